@@ -1,0 +1,136 @@
+"""What a run gives back: one result per query, and what happened on the way."""
+
+import html
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from caudal.rejects import Rejects
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+_ROWS_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Result:
+    """The rows that answer one query. Shows itself as a table in a notebook."""
+
+    name: str
+    title: str
+    table: pa.Table = field(repr=False)
+    seconds: float = 0.0
+
+    def to_arrow(self) -> pa.Table:
+        return self.table
+
+    def to_polars(self) -> "polars.DataFrame":
+        import polars
+
+        frame = polars.from_arrow(self.table)
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        frame: pandas.DataFrame = self.table.to_pandas()
+        return frame
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows as dictionaries, with decimals as floats."""
+        return [
+            {name: _plain(value) for name, value in row.items()} for row in self.table.to_pylist()
+        ]
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows())
+
+    def _repr_html_(self) -> str:
+        names = self.table.column_names
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(show(row[name]))}</td>" for name in names) + "</tr>"
+            for row in self.table.slice(0, _ROWS_SHOWN).to_pylist()
+        )
+        more = f"<p>… {len(self):,} rows in all</p>" if len(self) > _ROWS_SHOWN else ""
+        caption = html.escape(f"{self.name}: {self.title}")
+        return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}</table>{more}"
+
+
+@dataclass(frozen=True)
+class TableProfile:
+    """What reading one table took."""
+
+    table: str
+    bytes: int
+    rows: int
+    rejected: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class OperatorProfile:
+    """What one operator of a query did."""
+
+    query: str
+    operator: str
+    detail: str
+    rows: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Answers(Mapping[str, Result]):
+    """Results by query name, with the rejects report and the profile of the run."""
+
+    results: Mapping[str, Result]
+    rejects: Rejects
+    tables: tuple[TableProfile, ...] = ()
+    operators: tuple[OperatorProfile, ...] = ()
+    seconds: float = 0.0
+
+    def __getitem__(self, name: str) -> Result:
+        return self.results[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def _repr_html_(self) -> str:
+        parts = [result._repr_html_() for result in self.results.values()]
+        if self.rejects:
+            parts.append(f"<p>{self.rejects.total:,} rows were rejected (see .rejects)</p>")
+        return "".join(parts)
+
+
+def show(value: Any) -> str:
+    """A value as a person wants to read it."""
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return ", ".join(show(item) for item in value)
+    if isinstance(value, Decimal):
+        return f"{value.normalize():f}"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return f"{value:.0f}"
+    return str(value)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON can hold it, without losing what it means."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value

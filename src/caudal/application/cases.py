@@ -1,0 +1,105 @@
+"""An application's own tests: `cases/NAME/` holds input files and `expected.json`.
+
+    {"about": "what this case shows",
+     "answers": {"q1": [{"title": "..."}]},     only these queries are run
+     "rejects": {"movies": {"title is empty": 1}},   optional; absent means none
+     "parameters": {"country": "Chile"}}             optional
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from caudal.engine.embedded import RunOptions, Sources, run
+from caudal.errors import ApplicationError, CaudalError
+from caudal.model import Application, ParameterValue
+
+_TOLERANCE = 1e-9
+
+
+class Expected(msgspec.Struct, forbid_unknown_fields=True):
+    """The content of expected.json."""
+
+    answers: dict[str, list[dict[str, Any]]]
+    about: str = ""
+    rejects: dict[str, dict[str, int]] = {}
+    parameters: dict[str, ParameterValue] = {}
+
+
+@dataclass(frozen=True)
+class CaseOutcome:
+    """How one case went: `problems` is empty when all is as expected."""
+
+    name: str
+    about: str
+    problems: tuple[str, ...]
+
+
+def run_cases(app: Application, options: RunOptions | None = None) -> list[CaseOutcome]:
+    """Run every case of an application."""
+    folders = sorted(path for path in (app.folder / "cases").glob("*") if path.is_dir())
+    return [_run_case(app, folder, options or RunOptions()) for folder in folders]
+
+
+def _run_case(app: Application, folder: Path, options: RunOptions) -> CaseOutcome:
+    expected = _read_expected(folder / "expected.json")
+    try:
+        answers = run(
+            app, Sources(folder), list(expected.answers), expected.parameters, options=options
+        )
+    except CaudalError as error:
+        return CaseOutcome(folder.name, expected.about, (str(error),))
+    problems = []
+    for name, rows in expected.answers.items():
+        difference = first_difference(answers[name].rows(), rows)
+        if difference:
+            problems.append(f"{name}: {difference}")
+    problems += _reject_problems(answers.rejects.counts(), expected.rejects)
+    return CaseOutcome(folder.name, expected.about, tuple(problems))
+
+
+def _read_expected(path: Path) -> Expected:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Expected)
+    except FileNotFoundError:
+        raise ApplicationError(f"{path} is missing: it says what the case must answer") from None
+    except msgspec.MsgspecError as error:
+        raise ApplicationError(f"{path}: {error}") from error
+
+
+def _reject_problems(
+    found: Mapping[str, Mapping[str, int]], expected: Mapping[str, Mapping[str, int]]
+) -> list[str]:
+    return [
+        f"rejects of {table}: {dict(found.get(table, {}))} instead of "
+        f"{dict(expected.get(table, {}))}"
+        for table in sorted({*found, *expected})
+        if dict(found.get(table, {})) != dict(expected.get(table, {}))
+    ]
+
+
+def first_difference(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> str:
+    """What first differs between two ordered lists of rows; empty when nothing does."""
+    for place, (row, wanted) in enumerate(zip(found, expected, strict=False), start=1):
+        if list(row) != list(wanted):
+            return f"columns {list(row)} instead of {list(wanted)}"
+        for name, value in row.items():
+            if not same_value(value, wanted[name]):
+                return f"row {place}, {name}: {value!r} instead of {wanted[name]!r}"
+    if len(found) != len(expected):
+        return f"{len(found)} rows instead of {len(expected)}"
+    return ""
+
+
+def same_value(one: Any, other: Any) -> bool:
+    """Equal, with numbers within 1e-9 relative."""
+    if isinstance(one, float) or isinstance(other, float):
+        numbers = isinstance(one, int | float) and isinstance(other, int | float)
+        return numbers and math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=0.0)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same_value, one, other))
+    return bool(one == other)

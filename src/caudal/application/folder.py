@@ -1,0 +1,168 @@
+"""Reading an application folder.
+
+    app.toml            title, tables in order (name, files, columns), parameters, options
+    tables/NAME.sql     SELECT ... FROM raw: text columns to typed columns, plus `reject`
+    queries/NAME.sql    one SELECT each; the leading comment is the title; $name is a parameter
+    cases/NAME/         input files and expected.json
+
+Everything that can be wrong with a folder's form is found here and reported as one line that
+names the file. Whether the SQL fits the tables is for DuckDB to say (engine/catalog.py).
+"""
+
+import re
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+
+from caudal.errors import ApplicationError, UsageError
+from caudal.model import Application, ParameterValue, Query, Table
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+class _TableEntry(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    files: list[str]
+    columns: list[str]
+
+
+class _Options(msgspec.Struct, forbid_unknown_fields=True):
+    sentiment: str = "lexicon"
+
+
+class _AppFile(msgspec.Struct, forbid_unknown_fields=True):
+    tables: list[_TableEntry]
+    title: str = ""
+    parameters: dict[str, ParameterValue] = {}
+    options: _Options = msgspec.field(default_factory=_Options)
+
+
+def shipped_applications() -> dict[str, Path]:
+    """The applications inside the package, by name."""
+    root = Path(str(resources.files("caudal"))) / "apps"
+    return {path.name: path for path in sorted(root.iterdir()) if (path / "app.toml").is_file()}
+
+
+def find_application(name: str) -> Application:
+    """The application that `name` means: a shipped one by its name, else a folder by its path."""
+    shipped = shipped_applications()
+    if name in shipped:
+        return load_application(shipped[name])
+    folder = Path(name)
+    if not folder.is_dir():
+        raise UsageError(
+            f"no application {name!r}: it is neither a shipped one ({', '.join(shipped)}) "
+            "nor a folder; `caudal new` writes a folder to start from"
+        )
+    return load_application(folder)
+
+
+def load_application(folder: Path) -> Application:
+    """The application in a folder, or an ApplicationError that names the file to mend."""
+    entries = _read_app_file(folder / "app.toml")
+    tables = tuple(_load_table(folder, entry) for entry in entries.tables)
+    queries = _load_queries(folder / "queries")
+    _check_names(folder, tables, queries)
+    return Application(
+        name=folder.resolve().name,
+        title=entries.title,
+        folder=folder,
+        tables=tables,
+        queries=queries,
+        parameters=entries.parameters,
+        sentiment=entries.options.sentiment,
+    )
+
+
+def query_title(sql: str, default: str) -> str:
+    """The text of the comment lines that lead a query."""
+    lines = []
+    for line in sql.splitlines():
+        if not line.strip().startswith("--"):
+            break
+        lines.append(line.strip().removeprefix("--").strip())
+    return " ".join(lines).strip() or default
+
+
+def _read_app_file(path: Path) -> _AppFile:
+    if not path.is_file():
+        raise ApplicationError(
+            f"{path} is missing: an application folder holds app.toml, tables/ and queries/; "
+            "`caudal new` writes one to start from"
+        )
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=_AppFile)
+    except msgspec.ValidationError as error:
+        raise ApplicationError(f"{path}: {error}") from error
+    except (msgspec.DecodeError, ValueError) as error:
+        raise ApplicationError(f"{path} is not valid TOML: {error}") from error
+
+
+def _load_table(folder: Path, entry: _TableEntry) -> Table:
+    path = folder / "tables" / f"{entry.name}.sql"
+    if not entry.files:
+        raise ApplicationError(f"{folder / 'app.toml'}: table {entry.name!r} names no files")
+    duplicates = _duplicates(entry.columns)
+    if duplicates:
+        raise ApplicationError(
+            f"{folder / 'app.toml'}: table {entry.name!r} lists column {duplicates[0]!r} twice"
+        )
+    return Table(
+        name=entry.name,
+        files=tuple(entry.files),
+        columns=tuple(entry.columns),
+        sql=_read_sql(path, f"app.toml names a table {entry.name!r}"),
+        origin=str(path),
+    )
+
+
+def _load_queries(folder: Path) -> tuple[Query, ...]:
+    paths = sorted(folder.glob("*.sql"))
+    if not paths:
+        raise ApplicationError(f"{folder} holds no .sql file: write one SELECT per file there")
+    return tuple(_load_query(path) for path in paths)
+
+
+def _load_query(path: Path) -> Query:
+    sql = _read_sql(path, "")
+    return Query(path.stem, query_title(sql, path.stem), sql, str(path))
+
+
+def _read_sql(path: Path, why: str) -> str:
+    if not path.is_file():
+        raise ApplicationError(f"{path} is missing: {why}, so write its SELECT ... FROM raw there")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ApplicationError(f"{path} is not UTF-8 text: save it as UTF-8") from error
+    text = text.strip().rstrip(";").rstrip()
+    if not text:
+        raise ApplicationError(f"{path} is empty: write one SELECT there")
+    return text
+
+
+def _check_names(folder: Path, tables: tuple[Table, ...], queries: tuple[Query, ...]) -> None:
+    names = [table.name for table in tables]
+    duplicates = _duplicates([name.lower() for name in names])
+    if duplicates:
+        raise ApplicationError(f"{folder / 'app.toml'}: two tables are called {duplicates[0]!r}")
+    if not tables:
+        raise ApplicationError(f"{folder / 'app.toml'}: add at least one [[tables]] entry")
+    for origin, name in [(str(folder / "app.toml"), name) for name in names] + [
+        (query.origin, query.name) for query in queries
+    ]:
+        if not _IDENTIFIER.match(name) or name.lower() == "raw":
+            raise ApplicationError(
+                f"{origin}: {name!r} cannot be a name here: use letters, digits and _ (not `raw`)"
+            )
+    for path in sorted((folder / "tables").glob("*.sql")):
+        if path.stem not in names:
+            raise ApplicationError(
+                f"{path} belongs to no table: add [[tables]] name = {path.stem!r} to app.toml, "
+                "or remove the file"
+            )
+
+
+def _duplicates(names: list[str]) -> list[str]:
+    return [name for place, name in enumerate(names) if name in names[:place]]

@@ -1,0 +1,304 @@
+"""Binding an application: do its SQL files fit each other, and what must be read for a run?
+
+DuckDB decides, on empty tables; no row is read here.
+1. A table's SELECT gives one row for each row of `raw`; its column `reject`, if any, holds the
+   reason to leave a row out.
+2. Which columns a SELECT reads is what remains in DuckDB's plan once unused columns are removed.
+   Columns that nothing reads are never kept: they appear as typed nulls, so the SQL still binds.
+"""
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from caudal.engine.database import one_line
+from caudal.errors import ApplicationError, CaudalError, UsageError
+from caudal.model import REJECT, Application, ParameterValue, Query, Table
+from caudal.sql.lifts import Lift, Schema, Schemas, lift, output_names, quote
+from caudal.sql.parameters import bind_parameters, parameter_names
+
+
+@dataclass(frozen=True)
+class BoundQuery:
+    """A query ready to run: its columns' names, what it reads of each table, its lifts."""
+
+    query: Query
+    sql: str
+    names: tuple[str, ...]
+    reads: Mapping[str, frozenset[str]]
+    lifts: tuple[Lift, ...]
+
+
+@dataclass(frozen=True)
+class TableLoad:
+    """How to read one table for the chosen queries."""
+
+    table: Table
+    columns: tuple[str, ...]  # of the files
+    sql: str  # one batch of `raw` -> kept columns, lifts and the reason to reject
+    create: tuple[str, ...]  # the table for kept columns, and the view with all of them
+    stored: str  # that table's name as SQL
+    key_sets: tuple[tuple[str, str], ...]
+    lifts: tuple[Lift, ...]
+    kept: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Everything a run of some queries of an application needs to know."""
+
+    loads: tuple[TableLoad, ...]
+    queries: tuple[BoundQuery, ...]
+
+
+def choose_queries(app: Application, names: Sequence[str] | None) -> tuple[Query, ...]:
+    """The named queries, or all."""
+    if not names:
+        return app.queries
+    known = {query.name: query for query in app.queries}
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"{app.name} has no query {name!r}; its queries are: {', '.join(known)}"
+            )
+    return tuple(known[name] for name in dict.fromkeys(names))
+
+
+def bind(
+    app: Application,
+    queries: Sequence[Query],
+    parameters: Mapping[str, ParameterValue],
+    connection: duckdb.DuckDBPyConnection,
+) -> Binding:
+    """Check the SQL of the queries and of the tables; say what to load."""
+    values = _parameter_values(app, parameters)
+    with _empty_schema(connection) as cursor:
+        cleaned = {table.name: _bind_table(cursor, table) for table in app.tables}
+        schemas = {name: _without_reject(schema) for name, schema in cleaned.items()}
+        bound = tuple(_bind_query(cursor, query, values, schemas) for query in queries)
+        loads = tuple(
+            _load(cursor, table, cleaned[table.name], bound)
+            for table in app.tables
+            if any(table.name in query.reads for query in bound)
+        )
+    return Binding(loads, bound)
+
+
+def describe(cursor: duckdb.DuckDBPyConnection, sql: str, origin: str) -> list[tuple[str, str]]:
+    """The columns that one SELECT gives, as (name, type)."""
+    try:
+        statements = cursor.extract_statements(sql)
+        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+            raise ApplicationError(f"{origin}: must hold one SELECT and nothing else")
+        rows = cursor.execute(f"DESCRIBE {sql}").fetchall()
+    except duckdb.Error as error:
+        raise ApplicationError(f"{origin}: {one_line(error)}") from None
+    names = [row[0] for row in rows]
+    declared = output_names(sql)
+    if [name.lower() for name in names] == [name.lower() for name in declared]:
+        names = declared  # DuckDB keeps the case of `"Title"` in `"Title" AS title`
+    return [(name, row[1]) for name, row in zip(names, rows, strict=True)]
+
+
+def columns_read(cursor: duckdb.DuckDBPyConnection, sql: str) -> dict[str, set[str]]:
+    """Which columns of which tables a SELECT reads (rule 2)."""
+    row = cursor.execute(f"EXPLAIN (FORMAT json) {sql}").fetchone()
+    reads: dict[str, set[str]] = {}
+
+    def visit(node: dict[str, Any]) -> None:
+        for child in node["children"]:
+            visit(child)
+        table = node["extra_info"].get("Table")
+        if table is not None:
+            columns = node["extra_info"].get("Projections", [])
+            names = [columns] if isinstance(columns, str) else columns
+            reads.setdefault(table.split(".")[-1], set()).update(filter(None, names))
+
+    for root in json.loads(row[1]) if row else ():
+        visit(root)
+    return reads
+
+
+@contextlib.contextmanager
+def _empty_schema(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A cursor on an empty schema, where only the removal of unused columns optimises: other
+    rules would conclude from the tables being empty, or move filters out of sight."""
+    cursor = connection.cursor()
+    rules = [row[0] for row in cursor.execute("FROM duckdb_optimizers()").fetchall()]
+    try:
+        cursor.execute(
+            f"SET disabled_optimizers = '{','.join(r for r in rules if r != 'unused_columns')}'"
+        )
+        cursor.execute("CREATE SCHEMA binding; USE binding")
+        yield cursor
+    finally:
+        cursor.execute("USE main; DROP SCHEMA binding CASCADE; SET disabled_optimizers = ''")
+        cursor.close()
+
+
+def _parameter_values(
+    app: Application, given: Mapping[str, ParameterValue]
+) -> dict[str, ParameterValue]:
+    names = {
+        name for query in app.queries for name in parameter_names(query.sql, query.origin)
+    } | set(app.parameters)
+    for name in given:
+        if name not in names:
+            known = f"its parameters are: {', '.join(sorted(names))}" if names else "it has none"
+            raise UsageError(f"{app.name} has no parameter {name!r}; {known}")
+    return {**app.parameters, **given}
+
+
+def _bind_table(cursor: duckdb.DuckDBPyConnection, table: Table) -> Schema:
+    if not table.columns:
+        raise ApplicationError(f"{table.origin}: app.toml lists no columns for {table.name}")
+    _create(cursor, "raw", dict.fromkeys(table.columns, "VARCHAR"))
+    columns = describe(cursor, table.sql, table.origin)
+    names = [name.lower() for name, _ in columns]
+    doubled = [name for name in names if names.count(name) > 1]
+    if doubled:
+        raise ApplicationError(f"{table.origin}: gives two columns called {doubled[0]!r}")
+    schema = dict(columns)
+    if not _without_reject(schema):
+        raise ApplicationError(f"{table.origin}: gives no column besides `reject`")
+    _create(cursor, table.name, _without_reject(schema))
+    return schema
+
+
+def _create(cursor: duckdb.DuckDBPyConnection, name: str, schema: Schema) -> None:
+    columns = ", ".join(f"{quote(column)} {kind}" for column, kind in schema.items())
+    cursor.execute(f"CREATE OR REPLACE TABLE {quote(name)} ({columns})")
+
+
+def _without_reject(schema: Schema) -> Schema:
+    return {name: kind for name, kind in schema.items() if name != REJECT}
+
+
+def _bind_query(
+    cursor: duckdb.DuckDBPyConnection,
+    query: Query,
+    values: Mapping[str, ParameterValue],
+    schemas: Schemas,
+) -> BoundQuery:
+    sql = bind_parameters(query.sql, values, query.origin)
+    columns = describe(cursor, sql, query.origin)
+    names = tuple(name for name, _ in columns)
+    lifted, lifts = lift(sql, schemas, label=query.name)
+    if lifts:
+        try:
+            for table, schema in _with_lifts(schemas, lifts).items():
+                _create(cursor, table, schema)
+            if [kind for _, kind in describe(cursor, lifted, "")] == [kind for _, kind in columns]:
+                reads = columns_read(cursor, lifted)
+                return _bound(query, lifted, names, reads, lifts)
+        except CaudalError:
+            pass  # what sqlglot wrote does not bind: run the author's text as it stands
+        finally:
+            for table, schema in schemas.items():
+                _create(cursor, table, schema)
+    return _bound(query, sql, names, columns_read(cursor, sql), ())
+
+
+def _bound(
+    query: Query,
+    sql: str,
+    names: tuple[str, ...],
+    reads: Mapping[str, set[str]],
+    lifts: tuple[Lift, ...],
+) -> BoundQuery:
+    lifted = {(one.table, one.name) for one in lifts}
+    kept = {
+        table: frozenset(name for name in columns if (table, name) not in lifted)
+        for table, columns in reads.items()
+    }
+    return BoundQuery(query, sql, names, kept, lifts)
+
+
+def _with_lifts(schemas: Schemas, lifts: Sequence[Lift]) -> Schemas:
+    return {
+        table: {**schema, **{one.name: one.type for one in lifts if one.table == table}}
+        for table, schema in schemas.items()
+    }
+
+
+def _load(
+    cursor: duckdb.DuckDBPyConnection,
+    table: Table,
+    cleaned: Schema,
+    queries: Sequence[BoundQuery],
+) -> TableLoad:
+    schema = _without_reject(cleaned)
+    lifts = [one for query in queries for one in query.lifts if one.table == table.name]
+    needed = {name for query in queries for name in query.reads.get(table.name, ())}
+    kept = {name: kind for name, kind in schema.items() if name in needed}
+    if not kept and not lifts:
+        kept = dict([next(iter(schema.items()))])  # rows without any column cannot be stored
+    reason = f"CAST({quote(REJECT) if REJECT in cleaned else 'NULL'} AS VARCHAR)"
+    computed = {
+        f"CASE WHEN {reason} IS NULL AND {_seen(same)} "
+        f"THEN {same[0].function}({quote(same[0].column)}) END": same[0]
+        for same in _by_name(lifts).values()
+    }
+    outputs = [quote(name) for name in kept]
+    outputs += [f"{sql} AS {quote(one.name)}" for sql, one in computed.items()]
+    sql = (
+        f"SELECT {', '.join(outputs)}, {reason} AS {quote(REJECT)} "
+        f"FROM (\n{table.sql}\n) AS cleaned"
+    )
+    stored = f"stored.{quote(table.name)}"
+    return TableLoad(
+        table=table,
+        columns=_raw_columns(cursor, table, sql, lifts),
+        sql=sql,
+        create=_creation(table.name, stored, schema, kept, lifts),
+        stored=stored,
+        key_sets=tuple(key_set for one in lifts for key_set in one.key_sets),
+        lifts=tuple(lifts),
+        kept=tuple(kept),
+    )
+
+
+def _creation(
+    name: str, stored: str, schema: Schema, kept: Schema, lifts: Sequence[Lift]
+) -> tuple[str, ...]:
+    extra = {one.name: one.type for one in lifts}
+    columns = ", ".join(f"{quote(column)} {kind}" for column, kind in {**kept, **extra}.items())
+    shown = [
+        quote(column) if column in kept else f"CAST(NULL AS {kind}) AS {quote(column)}"
+        for column, kind in schema.items()
+    ] + [quote(column) for column in extra]
+    return (
+        "CREATE SCHEMA IF NOT EXISTS stored",
+        f"CREATE TABLE {stored} ({columns})",
+        f"CREATE VIEW {quote(name)} AS SELECT {', '.join(shown)} FROM {stored}",
+    )
+
+
+def _raw_columns(
+    cursor: duckdb.DuckDBPyConnection, table: Table, sql: str, lifts: Sequence[Lift]
+) -> tuple[str, ...]:
+    _create(cursor, "raw", dict.fromkeys(table.columns, "VARCHAR"))
+    for one in lifts:
+        for name, select in one.key_sets:
+            cursor.execute(f"CREATE OR REPLACE TABLE {name} AS {select} LIMIT 0")
+    read = columns_read(cursor, sql).get("raw", set())
+    return tuple(name for name in table.columns if name in read)
+
+
+def _by_name(lifts: Sequence[Lift]) -> dict[str, list[Lift]]:
+    grouped: dict[str, list[Lift]] = {}
+    for one in lifts:
+        grouped.setdefault(one.name, []).append(one)
+    return grouped
+
+
+def _seen(lifts: Sequence[Lift]) -> str:
+    """On which rows some query can see this lift."""
+    conditions = [one.condition for one in lifts]
+    if None in conditions:
+        return "TRUE"
+    return f"({' OR '.join(str(condition) for condition in conditions)})"

@@ -1,0 +1,43 @@
+"""The functions that Caudal adds to SQL, registered on a DuckDB connection."""
+
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from caudal.kernels.literals import items, names
+from caudal.kernels.sentiment import SentimentModel
+
+SIGNATURES = {
+    "sentiment": "sentiment(text) -> DOUBLE: polarity in [-1, 1]; 0.0 for null or empty text",
+    "names": "names(text) -> VARCHAR[]: the `name` values of a Python-literal list of dicts",
+    "items": "items(text) -> VARCHAR[]: the strings of a Python-literal list",
+    "to_integer": "to_integer(text) -> BIGINT: null unless the text is a whole number "
+    "(a plain TRY_CAST takes '1.5' for 2)",
+}
+
+# The first branch is the common case and costs no regular expression.
+_TO_INTEGER = """
+CREATE OR REPLACE MACRO to_integer(text) AS CASE
+    WHEN CAST(TRY_CAST(text AS BIGINT) AS VARCHAR) = text THEN TRY_CAST(text AS BIGINT)
+    WHEN regexp_full_match(trim(text), '[+-]?[0-9]+') THEN TRY_CAST(text AS BIGINT)
+END
+"""
+
+
+def register_functions(connection: duckdb.DuckDBPyConnection, model: SentimentModel) -> None:
+    """Make Caudal's functions known to every cursor of this connection."""
+
+    def sentiment(texts: Any) -> Any:
+        return pa.array(np.asarray(model.score(texts), dtype=np.float64))
+
+    for name, function, result in (
+        ("sentiment", sentiment, "DOUBLE"),
+        ("names", names, "VARCHAR[]"),
+        ("items", items, "VARCHAR[]"),
+    ):
+        connection.create_function(
+            name, function, ["VARCHAR"], result, type="arrow", null_handling="special"
+        )
+    connection.execute(_TO_INTEGER)

@@ -1,0 +1,34 @@
+"""Everything Caudal raises on purpose.
+
+One root, one branch per kind of cause, because the remedy differs: a user's mistake is not our
+bug, and broken data is not a broken application. Each message is one line that says what is
+wrong and what to do next; the command line prints exactly that line.
+"""
+
+
+class CaudalError(Exception):
+    """The root: catch this to catch everything Caudal raises on purpose."""
+
+
+class UsageError(CaudalError):
+    """The request itself is wrong (an unknown name, a bad option): correct it and ask again."""
+
+
+class ApplicationError(CaudalError):
+    """An application folder is broken: mend the file that the message names."""
+
+
+class DataError(CaudalError):
+    """The input files cannot be used as they are: mend or point to other files."""
+
+
+class RejectedRowError(DataError):
+    """A row was rejected in strict mode: mend the row, or run without `--strict`."""
+
+
+class QueryError(CaudalError):
+    """A query failed while it ran (a cast that must fail, a limit exceeded)."""
+
+
+class MissingPackageError(CaudalError):
+    """An optional package is not installed: the message says how to install it."""

@@ -1,0 +1,102 @@
+"""Finding a byte in a buffer eight bytes at a time, for numba kernels.
+
+The trick: for a word `w` and a byte repeated in all eight lanes, `x = w ^ lanes` has a zero lane
+where the byte stands, and `(x - 0x0101…) & ~x & 0x8080…` sets the top bit of the lowest zero
+lane (higher bits may lie, the lowest never does). Words are read unaligned, little-endian.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import njit, types, uint64
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_ONES = 0x0101010101010101
+_TOPS = 0x8080808080808080
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def load_word(_typing: Any, buffer: Any, index: Any) -> Any:
+    """The eight bytes of a uint8 array from `index` on, as one little-endian uint64."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=args[0])
+        address = builder.gep(array.data, [args[1]])
+        pointer = builder.bitcast(address, ir.IntType(64).as_pointer())
+        return builder.load(pointer, align=1)
+
+    return types.uint64(buffer, types.intp), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def lowest_bit(_typing: Any, word: Any) -> Any:
+    """The number of zero bits below the lowest set bit of a nonzero word."""
+
+    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.intp(types.uint64), codegen
+
+
+@njit(inline="always")
+def zero_lanes(word: int) -> int:
+    return (word - uint64(_ONES)) & ~word & uint64(_TOPS)
+
+
+@njit(cache=True, nogil=True)
+def find_byte(buffer: Any, start: int, end: int, byte: int) -> int:
+    """Where `byte` first stands in buffer[start:end], or `end`."""
+    lanes = uint64(byte) * uint64(_ONES)
+    i = start
+    while i + 8 <= end:
+        found = zero_lanes(load_word(buffer, i) ^ lanes)
+        if found:
+            return i + (lowest_bit(found) >> 3)
+        i += 8
+    while i < end and buffer[i] != byte:
+        i += 1
+    return i
+
+
+@njit(cache=True, nogil=True)
+def find_either(buffer: Any, start: int, end: int, one: int, other: int) -> int:
+    """Where `one` or `other` first stands in buffer[start:end], or `end`."""
+    one_lanes = uint64(one) * uint64(_ONES)
+    other_lanes = uint64(other) * uint64(_ONES)
+    i = start
+    while i + 8 <= end:
+        word = load_word(buffer, i)
+        found = zero_lanes(word ^ one_lanes) | zero_lanes(word ^ other_lanes)
+        if found:
+            return i + (lowest_bit(found) >> 3)
+        i += 8
+    while i < end and buffer[i] != one and buffer[i] != other:
+        i += 1
+    return i
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def store_word(_typing: Any, buffer: Any, index: Any, word: Any) -> Any:
+    """Write a little-endian uint64 over the eight bytes of a uint8 array from `index` on."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=args[0])
+        address = builder.gep(array.data, [args[1]])
+        pointer = builder.bitcast(address, ir.IntType(64).as_pointer())
+        builder.store(args[2], pointer, align=1)
+        return context.get_dummy_value()
+
+    return types.none(buffer, types.intp, types.uint64), codegen
+
+
+@njit(cache=True, nogil=True)
+def copy_bytes(source: Any, start: int, end: int, target: Any, at: int) -> None:
+    """source[start:end] to target[at:]; the target has eight bytes of room to spare."""
+    i = start
+    while i + 8 <= len(source) and i < end:
+        store_word(target, at + i - start, load_word(source, i))
+        i += 8
+    while i < end:
+        target[at + i - start] = source[i]
+        i += 1

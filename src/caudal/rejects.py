@@ -1,0 +1,69 @@
+"""The rows that were left out: counted by table and reason, the first lines remembered.
+
+Counting is bounded: however many rows are rejected, only a few lines per reason are kept here.
+Whoever wants them all gives a sink, which is called with every one, in order.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from caudal.model import RejectedRow
+
+_LINES_KEPT = 5
+
+
+@dataclass
+class Reason:
+    """One reason for which rows of one table were rejected."""
+
+    table: str
+    reason: str
+    count: int = 0
+    first: list[tuple[str, int]] = field(default_factory=list)  # (file, line)
+
+
+@dataclass
+class Rejects:
+    """The rejects report of a run. Falsy when nothing was rejected."""
+
+    sink: Callable[[RejectedRow], None] | None = None
+    repaired: dict[str, int] = field(default_factory=dict)  # rows with bytes that are not UTF-8
+    _reasons: dict[tuple[str, str], Reason] = field(default_factory=dict)
+
+    def add(self, rows: Iterable[RejectedRow]) -> None:
+        for row in rows:
+            key = row.table, row.reason
+            found = self._reasons.setdefault(key, Reason(*key))
+            found.count += 1
+            if len(found.first) < _LINES_KEPT:
+                found.first.append((row.file, row.line))
+            if self.sink is not None:
+                self.sink(row)
+
+    def note_repaired(self, table: str, rows: int) -> None:
+        if rows:
+            self.repaired[table] = self.repaired.get(table, 0) + rows
+
+    def __iter__(self) -> Iterator[Reason]:
+        """By table in the order of reading, the most frequent reason first."""
+        tables = list(dict.fromkeys(table for table, _ in self._reasons))
+        return iter(
+            sorted(
+                self._reasons.values(),
+                key=lambda found: (tables.index(found.table), -found.count, found.reason),
+            )
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self._reasons)
+
+    @property
+    def total(self) -> int:
+        return sum(found.count for found in self._reasons.values())
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Table to reason to number of rows."""
+        counts: dict[str, dict[str, int]] = {}
+        for found in self:
+            counts.setdefault(found.table, {})[found.reason] = found.count
+        return counts
