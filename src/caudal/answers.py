@@ -81,8 +81,10 @@ class OperatorProfile:
 
     query: str
     operator: str
-    detail: str
-    rows: int
+    table: str  # of a read
+    rows_in: int
+    rows_out: int
+    bytes_out: int
     seconds: float
 
 

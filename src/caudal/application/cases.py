@@ -1,9 +1,9 @@
 """An application's own tests: `cases/NAME/` holds input files and `expected.json`.
 
-    {"about": "what this case shows",
-     "answers": {"q1": [{"title": "..."}]},     only these queries are run
-     "rejects": {"movies": {"title is empty": 1}},   optional; absent means none
-     "parameters": {"country": "Chile"}}             optional
+{"about": "what this case shows",
+ "answers": {"q1": [{"title": "..."}]},     only these queries are run
+ "rejects": {"movies": {"title is empty": 1}},   optional; absent means none
+ "parameters": {"country": "Chile"}}             optional
 """
 
 import math

@@ -1,18 +1,37 @@
 """Opening DuckDB the way Caudal uses it, and turning its complaints into one line."""
 
 import contextlib
+import re
 import tempfile
 from collections.abc import Iterator
 
 import duckdb
 
 from caudal.engine.functions import register_functions
+from caudal.errors import UsageError
 from caudal.kernels.sentiment import SentimentModel
+
+# What a process holds besides DuckDB's own memory: the interpreter with its libraries, and the
+# batches that are being read. A memory limit is for the process, so DuckDB gets the rest.
+_PROCESS_BYTES = 400 << 20
+_LEAST_DATABASE_BYTES = 128 << 20
+
+_UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
+_BINARY_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def parse_bytes(text: str) -> int:
+    """`512MB`, `1.5GiB`, `8000000` as a number of bytes."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
+    if match is None or (match[3] and not match[2]):
+        raise UsageError(f"{text!r} is not a size: write it like 512MB, 2GB or 1.5GiB")
+    units = _BINARY_UNITS if match[3] else _UNITS
+    return int(float(match[1]) * units[match[2].upper()])
 
 
 @contextlib.contextmanager
 def open_database(
-    model: SentimentModel, *, memory_limit: str | None = None
+    model: SentimentModel, *, memory_limit: int | None = None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """An empty in-memory database that knows Caudal's functions.
 
@@ -25,7 +44,8 @@ def open_database(
         )
         try:
             if memory_limit is not None:
-                connection.execute(f"SET memory_limit = '{memory_limit}'")
+                share = max(memory_limit - _PROCESS_BYTES, _LEAST_DATABASE_BYTES)
+                connection.execute(f"SET memory_limit = '{share // 1000}KB'")
             register_functions(connection, model)
             yield connection
         finally:
@@ -33,8 +53,7 @@ def open_database(
 
 
 def one_line(error: duckdb.Error) -> str:
-    """DuckDB's message without its kind, its hints in brackets and the echo of the SQL."""
+    """DuckDB's message without its kind and without the echo of the SQL."""
     text = str(error).split("\n\nLINE ")[0].split("\nLINE ")[0]
     kind, separator, rest = text.partition(" Error: ")
-    message = rest if separator and " " not in kind.strip() or separator else text
-    return " ".join(message.split())
+    return " ".join((rest if separator and len(kind) < 30 else text).split())

@@ -6,7 +6,6 @@ Pieces in flight are bounded, so memory does not grow with the files. Rows are a
 order of the files whatever the pool's timing, so two runs give the same bits.
 """
 
-import json
 import os
 import time
 from collections import deque
@@ -14,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import duckdb
 import numpy as np
@@ -24,6 +23,7 @@ import pyarrow.compute as pc
 from caudal.answers import Answers, OperatorProfile, Result, TableProfile
 from caudal.engine.catalog import Binding, BoundQuery, TableLoad, bind, choose_queries
 from caudal.engine.database import one_line, open_database
+from caudal.engine.profiling import profile_query
 from caudal.engine.reading import Piece, find_files, pieces
 from caudal.errors import ApplicationError, QueryError, RejectedRowError
 from caudal.kernels.csv import DEFAULT_BATCH_BYTES
@@ -53,7 +53,7 @@ class RunOptions:
     """How to run, as opposed to what to answer."""
 
     sentiment: str | None = None  # None: what the application says
-    memory_limit: str | None = None  # of DuckDB; beyond it, data spills to disk
+    memory_limit: int | None = None  # bytes for the process; beyond it, data spills to disk
     batch_bytes: int = DEFAULT_BATCH_BYTES  # larger: fewer, longer steps and more memory
     threads: int = field(default_factory=lambda: os.cpu_count() or 1)
     strict: bool = False  # fail on the first rejected row
@@ -70,17 +70,14 @@ class Sources:
 
     def files(self, load: TableLoad) -> list[Path]:
         name = load.table.name
-        if name in self.overrides:
-            return find_files(Path(), self._located(self.overrides[name]), name)
-        return find_files(self.folder, load.table.files, name)
-
-    def _located(self, patterns: Sequence[str]) -> list[str]:
-        """A path given for one table counts from here, else from the data folder."""
-        return [
-            pattern if list(Path().glob(pattern) if not Path(pattern).is_absolute() else [1])
-            else str(self.folder / pattern)
-            for pattern in patterns
-        ]
+        if name not in self.overrides:
+            return find_files(self.folder, load.table.files, name)
+        here = (
+            [path for pattern in self.overrides[name] for path in Path().glob(pattern)]
+            if all(not Path(pattern).is_absolute() for pattern in self.overrides[name])
+            else []
+        )
+        return sorted(here) or find_files(self.folder, self.overrides[name], name)
 
 
 def run(
@@ -222,9 +219,8 @@ def _answer(
 ) -> tuple[dict[str, Result], tuple[OperatorProfile, ...]]:
     """Run the bound queries, in parallel unless each operator is to be measured."""
     operators: list[OperatorProfile] = []
-    if options.profile:
-        for bound in binding.queries:
-            operators += profile_query(connection, bound)
+    for bound in binding.queries if options.profile else ():
+        operators += profile_query(connection, bound)
     running = [pool.submit(_run_query, connection, bound) for bound in binding.queries]
     results = {}
     for bound, future in zip(binding.queries, running, strict=True):
@@ -245,33 +241,3 @@ def _run_query(connection: duckdb.DuckDBPyConnection, bound: BoundQuery) -> Resu
     seconds = time.perf_counter() - began
     named = table.rename_columns(list(bound.names))
     return Result(bound.query.name, bound.query.title, named, seconds)
-
-
-def profile_query(
-    connection: duckdb.DuckDBPyConnection, bound: BoundQuery
-) -> list[OperatorProfile]:
-    """Run a query under DuckDB's profiler; its operators in the order in which rows pass."""
-    cursor = connection.cursor()
-    try:
-        rows = cursor.execute(f"EXPLAIN (ANALYZE, FORMAT json) {bound.sql}").fetchall()
-    finally:
-        cursor.close()
-    found: list[OperatorProfile] = []
-
-    def visit(node: dict[str, Any]) -> None:
-        for child in node.get("children", ()):
-            visit(child)
-        if "operator_name" in node or "operator_type" in node:
-            info = node.get("extra_info") or {}
-            found.append(
-                OperatorProfile(
-                    bound.query.name,
-                    str(node.get("operator_type", node.get("operator_name"))).strip(),
-                    str(info.get("Table", "")),
-                    int(node.get("operator_cardinality", 0)),
-                    float(node.get("operator_timing", 0.0)),
-                )
-            )
-
-    visit(json.loads(rows[0][1]))
-    return found

@@ -5,6 +5,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from caudal.kernels.literals import items, names
 from caudal.kernels.sentiment import SentimentModel
@@ -38,6 +39,11 @@ def register_functions(connection: duckdb.DuckDBPyConnection, model: SentimentMo
         ("items", items, "VARCHAR[]"),
     ):
         connection.create_function(
-            name, function, ["VARCHAR"], result, type="arrow", null_handling="special"
+            name,
+            function,
+            ["VARCHAR"],
+            result,
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
         )
     connection.execute(_TO_INTEGER)

@@ -1,5 +1,6 @@
 """`$name` in a query: replaced by a literal, token by token, so the rest of the text stays."""
 
+import itertools
 from collections.abc import Mapping
 
 from sqlglot.dialects.duckdb import DuckDB
@@ -58,7 +59,7 @@ def _places(sql: str, origin: str) -> list[tuple[str, int, int]]:
         raise ApplicationError(f"{origin}: {str(error).splitlines()[0]}") from error
     return [
         (after.text, token.start, after.end + 1)
-        for token, after in zip(tokens, tokens[1:], strict=False)
+        for token, after in itertools.pairwise(tokens)
         if token.token_type == TokenType.PARAMETER
         and sql[token.start] == "$"
         and after.start == token.end + 1

@@ -1,0 +1,54 @@
+# Every habit is one command. `make demo` and `make test` do all their own set-up.
+PYTHON ?= python3
+SCALE ?= 0.01
+BIN := .venv/bin
+
+.PHONY: demo test lint types unit bench format clean lock
+
+demo: .venv/ready
+	@$(BIN)/caudal generate movies --scale $(SCALE) --out demo-data/movies
+	@$(BIN)/caudal generate books --scale $(SCALE) --out demo-data/books
+	@$(BIN)/caudal run movies --data demo-data/movies
+	@$(BIN)/caudal run books --data demo-data/books
+
+test: .venv/ready .venv/transformers lint types unit
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/ready
+	$(BIN)/mypy
+
+unit: .venv/ready
+	$(BIN)/pytest -q -n 2
+
+bench: .venv/ready
+	$(BIN)/python -m bench --write docs/benchmarks.md
+
+format: .venv/ready
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# The environment, exactly as locked. uv is in the lock too, so that it survives the sync.
+.venv/ready: requirements.lock pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@$(BIN)/uv pip sync --quiet --require-hashes --python $(BIN)/python requirements.lock
+	@$(BIN)/uv pip install --quiet --no-deps --python $(BIN)/python --editable .
+	@touch $@
+
+# The transformers backend is tested where a CPU build of torch can be had; it is not locked,
+# because the general index serves builds of several gigabytes. Without it those tests skip.
+.venv/transformers: .venv/ready
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  'torch==2.13.0+cpu' 'transformers>=5' >/dev/null 2>&1 \
+	  || echo "no CPU build of torch here: the tests of the transformers backend will skip"
+	@touch $@
+
+lock:
+	$(BIN)/uv pip compile pyproject.toml --group dev --group bench --universal \
+	  --generate-hashes --no-header --no-annotate --output-file requirements.lock
+
+clean:
+	rm -rf .venv demo-data .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,2 @@
+def write_application(folder, files):
+    raise NotImplementedError

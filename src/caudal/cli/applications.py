@@ -1,0 +1,73 @@
+"""`caudal apps`, `check`, `test`, `new`: application folders."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from caudal.application import find_application, load_application, shipped_applications
+from caudal.application.cases import run_cases
+from caudal.application.checking import check_application
+from caudal.application.new import write_application
+from caudal.cli.questions import AppArgument, SentimentOption
+from caudal.cli.status import ExitStatus
+from caudal.engine.embedded import RunOptions
+from caudal.errors import ApplicationError
+
+
+def apps() -> None:
+    """List the shipped applications with their tables and queries."""
+    for folder in shipped_applications().values():
+        app = load_application(folder)
+        typer.echo(f"{app.name}  {app.title}")
+        for table in app.tables:
+            typer.echo(f"  table {table.name:<10} {', '.join(table.files)}")
+        for query in app.queries:
+            typer.echo(f"  query {query.name:<10} {query.title}")
+
+
+def check(app: AppArgument) -> None:
+    """Check an application without data: its form, its SQL, its names.
+
+    Example: `caudal check ./my_app`
+    """
+    application = find_application(app)
+    check_application(application)
+    typer.echo(
+        f"{application.name} is sound: {len(application.tables)} tables, "
+        f"{len(application.queries)} queries"
+    )
+
+
+def run_tests(app: AppArgument, sentiment: SentimentOption = None) -> int:
+    """Run the cases of an application and compare the answers with the expected ones.
+
+    Example: `caudal test movies`
+    """
+    application = find_application(app)
+    outcomes = run_cases(application, RunOptions(sentiment=sentiment))
+    if not outcomes:
+        raise ApplicationError(
+            f"{application.folder / 'cases'} holds no case: make a folder there with input files "
+            "and expected.json"
+        )
+    for outcome in outcomes:
+        typer.echo(f"{'FAILED' if outcome.problems else 'passed'}  {outcome.name}")
+        for problem in outcome.problems:
+            typer.echo(f"        {problem}")
+    failed = sum(bool(outcome.problems) for outcome in outcomes)
+    typer.echo(f"{len(outcomes) - failed} passed, {failed} failed")
+    return int(ExitStatus.CASES_FAILED if failed else ExitStatus.OK)
+
+
+def new(
+    name: Annotated[Path, typer.Argument(help="The folder to write.")],
+    files: Annotated[list[Path], typer.Argument(help="CSV files: a table for each.")],
+) -> None:
+    """Write an application folder for some CSV files, by looking at their columns.
+
+    Example: `caudal new sales orders.csv customers.csv`
+    """
+    for path in write_application(name, files):
+        typer.echo(str(path), err=True)
+    typer.echo(f"now try: caudal run ./{name} --data {files[0].parent}")

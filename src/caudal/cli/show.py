@@ -1,0 +1,97 @@
+"""What a person reads: answers, rejects, profiles, as tables."""
+
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from caudal.answers import Answers, Result, show
+from caudal.rejects import Rejects
+
+_ROWS_ON_SCREEN = 50
+_LONGEST_CELL = 100
+
+
+def print_result(result: Result, console: Console) -> None:
+    """One answer, shortened to what fits a screen."""
+    table = _table("", result.table.column_names)
+    for row in result.table.slice(0, _ROWS_ON_SCREEN).to_pylist():
+        table.add_row(*(_short(show(value)) for value in row.values()))
+    left = len(result) - _ROWS_ON_SCREEN
+    rows = f"{len(result):,} row{'' if len(result) == 1 else 's'}"
+    more = f"; {left:,} more are not shown: use --format csv" if left > 0 else ""
+    heading = f"{result.name}  {result.title}" if result.title else ""
+    if heading:
+        console.print(heading, style="bold", highlight=False, markup=False, soft_wrap=True)
+    console.print(table)
+    console.print(f"{rows}, {result.seconds:.3f} s{more}\n", style="dim", highlight=False)
+
+
+def print_rejects(rejects: Rejects, console: Console) -> None:
+    """Nothing when there is nothing to say."""
+    for found in rejects:
+        lines = ", ".join(str(line) for _, line in found.first)
+        more = ", …" if found.count > len(found.first) else ""
+        plural = "s" if found.count != 1 else ""
+        console.print(
+            f"rejected: {found.table}: {found.count:,} row{plural}: {found.reason} "
+            f"(line{'s' if found.count != 1 else ''} {lines}{more})",
+            highlight=False,
+            markup=False,
+        )
+    for table, rows in rejects.repaired.items():
+        console.print(
+            f"note: {table}: {rows:,} rows held bytes that are not UTF-8, read as \ufffd",
+            highlight=False,
+        )
+
+
+def profile_tables(answers: Answers) -> Iterable[Table]:
+    """What every table and every operator took."""
+    tables = _table("tables", ["table", "MB", "rows in", "rejected", "rows out", "s", "MB/s"])
+    for one in answers.tables:
+        megabytes = one.bytes / 1e6
+        rate = megabytes / one.seconds if one.seconds else 0.0
+        tables.add_row(
+            one.table,
+            f"{megabytes:,.1f}",
+            f"{one.rows + one.rejected:,}",
+            f"{one.rejected:,}",
+            f"{one.rows:,}",
+            f"{one.seconds:.3f}",
+            f"{rate:,.0f}",
+        )
+    yield tables
+    columns = ["query", "operator", "table", "rows in", "rows out", "bytes out", "s"]
+    operators = _table("operators", columns)
+    for step in answers.operators:
+        operators.add_row(
+            step.query,
+            step.operator,
+            step.table,
+            f"{step.rows_in:,}",
+            f"{step.rows_out:,}",
+            f"{step.bytes_out:,}",
+            f"{step.seconds:.4f}",
+        )
+    if answers.operators:
+        yield operators
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    table = Table(
+        title=title,
+        title_justify="left",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    for name in columns:
+        table.add_column(name, overflow="fold")
+    return table
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"

@@ -1,0 +1,112 @@
+"""`caudal explain` for the embedded engine: what is read, and the operators in order."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import duckdb
+
+from caudal.engine.catalog import TableLoad, bind, choose_queries
+from caudal.engine.database import open_database
+from caudal.kernels.sentiment import load_model
+from caudal.model import Application, ParameterValue
+
+# DuckDB's physical operators in the words of docs/glossary.md.
+_WORDS = {
+    "SEQ_SCAN": "read",
+    "TABLE_SCAN": "read",
+    "COLUMN_DATA_SCAN": "values",
+    "DUMMY_SCAN": "values",
+    "FILTER": "filter",
+    "PROJECTION": "project",
+    "HASH_JOIN": "join",
+    "LEFT_DELIM_JOIN": "join",
+    "RIGHT_DELIM_JOIN": "join",
+    "NESTED_LOOP_JOIN": "join",
+    "BLOCKWISE_NL_JOIN": "join",
+    "PIECEWISE_MERGE_JOIN": "join",
+    "CROSS_PRODUCT": "join",
+    "HASH_GROUP_BY": "group",
+    "PERFECT_HASH_GROUP_BY": "group",
+    "UNGROUPED_AGGREGATE": "group",
+    "TOP_N": "top",
+    "ORDER_BY": "order",
+    "STREAMING_LIMIT": "limit",
+    "LIMIT": "limit",
+    "UNNEST": "unnest",
+    "UNION": "union",
+    "WINDOW": "window",
+    "STREAMING_WINDOW": "window",
+}
+
+
+_DETAILS = ("Table", "Join Type", "Conditions", "Expression", "Groups", "Aggregates", "Order By")
+
+
+def operator_word(name: str) -> str:
+    """The glossary's word for one of DuckDB's operators."""
+    return _WORDS.get(name.strip(), name.strip().lower().replace("_", " "))
+
+
+def explain_query(app: Application, name: str, parameters: Mapping[str, ParameterValue]) -> str:
+    """The explanation of one query as text."""
+    chosen = choose_queries(app, [name])
+    with open_database(load_model(app.sentiment)) as connection:
+        binding = bind(app, chosen, parameters, connection)
+        for load in binding.loads:
+            for statement in load.create:
+                connection.execute(statement)
+        steps = operators(connection, binding.queries[0].sql)
+    lines = [f"{app.name} {name}: {chosen[0].title}", "engine: embedded", ""]
+    for load in binding.loads:
+        lines += _table_lines(load)
+    lines.append("then")
+    lines += [f"  {place:>2}. {step}" for place, step in enumerate(steps, start=1)]
+    return "\n".join(lines)
+
+
+def operators(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
+    """The operators of a query in the order in which rows pass them."""
+    row = connection.execute(f"EXPLAIN (FORMAT json) {sql}").fetchone()
+    steps: list[str] = []
+
+    def visit(node: dict[str, Any]) -> None:
+        for child in node["children"]:
+            visit(child)
+        steps.append(f"{operator_word(node['name'])}{_detail(node['extra_info'])}")
+
+    for root in json.loads(row[1]) if row else ():
+        visit(root)
+    return steps
+
+
+def _detail(info: Mapping[str, Any]) -> str:
+    parts = []
+    for key in (
+        "Table",
+        "Join Type",
+        "Conditions",
+        "Expression",
+        "Groups",
+        "Aggregates",
+        "Order By",
+    ):
+        value = info.get(key)
+        if value:
+            text = ", ".join(value) if isinstance(value, list) else str(value)
+            parts.append(text.replace("memory.stored.", ""))
+    return f"  {'; '.join(parts)}" if parts else ""
+
+
+def _table_lines(load: TableLoad) -> list[str]:
+    lines = [
+        f"read {load.table.name} from {', '.join(load.table.files)}",
+        f"  columns of the file  {', '.join(load.columns)}",
+        f"  clean                {load.table.origin}",
+        f"  keep                 {', '.join(load.kept) or '(only a count of rows)'}",
+    ]
+    for lift in load.lifts:
+        where = f" where {lift.condition}" if lift.condition else ""
+        lines.append(f"  {lift.function:<20} of {lift.column}{where}")
+        lines += [f"    {name} = {select}" for name, select in lift.key_sets]
+    return [*lines, ""]

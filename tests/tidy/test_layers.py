@@ -1,0 +1,93 @@
+"""Imports go one way, and never in a circle."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2] / "src" / "caudal"
+
+# From the bottom up. A module may import from its own room and from rooms above it in this list.
+LAYERS = [
+    ("errors", "model", "version"),
+    ("sql",),
+    ("kernels",),
+    ("rejects", "answers"),
+    ("engine",),
+    ("application", "generate"),
+    ("api",),
+    ("cli",),
+]
+LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+MODULES = sorted(path for path in ROOT.rglob("*.py") if "apps" not in path.parts)
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found.add(node.module or "")
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in found if name.split(".")[0] == "caudal"}
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_a_module_imports_only_from_rooms_below(path: Path) -> None:
+    here = room(module_name(path))
+    if not here:
+        return  # caudal/__init__.py re-exports
+    for name in imports(path):
+        there = room(name)
+        if there in LEVEL and there != here:
+            assert LEVEL[there] <= LEVEL[here], f"{module_name(path)} imports {name}"
+
+
+def test_every_room_has_its_place() -> None:
+    rooms = {room(module_name(path)) for path in MODULES} - {""}
+    assert rooms == set(LEVEL)
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    names = {module_name(path): path for path in MODULES}
+    graph = {
+        name: {other for other in imports(path) if other in names and other != name}
+        for name, path in names.items()
+        if path.name != "__init__.py"
+    }
+    settled: set[str] = set()
+
+    def visit(name: str, trail: tuple[str, ...]) -> None:
+        assert name not in trail, " -> ".join([*trail[trail.index(name) :], name])
+        if name in settled or name not in graph:
+            return
+        for other in graph[name]:
+            visit(other, (*trail, name))
+        settled.add(name)
+
+    for name in graph:
+        visit(name, ())
+
+
+def test_packages_hold_no_code_in_their_init() -> None:
+    for path in ROOT.rglob("__init__.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            is_export = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+            assert is_docstring or is_export or isinstance(node, ast.Import | ast.ImportFrom), path
+
+
+def test_no_room_without_a_name() -> None:
+    for path in MODULES:
+        assert path.stem not in {"utils", "util", "helpers", "common", "misc", "base", "manager"}
