@@ -1,0 +1,106 @@
+"""`names` and `items` over Arrow columns: the fast reader first, the slow one for what is left.
+
+What a text means is what `ast.literal_eval` makes of it. Both functions share these rules:
+
+- NULL, a text that is no valid literal, and a literal that is not a list give NULL.
+- An element of another kind than the wanted one contributes nothing.
+- A lone surrogate (`'\\ud83d'`) becomes U+FFFD; so does each half of an escaped pair, since
+  Python does not join them.
+- A text longer than 1 MiB that is not plain (see `grammar`) gives NULL, as does any of 2 GiB.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from caudal.errors import UsageError
+from caudal.kernels.literals import exact, scan
+from caudal.kernels.literals.extract import extract
+
+LIST_OF_STRINGS = pa.list_(pa.string())
+
+# Arrow's 32-bit offsets reach this far; longer columns are read in parts.
+MAX_BYTES_PER_PART = 2**31 - 1
+
+
+def items(texts: pa.Array | pa.ChunkedArray) -> pa.ListArray:
+    """The strings of each Python-literal list: `['a', "b"]` gives a, b.
+
+    Elements that are not strings contribute nothing.
+    """
+    return _read(texts, scan.ITEMS)
+
+
+def names(texts: pa.Array | pa.ChunkedArray) -> pa.ListArray:
+    """The `name` values of each Python-literal list of dicts: `[{'name': 'a'}]` gives a.
+
+    Elements that are not dicts, dicts without `name` and names that are not strings contribute
+    nothing; of a repeated key the last counts; names inside nested dicts are not looked for.
+    """
+    return _read(texts, scan.NAMES)
+
+
+def _read(texts: pa.Array | pa.ChunkedArray, wanted: int) -> pa.ListArray:
+    """Read a column of any string type: chunk by chunk, and a dictionary's values only once."""
+    if isinstance(texts, pa.ChunkedArray):
+        parts = [_read(chunk, wanted) for chunk in texts.chunks]
+        return pa.concat_arrays(parts) if parts else pa.array([], LIST_OF_STRINGS)
+    if pa.types.is_null(texts.type):
+        return pa.nulls(len(texts), LIST_OF_STRINGS)
+    if pa.types.is_dictionary(texts.type):
+        return _read(texts.dictionary, wanted).take(texts.indices)
+    if pa.types.is_string_view(texts.type):
+        return _read(texts.cast(pa.large_string()), wanted)
+    if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
+        raise UsageError(f"names() and items() read text, not {texts.type}: cast it to VARCHAR")
+    return _read_strings(texts, wanted)
+
+
+def _read_strings(texts: pa.Array, wanted: int) -> pa.ListArray:
+    addresses = _addresses(texts)
+    if addresses[-1] - addresses[0] > MAX_BYTES_PER_PART:
+        return _read_halves(texts, wanted)
+    valid = texts.is_valid().to_numpy(zero_copy_only=False)
+    list_ends, string_ends, data, unsure = extract(addresses, valid, wanted)
+    strings = pa.StringArray.from_buffers(
+        len(string_ends) - 1, pa.py_buffer(string_ends), pa.py_buffer(data)
+    )
+    lists = pa.ListArray.from_arrays(pa.array(list_ends), strings, mask=pa.array(~valid))
+    return _with_exact(lists, texts, np.flatnonzero(unsure), wanted)
+
+
+def _read_halves(texts: pa.Array, wanted: int) -> pa.ListArray:
+    if len(texts) == 1:
+        return pa.nulls(1, LIST_OF_STRINGS)
+    middle = len(texts) // 2
+    halves = (texts[:middle], texts[middle:])
+    return pa.concat_arrays([_read_strings(half, wanted) for half in halves])
+
+
+def _addresses(texts: pa.Array) -> NDArray[np.int64]:
+    """Where in memory each text starts, and at last where the last one ends."""
+    if len(texts) == 0:
+        return np.zeros(1, np.int64)
+    width = np.int32 if pa.types.is_string(texts.type) else np.int64
+    _, offsets, data = texts.buffers()
+    used = np.frombuffer(offsets, width)[texts.offset : texts.offset + len(texts) + 1]
+    return used.astype(np.int64) + (data.address if data is not None else 0)
+
+
+def _with_exact(
+    lists: pa.ListArray, texts: pa.Array, rows: NDArray[np.intp], wanted: int
+) -> pa.ListArray:
+    """The lists with those of the given rows replaced by what the slow reader finds."""
+    if len(rows) == 0:
+        return lists
+    select: Callable[[Sequence[object]], list[str]] = (
+        exact.items_of if wanted == scan.ITEMS else exact.names_of
+    )
+    literals = exact.read_lists(texts.take(pa.array(rows)).to_pylist())
+    corrected = [None if literal is None else select(literal) for literal in literals]
+    sources = np.arange(len(lists))
+    sources[rows] = len(lists) + np.arange(len(rows))
+    both = pa.concat_arrays([lists, pa.array(corrected, LIST_OF_STRINGS)])
+    return both.take(pa.array(sources))

@@ -1,0 +1,60 @@
+"""The slow reader: `ast.literal_eval` itself, for the texts that the fast reader is not sure of.
+
+Rules:
+- What `ast.literal_eval` refuses, and what is not a list, is None.
+- A text longer than MAX_BYTES is None: the syntax tree takes hundreds of bytes per byte of text.
+- Strings may hold lone surrogates (`'\\ud83d'`), which UTF-8 cannot: each becomes U+FFFD.
+- Python warns of `'\\d'` when it parses it. The warning is silenced, because as an error it would
+  turn a valid text into an invalid one: the answer must not depend on the process's filters.
+"""
+
+import ast
+import re
+import threading
+import warnings
+from collections.abc import Iterable, Sequence
+
+MAX_BYTES = 1 << 20
+
+_REFUSALS = (
+    ValueError,
+    SyntaxError,
+    TypeError,
+    OverflowError,
+    MemoryError,
+    RecursionError,
+)
+_SURROGATES = re.compile("[\ud800-\udfff]")
+# Warning filters belong to the process, so only one thread at a time may set them aside.
+_FILTERS = threading.Lock()
+
+
+def items_of(elements: Sequence[object]) -> list[str]:
+    """The strings among the elements of a list."""
+    return [_storable(element) for element in elements if isinstance(element, str)]
+
+
+def names_of(elements: Sequence[object]) -> list[str]:
+    """The strings under the key `name` in the dicts among the elements of a list."""
+    return items_of([element.get("name") for element in elements if isinstance(element, dict)])
+
+
+def read_lists(texts: Iterable[str]) -> list[list[object] | None]:
+    """Each text as the list that it spells, or None."""
+    with _FILTERS, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [_read_list(text) for text in texts]
+
+
+def _read_list(text: str) -> list[object] | None:
+    if len(text.encode()) > MAX_BYTES:
+        return None
+    try:
+        literal = ast.literal_eval(text)
+    except _REFUSALS:
+        return None
+    return literal if isinstance(literal, list) else None
+
+
+def _storable(text: str) -> str:
+    return _SURROGATES.sub("\ufffd", text)
