@@ -40,7 +40,18 @@ _WORDS = {
 }
 
 
-_DETAILS = ("Table", "Join Type", "Conditions", "Expression", "Groups", "Aggregates", "Order By")
+PLUMBING = frozenset({"project", "cte"})  # steps that neither choose nor compute rows
+_DETAILS = (
+    "Table",
+    "Join Type",
+    "Conditions",
+    "Expression",
+    "Filters",
+    "Groups",
+    "Aggregates",
+    "Top",
+    "Order By",
+)
 
 
 def operator_word(name: str) -> str:
@@ -67,13 +78,17 @@ def explain_query(app: Application, name: str, parameters: Mapping[str, Paramete
 
 def operators(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
     """The operators of a query in the order in which rows pass them."""
+    # The tables are empty here, and nothing may be concluded from that.
+    connection.execute("SET disabled_optimizers = 'statistics_propagation'")
     row = connection.execute(f"EXPLAIN (FORMAT json) {sql}").fetchone()
     steps: list[str] = []
 
     def visit(node: dict[str, Any]) -> None:
         for child in node["children"]:
             visit(child)
-        steps.append(f"{operator_word(node['name'])}{_detail(node['extra_info'])}")
+        word = operator_word(node["name"])
+        if word not in PLUMBING:
+            steps.append(f"{word:<8}{_detail(node['extra_info'])}".rstrip())
 
     for root in json.loads(row[1]) if row else ():
         visit(root)
@@ -82,20 +97,13 @@ def operators(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
 
 def _detail(info: Mapping[str, Any]) -> str:
     parts = []
-    for key in (
-        "Table",
-        "Join Type",
-        "Conditions",
-        "Expression",
-        "Groups",
-        "Aggregates",
-        "Order By",
-    ):
-        value = info.get(key)
-        if value:
-            text = ", ".join(value) if isinstance(value, list) else str(value)
-            parts.append(text.replace("memory.stored.", ""))
-    return f"  {'; '.join(parts)}" if parts else ""
+    for key in _DETAILS:
+        value = info.get(key) or []
+        texts = value if isinstance(value, list) else [value]
+        named = [text.removeprefix('memory."stored".') for text in texts if "#" not in text]
+        if named:
+            parts.append(", ".join(named))
+    return f" {'; '.join(parts)}" if parts else ""
 
 
 def _table_lines(load: TableLoad) -> list[str]:

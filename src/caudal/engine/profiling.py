@@ -8,7 +8,7 @@ import duckdb
 from caudal.answers import OperatorProfile
 from caudal.engine.catalog import BoundQuery
 from caudal.engine.database import one_line
-from caudal.engine.explaining import operator_word
+from caudal.engine.explaining import PLUMBING, operator_word
 from caudal.errors import QueryError
 
 _FRAME = frozenset({"RESULT_COLLECTOR", "EXPLAIN_ANALYZE"})
@@ -32,10 +32,13 @@ def profile_query(
         if node["type"] in _FRAME:
             return rows_in
         rows_out = int(node["intermediate_rows"])
+        word = operator_word(node["type"])
+        if word in PLUMBING:
+            return rows_out
         found.append(
             OperatorProfile(
                 query=bound.query.name,
-                operator=operator_word(node["type"]),
+                operator=word,
                 table=str(node["extra_info"].get("Table", "")).split(".")[-1],
                 rows_in=rows_in,
                 rows_out=rows_out,

@@ -1,0 +1,23 @@
+"""What all tests share: a deterministic hypothesis, and the way to the real data if it is there."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).parents[1]
+
+# Deterministic: the same examples in every run, so that a failure is never a matter of luck.
+# `HYPOTHESIS_PROFILE=explore` looks for new ones.
+settings.register_profile("steady", derandomize=True, deadline=None, database=None)
+settings.register_profile("explore", max_examples=2_000, deadline=None)
+settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder with real data beside the project; without it the test is skipped."""
+    folder = ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("the real data is not here")
+    return folder
