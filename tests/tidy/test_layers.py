@@ -16,7 +16,7 @@ LAYERS = [
     ("engine",),
     ("application", "generate"),
     ("api",),
-    ("cli",),
+    ("cli", "__main__"),
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if "apps" not in path.parts)

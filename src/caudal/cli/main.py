@@ -4,8 +4,8 @@ import os
 import sys
 import traceback
 
-import click
 import typer
+from typer.exceptions import TyperException
 from typer.main import get_command
 
 from caudal.cli import applications, generation, questions
@@ -51,23 +51,20 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command; every error becomes one line and an exit status."""
     given = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in given
+    given = [argument for argument in given if argument != "--debug"] or ["--help"]
     command = get_command(program)
     try:
-        outcome = command.main(
-            [argument for argument in given if argument != "--debug"],
-            prog_name="caudal",
-            standalone_mode=False,
-        )
+        outcome = command.main(given, prog_name="caudal", standalone_mode=False)
         status = int(outcome) if isinstance(outcome, int) else int(ExitStatus.OK)
         sys.stdout.flush()
+        if status == ExitStatus.INTERRUPTED:  # typer's word for Ctrl-C
+            raise KeyboardInterrupt
     except CaudalError as error:
         status = _report(str(error), status_of(error), debug=debug)
-    except click.exceptions.Abort:
+    except (KeyboardInterrupt, typer.Abort):
         status = _report("interrupted", ExitStatus.INTERRUPTED, debug=debug)
-    except KeyboardInterrupt:
-        status = _report("interrupted", ExitStatus.INTERRUPTED, debug=debug)
-    except click.ClickException as error:
-        status = _report(error.format_message(), ExitStatus.USAGE, debug=debug)
+    except TyperException as error:
+        status = _report(_usage_line(error), ExitStatus.USAGE, debug=debug)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = int(ExitStatus.OK)
@@ -77,6 +74,13 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:
         sys.exit(status)
     return status
+
+
+def _usage_line(error: TyperException) -> str:
+    """Typer's complaint about the command, as one line."""
+    text = error.format_message() if hasattr(error, "format_message") else str(error)
+    line = " ".join(text.replace("Value error, ", "").split()).rstrip(".")
+    return f"{line} (caudal --help shows how)"
 
 
 def _report(line: str, status: ExitStatus, *, debug: bool) -> int:

@@ -221,17 +221,26 @@ def _answer(
     operators: list[OperatorProfile] = []
     for bound in binding.queries if options.profile else ():
         operators += profile_query(connection, bound)
-    running = [pool.submit(_run_query, connection, bound) for bound in binding.queries]
+    cursors = [connection.cursor() for _ in binding.queries]
+    running = [
+        pool.submit(_run_query, cursor, bound)
+        for cursor, bound in zip(cursors, binding.queries, strict=True)
+    ]
     results = {}
-    for bound, future in zip(binding.queries, running, strict=True):
-        results[bound.query.name] = future.result()
-        progress.query(bound.query.name, results[bound.query.name].seconds)
+    try:
+        for bound, future in zip(binding.queries, running, strict=True):
+            results[bound.query.name] = future.result()
+            progress.query(bound.query.name, results[bound.query.name].seconds)
+    finally:  # when one fails, or on Ctrl-C, the others need not go on
+        for cursor, future in zip(cursors, running, strict=True):
+            future.cancel()
+            if not future.done():
+                cursor.interrupt()
     return results, tuple(operators)
 
 
-def _run_query(connection: duckdb.DuckDBPyConnection, bound: BoundQuery) -> Result:
+def _run_query(cursor: duckdb.DuckDBPyConnection, bound: BoundQuery) -> Result:
     began = time.perf_counter()
-    cursor = connection.cursor()
     try:
         table = cursor.sql(bound.sql).to_arrow_table()
     except duckdb.Error as error:
