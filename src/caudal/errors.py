@@ -32,3 +32,7 @@ class QueryError(CaudalError):
 
 class MissingPackageError(CaudalError):
     """An optional package is not installed: the message says how to install it."""
+
+
+class FormatError(CaudalError):
+    """Stored bytes are not what they should be: damaged, or of a format this Caudal does not know."""

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2] / "src" / "caudal"
 # From the bottom up. A module may import from its own room and from rooms above it in this list.
 LAYERS = [
     ("errors", "model", "version"),
-    ("sql",),
+    ("sql", "formats"),
     ("kernels",),
     ("rejects", "answers"),
     ("engine",),
