@@ -14,6 +14,7 @@ from caudal.application import find_application
 from caudal.engine import embedded
 from caudal.engine.adhoc import run_adhoc, with_adhoc_query
 from caudal.engine.database import parse_bytes
+from caudal.engine.running import RunOptions, Sources
 from caudal.kernels.sentiment import load_model
 from caudal.model import ParameterValue
 
@@ -42,7 +43,7 @@ def run(
     the files of single tables. The answers convert with `to_arrow()`, `to_polars()` and
     `to_pandas()`; `answers.rejects` says which rows were left out and why.
     """
-    options = embedded.RunOptions(
+    options = RunOptions(
         sentiment=sentiment, memory_limit=_bytes(memory_limit), strict=strict
     )
     return embedded.run(
@@ -66,7 +67,7 @@ def sql(
     >>> caudal.sql("SELECT count(*) AS films FROM movies", "movies", example_data).rows()
     [{'films': 3}]
     """
-    options = embedded.RunOptions(sentiment=sentiment)
+    options = RunOptions(sentiment=sentiment)
     if app is None:
         return run_adhoc(query, options)
     application = with_adhoc_query(find_application(os.fspath(app)), query)
@@ -96,9 +97,9 @@ def _bytes(limit: str | int | None) -> int | None:
 
 def _sources(
     data: str | os.PathLike[str], files: Mapping[str, str | Sequence[str]] | None
-) -> embedded.Sources:
+) -> Sources:
     overrides = {
         table: [given] if isinstance(given, str) else list(given)
         for table, given in (files or {}).items()
     }
-    return embedded.Sources(Path(data), overrides)
+    return Sources(Path(data), overrides)

@@ -10,7 +10,8 @@ import pytest
 from caudal.answers import Answers
 from caudal.application import find_application
 from caudal.application.cases import first_difference, run_cases
-from caudal.engine.embedded import RunOptions, Sources, run
+from caudal.engine.embedded import run
+from caudal.engine.running import RunOptions, Sources
 from caudal.generate import generate
 
 APPS = ("movies", "books")

@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from caudal.engine.embedded import RunOptions, Sources, run
+from caudal.engine.embedded import run
+from caudal.engine.running import RunOptions, Sources
 from caudal.errors import ApplicationError, CaudalError
 from caudal.model import Application, ParameterValue
 

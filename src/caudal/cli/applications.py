@@ -11,7 +11,7 @@ from caudal.application.checking import check_application
 from caudal.application.new import write_application
 from caudal.cli.questions import AppArgument, SentimentOption
 from caudal.cli.status import ExitStatus
-from caudal.engine.embedded import RunOptions
+from caudal.engine.running import RunOptions
 from caudal.errors import ApplicationError
 
 

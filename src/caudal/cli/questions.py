@@ -22,6 +22,7 @@ from caudal.engine import embedded
 from caudal.engine.adhoc import ADHOC, run_adhoc, with_adhoc_query
 from caudal.engine.database import parse_bytes
 from caudal.engine.explaining import explain_query
+from caudal.engine.running import RunOptions, Sources
 from caudal.errors import UsageError
 from caudal.model import Application, ParameterValue, RejectedRow
 from caudal.sql.parameters import convert
@@ -86,7 +87,7 @@ def run(
     application = find_application(app)
     form = _checked_format(form, out, len(query or application.queries))
     with _reject_file(rejects) as sink:
-        options = embedded.RunOptions(
+        options = RunOptions(
             sentiment=sentiment,
             memory_limit=_limit(memory_limit),
             strict=strict,
@@ -120,7 +121,7 @@ def sql(
     """
     form = _checked_format(form, out, 1)
     with _reject_file(rejects) as sink:
-        options = embedded.RunOptions(
+        options = RunOptions(
             sentiment=sentiment,
             memory_limit=_limit(memory_limit),
             strict=strict,
@@ -150,10 +151,10 @@ def explain(
 
 def _ask(
     app: Application,
-    sources: embedded.Sources,
+    sources: Sources,
     queries: list[str] | None,
     parameters: Mapping[str, ParameterValue],
-    options: embedded.RunOptions,
+    options: RunOptions,
 ) -> Answers:
     with watch(Console(stderr=True)) as progress:
         return embedded.run(app, sources, queries, parameters, options, progress)
@@ -177,10 +178,10 @@ def _limit(text: str | None) -> int | None:
     return parse_bytes(text) if text else None
 
 
-def _sources(app: Application, data: Path, file: list[str] | None) -> embedded.Sources:
+def _sources(app: Application, data: Path, file: list[str] | None) -> Sources:
     if not data.is_dir():
         raise UsageError(f"no folder {data}: give the folder with the files as --data DIR")
-    return embedded.Sources(data, _overrides(app, file))
+    return Sources(data, _overrides(app, file))
 
 
 def _give(results: Mapping[str, Result], form: Format, out: Path | None) -> None:

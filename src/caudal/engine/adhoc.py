@@ -8,7 +8,7 @@ import duckdb
 from caudal.answers import Result
 from caudal.engine.catalog import describe
 from caudal.engine.database import one_line, open_database
-from caudal.engine.embedded import RunOptions
+from caudal.engine.running import RunOptions
 from caudal.errors import ApplicationError, QueryError, UsageError
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, Query

@@ -75,10 +75,10 @@ def bind(
     connection: duckdb.DuckDBPyConnection,
 ) -> Binding:
     """Check the SQL of the queries and of the tables; say what to load."""
-    values = _parameter_values(app, parameters)
-    with _empty_schema(connection) as cursor:
-        cleaned = {table.name: _bind_table(cursor, table) for table in app.tables}
-        schemas = {name: _without_reject(schema) for name, schema in cleaned.items()}
+    values = parameter_values(app, parameters)
+    with empty_schema(connection) as cursor:
+        cleaned = {table.name: bind_table(cursor, table) for table in app.tables}
+        schemas = {name: without_reject(schema) for name, schema in cleaned.items()}
         bound = tuple(_bind_query(cursor, query, values, schemas) for query in queries)
         loads = tuple(
             _load(cursor, table, cleaned[table.name], bound)
@@ -124,7 +124,7 @@ def columns_read(cursor: duckdb.DuckDBPyConnection, sql: str) -> dict[str, set[s
 
 
 @contextlib.contextmanager
-def _empty_schema(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+def empty_schema(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
     """A cursor on an empty schema, where only the removal of unused columns optimises: other
     rules would conclude from the tables being empty, or move filters out of sight."""
     cursor = connection.cursor()
@@ -140,9 +140,10 @@ def _empty_schema(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.Duck
         cursor.close()
 
 
-def _parameter_values(
+def parameter_values(
     app: Application, given: Mapping[str, ParameterValue]
 ) -> dict[str, ParameterValue]:
+    """The application's defaults with the given values in their place."""
     names = {
         name for query in app.queries for name in parameter_names(query.sql, query.origin)
     } | set(app.parameters)
@@ -153,28 +154,31 @@ def _parameter_values(
     return {**app.parameters, **given}
 
 
-def _bind_table(cursor: duckdb.DuckDBPyConnection, table: Table) -> Schema:
+def bind_table(cursor: duckdb.DuckDBPyConnection, table: Table) -> Schema:
+    """The columns that a table's SQL gives, `reject` included; leaves an empty table behind."""
     if not table.columns:
         raise ApplicationError(f"{table.origin}: app.toml lists no columns for {table.name}")
-    _create(cursor, "raw", dict.fromkeys(table.columns, "VARCHAR"))
+    create_empty(cursor, "raw", dict.fromkeys(table.columns, "VARCHAR"))
     columns = describe(cursor, table.sql, table.origin)
     names = [name.lower() for name, _ in columns]
     doubled = [name for name in names if names.count(name) > 1]
     if doubled:
         raise ApplicationError(f"{table.origin}: gives two columns called {doubled[0]!r}")
     schema = dict(columns)
-    if not _without_reject(schema):
+    if not without_reject(schema):
         raise ApplicationError(f"{table.origin}: gives no column besides `reject`")
-    _create(cursor, table.name, _without_reject(schema))
+    create_empty(cursor, table.name, without_reject(schema))
     return schema
 
 
-def _create(cursor: duckdb.DuckDBPyConnection, name: str, schema: Schema) -> None:
+def create_empty(cursor: duckdb.DuckDBPyConnection, name: str, schema: Schema) -> None:
+    """A table of this schema, without rows."""
     columns = ", ".join(f"{quote(column)} {kind}" for column, kind in schema.items())
     cursor.execute(f"CREATE OR REPLACE TABLE {quote(name)} ({columns})")
 
 
-def _without_reject(schema: Schema) -> Schema:
+def without_reject(schema: Schema) -> Schema:
+    """The columns of a table, once `reject` has done its work."""
     return {name: kind for name, kind in schema.items() if name != REJECT}
 
 
@@ -191,7 +195,7 @@ def _bind_query(
     if lifts:
         try:
             for table, schema in _with_lifts(schemas, lifts).items():
-                _create(cursor, table, schema)
+                create_empty(cursor, table, schema)
             if [kind for _, kind in describe(cursor, lifted, "")] == [kind for _, kind in columns]:
                 reads = columns_read(cursor, lifted)
                 return _bound(query, lifted, names, reads, lifts)
@@ -199,7 +203,7 @@ def _bind_query(
             pass  # what sqlglot wrote does not bind: run the author's text as it stands
         finally:
             for table, schema in schemas.items():
-                _create(cursor, table, schema)
+                create_empty(cursor, table, schema)
     return _bound(query, sql, names, columns_read(cursor, sql), ())
 
 
@@ -231,13 +235,13 @@ def _load(
     cleaned: Schema,
     queries: Sequence[BoundQuery],
 ) -> TableLoad:
-    schema = _without_reject(cleaned)
+    schema = without_reject(cleaned)
     lifts = [one for query in queries for one in query.lifts if one.table == table.name]
     needed = {name for query in queries for name in query.reads.get(table.name, ())}
     kept = {name: kind for name, kind in schema.items() if name in needed}
     if not kept and not lifts:
         kept = dict([next(iter(schema.items()))])  # rows without any column cannot be stored
-    reason = f"CAST({quote(REJECT) if REJECT in cleaned else 'NULL'} AS VARCHAR)"
+    reason = reject_reason(cleaned)
     computed = {
         f"CASE WHEN {reason} IS NULL AND {_seen(same)} "
         f"THEN {same[0].function}({quote(same[0].column)}) END": same[0]
@@ -245,14 +249,11 @@ def _load(
     }
     outputs = [quote(name) for name in kept]
     outputs += [f"{sql} AS {quote(one.name)}" for sql, one in computed.items()]
-    sql = (
-        f"SELECT {', '.join(outputs)}, {reason} AS {quote(REJECT)} "
-        f"FROM (\n{table.sql}\n) AS cleaned"
-    )
+    sql = cleaning_sql(table, cleaned, outputs)
     stored = f"stored.{quote(table.name)}"
     return TableLoad(
         table=table,
-        columns=_raw_columns(cursor, table, sql, lifts),
+        columns=_file_columns(cursor, table, sql, lifts),
         sql=sql,
         create=_creation(table.name, stored, schema, kept, lifts),
         stored=stored,
@@ -278,15 +279,31 @@ def _creation(
     )
 
 
-def _raw_columns(
+def reject_reason(cleaned: Schema) -> str:
+    """The reason to reject as SQL over a table's cleaned rows: null where a row is kept."""
+    return f"CAST({quote(REJECT) if REJECT in cleaned else 'NULL'} AS VARCHAR)"
+
+
+def cleaning_sql(table: Table, cleaned: Schema, outputs: Sequence[str]) -> str:
+    """A batch of `raw` to the given outputs, and the reason to reject last."""
+    listed = ", ".join([*outputs, f"{reject_reason(cleaned)} AS {quote(REJECT)}"])
+    return f"SELECT {listed} FROM (\n{table.sql}\n) AS cleaned"
+
+
+def raw_columns(cursor: duckdb.DuckDBPyConnection, table: Table, sql: str) -> tuple[str, ...]:
+    """The columns of a table's files that this cleaning SQL reads."""
+    create_empty(cursor, "raw", dict.fromkeys(table.columns, "VARCHAR"))
+    read = columns_read(cursor, sql).get("raw", set())
+    return tuple(name for name in table.columns if name in read)
+
+
+def _file_columns(
     cursor: duckdb.DuckDBPyConnection, table: Table, sql: str, lifts: Sequence[Lift]
 ) -> tuple[str, ...]:
-    _create(cursor, "raw", dict.fromkeys(table.columns, "VARCHAR"))
     for one in lifts:
         for name, select in one.key_sets:
             cursor.execute(f"CREATE OR REPLACE TABLE {name} AS {select} LIMIT 0")
-    read = columns_read(cursor, sql).get("raw", set())
-    return tuple(name for name in table.columns if name in read)
+    return raw_columns(cursor, table, sql)
 
 
 def _by_name(lifts: Sequence[Lift]) -> dict[str, list[Lift]]:
