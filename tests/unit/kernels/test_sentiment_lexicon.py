@@ -1,0 +1,48 @@
+"""The lexicon file: every number equal to what the analyzer derives from it."""
+
+from pathlib import Path
+
+import pytest
+from textblob.en import sentiment as analyzer
+
+from caudal.errors import UsageError
+from caudal.kernels.sentiment.lexicon import lexicon_path, load_lexicon
+from caudal.kernels.sentiment.tables import MAX_TOKEN, TABLES, compile_tables, token_key
+
+
+def test_every_word_equals_the_analyzers() -> None:
+    analyzer.load()
+    expected = {
+        form: (parts[None][0], parts[None][2], "RB" in parts) for form, parts in analyzer.items()
+    }
+    words = load_lexicon().words
+    assert {w: (v.polarity, v.intensity, v.is_adverb) for w, v in words.items()} == expected
+
+
+def test_the_file_states_its_version() -> None:
+    assert load_lexicon().version == "1.3"
+    assert lexicon_path().name == "en-sentiment.xml"
+
+
+def test_a_document_type_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "lexicon.xml"
+    path.write_text("<!DOCTYPE sentiment [<!ENTITY a 'b'>]><sentiment/>")
+    with pytest.raises(UsageError, match="document type"):
+        load_lexicon(path)
+
+
+def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match="pip install textblob"):
+        lexicon_path()
+
+
+def test_a_key_tells_tokens_of_one_length_apart() -> None:
+    tokens = [b"a" * size + b"b" + b"a" * (MAX_TOKEN - 1 - size) for size in range(MAX_TOKEN)]
+    assert len({token_key(token) for token in tokens}) == MAX_TOKEN
+
+
+def test_the_tables_are_small_enough_for_the_cache() -> None:
+    tables = compile_tables(load_lexicon().words)
+    assert tables["filter"].nbytes <= 16 * 1024
+    assert TABLES.itemsize <= 512 * 1024
