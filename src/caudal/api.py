@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from caudal.answers import Answers, Result
 from caudal.application import find_application
-from caudal.engine import embedded
-from caudal.engine.adhoc import run_adhoc, with_adhoc_query
+from caudal.engine.adhoc import ADHOC, run_adhoc, with_adhoc_query
+from caudal.engine.choosing import run_with
 from caudal.engine.database import parse_bytes
-from caudal.engine.running import RunOptions, Sources
+from caudal.engine.running import Engine, RunOptions, Sources
+from caudal.errors import UsageError
 from caudal.kernels.sentiment import load_model
 from caudal.model import ParameterValue
 
@@ -29,6 +30,7 @@ def run(
     sentiment: str | None = None,
     memory_limit: str | int | None = None,
     strict: bool = False,
+    engine: str = "embedded",
 ) -> Answers:
     """Answer queries of an application over the files of a folder.
 
@@ -39,15 +41,19 @@ def run(
     >>> films.rejects.total
     0
 
+    `engine="split"` answers by the stages that a cluster runs; the rows are the same.
     `app` is a shipped application (`movies`, `books`) or the path of a folder. `files` replaces
     the files of single tables. The answers convert with `to_arrow()`, `to_polars()` and
     `to_pandas()`; `answers.rejects` says which rows were left out and why.
     """
-    options = RunOptions(
-        sentiment=sentiment, memory_limit=_bytes(memory_limit), strict=strict
-    )
-    return embedded.run(
-        find_application(os.fspath(app)), _sources(data, files), queries, parameters, options
+    options = RunOptions(sentiment=sentiment, memory_limit=_bytes(memory_limit), strict=strict)
+    return run_with(
+        _engine(engine),
+        find_application(os.fspath(app)),
+        _sources(data, files),
+        queries,
+        parameters,
+        options=options,
     )
 
 
@@ -71,8 +77,8 @@ def sql(
     if app is None:
         return run_adhoc(query, options)
     application = with_adhoc_query(find_application(os.fspath(app)), query)
-    answers = embedded.run(application, _sources(data, files), ["sql"], options=options)
-    return answers["sql"]
+    answers = run_with(Engine.EMBEDDED, application, _sources(data, files), options=options)
+    return answers[ADHOC]
 
 
 def sentiment(texts: Any, *, model: str = "lexicon") -> NDArray[np.float64]:
@@ -89,6 +95,12 @@ def sentiment(texts: Any, *, model: str = "lexicon") -> NDArray[np.float64]:
     elif not isinstance(texts, pa.Array | pa.ChunkedArray):
         texts = pa.array(texts, pa.string())
     return load_model(model).score(texts)
+
+
+def _engine(name: str) -> Engine:
+    if name not in set(Engine):
+        raise UsageError(f"no engine {name!r}: choose one of {', '.join(Engine)}")
+    return Engine(name)
 
 
 def _bytes(limit: str | int | None) -> int | None:

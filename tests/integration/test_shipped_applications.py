@@ -11,7 +11,7 @@ from caudal.answers import Answers
 from caudal.application import find_application
 from caudal.application.cases import first_difference, run_cases
 from caudal.engine.embedded import run
-from caudal.engine.running import RunOptions, Sources
+from caudal.engine.running import Sources
 from caudal.generate import generate
 
 APPS = ("movies", "books")
@@ -51,20 +51,6 @@ def test_generated_data_against_the_oracle(app: str, generated: Path) -> None:
     assert_same(answers, oracle(app).answer(generated / app))
     assert_same_rejects(answers, oracle(app).reasons(generated / app))
     assert all(len(result) for result in answers.values())
-
-
-@pytest.mark.parametrize("app", APPS)
-def test_threads_and_batch_sizes_change_no_bit(app: str, generated: Path) -> None:
-    application = find_application(app)
-    runs = [
-        run(application, Sources(generated / app), options=RunOptions(threads=t, batch_bytes=b))
-        for t, b in ((1, 1 << 20), (2, 1 << 20), (4, 77_777))
-    ]
-    for other in runs[1:]:
-        assert list(other) == list(runs[0])
-        for name in other:
-            assert other[name].table.equals(runs[0][name].table), name
-        assert other.rejects.counts() == runs[0].rejects.counts()
 
 
 def test_real_books(real_data: Path) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from caudal.engine.embedded import run
-from caudal.engine.running import RunOptions, Sources
+from caudal.engine.choosing import run_with
+from caudal.engine.running import Engine, RunOptions, Sources
 from caudal.errors import ApplicationError, CaudalError
 from caudal.model import Application, ParameterValue
 
@@ -40,17 +40,20 @@ class CaseOutcome:
     problems: tuple[str, ...]
 
 
-def run_cases(app: Application, options: RunOptions | None = None) -> list[CaseOutcome]:
+def run_cases(
+    app: Application, options: RunOptions | None = None, engine: Engine = Engine.EMBEDDED
+) -> list[CaseOutcome]:
     """Run every case of an application."""
     folders = sorted(path for path in (app.folder / "cases").glob("*") if path.is_dir())
-    return [_run_case(app, folder, options or RunOptions()) for folder in folders]
+    return [_run_case(app, folder, options or RunOptions(), engine) for folder in folders]
 
 
-def _run_case(app: Application, folder: Path, options: RunOptions) -> CaseOutcome:
+def _run_case(app: Application, folder: Path, options: RunOptions, engine: Engine) -> CaseOutcome:
     expected = _read_expected(folder / "expected.json")
+    names = list(expected.answers)
     try:
-        answers = run(
-            app, Sources(folder), list(expected.answers), expected.parameters, options=options
+        answers = run_with(
+            engine, app, Sources(folder), names, expected.parameters, options=options
         )
     except CaudalError as error:
         return CaseOutcome(folder.name, expected.about, (str(error),))

@@ -9,9 +9,9 @@ from caudal.application import find_application, load_application, shipped_appli
 from caudal.application.cases import run_cases
 from caudal.application.checking import check_application
 from caudal.application.new import write_application
-from caudal.cli.questions import AppArgument, SentimentOption
+from caudal.cli.questions import AppArgument, EngineOption, SentimentOption
 from caudal.cli.status import ExitStatus
-from caudal.engine.running import RunOptions
+from caudal.engine.running import Engine, RunOptions
 from caudal.errors import ApplicationError
 
 
@@ -39,13 +39,17 @@ def check(app: AppArgument) -> None:
     )
 
 
-def run_tests(app: AppArgument, sentiment: SentimentOption = None) -> int:
+def run_tests(
+    app: AppArgument,
+    sentiment: SentimentOption = None,
+    engine: EngineOption = Engine.EMBEDDED,
+) -> int:
     """Run the cases of an application and compare the answers with the expected ones.
 
     Example: `caudal test movies`
     """
     application = find_application(app)
-    outcomes = run_cases(application, RunOptions(sentiment=sentiment))
+    outcomes = run_cases(application, RunOptions(sentiment=sentiment), engine)
     if not outcomes:
         raise ApplicationError(
             f"{application.folder / 'cases'} holds no case: make a folder there with input files "

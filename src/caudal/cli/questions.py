@@ -18,14 +18,16 @@ from caudal.cli.files import whole_file
 from caudal.cli.formats import BINARY, Format, encode, json_bytes, write_results
 from caudal.cli.progress import watch
 from caudal.cli.show import print_rejects, print_result, profile_tables
-from caudal.engine import embedded
 from caudal.engine.adhoc import ADHOC, run_adhoc, with_adhoc_query
+from caudal.engine.choosing import run_with
 from caudal.engine.database import parse_bytes
 from caudal.engine.explaining import explain_query
-from caudal.engine.running import RunOptions, Sources
+from caudal.engine.running import Engine, RunOptions, Sources
 from caudal.errors import UsageError
 from caudal.model import Application, ParameterValue, RejectedRow
 from caudal.sql.parameters import convert
+
+_LEAST_BATCH_BYTES = 4 << 10
 
 AppArgument = Annotated[str, typer.Argument(help="A shipped application, or a folder's path.")]
 DataOption = Annotated[Path, typer.Option("--data", "-d", help="The folder with the files.")]
@@ -54,6 +56,13 @@ MemoryOption = Annotated[
     str | None,
     typer.Option("--memory-limit", help="Memory for the process, e.g. 1GB; more spills to disk."),
 ]
+EngineOption = Annotated[Engine, typer.Option("--engine", help="What executes the queries.")]
+PartitionsOption = Annotated[
+    int, typer.Option("--partitions", min=1, max=4096, help="Of the split engine's folds.")
+]
+BatchSizeOption = Annotated[
+    str, typer.Option("--batch-size", help="How much of a file is read at a time.")
+]
 ProfileOption = Annotated[
     bool, typer.Option("--profile", help="Show rows, bytes and seconds per table and operator.")
 ]
@@ -73,6 +82,9 @@ def run(
     strict: StrictOption = False,
     sentiment: SentimentOption = None,
     memory_limit: MemoryOption = None,
+    engine: EngineOption = Engine.EMBEDDED,
+    partitions: PartitionsOption = 4,
+    batch_size: BatchSizeOption = "8MiB",
     profile: ProfileOption = False,
 ) -> None:
     """Answer an application's queries over the files of a folder.
@@ -90,12 +102,24 @@ def run(
         options = RunOptions(
             sentiment=sentiment,
             memory_limit=_limit(memory_limit),
+            batch_bytes=_batch_bytes(batch_size),
+            partitions=partitions,
             strict=strict,
             profile=profile,
             reject_sink=sink,
         )
         sources = _sources(application, data, file)
-        answers = _ask(application, sources, query, _parameters(application, param), options)
+        parameters = _parameters(application, param)
+        with watch(Console(stderr=True)) as progress:
+            answers = run_with(
+                engine,
+                application,
+                sources,
+                query,
+                parameters,
+                options=options,
+                progress=progress,
+            )
         _deliver(application, answers, form, out)
 
 
@@ -110,6 +134,9 @@ def sql(
     strict: StrictOption = False,
     sentiment: SentimentOption = None,
     memory_limit: MemoryOption = None,
+    engine: EngineOption = Engine.EMBEDDED,
+    partitions: PartitionsOption = 4,
+    batch_size: BatchSizeOption = "8MiB",
     profile: ProfileOption = False,
 ) -> None:
     """Answer any SELECT, over an application's cleaned tables or over files by name.
@@ -124,6 +151,8 @@ def sql(
         options = RunOptions(
             sentiment=sentiment,
             memory_limit=_limit(memory_limit),
+            batch_bytes=_batch_bytes(batch_size),
+            partitions=partitions,
             strict=strict,
             profile=profile,
             reject_sink=sink,
@@ -132,7 +161,9 @@ def sql(
             _give({ADHOC: replace(run_adhoc(first, options), title="")}, form, out)
             return
         application = with_adhoc_query(find_application(first), second)
-        answers = _ask(application, _sources(application, data, file), [ADHOC], {}, options)
+        sources = _sources(application, data, file)
+        with watch(Console(stderr=True)) as progress:
+            answers = run_with(engine, application, sources, options=options, progress=progress)
         _deliver(application, answers, form, out)
 
 
@@ -149,17 +180,6 @@ def explain(
     typer.echo(explain_query(application, query, _parameters(application, param)))
 
 
-def _ask(
-    app: Application,
-    sources: Sources,
-    queries: list[str] | None,
-    parameters: Mapping[str, ParameterValue],
-    options: RunOptions,
-) -> Answers:
-    with watch(Console(stderr=True)) as progress:
-        return embedded.run(app, sources, queries, parameters, options, progress)
-
-
 def _deliver(app: Application, answers: Answers, form: Format, out: Path | None) -> None:
     """The answers, and on standard error whatever else there is to say about them."""
     _give({name: _untitled(result) for name, result in answers.items()}, form, out)
@@ -172,6 +192,13 @@ def _deliver(app: Application, answers: Answers, form: Format, out: Path | None)
 
 def _untitled(result: Result) -> Result:
     return replace(result, title="") if result.name == ADHOC else result
+
+
+def _batch_bytes(text: str) -> int:
+    size = parse_bytes(text)
+    if size < _LEAST_BATCH_BYTES:
+        raise UsageError(f"--batch-size {text}: at least {_LEAST_BATCH_BYTES // 1024} KiB")
+    return size
 
 
 def _limit(text: str | None) -> int | None:

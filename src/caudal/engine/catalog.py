@@ -20,6 +20,7 @@ from caudal.errors import ApplicationError, CaudalError, UsageError
 from caudal.model import REJECT, Application, ParameterValue, Query, Table
 from caudal.sql.lifts import Lift, Schema, Schemas, lift, output_names, quote
 from caudal.sql.parameters import bind_parameters, parameter_names
+from caudal.sql.planner import rewrite_averages
 
 
 @dataclass(frozen=True)
@@ -191,20 +192,28 @@ def _bind_query(
     sql = bind_parameters(query.sql, values, query.origin)
     columns = describe(cursor, sql, query.origin)
     names = tuple(name for name, _ in columns)
+    types = [kind for _, kind in columns]
+    sql = rewrite_averages(sql, lambda text: _types(cursor, text) == types)
     lifted, lifts = lift(sql, schemas, label=query.name)
     if lifts:
         try:
             for table, schema in _with_lifts(schemas, lifts).items():
                 create_empty(cursor, table, schema)
-            if [kind for _, kind in describe(cursor, lifted, "")] == [kind for _, kind in columns]:
+            if _types(cursor, lifted) == types:
                 reads = columns_read(cursor, lifted)
                 return _bound(query, lifted, names, reads, lifts)
-        except CaudalError:
-            pass  # what sqlglot wrote does not bind: run the author's text as it stands
         finally:
             for table, schema in schemas.items():
                 create_empty(cursor, table, schema)
     return _bound(query, sql, names, columns_read(cursor, sql), ())
+
+
+def _types(cursor: duckdb.DuckDBPyConnection, sql: str) -> list[str] | None:
+    """The types of a SELECT's columns; None when it does not bind."""
+    try:
+        return [kind for _, kind in describe(cursor, sql, "")]
+    except CaudalError:
+        return None
 
 
 def _bound(

@@ -18,6 +18,13 @@ SIGNATURES = {
     "(a plain TRY_CAST takes '1.5' for 2)",
 }
 
+RETURN_TYPES = {
+    "sentiment": "DOUBLE",
+    "names": "VARCHAR[]",
+    "items": "VARCHAR[]",
+    "to_integer": "BIGINT",
+}
+
 # The first branch is the common case and costs no regular expression.
 _TO_INTEGER = """
 CREATE OR REPLACE MACRO to_integer(text) AS CASE
@@ -33,16 +40,12 @@ def register_functions(connection: duckdb.DuckDBPyConnection, model: SentimentMo
     def sentiment(texts: Any) -> Any:
         return pa.array(np.asarray(model.score(texts), dtype=np.float64))
 
-    for name, function, result in (
-        ("sentiment", sentiment, "DOUBLE"),
-        ("names", names, "VARCHAR[]"),
-        ("items", items, "VARCHAR[]"),
-    ):
+    for name, function in (("sentiment", sentiment), ("names", names), ("items", items)):
         connection.create_function(
             name,
             function,
             ["VARCHAR"],
-            result,
+            RETURN_TYPES[name],
             type=PythonUDFType.ARROW,
             null_handling=FunctionNullHandling.SPECIAL,
         )

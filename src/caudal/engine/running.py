@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -36,6 +37,13 @@ class Silent:
     def query(self, name: str, seconds: float) -> None: ...
 
 
+class Engine(StrEnum):
+    """What executes queries."""
+
+    EMBEDDED = "embedded"  # DuckDB over whole tables, in this process
+    SPLIT = "split"  # scan, fold and finish over batches, as on a cluster, in this process
+
+
 @dataclass(frozen=True)
 class RunOptions:
     """How to run, as opposed to what to answer."""
@@ -44,6 +52,7 @@ class RunOptions:
     memory_limit: int | None = None  # bytes for the process; beyond it, data spills to disk
     batch_bytes: int = DEFAULT_BATCH_BYTES  # larger: fewer, longer steps and more memory
     threads: int = field(default_factory=lambda: os.cpu_count() or 1)
+    partitions: int = 4  # of the split engine's folds
     strict: bool = False  # fail on the first rejected row
     profile: bool = False  # measure every operator (runs queries one after the other)
     reject_sink: Callable[[RejectedRow], None] | None = None

@@ -1,0 +1,100 @@
+"""DuckDB's own parser and binder, for the planner: over empty tables, so no row is ever read."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import duckdb
+
+from caudal.engine.sandbox import Register, first_line
+from caudal.errors import UsageError
+from caudal.sql.planner import OutputColumn, TableSchema
+
+_SPELLINGS = {
+    "null_order": {"ORDER_DEFAULT": "NULLS LAST"},
+    "type_name": {"TEXT": "VARCHAR", "INT": "INTEGER"},
+}
+_NEGATIONS = {
+    "OPERATOR_IS_NULL": "OPERATOR_IS_NOT_NULL",
+    "COMPARE_IN": "COMPARE_NOT_IN",
+    "COMPARE_NOT_DISTINCT_FROM": "COMPARE_DISTINCT_FROM",
+    "COMPARE_DISTINCT_FROM": "COMPARE_NOT_DISTINCT_FROM",
+}
+_NEGATED_FUNCTIONS = {"~~": "!~~", "~~*": "!~~*"}
+
+
+class DuckDBBinder:
+    """Answers `caudal.sql.planner.Binder` for tables of the given schemas."""
+
+    def __init__(self, tables: Mapping[str, TableSchema], register: Register | None = None) -> None:
+        self._connection = duckdb.connect(":memory:", config={"threads": 1})
+        if register is not None:
+            register(self._connection)
+        for table, schema in tables.items():
+            columns = ", ".join(f"{_quoted(name)} {kind}" for name, kind in schema.items())
+            self._connection.execute(f"CREATE TABLE {_quoted(table)} ({columns})")
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def table_names(self, sql: str) -> set[str]:
+        try:
+            return set(self._connection.get_table_names(sql))
+        except duckdb.Error as error:
+            raise UsageError(first_line(error)) from error
+
+    def columns(self, sql: str) -> list[OutputColumn]:
+        try:
+            relation = self._connection.sql(sql)
+            return [
+                OutputColumn(name, str(kind))
+                for name, kind in zip(relation.columns, relation.types, strict=True)
+            ]
+        except duckdb.Error as error:
+            raise UsageError(first_line(error)) from error
+
+    def same(self, sql: str, other: str) -> bool:
+        return bool(self._tree(sql) == self._tree(other))
+
+    def _tree(self, sql: str) -> Any:
+        row = self._connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchone()
+        return _plain(json.loads(row[0])) if row else None
+
+
+def _plain(tree: Any) -> Any:
+    """The tree with one spelling for what DuckDB spells in several ways."""
+    if isinstance(tree, list):
+        return [_plain(item) for item in tree]
+    if not isinstance(tree, dict):
+        return tree
+    plain = {
+        key: _plain(value) for key, value in tree.items() if not key.startswith("query_location")
+    }
+    for key, spelled in _SPELLINGS.items():
+        if key in plain and isinstance(plain[key], str):
+            plain[key] = spelled.get(plain[key].upper(), plain[key])
+    if plain.get("ref_type") and _is_true(plain.get("condition")):
+        plain["condition"] = None
+    return _without_not(plain)
+
+
+def _without_not(node: dict[str, Any]) -> dict[str, Any]:
+    """NOT of a condition that has a negation of its own, as that."""
+    if node.get("type") != "OPERATOR_NOT" or len(node["children"]) != 1:
+        return node
+    (inner,) = node["children"]
+    if inner.get("type") in _NEGATIONS:
+        return {**inner, "type": _NEGATIONS[inner["type"]]}
+    if inner.get("function_name") in _NEGATED_FUNCTIONS:
+        return {**inner, "function_name": _NEGATED_FUNCTIONS[inner["function_name"]]}
+    return node
+
+
+def _is_true(condition: Any) -> bool:
+    return isinstance(condition, dict) and (condition.get("literal") or {}).get("text") == "true"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,303 @@
+"""The split engine: the plan that a cluster runs, executed in this process.
+
+Three kinds of step, each a function of immutable inputs:
+1. map: one batch is read, cleaned and passed through every scan of its table; the slices become
+   one mapped object (formats/mapped.py), together with the batch's rejected rows.
+2. fold: one partition of one fold reads its slices, in the order of batches, and computes.
+3. finish: one query gathers what is left and answers.
+
+Workers are threads, each with a DuckDB of its own that runs one thread; what a step answers never
+depends on which worker ran it, or when.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from caudal.answers import Answers, Result, TableProfile
+from caudal.engine import stages
+from caudal.engine.binder import DuckDBBinder
+from caudal.engine.catalog import (
+    bind_table,
+    choose_queries,
+    cleaning_sql,
+    columns_read,
+    describe,
+    empty_schema,
+    parameter_values,
+    raw_columns,
+    without_reject,
+)
+from caudal.engine.cleaning import Cleaned, clean_piece, note_rejects
+from caudal.engine.database import open_database
+from caudal.engine.functions import RETURN_TYPES, register_functions
+from caudal.engine.reading import Piece, pieces
+from caudal.engine.running import (
+    Progress,
+    ReadingProfile,
+    RunOptions,
+    Silent,
+    Sources,
+    in_order,
+)
+from caudal.engine.sandbox import Limits, Sandbox, Types
+from caudal.errors import ApplicationError, QueryError
+from caudal.formats import mapped
+from caudal.kernels.hashing import partition_of
+from caudal.kernels.sentiment import SentimentModel, load_model
+from caudal.model import Application, ParameterValue, Query, Table
+from caudal.rejects import Rejects
+from caudal.sql.lifts import quote
+from caudal.sql.parameters import bind_parameters
+from caudal.sql.planner import Finish, Fold, Plan, Scan, plan
+
+_WORKER_MEMORY_BYTES = 2 << 30
+
+
+@dataclass(frozen=True)
+class TableMap:
+    """How the batches of one table are mapped."""
+
+    table: Table
+    columns: tuple[str, ...]  # of the files
+    sql: str  # cleaning: `raw` -> the columns that the scans read, and `reject`
+    scans: tuple[Scan, ...]
+
+
+@dataclass(frozen=True)
+class SplitPlan:
+    """A plan with the way its tables are cleaned and its results are named."""
+
+    plan: Plan
+    maps: tuple[TableMap, ...]
+    queries: tuple[Query, ...]
+    names: Mapping[str, tuple[str, ...]]
+
+
+def make_plan(
+    app: Application,
+    queries: Sequence[str] | None,
+    parameters: Mapping[str, ParameterValue],
+    model: SentimentModel,
+) -> SplitPlan:
+    """Plan the chosen queries of an application."""
+    chosen = choose_queries(app, queries)
+    values = parameter_values(app, parameters)
+    with open_database(model) as connection, empty_schema(connection) as cursor:
+        cleaned = {table.name: bind_table(cursor, table) for table in app.tables}
+        texts = {query.name: bind_parameters(query.sql, values, query.origin) for query in chosen}
+        names = {
+            query.name: tuple(name for name, _ in describe(cursor, texts[query.name], query.origin))
+            for query in chosen
+        }
+        schemas = {name: without_reject(schema) for name, schema in cleaned.items()}
+        binder = DuckDBBinder(schemas, lambda one: register_functions(one, model))
+        try:
+            made = plan(
+                texts,
+                schemas,
+                scalar_functions=RETURN_TYPES,
+                moment=datetime.now(UTC),
+                binder=binder,
+            )
+        finally:
+            binder.close()
+        maps = tuple(
+            _table_map(cursor, table, cleaned[table.name], made)
+            for table in app.tables
+            if any(scan.table == table.name for scan in made.scans)
+        )
+    return SplitPlan(made, maps, chosen, names)
+
+
+def _table_map(
+    cursor: duckdb.DuckDBPyConnection, table: Table, cleaned: Mapping[str, str], made: Plan
+) -> TableMap:
+    scans = tuple(scan for scan in made.scans if scan.table == table.name)
+    needed = {name for scan in scans for name in columns_read(cursor, scan.sql).get(table.name, ())}
+    outputs = [
+        quote(name) if name in needed else f"CAST(NULL AS {kind}) AS {quote(name)}"
+        for name, kind in without_reject(cleaned).items()
+    ]
+    sql = cleaning_sql(table, cleaned, outputs)
+    return TableMap(table, raw_columns(cursor, table, sql), sql, scans)
+
+
+def run(
+    app: Application,
+    sources: Sources,
+    queries: Sequence[str] | None = None,
+    parameters: Mapping[str, ParameterValue] | None = None,
+    options: RunOptions | None = None,
+    progress: Progress | None = None,
+) -> Answers:
+    """Answer the chosen queries by scan, fold and finish; the same rows as the embedded engine."""
+    options, progress = options or RunOptions(), progress or Silent()
+    began = time.perf_counter()
+    model = load_model(options.sentiment or app.sentiment)
+    split = make_plan(app, queries, parameters or {}, model)
+    files = {one.table.name: sources.files(one.table) for one in split.maps}
+    rejects = Rejects(options.reject_sink)
+    with (
+        _Workers(model, options) as workers,
+        ThreadPoolExecutor(options.threads, thread_name_prefix="caudal") as pool,
+    ):
+        running = _Running(split, workers, pool, options)
+        tables = tuple(
+            running.map_table(one, files[one.table.name], rejects, progress) for one in split.maps
+        )
+        results = running.answer(progress)
+    return Answers(results, rejects, tables, (), time.perf_counter() - began)
+
+
+class _Workers:
+    """A contained DuckDB for every thread that asks for one."""
+
+    def __init__(self, model: SentimentModel, options: RunOptions) -> None:
+        self._register: Callable[[duckdb.DuckDBPyConnection], None] = lambda connection: (
+            register_functions(connection, model)
+        )
+        share = (options.memory_limit or 2 * _WORKER_MEMORY_BYTES) // (options.threads + 1)
+        self._limits = Limits(memory_bytes=share)
+        self._mine = threading.local()
+        self._all: list[Sandbox] = []
+
+    def __enter__(self) -> "_Workers":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for sandbox in self._all:
+            sandbox.close()
+
+    def sandbox(self, types: Types = Types.LOSSLESS) -> Sandbox:
+        mine: dict[Types, Sandbox] = self._mine.__dict__.setdefault("sandboxes", {})
+        if types not in mine:
+            mine[types] = Sandbox(self._limits, self._register, types)
+            self._all.append(mine[types])
+        return mine[types]
+
+
+@dataclass
+class _Running:
+    split: SplitPlan
+    workers: _Workers
+    pool: ThreadPoolExecutor
+    options: RunOptions
+    objects: dict[str, list[bytes]] = field(default_factory=dict)  # table -> mapped objects
+    folded: dict[str, list[stages.Slices]] = field(default_factory=dict)  # fold -> partitions
+
+    @property
+    def hashing(self) -> stages.Hashing:
+        return stages.Hashing(self.options.partitions, partition_of)
+
+    def map_table(
+        self, one: TableMap, files: Sequence[Path], rejects: Rejects, progress: Progress
+    ) -> TableProfile:
+        """Every batch of a table, in parallel."""
+        profile = ReadingProfile(one.table.name, files, progress)
+        cut = (
+            piece
+            for path in files
+            for piece in pieces(
+                path, one.columns, one.table.name, batch_bytes=self.options.batch_bytes
+            )
+        )
+        objects = self.objects.setdefault(one.table.name, [])
+        for data, cleaned in in_order(
+            self.pool,
+            lambda numbered: self._map(one, *numbered),
+            enumerate(cut),
+            ahead=self.options.threads + 1,
+        ):
+            note_rejects(rejects, cleaned, one.table, strict=self.options.strict)
+            objects.append(data)
+            profile.note(cleaned)
+        return profile.finished()
+
+    def _map(self, one: TableMap, number: int, piece: Piece) -> tuple[bytes, Cleaned]:
+        """One batch to one mapped object."""
+        sandbox = self.workers.sandbox()
+
+        def select(raw: pa.Table) -> pa.Table:
+            try:
+                return sandbox.select(one.sql, {"raw": raw})
+            except QueryError as error:
+                raise ApplicationError(f"{one.table.origin}: {error}") from None
+
+        cleaned = clean_piece(piece, one.table, select)
+        data = mapped.encode(
+            table=one.table.name,
+            batch=number,
+            file=piece.file,
+            rows=cleaned.rows.num_rows,
+            repaired=cleaned.repaired,
+            rejects=[(row.line, row.reason) for row in cleaned.rejected],
+            stages={
+                scan.name: stages.scan(scan, cleaned.rows, number, self.hashing, sandbox)
+                for scan in one.scans
+            },
+        )
+        return data, cleaned
+
+    def answer(self, progress: Progress) -> dict[str, Result]:
+        """Folds in the order of the plan, then every query."""
+        for fold in self.split.plan.folds:
+            count = self.options.partitions if fold.partitions == "all" else 1
+            work = self._fold_work(fold, count)
+            self.folded[fold.name] = list(self.pool.map(work, range(count)))
+        results = {}
+        for result in self.pool.map(self._finish, self.split.queries):
+            results[result.name] = result
+            progress.query(result.name, result.seconds)
+        return results
+
+    def _fold_work(self, fold: Fold, count: int) -> Callable[[int], stages.Slices]:
+        def work(partition: int) -> stages.Slices:
+            inputs = {
+                name: self._slice(name, partition) if count > 1 else self._whole(name)
+                for name in fold.inputs
+            }
+            return stages.fold(fold, partition, inputs, self.hashing, self.workers.sandbox())
+
+        return work
+
+    def _finish(self, query: Query) -> Result:
+        began = time.perf_counter()
+        finish: Finish = self.split.plan.finish(query.name)
+        inputs = {name: self._whole(name) for name in finish.inputs.values()}
+        try:
+            table = stages.finish(finish, inputs, self.workers.sandbox(Types.PLAIN))
+        except QueryError as error:
+            raise QueryError(f"{query.origin}: {error}") from None
+        named = table.rename_columns(list(self.split.names[query.name]))
+        return Result(query.name, query.title, named, time.perf_counter() - began)
+
+    def _slice(self, stage: str, number: int) -> pa.Table:
+        """Slice `number` of a cut output; the whole of a gathered one."""
+        return pa.concat_tables(
+            slices[min(number, len(slices) - 1)] for slices in self._outputs(stage, number)
+        )
+
+    def _whole(self, stage: str) -> pa.Table:
+        return pa.concat_tables(part for slices in self._outputs(stage) for part in slices)
+
+    def _outputs(self, stage: str, only: int | None = None) -> list[stages.Slices]:
+        """The slices of a stage: per batch of a scan, per partition of a fold."""
+        if stage in self.folded:
+            return self.folded[stage]
+        scan = next(scan for scan in self.split.plan.scans if scan.name == stage)
+        return [_read_slices(data, stage, only) for data in self.objects[scan.table]]
+
+
+def _read_slices(data: bytes, stage: str, only: int | None) -> stages.Slices:
+    reader = mapped.open_bytes(data)
+    count = len(reader.index.stages[stage].slices)
+    wanted = range(count) if only is None else [min(only, count - 1)]
+    return [reader.slice(stage, number) for number in wanted]

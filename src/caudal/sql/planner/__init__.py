@@ -1,0 +1,36 @@
+"""Queries, split into stages of plain SQL. Start at `plan`; the data it gives is in `plan.py`."""
+
+from caudal.sql.planner.averages import rewrite_averages
+from caudal.sql.planner.binder import Binder, OutputColumn
+from caudal.sql.planner.explain import explain
+from caudal.sql.planner.plan import (
+    Finish,
+    Fold,
+    Hint,
+    Partition,
+    Plan,
+    Scan,
+    Strategy,
+    TableSchema,
+    from_json,
+    to_json,
+)
+from caudal.sql.planner.planner import plan
+
+__all__ = [
+    "Binder",
+    "Finish",
+    "Fold",
+    "Hint",
+    "OutputColumn",
+    "Partition",
+    "Plan",
+    "Scan",
+    "Strategy",
+    "TableSchema",
+    "explain",
+    "from_json",
+    "plan",
+    "rewrite_averages",
+    "to_json",
+]

@@ -1,0 +1,228 @@
+"""Aggregates in parts: what to compute over some of the rows, and how to merge it into the answer.
+
+Exactness
+1. Counts, sums of integers and decimals, minima and maxima merge exactly.
+2. A float sum depends on the order of its terms. Parts over one batch are summed in the order of
+   the rows; everything else is summed in the order of the values (`sum(x ORDER BY x)`), so that
+   the result depends on neither partitions nor joins.
+3. Deviations merge by count, sum and variance of the parts, with distances to the common mean: no
+   difference of large squares, so nothing cancels.
+4. A merged aggregate keeps DuckDB's type: counts are cast back to BIGINT, sums keep theirs.
+"""
+
+from dataclasses import dataclass, field
+
+from caudal.sql.planner import types
+from caudal.sql.planner.algebra import Call, Context, Expr, mark
+from caudal.sql.planner.types import Type
+
+_ORDERED_FLOATS = frozenset(
+    [
+        "sum",
+        "avg",
+        "mean",
+        "stddev",
+        "stddev_samp",
+        "stddev_pop",
+        "variance",
+        "var_samp",
+        "var_pop",
+        "fsum",
+        "kahan_sum",
+        "sumkahan",
+        "favg",
+        "product",
+        "skewness",
+        "kurtosis",
+    ]
+)
+_DEVIATIONS = {
+    "stddev": (1, "sqrt({})"), "stddev_samp": (1, "sqrt({})"), "stddev_pop": (0, "sqrt({})"),
+    "variance": (1, "{}"), "var_samp": (1, "{}"), "var_pop": (0, "{}"),
+}  # fmt: skip
+
+
+@dataclass
+class Merge:
+    """Parts and how they become the aggregates.
+
+    `keys` (at most one) are further group keys of the parts, computed by `key_exprs`; `merged` are
+    aggregates over parts, `finals` expressions over those.
+    """
+
+    parts: dict[int, Expr] = field(default_factory=dict)
+    merged: dict[int, Expr] = field(default_factory=dict)
+    finals: dict[int, Expr] = field(default_factory=dict)
+    keys: tuple[int, ...] = ()
+    key_exprs: dict[int, Expr] = field(default_factory=dict)
+    must_seal: bool = False
+
+
+@dataclass
+class Second:
+    """The merge of one DISTINCT argument over partitions: halves, then their sum."""
+
+    parts_text: dict[int, Expr]
+    merge: Merge
+
+
+def complete(call: Call) -> Expr:
+    """The aggregate over all its rows at once."""
+    arguments, order = [a.text for a in call.arguments], call.order
+    inexact = call.name in _ORDERED_FLOATS and not order and len(call.arguments) == 1
+    if inexact and not types.is_exact(call.arguments[0].type):
+        order = ((call.arguments[0], ""),)
+    return _written(call, arguments, order)
+
+
+def _as_rows_come(call: Call) -> Expr:
+    return _written(call, [a.text for a in call.arguments], call.order)
+
+
+def _written(call: Call, arguments: list[str], order: tuple[tuple[Expr, str], ...]) -> Expr:
+    inside = ", ".join(arguments) if arguments else "*"
+    if call.distinct:
+        inside = "DISTINCT " + inside
+    if order:
+        inside += " ORDER BY " + ", ".join(expr.text + way for expr, way in order)
+    text = f"{call.name}({inside})"
+    if call.condition is not None:
+        text += f" FILTER (WHERE {call.condition.text})"
+    costly = frozenset[str]().union(*(e.costly for e in call.expressions()))
+    return Expr(text, call.type, costly)
+
+
+def merge(calls: dict[int, Call], kinds: dict[int, Type], *, ordered: bool) -> Merge | None:
+    """The parts of all the calls, or None if one of them has none.
+
+    `ordered` says that the rows come in an order that never changes.
+    """
+    made = Merge()
+    distinct = {call.arguments[0].text: call for call in calls.values() if _is_split_distinct(call)}
+    if len(distinct) > 1:
+        return None
+    new = _Numbers(kinds)
+    for call in distinct.values():
+        key = new.column(call.arguments[0].type)
+        made.keys, made.key_exprs = (key,), {key: call.arguments[0]}
+    for column, call in calls.items():
+        if call.order:
+            return None
+        if _is_split_distinct(call):
+            _merge_distinct(column, call, made)
+        elif call.distinct or not _merge_one(column, call, made, new, ordered=ordered):
+            return None
+    if made.finals:
+        made.finals = {c: made.finals.get(c, Expr(mark(c), call.type)) for c, call in calls.items()}
+    return made
+
+
+def _is_split_distinct(call: Call) -> bool:
+    return (
+        call.distinct
+        and call.name in ("count", "sum", "min", "max")
+        and call.condition is None
+        and len(call.arguments) == 1
+        and (call.name != "sum" or types.is_exact(call.arguments[0].type))
+    )
+
+
+@dataclass
+class _Numbers:
+    """Numbers for columns of parts, beyond those of the query."""
+
+    kinds: dict[int, Type]
+
+    def column(self, kind: Type) -> int:
+        number = len(self.kinds) + 1
+        self.kinds[number] = kind
+        return number
+
+
+def _merge_distinct(column: int, call: Call, made: Merge) -> None:
+    (key,) = made.keys
+    made.merged[column] = Expr(f"{call.name}(DISTINCT {mark(key)})", call.type)
+
+
+def _merge_one(column: int, call: Call, made: Merge, new: _Numbers, *, ordered: bool) -> bool:
+    """Adds the parts of one aggregate; False if it has none."""
+    if len(call.arguments) > 1:
+        return False
+    write = _as_rows_come if ordered else complete
+    if call.name == "count":
+        part = new.column("BIGINT")
+        made.parts[part] = write(call)
+        made.merged[column] = Expr(f"CAST(coalesce(sum({mark(part)}), 0) AS BIGINT)", "BIGINT")
+        return True
+    if call.name in ("count_if", "countif"):
+        part = new.column("HUGEINT")  # null if every condition was null, so it merges like a sum
+        made.parts[part] = write(call)
+        made.merged[column] = Expr(f"sum({mark(part)})", "HUGEINT")
+        return True
+    if call.name in ("min", "max", "bool_and", "bool_or"):
+        part = new.column(call.type)
+        made.parts[part] = write(call)
+        made.merged[column] = Expr(f"{call.name}({mark(part)})", call.type)
+        return True
+    if call.name == "sum" and call.type is not None:
+        part = new.column(call.type)
+        made.parts[part] = write(call)
+        exact = types.is_exact(call.arguments[0].type)
+        order = "" if exact else f" ORDER BY {mark(part)}"
+        made.merged[column] = Expr(f"sum({mark(part)}{order})", call.type)
+        return True
+    if call.name in _DEVIATIONS and types.is_numeric(call.arguments[0].type):
+        _merge_deviation(column, call, made, new, ordered=ordered)
+        return True
+    return False
+
+
+def _merge_deviation(column: int, call: Call, made: Merge, new: _Numbers, *, ordered: bool) -> None:
+    write = _as_rows_come if ordered else complete
+    argument = Expr(f"CAST({call.arguments[0].text} AS DOUBLE)", "DOUBLE", call.arguments[0].costly)
+    rows, total, variance = (new.column("DOUBLE") for _ in range(3))
+    for part, name in ((rows, "count"), (total, "sum"), (variance, "var_pop")):
+        made.parts[part] = write(Call(name, (argument,), False, (), call.condition, "DOUBLE"))
+    n, s, v = mark(rows), mark(total), mark(variance)
+    count, sums, every = (new.column(None) for _ in range(3))
+    made.merged[count] = Expr(f"sum({n})")
+    made.merged[sums] = Expr(f"sum({s} ORDER BY {s})")
+    made.merged[every] = Expr(
+        f"list({{'n': {n}, 's': {s}, 'v': {v}}} ORDER BY {n}, {s}, {v}) FILTER (WHERE {n} > 0)"
+    )
+    less, shape = _DEVIATIONS[call.name]
+    mean = f"{mark(sums)} / {mark(count)}"
+    squares = (
+        f"list_sum(list_transform({mark(every)}, "
+        f"lambda p: p.n * p.v + p.n * power(p.s / p.n - {mean}, 2)))"
+    )
+    final = shape.format(f"{squares} / ({mark(count)} - {less})")
+    # One value deviates by nothing, be it NaN; of a sample of one, DuckDB says nothing.
+    alone = "" if less else f"WHEN {mark(count)} = 1 THEN CAST(0 AS DOUBLE) "
+    made.finals[column] = Expr(f"CASE {alone}WHEN {mark(count)} > 1 THEN {final} END", "DOUBLE")
+    made.must_seal = True
+
+
+def second(first: Merge, context: Context) -> Second:
+    """Totals with DISTINCT: each partition has values of its own, so its totals can be added."""
+    halves: dict[int, Expr] = {}
+    merged: dict[int, Expr] = {}
+    for column, expr in first.merged.items():
+        half = context.column(expr.type)
+        halves[half] = expr
+        merged[column] = _merged_again(expr, half)
+    return Second(halves, Merge(halves, merged, first.finals, must_seal=first.must_seal))
+
+
+def _merged_again(expr: Expr, half: int) -> Expr:
+    name = expr.text.split("(", 1)[0].lower()
+    this = mark(half)
+    if name in ("min", "max", "bool_and", "bool_or"):
+        return Expr(f"{name}({this})", expr.type)
+    if name == "list":
+        return Expr(f"list_sort(flatten(list({this})))", expr.type)
+    if name == "cast" or (name == "count" and "DISTINCT" in expr.text):
+        kind = expr.type or "BIGINT"
+        return Expr(f"CAST(coalesce(sum({this}), 0) AS {kind})", kind)
+    order = "" if types.is_exact(expr.type) else f" ORDER BY {this}"
+    return Expr(f"sum({this}{order})", expr.type)

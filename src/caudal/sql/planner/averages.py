@@ -1,0 +1,84 @@
+"""`avg` as sum over count, in the text of a query, so that every engine computes the same means.
+
+The text is changed token by token and otherwise stays as it was written. A mean over a window is
+left alone (it runs in the last stage of every engine), and so is one over something that cannot be
+summed, such as dates; whether a text is valid is asked of the caller.
+"""
+
+from collections.abc import Callable
+
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+_NAMES = ("avg", "mean")
+
+
+def rewrite_averages(sql: str, is_valid: Callable[[str], bool] = lambda _: True) -> str:
+    """The query with every `avg(x)` as `(sum(x) / count(x))`, where that is valid.
+
+    >>> rewrite_averages("SELECT avg(x) FILTER (WHERE y) FROM t")
+    'SELECT (sum(x) FILTER (WHERE y) / count(x) FILTER (WHERE y)) FROM t'
+    """
+    skipped = 0
+    while True:
+        changed = _rewritten_one(sql, skipped)
+        if changed is None:
+            return sql
+        if is_valid(changed):
+            sql = changed
+        else:
+            skipped += 1
+
+
+def _rewritten_one(sql: str, skipped: int) -> str | None:
+    """The text with one mean rewritten, the last but `skipped`; inner ones come before outer."""
+    try:
+        tokens = DuckDB().tokenize(sql)
+    except TokenError:
+        return None
+    found = [place for place in range(len(tokens)) if _is_mean(tokens, place)]
+    if skipped >= len(found):
+        return None
+    place = found[-1 - skipped]
+    closing = _closing(tokens, place + 1)
+    if closing is None:
+        return None
+    end = _filter_end(tokens, closing)
+    after = sql[tokens[place + 1].start : tokens[end].end + 1]
+    first, last = tokens[place].start, tokens[end].end + 1
+    return f"{sql[:first]}(sum{after} / count{after}){sql[last:]}"
+
+
+def _is_mean(tokens: list[Token], place: int) -> bool:
+    if tokens[place].text.lower() not in _NAMES or place + 1 >= len(tokens):
+        return False
+    if tokens[place + 1].token_type != TokenType.L_PAREN:
+        return False
+    if place and tokens[place - 1].token_type == TokenType.DOT:
+        return False
+    closing = _closing(tokens, place + 1)
+    if closing is None:
+        return False
+    end = _filter_end(tokens, closing) + 1
+    return end >= len(tokens) or tokens[end].token_type != TokenType.OVER
+
+
+def _closing(tokens: list[Token], opening: int) -> int | None:
+    depth = 0
+    for place in range(opening, len(tokens)):
+        if tokens[place].token_type == TokenType.L_PAREN:
+            depth += 1
+        elif tokens[place].token_type == TokenType.R_PAREN:
+            depth -= 1
+            if depth == 0:
+                return place
+    return None
+
+
+def _filter_end(tokens: list[Token], closing: int) -> int:
+    """The end of `FILTER (...)` if it follows, else of the call itself."""
+    following = closing + 1
+    if following + 1 < len(tokens) and tokens[following].text.lower() == "filter":
+        return _closing(tokens, following + 1) or closing
+    return closing

@@ -1,0 +1,154 @@
+"""Reads a query into the algebra: WITH, set operations, and the clauses of SELECT in their order.
+
+A common table expression is read anew wherever it is named; equal stages are found again later, so
+its work is still done once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from caudal.sql.planner import binding_from, binding_select, types
+from caudal.sql.planner.algebra import (
+    Aggregate,
+    Context,
+    Expr,
+    Node,
+    Output,
+    Relation,
+    SetOperation,
+    Top,
+    Union,
+    renamed,
+)
+from caudal.sql.planner.dialect import UnsupportedError
+from caudal.sql.planner.expressions import Reader
+from caudal.sql.planner.plan import TableSchema
+from caudal.sql.planner.scopes import Scope, Source
+
+_CLAUSES = frozenset(
+    [
+        "with_",
+        "expressions",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "order",
+        "limit",
+        "offset",
+        "distinct",
+        "kind",
+    ]
+)
+_SET_CLAUSES = frozenset(["with_", "this", "expression", "distinct", "order", "limit", "offset"])
+
+
+@dataclass(frozen=True)
+class CommonTable:
+    query: exp.Query
+    columns: tuple[str, ...]
+    within: "Binding"
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The tables and common tables that a query may name."""
+
+    context: Context
+    tables: Mapping[str, tuple[str, TableSchema]]  # lower-case name -> name, schema
+    common: Mapping[str, CommonTable]
+
+    def query(self, query: exp.Expr) -> Relation:
+        """A whole query, which may name nothing outside itself but tables."""
+        inner = self._with(query)
+        if isinstance(query, exp.Subquery):
+            if set(_given(query)) - {"this"}:
+                raise UnsupportedError("a parenthesised query with clauses of its own")
+            return self.query(query.this)
+        if isinstance(query, exp.SetOperation):
+            return inner._set_operation(query)
+        if isinstance(query, exp.Select):
+            return inner._select(query)
+        raise UnsupportedError("this kind of query is not split")
+
+    def _with(self, query: exp.Expr) -> "Binding":
+        clause = query.args.get("with_")
+        if clause is None:
+            return self
+        if clause.args.get("recursive"):
+            raise UnsupportedError("a recursive query")
+        bound = self
+        for table in clause.expressions:
+            if table.args.get("key_expressions"):
+                raise UnsupportedError("a recursive query")
+            alias = table.args["alias"]
+            names = tuple(column.name for column in alias.args.get("columns") or ())
+            here = CommonTable(table.this, names, bound)
+            common = {**bound.common, alias.name.lower(): here}
+            bound = Binding(self.context, self.tables, common)
+        return bound
+
+    def _set_operation(self, query: exp.SetOperation) -> Relation:
+        if extra := set(_given(query)) - _SET_CLAUSES:
+            raise UnsupportedError(f"a set operation with {', '.join(sorted(extra))}")
+        left, right = self.query(query.this), self.query(query.expression)
+        if len(left.outputs) != len(right.outputs):
+            raise UnsupportedError("a set operation over different numbers of columns")
+        kinds = self.context.types
+        sides = tuple(tuple(o.column for o in side.outputs) for side in (left, right))
+        columns = tuple(
+            self.context.column(types.common((kinds[one], kinds[other])))
+            for one, other in zip(*sides, strict=True)
+        )
+        node: Node
+        if isinstance(query, exp.Union):
+            node = Union((left.node, right.node), sides, columns)
+            if query.args.get("distinct"):
+                node = Aggregate(node, columns, {})
+        else:
+            name = "EXCEPT" if isinstance(query, exp.Except) else "INTERSECT"
+            every = "" if query.args.get("distinct") else " ALL"
+            node = SetOperation(left.node, right.node, name + every, (sides[0], sides[1]), columns)
+        outputs = tuple(
+            Output(output.name, column)
+            for output, column in zip(left.outputs, columns, strict=True)
+        )
+        return Relation(self._ordered_outputs(query, node, outputs), outputs)
+
+    def _ordered_outputs(
+        self, query: exp.SetOperation, node: Node, outputs: tuple[Output, ...]
+    ) -> Node:
+        """ORDER BY and LIMIT of a set operation see its output columns only."""
+        order: list[tuple[Expr, str]] = []
+        scope = Scope([Source(None, outputs)], list(outputs))
+        reader = Reader(self.context, scope, self.query)
+        for item in query.args["order"].expressions if query.args.get("order") else ():
+            order.extend(binding_select.order_item(item, reader, outputs))
+        limit, offset = binding_select.limits(query)
+        if not order and limit is None and not offset:
+            return node
+        return Top(node, tuple(order), limit, offset)
+
+    def _select(self, query: exp.Select) -> Relation:
+        if extra := set(_given(query)) - _CLAUSES:
+            raise UnsupportedError(f"a SELECT with {', '.join(sorted(extra))}")
+        if query.args.get("kind"):
+            raise UnsupportedError("SELECT AS is not split")
+        node, scope = binding_from.bound_from(query, self)
+        reader = Reader(self.context, scope, self.query)
+        return binding_select.Clauses(query, reader, self).bound(node)
+
+    def named(self, name: str) -> Relation | None:
+        """A common table, or None."""
+        found = self.common.get(name.lower())
+        if found is None:
+            return None
+        relation = found.within.query(found.query)
+        return renamed(relation, found.columns)
+
+
+def _given(query: exp.Expr) -> list[str]:
+    return [key for key, value in query.args.items() if value]

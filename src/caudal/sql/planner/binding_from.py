@@ -1,0 +1,227 @@
+"""Reads FROM: tables, common tables, subqueries, VALUES, UNNEST, and the joins between them."""
+
+from sqlglot import exp
+
+from caudal.sql.planner import fallback, types
+from caudal.sql.planner.algebra import (
+    Constant,
+    Context,
+    Expr,
+    Extend,
+    Filter,
+    Join,
+    JoinKind,
+    Node,
+    Output,
+    Relation,
+    TableScan,
+    Unnest,
+    columns_of,
+    mark,
+    renamed,
+)
+from caudal.sql.planner.dialect import UnsupportedError
+from caudal.sql.planner.expressions import Reader
+from caudal.sql.planner.scopes import Environment, Scope, Source
+
+_KINDS: dict[tuple[str, str], JoinKind] = {
+    ("", ""): "INNER", ("", "INNER"): "INNER", ("", "CROSS"): "INNER",
+    ("LEFT", ""): "LEFT", ("LEFT", "OUTER"): "LEFT",
+    ("RIGHT", ""): "RIGHT", ("RIGHT", "OUTER"): "RIGHT",
+    ("FULL", ""): "FULL", ("FULL", "OUTER"): "FULL", ("", "OUTER"): "FULL",
+    ("", "SEMI"): "SEMI", ("", "ANTI"): "ANTI",
+}  # fmt: skip
+
+
+def bound_from(query: exp.Select, bound: Environment) -> tuple[Node, Scope]:
+    """The rows that WHERE sees, and the names it may use for them."""
+    clause = query.args.get("from_")
+    if clause is None:
+        return Constant(), Scope()
+    first, *rest = _items(query)
+    node, scope = _joined_item(first, bound)
+    for item in rest:
+        node, scope = _listed(node, scope, item, bound)
+    return node, scope
+
+
+def _items(query: exp.Select) -> list[tuple[exp.Expr, list[exp.Join]]]:
+    """What commas separate, each with its own joins: a comma binds less than JOIN."""
+    items: list[tuple[exp.Expr, list[exp.Join]]] = [(query.args["from_"].this, [])]
+    for join in query.args.get("joins") or ():
+        if _is_comma(join):
+            items.append((join.this, []))
+        else:
+            items[-1][1].append(join)
+    return items
+
+
+def _is_comma(join: exp.Join) -> bool:
+    return not any(join.args.get(key) for key in ("kind", "side", "method", "on", "using"))
+
+
+def _joined_item(item: tuple[exp.Expr, list[exp.Join]], bound: Environment) -> tuple[Node, Scope]:
+    node, scope = _source(item[0], bound)
+    for join in item[1]:
+        node, scope = _joined(node, scope, join, bound)
+    return node, scope
+
+
+def _listed(
+    node: Node, scope: Scope, item: tuple[exp.Expr, list[exp.Join]], bound: Environment
+) -> tuple[Node, Scope]:
+    """What follows a comma; only UNNEST may name what stands before it."""
+    if isinstance(item[0], exp.Unnest):
+        if item[1]:
+            raise UnsupportedError("a join with UNNEST on its left")
+        return _unnested(node, scope, exp.Join(this=item[0]), bound)
+    right, other = _joined_item(item, bound)
+    if scope.merged.keys() & other.merged.keys():
+        raise UnsupportedError("two joins that share a column by USING")
+    both = Scope(
+        [*scope.sources, *other.sources],
+        [*scope.star, *other.star],
+        {**scope.merged, **other.merged},
+    )
+    return Join(node, right, "INNER", ()), both
+
+
+def _source(item: exp.Expr, bound: Environment) -> tuple[Node, Scope]:
+    relation = _relation(item, bound)
+    alias = item.args.get("alias")
+    names = tuple(c.name for c in alias.args.get("columns") or ()) if alias else ()
+    relation = renamed(relation, names)
+    name = item.alias_or_name or None
+    return relation.node, Scope([Source(name, relation.outputs)], list(relation.outputs))
+
+
+def _relation(item: exp.Expr, bound: Environment) -> Relation:
+    extra = {key for key, value in item.args.items() if value} - {"this", "alias", "expressions"}
+    if extra:
+        raise UnsupportedError(f"a table with {', '.join(sorted(extra))}")
+    if isinstance(item, exp.Values):
+        return _values(item, bound.context)
+    if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Query):
+        return bound.query(item.this)
+    if isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier):
+        return bound.named(item.name) or _table(item, bound)
+    raise UnsupportedError("a table function in FROM")
+
+
+def _table(item: exp.Table, bound: Environment) -> Relation:
+    found = bound.tables.get(item.name.lower())
+    if found is None:
+        raise UnsupportedError(f"{item.name} is not a table")
+    name, schema = found
+    numbered = {bound.context.column(types.normal(kind)): column for column, kind in schema.items()}
+    outputs = tuple(Output(column, number) for number, column in numbered.items())
+    return Relation(TableScan(name, numbered), outputs)
+
+
+def _values(item: exp.Values, context: Context) -> Relation:
+    reader = Reader(context, Scope(), _no_subquery)
+    rows = [
+        [reader.expr(cell) for cell in (row.expressions if isinstance(row, exp.Tuple) else [row])]
+        for row in item.expressions
+    ]
+    columns = [
+        context.column(types.common(row[place].type for row in rows))
+        for place in range(len(rows[0]))
+    ]
+    cells = tuple("(" + ", ".join(cell.text for cell in row) + ")" for row in rows)
+    outputs = tuple(Output(f"col{place}", column) for place, column in enumerate(columns))
+    return Relation(Constant(tuple(columns), cells), outputs)
+
+
+def _no_subquery(query: exp.Query) -> Relation:
+    raise UnsupportedError("a subquery inside VALUES")
+
+
+def _joined(left: Node, scope: Scope, join: exp.Join, bound: Environment) -> tuple[Node, Scope]:
+    kind = _KINDS.get((join.side, join.kind))
+    if kind is None or join.method:
+        raise UnsupportedError(f"a {join.method or join.kind} join")
+    if isinstance(join.this, exp.Unnest):
+        return _unnested(left, scope, join, bound)
+    right, other = _source(join.this, bound)
+    both = Scope([*scope.sources, *other.sources], [*scope.star, *other.star], dict(scope.merged))
+    if join.args.get("using"):
+        return _using(Join(left, right, kind, ()), scope, other, join, bound.context)
+    conditions: tuple[Expr, ...] = ()
+    if join.args.get("on") is not None:
+        reader = Reader(bound.context, both, bound.query)
+        conditions = tuple(reader.expr(part) for part in fallback.conjuncts(join.args["on"]))
+    if any(condition.subqueries for condition in conditions) and kind != "INNER":
+        raise UnsupportedError("a subquery in the condition of an outer join")
+    node = Join(left, right, kind, conditions)
+    return node, scope if kind in ("SEMI", "ANTI") else both
+
+
+def _using(
+    join: Join, scope: Scope, other: Scope, clause: exp.Join, context: Context
+) -> tuple[Node, Scope]:
+    """USING: the columns of both sides become one, the side's that is never null-extended."""
+    conditions, merged, computed = [], dict(scope.merged), dict[int, Expr]()
+    for identifier in clause.args["using"]:
+        name = identifier.name.lower()
+        one, two = scope.find(name), other.find(name)
+        if one is None or two is None:
+            raise UnsupportedError(f"USING ({identifier.name}) is not a column of both sides")
+        conditions.append(equality(_column(one, context), _column(two, context)))
+        merged[name] = two if join.kind == "RIGHT" else one
+        if join.kind == "FULL":
+            kind = types.common((context.types[one], context.types[two]))
+            merged[name] = context.column(kind)
+            computed[merged[name]] = Expr(f"coalesce({mark(one)}, {mark(two)})", kind)
+    node: Node = Join(join.left, join.right, join.kind, tuple(conditions))
+    if computed:
+        node = Extend(node, computed)
+    if join.kind in ("SEMI", "ANTI"):
+        return node, scope
+    used = {identifier.name.lower() for identifier in clause.args["using"]}
+    star = [
+        Output(output.name, merged[output.name.lower()])
+        if output.name is not None and output.name.lower() in used
+        else output
+        for output in scope.star
+    ]
+    star += [o for o in other.star if o.name is None or o.name.lower() not in used]
+    return node, Scope([*scope.sources, *other.sources], star, merged)
+
+
+def _unnested(left: Node, scope: Scope, join: exp.Join, bound: Environment) -> tuple[Node, Scope]:
+    item = join.this
+    condition = join.args.get("on")
+    always = condition is None or (isinstance(condition, exp.Boolean) and condition.this)
+    if _KINDS[join.side, join.kind] != "INNER" or not always or join.args.get("using"):
+        raise UnsupportedError("an outer join with UNNEST")
+    if len(item.expressions) != 1 or item.args.get("offset"):
+        raise UnsupportedError("UNNEST of several lists")
+    expr = Reader(bound.context, scope, bound.query).expr(item.expressions[0])
+    if expr.type is None or not expr.type.endswith("[]"):
+        raise UnsupportedError("UNNEST of something that is not known to be a list")
+    column = bound.context.column(expr.type[:-2])
+    alias = item.args.get("alias")
+    names = [c.name for c in alias.args.get("columns") or ()] if alias else []
+    outputs = (Output(names[0] if names else "unnest", column),)
+    source = Source(alias.name if alias else None, outputs)
+    node = Unnest(left, column, expr)
+    return node, Scope([*scope.sources, source], [*scope.star, *outputs], dict(scope.merged))
+
+
+def semi_joined(node: Node, kind: JoinKind, right: Relation, conditions: list[Expr]) -> Node:
+    """A join whose conditions that concern the right side alone are filters of it."""
+    inside = columns_of(right.node)
+    own = [c for c in conditions if c.columns and c.columns <= inside]
+    filtered: Node = right.node
+    for condition in own:
+        filtered = Filter(filtered, condition)
+    return Join(node, filtered, kind, tuple(c for c in conditions if c not in own))
+
+
+def equality(one: Expr, two: Expr) -> Expr:
+    return Expr(f"({one.text}) = ({two.text})", "BOOLEAN", one.costly | two.costly, (one, two))
+
+
+def _column(column: int, context: Context) -> Expr:
+    return Expr(mark(column), context.types[column])

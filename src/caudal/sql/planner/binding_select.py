@@ -1,0 +1,321 @@
+"""Reads the clauses of one SELECT, in the order in which they take effect.
+
+WHERE, GROUP BY, aggregates, HAVING, window functions, the list itself, DISTINCT, ORDER BY, LIMIT.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from caudal.sql.planner import binding_from, dialect, expressions, fallback, scopes
+from caudal.sql.planner.algebra import (
+    Aggregate,
+    Expr,
+    Extend,
+    Filter,
+    JoinKind,
+    Node,
+    Output,
+    Relation,
+    Top,
+    Unnest,
+    Windows,
+    column_of,
+    mark,
+)
+from caudal.sql.planner.dialect import UnsupportedError
+from caudal.sql.planner.expressions import Reader
+from caudal.sql.planner.scopes import Environment
+
+Order = tuple[tuple[Expr, str], ...]
+
+
+@dataclass
+class Clauses:
+    """One SELECT, being read; `reader` knows its names."""
+
+    query: exp.Select
+    reader: Reader
+    within: Environment
+    outputs: list[Output] = field(default_factory=list)
+    computed: dict[int, Expr] = field(default_factory=dict)
+    unnested: tuple[int, Expr] | None = None
+
+    def bound(self, node: Node) -> Relation:
+        node = self._where(node)
+        items = list(self._items())
+        grouped = self._is_grouped(items)
+        if grouped:
+            node = self._with_keys(node, items)
+        for item in items:
+            self._output(item)
+        self.reader.refuses_ambiguity = True
+        having = self._having()
+        order = self._order()
+        if grouped:
+            keys = tuple(dict.fromkeys((self.reader.keys or {}).values()))
+            node = Aggregate(node, keys, self.reader.lifted.calls)
+        if having is not None:
+            node = Filter(node, having)
+        return Relation(self._listed(node, order), tuple(self.outputs))
+
+    def _listed(self, node: Node, order: Order) -> Node:
+        windows = self.reader.lifted.windows
+        if windows:
+            node = Windows(node, {c: self._inlined(expr) for c, expr in windows.items()})
+        if self.unnested is not None:
+            node = Unnest(node, *self.unnested)
+        if self.computed:
+            node = Extend(node, self.computed)
+        if self.query.args.get("distinct"):
+            columns = tuple(dict.fromkeys(output.column for output in self.outputs))
+            if any(expr.columns - set(columns) for expr, _ in order):
+                raise UnsupportedError("DISTINCT ordered by something that it does not list")
+            node = Aggregate(node, columns, {})
+        limit, offset = limits(self.query)
+        if order or limit is not None or offset:
+            node = Top(node, order, limit, offset)
+        return node
+
+    def _where(self, node: Node) -> Node:
+        where = self.query.args.get("where")
+        if where is None:
+            return node
+        for part in fallback.conjuncts(where.this):
+            node = self._condition(node, part)
+        return node
+
+    def _condition(self, node: Node, part: exp.Expr) -> Node:
+        negated = isinstance(part, exp.Not) and isinstance(part.this.unnest(), exp.Exists)
+        exists = part.this.unnest() if negated else part
+        if isinstance(exists, exp.Exists) and _is_plain_select(exists.this):
+            return self._exists(node, exists.this, "ANTI" if negated else "SEMI")
+        if isinstance(part, exp.In) and part.args.get("query") is not None:
+            return self._in(node, part)
+        reader = Reader(
+            self.reader.context, self.reader.scope, self.reader.bind_query, self._aliases()
+        )
+        return Filter(node, reader.expr(part))
+
+    def _aliases(self) -> dict[str, exp.Expr]:
+        """What WHERE and GROUP BY may call by an alias of the list."""
+        found: dict[str, exp.Expr] = {}
+        for item in self.query.expressions:
+            if isinstance(item, exp.Alias) and not any(item.find_all(exp.Query)):
+                try:
+                    found[item.alias.lower()] = self.reader.read(item.this)
+                except UnsupportedError:
+                    continue
+        return found
+
+    def _exists(self, node: Node, query: exp.Select, kind: JoinKind) -> Node:
+        inner, scope = binding_from.bound_from(query, self.within)
+        scope.parent = self.reader.scope
+        reader = Reader(self.reader.context, scope, self.reader.bind_query)
+        where = query.args.get("where")
+        parts = fallback.conjuncts(where.this) if where is not None else []
+        conditions = [reader.expr(part) for part in parts]
+        return binding_from.semi_joined(node, kind, Relation(inner, ()), conditions)
+
+    def _in(self, node: Node, part: exp.In) -> Node:
+        right = self.reader.bind_query(part.args["query"])
+        sides = part.this.expressions if isinstance(part.this, exp.Tuple) else [part.this]
+        if len(sides) != len(right.outputs):
+            raise UnsupportedError("IN over a different number of columns")
+        reader = Reader(
+            self.reader.context, self.reader.scope, self.reader.bind_query, self._aliases()
+        )
+        conditions = [
+            binding_from.equality(
+                reader.expr(side),
+                Expr(mark(output.column), self.reader.context.types[output.column]),
+            )
+            for side, output in zip(sides, right.outputs, strict=True)
+        ]
+        return binding_from.semi_joined(node, "SEMI", right, conditions)
+
+    def _items(self) -> Iterator[exp.Expr | Output]:
+        """The list with stars spelled out."""
+        for item in self.query.expressions:
+            if isinstance(item, exp.Star):
+                yield from _expanded(item, self.reader.scope.star)
+            elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+                yield from _expanded(item.this, self.reader.scope.star_of(item.table))
+            else:
+                yield item
+
+    def _is_grouped(self, items: list[exp.Expr | Output]) -> bool:
+        if self.query.args.get("group") or self.query.args.get("having"):
+            return True
+        order = self.query.args.get("order")
+        nodes = [item for item in items if isinstance(item, exp.Expr)]
+        nodes += order.expressions if order else []
+        return any(expressions.contains_lifted(node) for node in nodes)
+
+    def _with_keys(self, node: Node, items: list[exp.Expr | Output]) -> Node:
+        """The rows with the group keys as columns; the reader then knows them."""
+        self.reader.keys = {}
+        aliases = self._aliases()
+        computed: dict[int, Expr] = {}
+        for key in self._key_nodes(items):
+            marked = self._key(key, aliases)
+            expr = self.reader.finished(marked)
+            column = column_of(expr.text)
+            if column is None:
+                column = self.reader.context.column(expr.type)
+                computed[column] = expr
+            self.reader.keys.setdefault(expr.text, column)
+        return Extend(node, computed) if computed else node
+
+    def _key_nodes(self, items: list[exp.Expr | Output]) -> list[exp.Expr | Output]:
+        group = self.query.args.get("group")
+        if group is None:
+            return []
+        if group.args.get("all"):
+            return [
+                item
+                for item in items
+                if isinstance(item, Output) or not expressions.contains_lifted(item)
+            ]
+        if {key for key, value in group.args.items() if value} - {"expressions"}:
+            raise UnsupportedError("grouping sets")
+        return [
+            items[int(key.name) - 1] if isinstance(key, exp.Literal) and key.is_int else key
+            for key in group.expressions
+        ]
+
+    def _key(self, key: exp.Expr | Output, aliases: dict[str, exp.Expr]) -> exp.Expr:
+        if isinstance(key, Output):
+            return scopes.marked(key.column)
+        node = key.this if isinstance(key, exp.Alias) else key
+        if isinstance(node, exp.Column) and not node.table:
+            alias = aliases.get(node.name.lower())
+            own = self.reader.scope.find(node.name)
+            if alias is not None and own is None:
+                return alias.copy()
+            if alias is not None and dialect.text(alias) != mark(own or 0):
+                raise UnsupportedError(f"{node.name} is both a column and an alias")
+        return self.reader.read(node.unnest())
+
+    def _output(self, item: exp.Expr | Output) -> None:
+        if isinstance(item, Output):
+            if self.reader.keys is not None and item.column not in self.reader.keys.values():
+                raise UnsupportedError(f"{item.name} is not among the group keys")
+            self.outputs.append(item)
+            return
+        node = item.this if isinstance(item, exp.Alias) else item
+        name = item.alias if isinstance(item, exp.Alias) else _own_name(node)
+        column = self._unnest(node) if _is_unnest(node) else self._computed(node)
+        self.outputs.append(Output(name, column))
+        if name is not None:
+            self.reader.aliases.setdefault(name.lower(), scopes.marked(column))
+
+    def _computed(self, node: exp.Expr) -> int:
+        expr = self.reader.finished(self.reader.read_lifting(node))
+        column = column_of(expr.text)
+        if column is None:
+            column = self.reader.context.column(expr.type)
+            self.computed[column] = self._inlined(expr)
+        return column
+
+    def _inlined(self, expr: Expr) -> Expr:
+        """The expression without columns that the list itself computes (lateral aliases)."""
+
+        def name(column: int) -> str:
+            known = self.computed.get(column)
+            return f"({known.text})" if known is not None else mark(column)
+
+        return Expr(expr.over(name), expr.type, expr.costly)
+
+    def _unnest(self, node: exp.Expr) -> int:
+        if self.unnested is not None or self.reader.keys is not None:
+            raise UnsupportedError("this use of unnest is not split")
+        expr = self.reader.expr(node.expressions[0])
+        if len(node.expressions) != 1 or expr.type is None or not expr.type.endswith("[]"):
+            raise UnsupportedError("unnest of something that is not known to be a list")
+        column = self.reader.context.column(expr.type[:-2])
+        self.unnested = (column, self._inlined(expr))
+        return column
+
+    def _having(self) -> Expr | None:
+        having = self.query.args.get("having")
+        if having is None:
+            return None
+        if self.reader.lifted.windows:
+            raise UnsupportedError("HAVING with window functions")
+        read = self.reader.finished(self.reader.read_lifting(having.this))
+        return self._inlined(read)
+
+    def _order(self) -> Order:
+        order = self.query.args.get("order")
+        if order is None:
+            return ()
+        found: list[tuple[Expr, str]] = []
+        for item in order.expressions:
+            found.extend(order_item(item, self.reader, tuple(self.outputs)))
+        return tuple(found)
+
+
+def order_item(
+    item: exp.Ordered, reader: Reader, outputs: tuple[Output, ...]
+) -> list[tuple[Expr, str]]:
+    """ORDER BY a position, an output's name, ALL, or an expression."""
+    types = reader.context.types
+    node, after = item.this, expressions.direction(item)
+    if isinstance(node, exp.Var) and node.name.upper() == "ALL":
+        return [(Expr(mark(o.column), types[o.column]), after) for o in outputs]
+    if isinstance(node, exp.Literal):
+        if not node.is_int or not 1 <= int(node.name) <= len(outputs):
+            raise UnsupportedError("ORDER BY a constant")
+        column = outputs[int(node.name) - 1].column
+        return [(Expr(mark(column), types[column]), after)]
+    if isinstance(node, exp.Column) and not node.table:
+        named = {o.column for o in outputs if (o.name or "").lower() == node.name.lower()}
+        own = reader.scope.find(node.name)
+        if named and own is not None and named != {own}:
+            raise UnsupportedError(f"{node.name} is both a column and an alias")
+        if len(named) == 1:
+            column = named.pop()
+            return [(Expr(mark(column), types[column]), after)]
+    expr = reader.finished(reader.read_lifting(node))
+    return [(expr, after)] if expr.columns or expr.subqueries else []
+
+
+def limits(query: exp.Expr) -> tuple[int | None, int]:
+    """LIMIT and OFFSET, if they are plain numbers."""
+    limit, offset = query.args.get("limit"), query.args.get("offset")
+    if limit is not None and (not isinstance(limit, exp.Limit) or limit.args.get("limit_options")):
+        raise UnsupportedError("LIMIT by percentage")
+    numbers = [clause.expression if clause is not None else None for clause in (limit, offset)]
+    if any(n is not None and not (isinstance(n, exp.Literal) and n.is_int) for n in numbers):
+        raise UnsupportedError("LIMIT or OFFSET that is not a plain number")
+    first, second = (int(n.name) if n is not None else None for n in numbers)
+    return first, second or 0
+
+
+def _expanded(star: exp.Star, columns: list[Output]) -> Iterator[exp.Expr | Output]:
+    if star.args.get("replace") or star.args.get("rename"):
+        raise UnsupportedError("* REPLACE is not split")
+    left_out = {column.name.lower() for column in star.args.get("except_") or ()}
+    yield from (o for o in columns if (o.name or "").lower() not in left_out)
+
+
+def _is_plain_select(query: exp.Expr) -> bool:
+    """A SELECT of which only the existence of rows matters, and depends on FROM and WHERE alone."""
+    if not isinstance(query, exp.Select):
+        return False
+    given = {key for key, value in query.args.items() if value}
+    aggregated = any(expressions.contains_lifted(item) for item in query.expressions)
+    unnested = any(_is_unnest(call) for call in query.find_all(exp.Anonymous))
+    clauses = {"expressions", "from_", "joins", "where"}
+    return given <= clauses and not aggregated and not unnested
+
+
+def _is_unnest(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.lower() == "unnest"
+
+
+def _own_name(node: exp.Expr) -> str | None:
+    """DuckDB's name for an item without an alias, where that name is certain."""
+    return node.name if isinstance(node, exp.Column) else None

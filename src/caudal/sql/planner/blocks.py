@@ -1,0 +1,155 @@
+"""A SELECT under construction: operators are added to it until one does not fit, then it is sealed.
+
+Columns of a sealed SELECT get marks for names. They are replaced when the stage is closed, by the
+order in which they first appear, so that equal fragments of different queries have equal texts.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from caudal.sql.planner.algebra import Expr
+
+_NAME = re.compile("\ue000\\d+\ue001")
+_ATOM = re.compile('[\ue000\ue001\\w]+|"(?:[^"]|"")*"|\'[^\']*\'')
+RESERVED = re.compile(r"(__\d+|(scan|fold)\d+_.*)", re.IGNORECASE)
+
+
+class Names:
+    """Gives out marks for the columns of sealed SELECTs."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    def new(self) -> str:
+        return f"\ue000{next(self._numbers)}\ue001"
+
+
+def canonical(texts: Sequence[str]) -> list[str]:
+    """The texts with marks replaced by names, numbered by first appearance in all of them.
+
+    >>> canonical(["b\ue0007\ue001 + b\ue0003\ue001", "b\ue0003\ue001"])
+    ['b__1 + b__2', 'b__2']
+    """
+    known: dict[str, str] = {}
+
+    def name(found: re.Match[str]) -> str:
+        return known.setdefault(found.group(), f"__{len(known) + 1}")
+
+    return [_NAME.sub(name, text) for text in texts]
+
+
+def is_atom(text: str) -> bool:
+    """Whether the text can stand anywhere without parentheses."""
+    return _ATOM.fullmatch(text) is not None
+
+
+def atom(text: str) -> str:
+    return text if is_atom(text) else f"({text})"
+
+
+@dataclass(frozen=True)
+class Block:
+    """`columns` maps the query's columns to expressions over `source`."""
+
+    source: str
+    columns: dict[int, str]
+    table: str | None = None  # the table, in a scan
+    where: tuple[str, ...] = ()
+    group: tuple[str, ...] | None = None
+    having: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    operators: tuple[str, ...] = ()
+    costly: frozenset[int] = field(default_factory=frozenset)  # columns not to be written twice
+
+    def text(self, expr: Expr) -> str:
+        """The expression over this block's source."""
+        return expr.over(lambda column: atom(self.columns[column]))
+
+    def did(self, *operators: str) -> "Block":
+        new = [operator for operator in operators if operator not in self.operators[-1:]]
+        return replace(self, operators=(*self.operators, *new))
+
+    @property
+    def is_cut(self) -> bool:
+        return self.limit is not None or self.offset > 0 or bool(self.order)
+
+    def is_simple(self, needed: Iterable[int]) -> bool:
+        """Whether it is its source, column by column."""
+        given = self.where or self.having or self.is_cut or self.group is not None
+        return not given and all(is_atom(self.columns[c]) for c in needed)
+
+    def body(self) -> str:
+        """Everything after the list."""
+        parts = [f"FROM {self.source}"]
+        if self.where:
+            parts.append("WHERE " + " AND ".join(map(_joined, self.where)))
+        if self.group:
+            parts.append("GROUP BY " + ", ".join(self.group))
+        if self.having:
+            parts.append("HAVING " + " AND ".join(map(_joined, self.having)))
+        if self.order:
+            parts.append("ORDER BY " + ", ".join(self.order))
+        if self.limit is not None:
+            parts.append(f"LIMIT {self.limit}")
+        if self.offset:
+            parts.append(f"OFFSET {self.offset}")
+        return " ".join(parts)
+
+    def select(self, listed: Sequence[tuple[str, str]]) -> str:
+        """The SELECT of these (expression, name)."""
+        items = ", ".join(f"{text} AS {name}" for text, name in listed) or "1 AS one"
+        return f"SELECT {items} {self.body()}"
+
+    def sealed(self, needed: Iterable[int], names: Names, *extra: tuple[int, str]) -> "Block":
+        """This SELECT as the source of another; `extra` columns are added to its list."""
+        kept = (
+            self.columns
+            if self.group is not None
+            else {
+                column: self.columns[column]
+                for column in sorted(set(needed))
+                if column in self.columns
+            }
+        )
+        listed = [*kept.items(), *extra]
+        new = {column: names.new() for column, _ in listed}
+        items = [(text, new[column]) for column, text in listed]
+        inner = f"({self.select(items)})"
+        return Block(inner, new, table=self.table, operators=self.operators)
+
+    def filtered(self, expr: Expr, needed: Iterable[int], names: Names) -> "Block":
+        kept = {*needed, *expr.columns}
+        if self.is_cut or (expr.columns & self.costly):
+            return self.sealed(kept, names).filtered(expr, needed, names)
+        done = self.did("filter", *sorted(expr.costly))
+        if self.group is not None:
+            return replace(done, having=(*self.having, self.text(expr)))
+        return replace(done, where=(*self.where, self.text(expr)))
+
+    def extended(self, computed: dict[int, Expr]) -> "Block":
+        new = {column: self.text(expr) for column, expr in computed.items()}
+        costly = {column for column, expr in computed.items() if expr.costly}
+        costly |= {c for c, expr in computed.items() if expr.columns & self.costly}
+        names = sorted({name for expr in computed.values() for name in expr.costly})
+        return replace(
+            self.did("project", *names),
+            columns={**self.columns, **new},
+            costly=self.costly | costly,
+        )
+
+    def topped(self, order: Sequence[str], limit: int | None, offset: int) -> "Block":
+        return replace(
+            self.did("top" if limit is not None else "order"),
+            order=tuple(order), limit=limit, offset=offset,
+        )  # fmt: skip
+
+    def only(self, columns: dict[int, str]) -> "Block":
+        return replace(self, columns=columns)
+
+
+def _joined(text: str) -> str:
+    return atom(text)

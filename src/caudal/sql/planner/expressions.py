@@ -1,0 +1,302 @@
+"""Reads expressions: names become columns, aggregates and windows are lifted out, the rest is text.
+
+Only nodes listed here pass. A node that is not known to print back as it was read is refused, and
+its query is gathered instead.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlglot import exp
+
+from caudal.sql.planner import dialect, functions, inference, scopes, types
+from caudal.sql.planner.algebra import Call, Context, Expr, Relation, column_of, mark, subquery_mark
+from caudal.sql.planner.dialect import UnsupportedError
+from caudal.sql.planner.scopes import Scope
+from caudal.sql.planner.types import Type
+
+_LEAVES = (exp.Literal, exp.Null, exp.Boolean, exp.Identifier, exp.Var, exp.DataType)
+_PLAIN = (
+    exp.And, exp.Or, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.NullSafeEQ,
+    exp.NullSafeNEQ, exp.Between, exp.Like, exp.ILike, exp.Add, exp.Sub, exp.Mul, exp.Div,
+    exp.IntDiv, exp.Mod, exp.Neg, exp.Paren, exp.Case, exp.If, exp.Cast, exp.TryCast, exp.DPipe,
+    exp.Array, exp.Bracket, exp.Slice, exp.Interval, exp.Extract, exp.Substring, exp.Trim,
+    exp.Tuple, exp.Struct, exp.PropertyEQ, exp.Lambda, exp.Dot, exp.Distinct,
+)  # fmt: skip
+_WINDOW_PARTS = (exp.WindowSpec, exp.Order, exp.Ordered)
+_QUANTILES = ("median", "quantile_cont")
+_SAME_TYPE = (
+    "min", "max", "first", "last", "any_value", "arbitrary", "mode", "arg_min", "arg_max",
+    "min_by", "max_by", "quantile_disc",
+)  # fmt: skip
+_DOUBLES = (
+    "stddev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop", "corr", "covar_pop",
+    "covar_samp", "skewness", "kurtosis", "entropy",
+)  # fmt: skip
+
+BindQuery = Callable[[exp.Query], Relation]
+
+
+@dataclass
+class Lifted:
+    """Calls taken out of expressions, each under the column that now stands for it."""
+
+    calls: dict[int, Call] = field(default_factory=dict)
+    windows: dict[int, Expr] = field(default_factory=dict)
+
+
+@dataclass
+class Reader:
+    """Reads the expressions of one SELECT."""
+
+    context: Context
+    scope: Scope
+    bind_query: BindQuery
+    aliases: dict[str, exp.Expr] = field(default_factory=dict)  # already read
+    lifted: Lifted = field(default_factory=Lifted)
+    keys: dict[str, int] | None = None  # text of a group key -> its column; None: not grouped
+    refuses_ambiguity: bool = False  # HAVING and ORDER BY: a name that is a column and an alias
+    _known: dict[str, int] = field(default_factory=dict)  # text of a lifted call -> its column
+
+    def expr(self, node: exp.Expr) -> Expr:
+        """An expression without aggregates or windows."""
+        return self.finished(self.read(node))
+
+    def finished(self, marked: exp.Expr) -> Expr:
+        called = {call.name.lower() for call in marked.find_all(exp.Anonymous)}
+        costly = frozenset(called & self.context.functions.keys())
+        sides = None
+        if isinstance(marked, exp.EQ):
+            sides = (self.finished(marked.left), self.finished(marked.right))
+        return Expr(dialect.text(marked), self.type_of(marked), costly, sides)
+
+    def type_of(self, marked: exp.Expr) -> Type:
+        return inference.type_of(marked, self._column_type, self.context.functions)
+
+    def _column_type(self, column: exp.Column) -> Type:
+        number = column_of(column.name)
+        if number is not None:
+            return self.context.types[number]
+        return None
+
+    def read(self, node: exp.Expr) -> exp.Expr:
+        """The node with columns as marks; no aggregates, no windows."""
+        if isinstance(node, _LEAVES):
+            return node.copy()
+        if isinstance(node, exp.Column):
+            return self._column(node)
+        if isinstance(node, exp.Not):
+            return exp.Paren(this=exp.Not(this=self.read(node.this)))
+        if isinstance(node, (exp.Subquery, exp.Select)):
+            return self._scalar_subquery(node)
+        if isinstance(node, exp.In):
+            return self._in(node)
+        if isinstance(node, exp.Exists):
+            return exp.Exists(this=self._subquery(node.this))
+        if isinstance(node, exp.Anonymous):
+            self._require_pure(node.name)
+            return rebuilt(node, self.read)
+        if isinstance(node, _PLAIN):
+            return rebuilt(node, self.read)
+        raise UnsupportedError(f"{_described(node)} is not split")
+
+    def read_lifting(self, node: exp.Expr) -> exp.Expr:
+        """The node with columns as marks, aggregates and windows lifted out."""
+        if isinstance(node, exp.Window):
+            return self._window(node)
+        if isinstance(node, exp.Filter) or _is_aggregate(node):
+            return self._aggregate(node)
+        if isinstance(node, (exp.Subquery, exp.Select, exp.Exists, *_LEAVES)):
+            return self.read(node)
+        if not any(_is_lifted(inner) for inner in _own(node)):
+            plain = self.read(node)
+            if self.keys is None:
+                return plain
+            key = self.keys.get(dialect.text(plain))
+            if key is not None:
+                return scopes.marked(key)
+            if isinstance(node, exp.Column):
+                raise UnsupportedError(f"{node.sql()} is not among the group keys")
+        if isinstance(node, exp.Not):
+            return exp.Paren(this=exp.Not(this=self.read_lifting(node.this)))
+        if isinstance(node, exp.In) and node.args.get("query") is None:
+            return rebuilt(node, self.read_lifting)
+        if isinstance(node, exp.Anonymous):
+            self._require_pure(node.name)
+            return rebuilt(node, self.read_lifting)
+        if isinstance(node, _PLAIN) and not isinstance(node, exp.Lambda):
+            return rebuilt(node, self.read_lifting)
+        raise UnsupportedError(f"{_described(node)} is not split")
+
+    def _column(self, node: exp.Column) -> exp.Expr:
+        alias = None if node.table else self.aliases.get(node.name.lower())
+        own = self.scope.find(node.name) if alias is not None else None
+        if alias is not None and own is None:
+            return exp.Paren(this=alias.copy())
+        if alias is not None and self.refuses_ambiguity and dialect.text(alias) != mark(own or 0):
+            raise UnsupportedError(f"{node.name} is both a column and an alias")
+        return scopes.resolved(node, self.scope)
+
+    def _require_pure(self, name: str) -> None:
+        if not functions.is_pure(name) and name.lower() not in self.context.functions:
+            raise UnsupportedError(f"the function {name} runs only in the last stage")
+
+    def _in(self, node: exp.In) -> exp.Expr:
+        if node.args.get("query") is not None:
+            return exp.In(this=self.read(node.this), field=self._subquery(node.args["query"]))
+        if node.args.get("unnest") or node.args.get("field"):
+            raise UnsupportedError("IN over a list is not split")
+        return rebuilt(node, self.read)
+
+    def _scalar_subquery(self, node: exp.Expr) -> exp.Expr:
+        if any(node.args.get(key) for key in ("alias", "joins", "pivots", "sample")):
+            raise UnsupportedError("a subquery with an alias in an expression")
+        return self._subquery(node)
+
+    def _subquery(self, node: exp.Expr) -> exp.Column:
+        query = node.unnest()
+        if not isinstance(query, exp.Query):
+            raise UnsupportedError(f"{_described(query)} is not split")
+        number = self.context.subquery(self.bind_query(query))
+        return exp.Column(this=exp.Identifier(this=subquery_mark(number), quoted=False))
+
+    def _window(self, node: exp.Window) -> exp.Expr:
+        call = node.this.this if isinstance(node.this, exp.Filter) else node.this
+        if not isinstance(call, exp.Anonymous) or not functions.is_window(call.name):
+            raise UnsupportedError("this window function is not known")
+        if node.args.get("alias"):
+            raise UnsupportedError("a named window is not split")
+        marked = self._window_part(node)
+        column = self.context.column(_call_type(call.name.lower(), []))
+        self.lifted.windows[column] = Expr(dialect.text(marked))
+        return scopes.marked(column)
+
+    def _window_part(self, node: exp.Expr) -> exp.Expr:
+        inside = (exp.Window, exp.Filter, exp.Where, *_WINDOW_PARTS)
+        if isinstance(node, inside):
+            return rebuilt(node, self._window_part)
+        if isinstance(node, exp.Anonymous) and functions.is_window(node.name):
+            return rebuilt(node, self._window_part)
+        if isinstance(node, exp.Star):
+            return node.copy()
+        return self.read_lifting(node)
+
+    def _aggregate(self, node: exp.Expr) -> exp.Expr:
+        if self.keys is None:
+            raise UnsupportedError("an aggregate stands where none can be split")
+        call = aggregate_call(node, self)
+        known = repr(call)
+        if known not in self._known:
+            column = self.context.column(call.type)
+            self._known[known] = column
+            self.lifted.calls[column] = call
+        return scopes.marked(self._known[known])
+
+
+def rebuilt(node: exp.Expr, read: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """The same node over children that were read."""
+
+    def child(value: Any) -> Any:
+        if isinstance(value, exp.Expr):
+            return read(value)
+        if isinstance(value, list):
+            return [child(item) for item in value]
+        return value
+
+    return type(node)(**{key: child(value) for key, value in node.args.items()})
+
+
+def contains_lifted(node: exp.Expr) -> bool:
+    """Whether an aggregate of this SELECT stands in the node."""
+    return any(_is_aggregate(inner) and not _inside_window(inner) for inner in _own(node))
+
+
+def aggregate_call(node: exp.Expr, reader: Reader) -> Call:
+    """The parts of an aggregate."""
+    condition = None
+    # Inside an aggregate a name is a column wherever it can be one.
+    reader = replace(reader, refuses_ambiguity=False)
+    if isinstance(node, exp.Filter):
+        condition = reader.expr(node.expression.this)
+        node = node.this
+    if not _is_aggregate(node):
+        raise UnsupportedError("FILTER stands after something that is no aggregate")
+    arguments, distinct = list(node.expressions), False
+    order: tuple[tuple[Expr, str], ...] = ()
+    for place, argument in enumerate(arguments):
+        if isinstance(argument, exp.Order):
+            order = tuple(
+                (reader.expr(item.this), direction(item)) for item in argument.expressions
+            )
+            arguments[place] = argument.this
+    if arguments and isinstance(arguments[0], exp.Distinct):
+        distinct = True
+        if arguments[0].args.get("on") or len(arguments[0].expressions) != 1:
+            raise UnsupportedError("this DISTINCT inside an aggregate is not split")
+        arguments[0] = arguments[0].expressions[0]
+        if isinstance(arguments[0], exp.Order):
+            raise UnsupportedError("DISTINCT with ORDER BY inside an aggregate is not split")
+    name = node.name.lower()
+    if name == "count" and (not arguments or isinstance(arguments[0], exp.Star)):
+        return Call("count", (), False, (), condition, "BIGINT")
+    read = tuple(reader.expr(argument) for argument in arguments)
+    kind = _call_type(name, [argument.type for argument in read])
+    return Call(name, read, distinct, order, condition, kind)
+
+
+def direction(item: exp.Ordered) -> str:
+    """What stands after an ORDER BY expression."""
+    if item.args.get("with_fill"):
+        raise UnsupportedError("ORDER BY WITH FILL is not split")
+    nulls = " NULLS FIRST" if item.args.get("nulls_first") else " NULLS LAST"
+    return (" DESC" if item.args.get("desc") else " ASC") + nulls
+
+
+def _call_type(name: str, kinds: list[Type]) -> Type:
+    first = kinds[0] if kinds else None
+    if name in ("count", "count_if", "countif", "approx_count_distinct") or name in (
+        "row_number", "rank", "dense_rank", "ntile",
+    ):  # fmt: skip
+        return "BIGINT" if not name.startswith("count_") and name != "countif" else "HUGEINT"
+    if name == "sum":
+        return types.summed(first)
+    if name in _SAME_TYPE:
+        return first
+    if name in ("avg", "mean"):
+        return "DOUBLE" if types.is_numeric(first) else None
+    if name in _DOUBLES:
+        return "DOUBLE"
+    if name in ("bool_and", "bool_or"):
+        return "BOOLEAN"
+    if name in ("string_agg", "listagg", "group_concat"):
+        return "VARCHAR"
+    if name in ("list", "array_agg") and first is not None:
+        return first + "[]"
+    if name in _QUANTILES and (types.is_integer(first) or types.is_float(first)):
+        return "DOUBLE"
+    return None
+
+
+def _is_aggregate(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and functions.is_aggregate(node.name)
+
+
+def _is_lifted(node: exp.Expr) -> bool:
+    return isinstance(node, (exp.Window, exp.Filter)) or _is_aggregate(node)
+
+
+def _inside_window(node: exp.Expr) -> bool:
+    parent = node.parent
+    if isinstance(parent, exp.Filter):
+        parent = parent.parent
+    return isinstance(parent, exp.Window) and parent.this in (node, node.parent)
+
+
+def _own(node: exp.Expr) -> list[exp.Expr]:
+    """The node's parts, not those of subqueries."""
+    return list(node.walk(prune=lambda inner: isinstance(inner, exp.Query)))
+
+
+def _described(node: exp.Expr) -> str:
+    return type(node).key.replace("_", " ") if type(node).key else type(node).__name__

@@ -1,0 +1,192 @@
+"""The stages of a plan while it grows. Stages that differ only in what they list become one.
+
+A stage is known by everything but its list: what it reads, filters, groups, orders and cuts, and
+how its output is partitioned. A query that needs another column or aggregate of a known stage adds
+it.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from caudal.sql.planner.blocks import RESERVED, Block, canonical
+from caudal.sql.planner.dialect import quoted
+from caudal.sql.planner.plan import Fold, Partition, PartitionKind, Scan
+
+_PLAIN_NAME = re.compile(r'"?(?:(?:scan|fold)\d+_)?(\w+)"?')
+
+Identity = tuple[str, ...]
+Place = Literal["scan", "fold", "one"]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a query wants a stage's output."""
+
+    query: str
+    kind: PartitionKind
+    keys: tuple[str, ...] = ()
+
+
+@dataclass
+class Draft:
+    """A stage that may still grow."""
+
+    name: str
+    place: Place
+    block: Block
+    body: str
+    inputs: tuple[str, ...]
+    kind: PartitionKind
+    keys: list[str] = field(default_factory=list)
+    listed: dict[str, str] = field(default_factory=dict)  # expression -> name
+    hidden: set[str] = field(default_factory=set)
+    queries: list[str] = field(default_factory=list)
+    is_verbatim: bool = False
+    written_keys: tuple[str, ...] = ()  # the keys over the block, before names were given
+
+    def column(self, text: str, *, hidden: bool = False) -> str:
+        """The output column for an expression, added if it is new."""
+        if text in self.listed:
+            name = self.listed[text]
+            if not hidden:
+                self.hidden.discard(name)
+            return name
+        name = self._new_name(text)
+        self.listed[text] = name
+        if hidden:
+            self.hidden.add(name)
+        return name
+
+    def _new_name(self, text: str) -> str:
+        plain = _PLAIN_NAME.fullmatch(text)
+        suffix = plain.group(1) if plain and not RESERVED.fullmatch(text) else ""
+        taken = {name.lower() for name in self.listed.values()}
+        name = f"{self.name}_{suffix}" if suffix else f"{self.name}__{len(self.listed) + 1}"
+        while name.lower() in taken:
+            name += "_"
+        return name
+
+    def sql(self) -> str:
+        if self.is_verbatim:
+            return self.body
+        return self.sql_over(self.body)
+
+    def sql_over(self, body: str) -> str:
+        """The same list over another body."""
+        listed = ", ".join(f"{text} AS {quoted(name)}" for text, name in self.listed.items())
+        return f"SELECT {listed or '1 AS one'} {body}"
+
+    def partition(self) -> Partition:
+        return Partition(self.kind, tuple(self.keys), tuple(sorted(self.hidden)))
+
+
+@dataclass
+class Reading:
+    """One place where a query reads a stage; its rows must meet the keys of `matched`."""
+
+    stage: str
+    query: str
+    matched: str | None = None
+    type: str = ""
+
+
+@dataclass
+class Registry:
+    """All stages of a plan. `shared` holds stages worth sharing even without their own cut."""
+
+    shared: frozenset[Identity] = frozenset()
+    drafts: dict[Identity, Draft] = field(default_factory=dict)
+    uncut: set[Identity] = field(default_factory=set)
+    readings: list[Reading] = field(default_factory=list)
+    _counts: dict[str, int] = field(default_factory=dict)
+
+    def close(
+        self, block: Block, place: Place, inputs: Iterable[str], cut: Cut, needed: Iterable[int]
+    ) -> tuple[str, dict[int, str]]:
+        """The stage that ends here and the names of the needed columns in its output."""
+        keys, kind, query = cut.keys, cut.kind, cut.query
+        columns = sorted(set(needed) & block.columns.keys())
+        texts = [block.columns[column] for column in columns]
+        body, *rest = canonical([block.body(), *keys, *texts])
+        listed_keys, listed = rest[: len(keys)], rest[len(keys) :]
+        ordered = tuple(dict.fromkeys(inputs))
+        identity = (*_shape(block, place, body, kind), *ordered, "|", *listed_keys)
+        draft = self.drafts.get(identity)
+        if draft is None:
+            name = self._name("scan" if place == "scan" else "fold")
+            draft = Draft(name, place, block, body, ordered, kind, written_keys=keys)
+            self.drafts[identity] = draft
+        draft.keys = [draft.column(text, hidden=True) for text in listed_keys]
+        if query not in draft.queries:
+            draft.queries.append(query)
+        if not block.is_cut:
+            self.uncut.add(identity)
+        named = {c: quoted(draft.column(text)) for c, text in zip(columns, listed, strict=True)}
+        return draft.name, named
+
+    def verbatim(self, table: str, sql: str, operators: tuple[str, ...], query: str) -> str:
+        """A gathered scan whose text stands as it is."""
+        identity = ("scan", table, sql, "verbatim")
+        draft = self.drafts.get(identity)
+        if draft is None:
+            block = Block("", {}, table=table, operators=operators)
+            draft = Draft(self._name("scan"), "scan", block, sql, (), "gather", is_verbatim=True)
+            self.drafts[identity] = draft
+        if query not in draft.queries:
+            draft.queries.append(query)
+        return draft.name
+
+    def is_shared(
+        self, block: Block, place: Place, inputs: Iterable[str], kind: PartitionKind
+    ) -> bool:
+        """Whether another query closes the same stage, not cut and gathered."""
+        body = canonical([block.body()])[0]
+        ordered = tuple(dict.fromkeys(inputs))
+        return (*_shape(block, place, body, kind), *ordered, "|") in self.shared
+
+    def draft(self, name: str) -> Draft:
+        return next(draft for draft in self.drafts.values() if draft.name == name)
+
+    def forget(self, query: str, known: "Registry") -> None:
+        """Undoes what an attempt to split a query added since `known` was copied."""
+        self.drafts = {i: d for i, d in self.drafts.items() if i in known.drafts}
+        self.uncut = known.uncut
+        self.readings = known.readings
+        for draft in self.drafts.values():
+            if query in draft.queries:
+                draft.queries.remove(query)
+
+    def copied(self) -> "Registry":
+        return Registry(self.shared, dict(self.drafts), set(self.uncut), list(self.readings))
+
+    def _name(self, prefix: str) -> str:
+        self._counts[prefix] = self._counts.get(prefix, 0) + 1
+        return f"{prefix}{self._counts[prefix]}"
+
+    def scans(self) -> tuple[Scan, ...]:
+        return tuple(
+            Scan(
+                d.name, d.block.table or "", d.sql(), d.partition(), d.block.operators,
+                tuple(d.queries),
+            )
+            for d in self.drafts.values()
+            if d.place == "scan"
+        )  # fmt: skip
+
+    def folds(self) -> tuple[Fold, ...]:
+        return tuple(
+            Fold(
+                d.name, d.inputs, d.sql(), d.partition(), "one" if d.place == "one" else "all",
+                d.block.operators, tuple(d.queries),
+            )
+            for d in self.drafts.values()
+            if d.place != "scan"
+        )  # fmt: skip
+
+
+def _shape(block: Block, place: Place, body: str, kind: PartitionKind) -> Identity:
+    """One group over everything leaves no trace in the body, but it is a shape of its own."""
+    rows = "rows" if block.group is None else "groups"
+    return (place, block.table or "", rows, body, kind)

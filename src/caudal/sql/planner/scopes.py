@@ -1,0 +1,100 @@
+"""Which column a name means, by DuckDB's rules; a name that could mean two things is refused.
+
+DuckDB resolves names case-insensitively. Where clauses differ in whether a column or an alias of
+the SELECT list wins, the planner does not take sides: it refuses, and the query is gathered.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sqlglot import exp
+
+from caudal.sql.planner.algebra import Context, Output, Relation, mark
+from caudal.sql.planner.dialect import UnsupportedError
+from caudal.sql.planner.plan import TableSchema
+
+
+class Environment(Protocol):
+    """The tables and common tables that a query may name, and the way to read a query in it."""
+
+    @property
+    def context(self) -> Context: ...
+
+    @property
+    def tables(self) -> Mapping[str, tuple[str, TableSchema]]: ...
+
+    def query(self, query: exp.Expr) -> Relation: ...
+
+    def named(self, name: str) -> Relation | None: ...
+
+
+@dataclass(frozen=True)
+class Source:
+    """What stands in FROM under one name."""
+
+    alias: str | None
+    outputs: tuple[Output, ...]
+
+    def named(self, name: str) -> list[Output]:
+        return [o for o in self.outputs if o.name is not None and o.name.lower() == name]
+
+
+@dataclass
+class Scope:
+    """The names that an expression may use."""
+
+    sources: list[Source] = field(default_factory=list)
+    star: list[Output] = field(default_factory=list)  # what `*` means, in order
+    merged: dict[str, int] = field(default_factory=dict)  # columns joined by USING
+    parent: "Scope | None" = None
+
+    def columns(self) -> set[int]:
+        own = {output.column for source in self.sources for output in source.outputs}
+        return own | set(self.merged.values())
+
+    def find(self, name: str, table: str = "") -> int | None:
+        """The column of this name here (not in the parent)."""
+        wanted = name.lower()
+        if not table and wanted in self.merged:
+            return self.merged[wanted]
+        found = [output for source in self._sources(table) for output in source.named(wanted)]
+        if len(found) > 1:
+            raise UnsupportedError(f"the name {name} could mean several columns")
+        return found[0].column if found else None
+
+    def _sources(self, table: str) -> Iterable[Source]:
+        if not table:
+            return self.sources
+        wanted = table.lower()
+        return [source for source in self.sources if (source.alias or "").lower() == wanted]
+
+    def has_source(self, table: str) -> bool:
+        return any(True for _ in self._sources(table))
+
+    def star_of(self, table: str) -> list[Output]:
+        found = list(self._sources(table))
+        if len(found) != 1:
+            raise UnsupportedError(f"{table}.* is not clear")
+        return list(found[0].outputs)
+
+
+def resolved(column: exp.Column, scope: Scope) -> exp.Expr:
+    """The column's mark, or a field of a struct column's mark."""
+    if column.args.get("db") or isinstance(column.this, exp.Star):
+        raise UnsupportedError(f"the name {column.sql()} has too many parts")
+    level: Scope | None = scope
+    while level is not None:
+        number = level.find(column.name, column.table)
+        if number is not None:
+            return marked(number)
+        if column.table and not level.has_source(column.table):
+            struct = level.find(column.table)
+            if struct is not None:
+                return exp.Dot(this=exp.Paren(this=marked(struct)), expression=column.this.copy())
+        level = level.parent
+    raise UnsupportedError(f"the name {column.sql()} is not a column")
+
+
+def marked(number: int) -> exp.Column:
+    return exp.Column(this=exp.Identifier(this=mark(number), quoted=False))

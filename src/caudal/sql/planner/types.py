@@ -1,0 +1,138 @@
+"""As much of DuckDB's types as a planner needs: is a sum exact, and how may a key be hashed.
+
+Rules
+1. A type is DuckDB's name for it, or None if it is not known. None is always safe: what is not
+   known is neither summed in parts nor hashed.
+2. Two keys may be hashed by a common type only if values that DuckDB calls equal become the same
+   value of that type. The converse is not needed.
+"""
+
+from collections.abc import Iterable
+
+Type = str | None
+
+_ALIASES = {
+    "INT1": "TINYINT", "INT2": "SMALLINT", "SHORT": "SMALLINT", "INT": "INTEGER",
+    "INT4": "INTEGER", "SIGNED": "INTEGER", "INT8": "BIGINT", "LONG": "BIGINT",
+    "FLOAT8": "DOUBLE", "DOUBLE PRECISION": "DOUBLE", "REAL": "FLOAT", "FLOAT4": "FLOAT",
+    "TEXT": "VARCHAR", "STRING": "VARCHAR", "CHAR": "VARCHAR", "BPCHAR": "VARCHAR",
+    "BOOL": "BOOLEAN", "LOGICAL": "BOOLEAN", "DATETIME": "TIMESTAMP",
+    "NUMERIC": "DECIMAL(18,3)", "DECIMAL": "DECIMAL(18,3)", "DEC": "DECIMAL(18,3)",
+    "INT128": "HUGEINT",
+}  # fmt: skip
+
+_SMALL = ("TINYINT", "UTINYINT", "SMALLINT", "USMALLINT", "INTEGER", "UINTEGER", "BIGINT")
+_SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+ANY_INTEGER = "INTEGER(?)"  # an integer of at most 64 bits whose width was not worked out
+_LARGE = ("UBIGINT", "HUGEINT", "UHUGEINT", "BIGNUM")
+_FLOATS = ("FLOAT", "DOUBLE")
+ANY_DECIMAL = "DECIMAL(?)"  # a decimal whose width was not worked out
+_NATIVE_KEYS = ("VARCHAR", "DATE", "TIMESTAMP")
+_PRINTED_KEYS = ("UUID", "TIME", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "BLOB")
+
+
+def normal(name: str) -> str:
+    """One spelling per type.
+
+    >>> normal("int"), normal("decimal(38, 12)"), normal("text[]")
+    ('INTEGER', 'DECIMAL(38,12)', 'VARCHAR[]')
+    """
+    spelled = name.strip()
+    if spelled.endswith("[]"):
+        return normal(spelled[:-2]) + "[]"
+    upper = " ".join(spelled.upper().split())
+    if upper.startswith(("DECIMAL(", "NUMERIC(", "DEC(")):
+        inside = upper[upper.index("(") + 1 : -1].replace(" ", "")
+        return f"DECIMAL({inside if ',' in inside else inside + ',0'})"
+    if upper.startswith("VARCHAR("):
+        return "VARCHAR"
+    return _ALIASES.get(upper, upper if "(" not in upper else spelled)
+
+
+def is_integer(kind: Type) -> bool:
+    return is_small(kind) or kind in _LARGE
+
+
+def is_small(kind: Type) -> bool:
+    """An integer of at most 64 bits, signed."""
+    return kind in _SMALL or kind == ANY_INTEGER
+
+
+def is_certain(kind: Type) -> bool:
+    """Whether the type is known to the last digit."""
+    return kind is not None and "?" not in kind
+
+
+def is_decimal(kind: Type) -> bool:
+    return kind is not None and kind.startswith("DECIMAL(")
+
+
+def is_float(kind: Type) -> bool:
+    return kind in _FLOATS
+
+
+def is_numeric(kind: Type) -> bool:
+    return is_integer(kind) or is_decimal(kind) or is_float(kind)
+
+
+def is_exact(kind: Type) -> bool:
+    """Whether values of the type can be summed in any order with the same result."""
+    return is_integer(kind) or is_decimal(kind) or kind == "BOOLEAN"
+
+
+def summed(kind: Type) -> Type:
+    """The type of `sum`."""
+    if is_decimal(kind) and kind != ANY_DECIMAL:
+        assert kind is not None
+        return f"DECIMAL(38,{kind[:-1].split(',')[1]})"
+    if is_decimal(kind):
+        return ANY_DECIMAL
+    if is_integer(kind) or kind == "BOOLEAN":
+        return "HUGEINT"
+    return "DOUBLE" if is_float(kind) else None
+
+
+def common(kinds: Iterable[Type]) -> Type:
+    """The type that values of these types share in a CASE, a UNION or an arithmetic operation."""
+    distinct = set(kinds)
+    if len(distinct) == 1:
+        return distinct.pop()
+    if None in distinct or not all(is_numeric(kind) for kind in distinct):
+        return None
+    if any(is_float(kind) for kind in distinct):
+        return "DOUBLE" if "DOUBLE" in distinct else None
+    if any(is_decimal(kind) for kind in distinct):
+        return ANY_DECIMAL
+    if distinct <= set(_SIGNED):
+        return max(distinct, key=lambda kind: _SIGNED.index(kind or ""))
+    return ANY_INTEGER if all(is_small(kind) for kind in distinct) else None
+
+
+def hashed(kinds: Iterable[Type]) -> Type:
+    """The type to which keys of these types are cast before they are hashed; None: do not hash."""
+    distinct = set(kinds)
+    if None in distinct or ANY_DECIMAL in distinct:
+        return None
+    if all(is_small(kind) for kind in distinct) or distinct == {"BOOLEAN"}:
+        return "BIGINT"
+    if all(is_integer(kind) for kind in distinct):
+        return "VARCHAR"
+    if all(kind in _FLOATS or is_small(kind) for kind in distinct):
+        return "DOUBLE"
+    if len(distinct) > 1:
+        return None
+    only = distinct.pop()
+    assert only is not None
+    if only in _NATIVE_KEYS:
+        return only
+    return "VARCHAR" if _prints_canonically(only) else None
+
+
+def _prints_canonically(kind: str) -> bool:
+    """Whether equal values have equal texts: not so for floats (-0.0), intervals, maps."""
+    if kind.endswith("[]"):
+        element = kind[:-2]
+        return element in ("VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP") or (
+            _prints_canonically(element)
+        )
+    return kind in _PRINTED_KEYS or is_integer(kind) or is_decimal(kind)

@@ -1,0 +1,116 @@
+"""One random case: the plan's rows against DuckDB's own."""
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from caudal.engine.binder import DuckDBBinder
+from caudal.engine.sandbox import Sandbox, Types
+from caudal.engine.stages import Hashing, PartitionOf, Run
+from caudal.sql.planner import Plan, plan
+from tests.fuzz.tables import SCHEMAS, Maker, cut
+
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class DifferenceError(Exception):
+    """The plan gave other rows than DuckDB."""
+
+    what: str
+
+    def __str__(self) -> str:
+        return self.what
+
+
+class Bench:
+    """Connections that many cases share: making them costs more than a case."""
+
+    def __init__(self, partition_of: PartitionOf) -> None:
+        self.partition_of = partition_of
+        self.stages = Sandbox()
+        self.results = Sandbox(types=Types.PLAIN)
+        self.binder = DuckDBBinder(SCHEMAS)
+        self.maker = Maker()
+        self.direct = duckdb.connect(config={"threads": 1})
+
+    def close(self) -> None:
+        for each in (self.stages, self.results, self.binder, self.maker, self.direct):
+            each.close()
+
+    def expected(self, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table | None:
+        """DuckDB's own rows; None if the query fails there."""
+        for name, rows in tables.items():
+            self.direct.register(name, rows)
+        try:
+            return self.direct.sql(sql).to_arrow_table()
+        except duckdb.Error:
+            return None
+
+    def answer(
+        self, made: Plan, tables: Mapping[str, pa.Table], chance: random.Random, query: str = "q"
+    ) -> pa.Table:
+        """The plan's rows over randomly cut batches, in random order, on 1 to 5 partitions."""
+        hashing = Hashing(chance.randrange(1, 6), self.partition_of)
+        batches = {name: cut(rows, chance) for name, rows in tables.items()}
+
+        def shuffled(numbers: Sequence[int]) -> list[int]:
+            return chance.sample(numbers, len(numbers))
+
+        hinted = bool(made.hints) and chance.random() < 0.5
+        run = Run(made, hashing, self.stages, self.results, hinted)
+        return run.answers(batches, shuffled)[query]
+
+    def check(
+        self, sql: str, tables: Mapping[str, pa.Table], chance: random.Random, *, ordered: bool
+    ) -> Plan | None:
+        """The plan, if DuckDB accepts the query; raises DifferenceError."""
+        expected = self.expected(sql, tables)
+        if expected is None:
+            return None
+        made = plan({"q": sql}, SCHEMAS, binder=self.binder)
+        compare(expected, self.answer(made, tables, chance), ordered=ordered)
+        return made
+
+
+def compare(expected: pa.Table, found: pa.Table, *, ordered: bool) -> None:
+    """Raises DifferenceError unless both have the same columns, types and rows."""
+    if expected.schema.names != found.schema.names:
+        raise DifferenceError(f"columns {expected.schema.names} became {found.schema.names}")
+    if [f.type for f in expected.schema] != [f.type for f in found.schema]:
+        raise DifferenceError(f"types {expected.schema.types} became {found.schema.types}")
+    one, two = _rows(expected), _rows(found)
+    if not ordered:
+        one, two = sorted(one, key=_sortable), sorted(two, key=_sortable)
+    if len(one) != len(two) or not all(map(_same, one, two)):
+        raise DifferenceError(f"expected {one}\n   found {two}")
+
+
+def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    columns = [table.column(place).to_pylist() for place in range(table.num_columns)]
+    return list(zip(*columns, strict=True)) if columns else []
+
+
+def _sortable(row: tuple[Any, ...]) -> tuple[str, ...]:
+    return tuple(_key(value) for value in row)
+
+
+def _key(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value + 0.0:.6e}" if value else "0.0"
+    return repr(value)
+
+
+def _same(one: Any, two: Any) -> bool:
+    if isinstance(one, float) and isinstance(two, float):
+        if math.isnan(one) or math.isnan(two):
+            return math.isnan(one) and math.isnan(two)
+        return math.isclose(one, two, rel_tol=TOLERANCE, abs_tol=0.0)
+    if isinstance(one, (list, tuple)) and isinstance(two, (list, tuple)):
+        return len(one) == len(two) and all(map(_same, one, two))
+    return bool(one == two)
