@@ -36,3 +36,15 @@ class MissingPackageError(CaudalError):
 
 class FormatError(CaudalError):
     """Stored bytes are not what they should be: damaged, or of a format this Caudal does not know."""
+
+
+class StoreError(CaudalError):
+    """The store did not do what was asked: it is away, full, or refuses; try again later."""
+
+
+class AlreadyExistsError(StoreError):
+    """The key is taken by another object, which is durable: read that one instead."""
+
+
+class NotFoundError(StoreError):
+    """There is no object under this key."""

@@ -1,0 +1,90 @@
+"""The store port: everything Caudal asks of durable storage.
+
+Rules that every implementation keeps (tests/contract/test_store.py):
+1. `create` is create-if-absent, atomic and durable. When it returns, the object is there, whole,
+   and survives a power cut (unless a setting traded that away). When it raises AlreadyExistsError,
+   another object was there first, and that one is durable.
+2. A create whose outcome is unknown (the answer was lost, the client library retried by itself)
+   is settled inside `create`: if the object under the key has exactly these bytes, it is taken
+   for our own and `create` returns. Identical bytes of somebody else are as good as our own.
+3. Objects never change. Only clean-up deletes them. `replace` is for series alone: the files that
+   people and tools open by name.
+4. A listing is by key in the order of its UTF-8 bytes, page by page; `after` names the last key
+   of the page before. An object whose create returned before the listing began is in it.
+5. Keys are `/`-separated names; no empty name, no `.` or `..`, no leading or trailing `/`. Names that begin
+   with `.caudal-` are the store's own and never listed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+PAGE = 1000
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One object in a listing. `tag` changes whenever the object's bytes do."""
+
+    key: str
+    size: int
+    tag: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """A part of a listing. `folders` end with `/` and appear only one level deep listings.
+
+    `last` is where the next page begins (give it as `after`); None at the end.
+    """
+
+    entries: tuple[Entry, ...]
+    folders: tuple[str, ...] = ()
+    last: str | None = None
+
+
+class Store(Protocol):
+    """Durable storage of immutable objects."""
+
+    def create(self, key: str, data: bytes | Path) -> None:
+        """Make an object of these bytes, or of a local file's, streamed.
+
+        Raises AlreadyExistsError if the key is taken by other bytes, StoreError if the store
+        cannot be reached: then nothing is known, and the caller may ask again.
+        """
+
+    def read(self, key: str, offset: int = 0, length: int | None = None) -> bytes:
+        """The bytes of an object, or of a range of it (shorter at the object's end).
+
+        Raises NotFoundError.
+        """
+
+    def list(
+        self, prefix: str, *, recursive: bool = True, after: str = "", limit: int = PAGE
+    ) -> Page:
+        """The objects whose key begins with `prefix`, those after the key `after`.
+
+        Not recursive: objects directly at this level, and the folders (common prefixes up to the
+        next `/`) instead of what lies below them.
+        """
+
+    def delete(self, key: str) -> None:
+        """Remove an object; nothing happens if there is none."""
+
+    def replace(self, key: str, data: bytes | Path) -> str:
+        """Put these bytes under the key whether it is taken or not, atomically; gives the tag.
+
+        Readers see the old object or the new one, whole. For series only.
+        """
+
+
+def entries(store: Store, prefix: str) -> Iterator[Entry]:
+    """All objects below a prefix, page by page."""
+    after = ""
+    while True:
+        page = store.list(prefix, after=after)
+        yield from page.entries
+        if page.last is None:
+            return
+        after = page.last
