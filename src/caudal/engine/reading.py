@@ -3,9 +3,11 @@
 Cutting a file is sequential and cheap; reading a piece is the work, and any thread may do it.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +21,12 @@ from caudal.kernels.csv import Batch, cut_batches, read_batch
 _COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
 _PARQUET = ".parquet"
 _PARQUET_ROWS = 65_536
+_HEADER_BYTES = 65_536
 
 
 @dataclass(frozen=True)
 class TextRows:
-    """Rows of one file as columns of text, with the way back to their lines."""
+    """Rows of one file as columns of text, with the way back to their lines (Parquet: rows)."""
 
     file: str
     table: pa.Table
@@ -43,63 +46,81 @@ class Piece:
 
 
 def find_files(folder: Path, patterns: Sequence[str], table: str) -> list[Path]:
-    """The files of a table: names or globs inside the data folder (absolute paths stay).
+    """The files of a table, each once: names or globs inside the data folder, or absolute ones.
 
     `ratings.csv` also finds `ratings.csv.gz`, `ratings.csv.zst` and `ratings.parquet`.
     """
-    found: list[Path] = []
-    for pattern in patterns:
-        stem = pattern.removesuffix(".csv")
-        for variant in (pattern, f"{pattern}.gz", f"{pattern}.zst", f"{stem}{_PARQUET}"):
-            matches = _match(folder, variant)
-            if matches:
-                found += matches
-                break
-        else:
-            raise DataError(
-                f"table {table}: no file {pattern!r} in {folder}; "
-                f"point to it with --data DIR or --file {table}=PATH"
-            )
-    return found
+    found = (path for pattern in patterns for path in _find(folder, pattern, table))
+    return list(dict.fromkeys(found))
+
+
+def _find(folder: Path, pattern: str, table: str) -> list[Path]:
+    """What the pattern matches, in its first form that matches something."""
+    parquet = pattern.removesuffix(".csv") + _PARQUET
+    for form in (pattern, *(pattern + suffix for suffix in _COMPRESSION), parquet):
+        if matches := _match(folder, form):
+            return matches
+    where = f"in {folder}" if folder.is_dir() else f"because there is no folder {folder}"
+    raise DataError(
+        f"table {table}: no file {pattern!r} {where}; "
+        f"point to it with --data DIR or --file {table}=PATH"
+    )
 
 
 def _match(folder: Path, pattern: str) -> list[Path]:
-    path = folder / pattern
-    if path.is_file():
-        return [path]
-    if any(mark in pattern for mark in "*?[") and not Path(pattern).is_absolute():
-        return sorted(match for match in folder.glob(pattern) if match.is_file())
-    if Path(pattern).is_absolute() and any(mark in pattern for mark in "*?["):
-        root = Path(Path(pattern).anchor)
-        return sorted(root.glob(str(Path(pattern).relative_to(root))))
-    return []
+    """The file of that very name, else the files that the glob matches, in order."""
+    if (exact := folder / pattern).is_file():
+        return [exact]
+    anchor = Path(pattern).anchor
+    glob = Path(pattern).relative_to(anchor)
+    return sorted(path for path in (folder / anchor).glob(str(glob)) if path.is_file())
 
 
-def pieces(
-    path: Path, columns: Sequence[str], table: str, *, batch_bytes: int
-) -> Iterator[Piece]:
+def pieces(path: Path, columns: Sequence[str], table: str, *, batch_bytes: int) -> Iterator[Piece]:
     """The pieces of one file, holding the given columns."""
-    if path.suffix == _PARQUET:
-        return _parquet_pieces(path, columns, table)
-    return _csv_pieces(path, columns, table, batch_bytes)
+    with _one_line_errors(path):
+        if path.suffix == _PARQUET:
+            yield from _parquet_pieces(path, columns, table)
+        else:
+            yield from _csv_pieces(path, columns, table, batch_bytes)
+
+
+def column_names(path: Path) -> tuple[str, ...]:
+    """The names of a file's columns, in the file's order."""
+    with _one_line_errors(path):
+        if path.suffix == _PARQUET:
+            return tuple(pq.read_schema(path).names)
+        with path.open("rb") as file:
+            batches = cut_batches(_stream(path, file).read, str(path), batch_bytes=_HEADER_BYTES)
+            return next(batches).header.names
+
+
+@contextlib.contextmanager
+def _one_line_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        text = " ".join((reason or str(error)).split())
+        raise DataError(f"cannot read {path}: {text}") from error
 
 
 def _csv_pieces(
     path: Path, columns: Sequence[str], table: str, batch_bytes: int
 ) -> Iterator[Piece]:
-    checked = False
-    try:
-        with path.open("rb") as file:
-            stream = file
-            if path.suffix in _COMPRESSION:
-                stream = pa.CompressedInputStream(file, _COMPRESSION[path.suffix])
-            for batch in cut_batches(stream.read, str(path), batch_bytes=batch_bytes):
-                if not checked:
-                    require_columns(batch.header.names, columns, str(path), table)
-                    checked = True
-                yield Piece(str(path), len(batch.data), file.tell(), _csv_reader(batch, columns))
-    except (OSError, pa.ArrowException, EOFError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
+    with path.open("rb") as file:
+        for batch in cut_batches(_stream(path, file).read, str(path), batch_bytes=batch_bytes):
+            if batch.number == 0:
+                require_columns(batch.header.names, columns, str(path), table)
+            yield Piece(str(path), len(batch.data), file.tell(), _csv_reader(batch, columns))
+
+
+def _stream(path: Path, file: BinaryIO) -> BinaryIO:
+    """The text of a file that may be compressed."""
+    if path.suffix not in _COMPRESSION:
+        return file
+    stream: BinaryIO = pa.CompressedInputStream(file, _COMPRESSION[path.suffix])
+    return stream
 
 
 def _csv_reader(batch: Batch, columns: Sequence[str]) -> Callable[[], TextRows]:
@@ -117,40 +138,37 @@ def _csv_reader(batch: Batch, columns: Sequence[str]) -> Callable[[], TextRows]:
 
 
 def _parquet_pieces(path: Path, columns: Sequence[str], table: str) -> Iterator[Piece]:
-    try:
-        with pq.ParquetFile(path) as file:
-            require_columns(file.schema_arrow.names, columns, str(path), table)
-            first = 1
-            for batch in file.iter_batches(_PARQUET_ROWS, columns=list(columns)):
-                reader = _parquet_reader(str(path), pa.table(batch).select(list(columns)), first)
-                first += batch.num_rows
-                share = path.stat().st_size * (first - 1) // max(file.metadata.num_rows, 1)
-                yield Piece(str(path), batch.nbytes, share, reader)
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(f"cannot read {path} as Parquet: {error}") from error
+    with pq.ParquetFile(path) as file:
+        require_columns(file.schema_arrow.names, columns, str(path), table)
+        done, total, size = 0, file.metadata.num_rows, path.stat().st_size
+        for batch in file.iter_batches(_PARQUET_ROWS, columns=list(columns)):
+            reader = _parquet_reader(str(path), pa.table(batch).select(list(columns)), done + 1)
+            done += batch.num_rows
+            yield Piece(str(path), batch.nbytes, size * done // total, reader)
 
 
 def _parquet_reader(file: str, rows: pa.Table, first: int) -> Callable[[], TextRows]:
     def read() -> TextRows:
-        texts = []
-        for name, column in zip(rows.column_names, rows.columns, strict=True):
-            try:
-                text = column.cast(pa.string())
-            except pa.ArrowException as error:
-                raise DataError(
-                    f"{file}: column {name!r} has type {column.type}, which cannot be read as text"
-                ) from error
-            texts.append(pc.if_else(pc.equal(text, ""), None, text))
-        return TextRows(
-            file, pa.table(texts, names=rows.column_names), lambda numbers: numbers + first
-        )
+        texts = {name: _as_text(rows[name], name, file) for name in rows.column_names}
+        if not texts:  # rows count even when no column is wanted
+            texts[""] = pa.nulls(rows.num_rows, pa.string())
+        return TextRows(file, pa.table(texts), lambda numbers: numbers + first)
 
     return read
 
 
-def require_columns(
-    present: Sequence[str], wanted: Sequence[str], file: str, table: str
-) -> None:
+def _as_text(column: pa.ChunkedArray, name: str, file: str) -> pa.ChunkedArray:
+    """A typed column as a CSV file would hold it; an empty text is null."""
+    try:
+        text = column.cast(pa.string())
+    except pa.ArrowException as error:
+        raise DataError(
+            f"{file}: column {name!r} has type {column.type}, which cannot be read as text"
+        ) from error
+    return pc.if_else(pc.equal(text, ""), None, text)
+
+
+def require_columns(present: Sequence[str], wanted: Sequence[str], file: str, table: str) -> None:
     """Every wanted column is there, and only once."""
     missing = [name for name in wanted if name not in present]
     if missing:
@@ -162,5 +180,3 @@ def require_columns(
     doubled = [name for name in wanted if list(present).count(name) > 1]
     if doubled:
         raise DataError(f"{file}: two columns are called {doubled[0]!r}; rename one of them")
-
-

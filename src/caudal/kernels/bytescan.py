@@ -16,7 +16,7 @@ _ONES = 0x0101010101010101
 _TOPS = 0x8080808080808080
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def load_word(_typing: Any, buffer: Any, index: Any) -> Any:
     """The eight bytes of a uint8 array from `index` on, as one little-endian uint64."""
 
@@ -29,7 +29,7 @@ def load_word(_typing: Any, buffer: Any, index: Any) -> Any:
     return types.uint64(buffer, types.intp), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def lowest_bit(_typing: Any, word: Any) -> Any:
     """The number of zero bits below the lowest set bit of a nonzero word."""
 
@@ -41,7 +41,8 @@ def lowest_bit(_typing: Any, word: Any) -> Any:
 
 @njit(inline="always")
 def zero_lanes(word: int) -> int:
-    return (word - uint64(_ONES)) & ~word & uint64(_TOPS)
+    lanes: int = (word - uint64(_ONES)) & ~word & uint64(_TOPS)
+    return lanes
 
 
 @njit(cache=True, nogil=True)
@@ -52,7 +53,8 @@ def find_byte(buffer: Any, start: int, end: int, byte: int) -> int:
     while i + 8 <= end:
         found = zero_lanes(load_word(buffer, i) ^ lanes)
         if found:
-            return i + (lowest_bit(found) >> 3)
+            place: int = i + (lowest_bit(found) >> 3)
+            return place
         i += 8
     while i < end and buffer[i] != byte:
         i += 1
@@ -69,14 +71,15 @@ def find_either(buffer: Any, start: int, end: int, one: int, other: int) -> int:
         word = load_word(buffer, i)
         found = zero_lanes(word ^ one_lanes) | zero_lanes(word ^ other_lanes)
         if found:
-            return i + (lowest_bit(found) >> 3)
+            place: int = i + (lowest_bit(found) >> 3)
+            return place
         i += 8
     while i < end and buffer[i] != one and buffer[i] != other:
         i += 1
     return i
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def store_word(_typing: Any, buffer: Any, index: Any, word: Any) -> Any:
     """Write a little-endian uint64 over the eight bytes of a uint8 array from `index` on."""
 

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from caudal.errors import DataError
 from caudal.kernels.bytescan import find_byte
+from caudal.kernels.csv import records
 from caudal.kernels.csv.header import Header, read_header
-from caudal.kernels.csv.records import MAX_RECORD_BYTES, scan_records
 
 DEFAULT_BATCH_BYTES = 8 << 20
-_LONGEST_LINE_BYTES = 8 * MAX_RECORD_BYTES
-_QUOTE, _NEWLINE = 34, 10
+_QUOTE, _NEWLINE = np.uint8(34), np.uint8(10)
 
 
 @dataclass(frozen=True)
@@ -46,15 +45,7 @@ def cut_batches(
     A file that holds only a header gives one batch without records, so that its header can
     still be checked.
     """
-    data, final = _read_full(read, batch_bytes)
-    found = read_header(data, file, final=final)
-    while found is None:
-        if len(data) > MAX_RECORD_BYTES:
-            raise DataError(f"{file} is not CSV text: no end of its first line was found")
-        more, final = _read_full(read, batch_bytes)
-        data += more
-        found = read_header(data, file, final=final)
-    header, offset = found
+    header, offset, data, final = _read_to_header(read, file, batch_bytes)
     line = 1 + data[:offset].count(b"\n")
     number = 0
     rest = data[offset:]
@@ -66,15 +57,33 @@ def cut_batches(
             number += 1
             offset += taken
             line += int(np.count_nonzero(batch == _NEWLINE))
-        elif len(rest) > _LONGEST_LINE_BYTES:
+        elif len(rest) > _longest_line_bytes():
             raise DataError(
-                f"{file}: line {line} does not end within {_LONGEST_LINE_BYTES >> 20} MiB: "
+                f"{file}: line {line} does not end within {_longest_line_bytes() >> 20} MiB: "
                 "is this a CSV file?"
             )
         if final:
             return
         more, final = _read_full(read, batch_bytes)
         rest = rest[taken:] + more
+
+
+def _read_to_header(
+    read: Callable[[int], bytes], file: str, batch_bytes: int
+) -> tuple[Header, int, bytes, bool]:
+    """The header, the bytes it takes, the bytes read so far, and whether those are all."""
+    data, final = _read_full(read, batch_bytes)
+    while (found := read_header(data, file, final=final)) is None:
+        if len(data) > _longest_line_bytes():
+            raise DataError(f"{file} is not CSV text: it begins with nothing but blank lines")
+        more, final = _read_full(read, batch_bytes)
+        data += more
+    return *found, data, final
+
+
+def _longest_line_bytes() -> int:
+    """A line may be longer than a record, so that it is lost alone; but not without bound."""
+    return 8 * records.MAX_RECORD_BYTES
 
 
 def _whole_records(data: bytes, header: Header, *, final: bool) -> int:
@@ -84,12 +93,12 @@ def _whole_records(data: bytes, header: Header, *, final: bool) -> int:
     buffer = np.frombuffer(data, dtype=np.uint8)
     if find_byte(buffer, 0, len(buffer), _QUOTE) == len(buffer):
         return data.rfind(b"\n") + 1
-    return scan_records(buffer, header.slots(()), final=False).bytes_taken
+    return records.scan_records(buffer, header.slots(()), final=False).bytes_taken
 
 
 def _read_full(read: Callable[[int], bytes], size: int) -> tuple[bytes, bool]:
     """`size` bytes, or fewer at the end of the stream; and whether that was the end."""
-    parts = []
+    parts: list[bytes] = []
     missing = size
     while missing:
         part = read(missing)

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
+from numba import int64, njit
 from numpy.typing import NDArray
 
 from caudal.kernels.bytescan import copy_bytes
 from caudal.kernels.csv.batches import Batch
 from caudal.kernels.csv.records import REASONS, SOUND, scan_records
 
-_QUOTE = 34
+_QUOTE = np.uint8(34)
 _SLACK = 8
 
 
@@ -111,11 +111,11 @@ def _measure(fields: Any, slot: int, present: Any) -> int:
 
 @njit(cache=True, nogil=True)
 def _gather(buffer: Any, fields: Any, slot: int, offsets: Any, data: Any) -> None:
-    at = 0
+    at = int64(0)
     for row in range(len(fields)):
         offsets[row] = at
-        begin = fields[row, slot, 0]
-        end = fields[row, slot, 1]
+        begin = int64(fields[row, slot, 0])
+        end = int64(fields[row, slot, 1])
         if end >= 0:
             copy_bytes(buffer, begin, end, data, at)
             at += end - begin

@@ -1,6 +1,8 @@
-"""The first record of a CSV file: names decide columns, order and extra columns do not matter."""
+"""The first record of a CSV file: names decide columns, order and extra columns do not matter.
 
-import csv
+A byte order mark and blank lines before it are skipped; spaces around a name do not count.
+"""
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caudal.errors import DataError
-from caudal.kernels.csv.records import UNFINISHED, read_record
+from caudal.kernels.csv import records
 
 _BOM = b"\xef\xbb\xbf"
-_NO_FIELDS = np.empty((1, 1, 2), dtype=np.int32)
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,40 @@ class Header:
 
 def read_header(data: bytes, file: str, *, final: bool) -> tuple[Header, int] | None:
     """The header at the start of `data` and the bytes it takes; None when it needs more bytes."""
-    start = len(_BOM) if data.startswith(_BOM) else 0
+    buffer = np.frombuffer(data, dtype=np.uint8)
+    source = records.Source(buffer, final, records.MAX_RECORD_BYTES)
+    start = len(data) - len(data.removeprefix(_BOM).lstrip(b"\r\n"))
     if final and not data[start:].strip():
         raise DataError(f"{file} is empty: a CSV file begins with a line of column names")
-    buffer = np.frombuffer(data, dtype=np.uint8)
-    verdict, after = read_record(buffer, start, final, np.full(0, -1, np.int32), _NO_FIELDS, 0)
-    if verdict == UNFINISHED:
+    verdict, after = records.read_record(source, start, _target(0), 0, records.ALL_FIELDS)
+    if verdict == records.UNFINISHED:
         return None
-    text = data[start:after]
-    if b"\0" in text or after == start:
+    if verdict not in (records.TOO_FEW, records.TOO_MANY):
+        raise DataError(f"{file} is not CSV text (its first line: {records.REASONS[verdict]})")
+    if b"\0" in data[start:after]:
         raise DataError(f"{file} is not CSV text: its first line is no list of column names")
-    names = next(csv.reader([text.decode("utf-8", "replace")]), [])
-    return Header(tuple(name.strip() for name in names)), after
+    names = _names(source, start, data[start:after].count(b",") + 1)
+    if any("\r" in name.replace("\r\n", "") for name in names):
+        raise DataError(f"{file} ends its lines with \\r alone: convert them to \\n")
+    return Header(names), after
+
+
+def _names(source: records.Source, start: int, most: int) -> tuple[str, ...]:
+    """The fields of the record at `start`, of which there are at most so many."""
+    target = _target(most)
+    records.read_record(source, start, target, 0, records.ALL_FIELDS)
+    return tuple(
+        _text(source.buffer, int(begin), int(end)) for begin, end in target.fields[0] if begin >= 0
+    )
+
+
+def _text(buffer: NDArray[np.uint8], begin: int, end: int) -> str:
+    data = buffer[begin : max(end, ~end)].tobytes()
+    return data.replace(b'""', b'"' if end < 0 else b'""').decode("utf-8", "replace").strip()
+
+
+def _target(columns: int) -> records.Target:
+    """Room for one record, of which the first so many fields are wanted."""
+    return records.Target(
+        np.arange(columns, dtype=np.int32), np.full((1, max(columns, 1), 2), -1, dtype=np.int32)
+    )

@@ -6,22 +6,27 @@ Rules:
 2. A record ends at `\\n`, `\\r\\n` or the end of the input, outside quoted fields. Lines with
    nothing on them are skipped.
 3. A closing quote must be followed by a comma or the record's end. If not, the record is damaged:
-   it costs its first physical line, and reading goes on at the next line.
+   it costs its first physical line, and reading goes on at the next line. On one line that is a
+   stray quote, across lines an unclosed one.
 4. So it is for a quoted field that never closes, or not within `MAX_RECORD_BYTES` of its
    record's start (the bound keeps memory flat and one stray quote cheap), and for a record that
    is longer than that.
-5. A record with the wrong number of fields costs its physical lines, except that a sound record
-   that begins on one of its later lines is kept: then the earlier lines were an unclosed quote.
+5. A record with the wrong number of fields costs its physical lines; but if a sound record begins
+   on one of the later ones, then the first line was an unclosed quote, and costs only itself.
 
-Rule 4's bound is counted from the record's own start, so where a batch was cut never changes
-what is found: scanning a file whole or batch by batch gives the same records.
+An unclosed quote that swallows lines into a record of the right width is a sound record: nothing
+in the bytes tells it from a text of several lines.
+
+Where a batch is cut never changes what is found. Rule 4's bound counts from the record's own
+start, and damage that shows on a later line costs only the first one with one reason, so a
+batch that ends between the two says the same without having seen it.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import int64, njit
 from numpy.typing import NDArray
 
 from caudal.kernels.bytescan import find_byte, find_either
@@ -38,7 +43,29 @@ REASONS = {
     TOO_LONG: f"longer than {MAX_RECORD_BYTES >> 20} MiB",
 }
 
-_QUOTE, _COMMA, _NEWLINE, _RETURN = 34, 44, 10, 13
+ALL_FIELDS = np.int64(np.iinfo(np.int64).max)
+
+# Typed constants: with plain ones numba would compile a callee once for each value.
+_QUOTE, _COMMA, _NEWLINE, _RETURN = np.uint8(34), np.uint8(44), np.uint8(10), np.uint8(13)
+
+
+class Source(NamedTuple):
+    """Bytes that begin at a record's start. `final`: the file ends where they end."""
+
+    buffer: NDArray[np.uint8]
+    final: bool
+    max_record_bytes: int
+
+
+class Target(NamedTuple):
+    """Where the begin and end of field number k of a record go: `fields[record, slots[k]]`.
+
+    `slots[k]` is -1 when nobody wants the field; there are as many slots as columns. The end is
+    stored inverted (`~end`) when the field holds doubled quotes.
+    """
+
+    slots: NDArray[np.int32]
+    fields: NDArray[np.int32]
 
 
 @njit(cache=True, nogil=True)
@@ -54,16 +81,15 @@ def _closing_quote(buffer: Any, start: int, end: int) -> tuple[int, bool]:
 
 
 @njit(cache=True, nogil=True)
-def read_record(
-    buffer: Any, start: int, final: bool, slots: Any, fields: Any, row: int
-) -> tuple[int, int]:
-    """The record at `start`: (its verdict, where the next one begins).
+def read_record(source: Any, start: int, target: Any, row: int, max_fields: int) -> tuple[int, int]:
+    """The record at `start`: its verdict, and where the next one begins or the damage shows.
 
-    `slots[k]` is the place in `fields[row]` for the begin and end of field number k, or -1 when
-    nobody wants it. The end is stored inverted (`~end`) when the field holds doubled quotes.
+    Reading stops as too many at the first field beyond `max_fields`.
     """
+    buffer, final, max_record_bytes = source
+    slots, fields = target
     end = len(buffer)
-    limit = start + MAX_RECORD_BYTES
+    limit = start + max_record_bytes
     reach = min(end, limit)
     i = start
     count = 0
@@ -74,31 +100,32 @@ def read_record(
             begin = i + 1
             stop, doubled = _closing_quote(buffer, begin, reach)
             if stop >= reach:
-                return (UNCLOSED_QUOTE if final or end > limit else UNFINISHED), start
+                return (UNCLOSED_QUOTE if final or end > limit else UNFINISHED), reach
             i = stop + 1
             if i < end and buffer[i] == _RETURN and (i + 1 == end or buffer[i + 1] == _NEWLINE):
                 i += 1
             if i == end and not final:
                 return UNFINISHED, start
             if i < end and buffer[i] != _NEWLINE and buffer[i] != _COMMA:
-                same_line = find_byte(buffer, begin, stop, _NEWLINE) == stop
-                return (STRAY_QUOTE if same_line else UNCLOSED_QUOTE), start
+                return STRAY_QUOTE, i
         else:
             i = find_either(buffer, i, end, _COMMA, _NEWLINE)
             stop = i
             if i == end and not final:
-                return (TOO_LONG if end > limit else UNFINISHED), start
+                return (TOO_LONG if end > limit else UNFINISHED), end
             line_ends = i == end or buffer[i] == _NEWLINE
             if line_ends and stop > begin and buffer[stop - 1] == _RETURN:
                 stop -= 1
         if i > limit:
-            return TOO_LONG, start
+            return TOO_LONG, i
         if count < len(slots) and slots[count] >= 0:
             fields[row, slots[count], 0] = begin
             fields[row, slots[count], 1] = ~stop if doubled else stop
         count += 1
         if i == end or buffer[i] == _NEWLINE:
             break
+        if count > max_fields:
+            return TOO_MANY, i
         i += 1
     after = min(i + 1, end)
     if count == len(slots):
@@ -107,63 +134,69 @@ def read_record(
 
 
 @njit(cache=True, nogil=True)
-def _skip_blank(buffer: Any, start: int) -> int:
-    """Past a line with nothing on it, or `start` when there is something."""
-    if buffer[start] == _NEWLINE:
-        return start + 1
-    if buffer[start] == _RETURN and (start + 1 == len(buffer) or buffer[start + 1] == _NEWLINE):
-        return min(start + 2, len(buffer))
-    return start
+def _skip_blank(source: Any, start: int) -> int:
+    """Past a line with nothing on it, or `start` when there is something (or may be)."""
+    buffer, final, _ = source
+    after = start
+    if buffer[after] == _RETURN:
+        after += 1
+    if after == len(buffer):
+        return after if final else start
+    return after + 1 if buffer[after] == _NEWLINE else start
 
 
 @njit(cache=True, nogil=True)
-def _resume(
-    buffer: Any, start: int, after: int, final: bool, slots: Any, fields: Any, row: int
-) -> tuple[int, int]:
-    """Rule 5 for a record of the wrong width: (SOUND, the later line where a sound record
-    begins), (UNFINISHED, _) when more bytes must decide, else (TOO_FEW, `after`)."""
-    line = find_byte(buffer, start, after, _NEWLINE) + 1
+def _sound_line(source: Any, line: int, after: int, target: Any, row: int) -> int:
+    """The first of the lines from `line` to `after` on which a sound record begins; `after` when
+    there is none, -1 when more bytes must decide."""
+    missing = after
     while line < after:
-        if _skip_blank(buffer, line) == line:
-            verdict, _ = read_record(buffer, line, final, slots, fields, row)
-            if verdict == SOUND or verdict == UNFINISHED:
-                return verdict, line
-        line = find_byte(buffer, line, after, _NEWLINE) + 1
-    return TOO_FEW, after
+        if _skip_blank(source, line) == line:
+            verdict, _ = read_record(source, line, target, row, len(target.slots))
+            if verdict == SOUND:
+                return line
+            if verdict == UNFINISHED:
+                missing = int64(-1)
+        line = find_byte(source.buffer, line, after, _NEWLINE) + 1
+    return missing
 
 
 @njit(cache=True, nogil=True)
-def scan(
-    buffer: Any, final: bool, slots: Any, fields: Any, starts: Any, verdicts: Any
-) -> tuple[int, int]:
-    """All records of `buffer`: (how many, how many bytes they take).
+def scan(source: Any, target: Any, starts: Any, verdicts: Any) -> tuple[int, int]:
+    """All records of the source: (how many, how many bytes they take).
 
-    The buffer begins at a record's start. What follows the last whole record is not counted as
-    taken, unless `final`: then the end of the buffer is the end of the file. `fields`, `starts`
-    and `verdicts` are filled per record, damaged ones included.
+    What follows the last whole record is not counted as taken, unless the source is final.
+    `target`, `starts` and `verdicts` are filled per record, damaged ones included.
     """
+    buffer, final, _ = source
     end = len(buffer)
-    rows = 0
-    i = 0
+    rows = int64(0)
+    i = int64(0)
+    sound = int64(0)  # the line that last proved an earlier one to be an unclosed quote
     while i < end:
-        begin = _skip_blank(buffer, i)
-        if begin != i:
-            i = begin
+        after = _skip_blank(source, i)
+        if after > i:
+            i = after
             continue
-        verdict, after = read_record(buffer, i, final, slots, fields, rows)
-        if verdict == TOO_FEW or verdict == TOO_MANY:
-            found, line = _resume(buffer, i, after, final, slots, fields, rows)
-            if found == SOUND:
-                verdict, after = UNCLOSED_QUOTE, line
-            elif found == UNFINISHED:
-                verdict = UNFINISHED
-        elif verdict != SOUND and verdict != UNFINISHED:
-            newline = find_byte(buffer, i, end, _NEWLINE)
-            if newline == end and not final:
-                verdict = UNFINISHED
-            after = min(newline + 1, end)
+        verdict, after = read_record(source, i, target, rows, ALL_FIELDS)
         if verdict == UNFINISHED:
             break
+        if verdict != SOUND:
+            line_end = find_byte(buffer, i, end, _NEWLINE)
+            if line_end == end and not final:
+                break
+            next_line = min(line_end + 1, end)
+            if verdict in (TOO_FEW, TOO_MANY):
+                if not i < sound < after:
+                    sound = _sound_line(source, next_line, after, target, rows)
+                if sound < 0:
+                    break
+                if sound < after:
+                    verdict, after = UNCLOSED_QUOTE, next_line
+            else:
+                if line_end < after:
+                    verdict = UNCLOSED_QUOTE
+                after = next_line
         starts[rows] = i
         verdicts[rows] = verdict
         rows += 1
@@ -182,10 +215,11 @@ class Records:
 
 
 def scan_records(buffer: NDArray[np.uint8], slots: NDArray[np.int32], *, final: bool) -> Records:
-    """The records of a buffer that begins at a record's start; `slots` as in `read_record`."""
+    """The records of a buffer that begins at a record's start; `slots` as in `Target`."""
     capacity = int(np.count_nonzero(buffer == _NEWLINE)) + 1
     fields = np.empty((capacity, max(int(slots.max(initial=-1)) + 1, 1), 2), dtype=np.int32)
     starts = np.empty(capacity, dtype=np.int64)
     verdicts = np.empty(capacity, dtype=np.int8)
-    count, taken = scan(buffer, final, slots, fields, starts, verdicts)
+    source = Source(buffer, final, MAX_RECORD_BYTES)
+    count, taken = scan(source, Target(slots, fields), starts, verdicts)
     return Records(fields[:count], starts[:count], verdicts[:count], taken)

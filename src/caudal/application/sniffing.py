@@ -1,0 +1,152 @@
+"""Which type a column of text holds, by looking at its first rows.
+
+Rules:
+1. A column has a type when every text that is not empty, of the sampled rows, converts to it.
+2. What would lose something stays text: codes with leading zeros, numbers with more digits than
+   their type. So does a column without any text, and a list of neither names nor strings.
+3. Of the types that fit, the first in the order of `KINDS` is taken.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from caudal.engine.database import open_database
+from caudal.engine.reading import column_names, pieces
+from caudal.errors import UsageError
+from caudal.kernels.sentiment import load_model
+from caudal.sql.lifts import quote
+
+SAMPLED_ROWS = 10_000
+_BATCH_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A type of column, in SQL in which `$` stands for the text."""
+
+    convert: str
+    fits: str  # an aggregate over the texts that are not null
+    is_not: str  # what is said of a text that does not convert
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a file."""
+
+    name: str
+    kind: Kind
+    filled: int = 0  # sampled rows in which it is not empty
+    distinct: int = 0  # different texts in those
+
+    @property
+    def repeats(self) -> bool:
+        return 1 < self.distinct < self.filled
+
+
+def _all(condition: str) -> str:
+    return f"bool_and(coalesce({condition}, false))"
+
+
+_NO_CODE = "NOT regexp_matches($, '^[+-]?0[0-9]')"
+_DAY = "$ GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
+
+TEXT = Kind("$", "true", "")
+NAMES = Kind(
+    "names($)",
+    _all("$ LIKE '[%' AND names($) IS NOT NULL") + " AND max(len(names($))) > 0",
+    "is not a list of names",
+)
+ITEMS = Kind(
+    "items($)",
+    _all("$ LIKE '[%' AND items($) IS NOT NULL") + " AND max(len(items($))) > 0",
+    "is not a list",
+)
+KINDS = (
+    Kind(
+        "to_integer($)",
+        _all(f"to_integer($) IS NOT NULL AND {_NO_CODE}"),
+        "is not an integer",
+    ),
+    Kind(
+        "TRY_CAST($ AS DECIMAL(38, 9))",
+        _all(
+            f"CAST(TRY_CAST($ AS DECIMAL(38, 9)) AS DOUBLE) = TRY_CAST($ AS DOUBLE) AND {_NO_CODE}"
+        ),
+        "is not a number",
+    ),
+    Kind(
+        "TRY_CAST($ AS DOUBLE)",
+        _all(f"isfinite(TRY_CAST($ AS DOUBLE)) AND {_NO_CODE}"),
+        "is not a number",
+    ),
+    Kind(
+        f"CASE WHEN {_DAY}' THEN TRY_CAST($ AS DATE) END",
+        _all(f"{_DAY}' AND TRY_CAST($ AS DATE) IS NOT NULL"),
+        "is not a YYYY-MM-DD date",
+    ),
+    Kind(
+        f"CASE WHEN {_DAY}*' THEN TRY_CAST($ AS TIMESTAMP) END",
+        _all(f"{_DAY}*' AND TRY_CAST($ AS TIMESTAMP) IS NOT NULL"),
+        "is not a timestamp",
+    ),
+    Kind(
+        "CASE WHEN lower($) IN ('true', 'false') THEN CAST($ AS BOOLEAN) END",
+        _all("lower($) IN ('true', 'false')"),
+        "is not true or false",
+    ),
+    NAMES,
+    ITEMS,
+    TEXT,
+)
+
+
+def sample(path: Path) -> pa.Table:
+    """The first sound rows of a file as columns of text; columns without a name are left out."""
+    names = [name for name in column_names(path) if name]
+    _check_names(path, names)
+    tables: list[pa.Table] = []
+    for piece in pieces(path, names, path.name, batch_bytes=_BATCH_BYTES):
+        tables.append(piece.read().table)
+        if sum(table.num_rows for table in tables) >= SAMPLED_ROWS:
+            break
+    if not tables:
+        return pa.table({name: pa.nulls(0, pa.string()) for name in names})
+    return pa.concat_tables(tables).slice(0, SAMPLED_ROWS)
+
+
+def sniff(rows: pa.Table) -> list[Column]:
+    """The type of each column of text."""
+    with open_database(load_model("lexicon")) as connection:
+        connection.register("sampled", rows)
+        found = []
+        for name in rows.column_names:
+            tests = ", ".join(_about(kind.fits, name) for kind in KINDS)
+            counts = _about("count($), count(DISTINCT $)", name)
+            [(filled, distinct, *fits)] = connection.execute(
+                f"SELECT {counts}, {tests} FROM sampled WHERE {quote(name)} IS NOT NULL"
+            ).fetchall()
+            kind = KINDS[fits.index(True)] if filled else TEXT
+            found.append(Column(name, kind, filled, distinct))
+    return found
+
+
+def _about(sql: str, name: str) -> str:
+    return sql.replace("$", quote(name))
+
+
+def _check_names(path: Path, names: Sequence[str]) -> None:
+    if not names:
+        raise UsageError(f"{path} names no columns in its first line")
+    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+        raise UsageError(f"{path}: its fields are not separated by commas; convert it first")
+    seen: dict[str, str] = {}
+    for name in names:
+        if name.lower() in seen:
+            raise UsageError(
+                f"{path}: columns {seen[name.lower()]!r} and {name!r} have the same name for SQL; "
+                "rename one"
+            )
+        seen[name.lower()] = name
