@@ -34,7 +34,7 @@ format: .venv/ready
 .venv/ready: requirements.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	@$(BIN)/uv pip sync --quiet --require-hashes --python $(BIN)/python requirements.lock
+	@$(BIN)/uv pip sync --quiet --compile-bytecode --require-hashes --python $(BIN)/python requirements.lock
 	@$(BIN)/uv pip install --quiet --no-deps --python $(BIN)/python --editable .
 	@touch $@
 

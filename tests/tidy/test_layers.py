@@ -10,8 +10,9 @@ ROOT = Path(__file__).parents[2] / "src" / "caudal"
 # From the bottom up. A module may import from its own room and from rooms above it in this list.
 LAYERS = [
     ("errors", "model", "version"),
-    ("sql", "formats"),
-    ("kernels",),
+    ("core", "sql"),
+    ("formats",),
+    ("kernels", "store"),
     ("rejects", "answers"),
     ("engine",),
     ("application", "generate"),

@@ -8,7 +8,7 @@ import typer
 from caudal.application import find_application, load_application, shipped_applications
 from caudal.application.cases import run_cases
 from caudal.application.checking import check_application
-from caudal.application.new import write_application
+from caudal.application.new import data_folder, write_application
 from caudal.cli.questions import AppArgument, EngineOption, SentimentOption
 from caudal.cli.status import ExitStatus
 from caudal.engine.running import Engine, RunOptions
@@ -74,4 +74,4 @@ def new(
     """
     for path in write_application(name, files):
         typer.echo(str(path), err=True)
-    typer.echo(f"now try: caudal run ./{name} --data {files[0].parent}")
+    typer.echo(f"now try: caudal run ./{name} --data {data_folder(files)}")

@@ -10,6 +10,9 @@ from caudal.engine.sandbox import Register, first_line
 from caudal.errors import UsageError
 from caudal.sql.planner import OutputColumn, TableSchema
 
+_REDUNDANT = frozenset(
+    ("query_location", "query_location_length", "qualified_name", "is_operator", "is_implicit")
+)
 _SPELLINGS = {
     "null_order": {"ORDER_DEFAULT": "NULLS LAST"},
     "type_name": {"TEXT": "VARCHAR", "INT": "INTEGER"},
@@ -69,14 +72,12 @@ def _plain(tree: Any) -> Any:
         return [_plain(item) for item in tree]
     if not isinstance(tree, dict):
         return tree
-    plain = {
-        key: _plain(value) for key, value in tree.items() if not key.startswith("query_location")
-    }
+    plain = {key: _plain(value) for key, value in tree.items() if key not in _REDUNDANT}
     for key, spelled in _SPELLINGS.items():
         if key in plain and isinstance(plain[key], str):
             plain[key] = spelled.get(plain[key].upper(), plain[key])
     if plain.get("ref_type") and _is_true(plain.get("condition")):
-        plain["condition"] = None
+        plain.update(condition=None, ref_type="CROSS")
     return _without_not(plain)
 
 

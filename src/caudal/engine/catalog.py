@@ -117,11 +117,16 @@ def columns_read(cursor: duckdb.DuckDBPyConnection, sql: str) -> dict[str, set[s
         if table is not None:
             columns = node["extra_info"].get("Projections", [])
             names = [columns] if isinstance(columns, str) else columns
-            reads.setdefault(table.split(".")[-1], set()).update(filter(None, names))
+            reads.setdefault(_unquoted(table.split(".")[-1]), set()).update(filter(None, names))
 
     for root in json.loads(row[1]) if row else ():
         visit(root)
     return reads
+
+
+def _unquoted(name: str) -> str:
+    """A name as EXPLAIN writes it: in quotes where it is also a keyword."""
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
 @contextlib.contextmanager

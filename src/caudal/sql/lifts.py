@@ -54,7 +54,7 @@ def lift(sql: str, schemas: Schemas, *, label: str) -> tuple[str, tuple[Lift, ..
         return sql, ()
     try:
         tree = sqlglot.parse_one(sql, dialect="duckdb")
-        known = {name: dict(columns) for name, columns in schemas.items()}
+        known: dict[str, object] = {name: dict(kinds) for name, kinds in schemas.items()}
         tree = qualify(tree, schema=known, dialect=_DIALECT, quote_identifiers=True)
         lifts = _take_lifts(tree, schemas, label)
         return (tree.sql(dialect="duckdb"), lifts) if lifts else (sql, ())
@@ -65,7 +65,8 @@ def lift(sql: str, schemas: Schemas, *, label: str) -> tuple[str, tuple[Lift, ..
 def output_names(sql: str) -> list[str]:
     """The names of a SELECT's columns as its author wrote them; empty when unknown."""
     try:
-        return list(sqlglot.parse_one(sql, dialect="duckdb").named_selects)
+        tree = sqlglot.parse_one(sql, dialect="duckdb")
+        return list(tree.named_selects) if isinstance(tree, exp.Query) else []
     except (SqlglotError, ValueError, RecursionError):
         return []
 
@@ -75,7 +76,7 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _take_lifts(tree: exp.Expression, schemas: Schemas, label: str) -> tuple[Lift, ...]:
+def _take_lifts(tree: exp.Expr, schemas: Schemas, label: str) -> tuple[Lift, ...]:
     """Replace each liftable call in the tree by a column, and say which they were."""
     lifts: list[Lift] = []
     for scope in traverse_scope(tree):
@@ -118,7 +119,7 @@ def _with_condition(
     if not parts:
         return found
     condition = exp.paren(exp.and_(*parts))
-    key_sets = []
+    key_sets: list[tuple[str, str]] = []
     for inner in list(condition.find_all(exp.Subquery, exp.Select)):
         if inner.find_ancestor(exp.Subquery, exp.Select) is None:
             name = f"keys_{label}_{len(key_sets)}"
@@ -138,7 +139,7 @@ def _has_outer_join(select: exp.Select) -> bool:
     )
 
 
-def _alone(part: exp.Expression, alias: str, earlier: Sequence[str]) -> bool:
+def _alone(part: exp.Expr, alias: str, earlier: Sequence[str]) -> bool:
     """Does this conjunct speak only of the table `alias` and of tables read earlier?"""
     if part.find(exp.AggFunc, exp.Window, *_VOLATILE):
         return False
@@ -154,8 +155,8 @@ def _alone(part: exp.Expression, alias: str, earlier: Sequence[str]) -> bool:
     return True
 
 
-def _ancestors(node: exp.Expression) -> Iterable[exp.Expression]:
-    current: exp.Expression | None = node
+def _ancestors(node: exp.Expr) -> Iterable[exp.Expr]:
+    current: exp.Expr | None = node
     while current is not None:
         yield current
         current = current.parent

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import TokenError
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from caudal.errors import ApplicationError, UsageError
 from caudal.model import ParameterValue

@@ -180,27 +180,42 @@ def _merge_one(column: int, call: Call, made: Merge, new: _Numbers, *, ordered: 
 def _merge_deviation(column: int, call: Call, made: Merge, new: _Numbers, *, ordered: bool) -> None:
     write = _as_rows_come if ordered else complete
     argument = Expr(f"CAST({call.arguments[0].text} AS DOUBLE)", "DOUBLE", call.arguments[0].costly)
-    rows, total, variance = (new.column("DOUBLE") for _ in range(3))
-    for part, name in ((rows, "count"), (total, "sum"), (variance, "var_pop")):
+    parts = {name: new.column("DOUBLE") for name in ("count", "sum", "var_pop", "min", "max")}
+    for name, part in parts.items():
         made.parts[part] = write(Call(name, (argument,), False, (), call.condition, "DOUBLE"))
-    n, s, v = mark(rows), mark(total), mark(variance)
-    count, sums, every = (new.column(None) for _ in range(3))
-    made.merged[count] = Expr(f"sum({n})")
-    made.merged[sums] = Expr(f"sum({s} ORDER BY {s})")
-    made.merged[every] = Expr(
-        f"list({{'n': {n}, 's': {s}, 'v': {v}}} ORDER BY {n}, {s}, {v}) FILTER (WHERE {n} > 0)"
-    )
-    less, shape = _DEVIATIONS[call.name]
-    mean = f"{mark(sums)} / {mark(count)}"
-    squares = (
-        f"list_sum(list_transform({mark(every)}, "
-        f"lambda p: p.n * p.v + p.n * power(p.s / p.n - {mean}, 2)))"
-    )
-    final = shape.format(f"{squares} / ({mark(count)} - {less})")
-    # One value deviates by nothing, be it NaN; of a sample of one, DuckDB says nothing.
-    alone = "" if less else f"WHEN {mark(count)} = 1 THEN CAST(0 AS DOUBLE) "
-    made.finals[column] = Expr(f"CASE {alone}WHEN {mark(count)} > 1 THEN {final} END", "DOUBLE")
+    n, s, v, low, high = (mark(part) for part in parts.values())
+    merged = {
+        "count": f"sum({n})",
+        "sum": f"sum({s} ORDER BY {s})",
+        "every": (
+            f"list({{'n': {n}, 's': {s}, 'v': {v}}} ORDER BY {n}, {s}, {v}) FILTER (WHERE {n} > 0)"
+        ),
+        "low": f"min({low})",
+        "high": f"max({high})",
+    }
+    numbers = {name: new.column("DOUBLE" if name != "every" else None) for name in merged}
+    made.merged.update({numbers[name]: Expr(text, "DOUBLE") for name, text in merged.items()})
+    made.finals[column] = _deviation(call.name, {k: mark(c) for k, c in numbers.items()})
     made.must_seal = True
+
+
+def _deviation(name: str, over: dict[str, str]) -> Expr:
+    """The deviation from the merged parts.
+
+    One value deviates by nothing, be it NaN; of a sample of one, DuckDB says nothing. Values that
+    are all equal deviate by nothing too, though the means of the parts may differ in a last bit.
+    """
+    less, shape = _DEVIATIONS[name]
+    count, zero = over["count"], "CAST(0 AS DOUBLE)"
+    squares = (
+        f"list_sum(list_transform({over['every']}, lambda p: "
+        f"p.n * p.v + p.n * power(p.s / p.n - {over['sum']} / {count}, 2)))"
+    )
+    final = shape.format(f"{squares} / ({count} - {less})")
+    alone = "" if less else f"WHEN {count} = 1 THEN {zero} "
+    equal = f"WHEN {over['low']} = {over['high']} AND NOT isnan({over['low']}) THEN {zero}"
+    few = f"WHEN {count} <= 1 THEN NULL "
+    return Expr(f"CASE {alone}{few}{equal} WHEN {count} > 1 THEN {final} END", "DOUBLE")
 
 
 def second(first: Merge, context: Context) -> Second:

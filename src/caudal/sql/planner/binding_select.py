@@ -272,10 +272,7 @@ def order_item(
         return [(Expr(mark(column), types[column]), after)]
     if isinstance(node, exp.Column) and not node.table:
         named = {o.column for o in outputs if (o.name or "").lower() == node.name.lower()}
-        own = reader.scope.find(node.name)
-        if named and own is not None and named != {own}:
-            raise UnsupportedError(f"{node.name} is both a column and an alias")
-        if len(named) == 1:
+        if len(named) == 1:  # here, and only here, an alias wins over a column
             column = named.pop()
             return [(Expr(mark(column), types[column]), after)]
     expr = reader.finished(reader.read_lifting(node))

@@ -102,6 +102,8 @@ class _Planner:
             raise UnsupportedError("its text holds characters that the planner keeps for itself")
         if any(RESERVED.fullmatch(column) for schema in self.tables.values() for column in schema):
             raise UnsupportedError("a table has columns with names that the planner gives out")
+        if self.binder is not None and not self.binder.same(text.sql, dialect.text(query)):
+            raise UnsupportedError("a text that the planner does not read as DuckDB does")
         context = Context(self.functions)
         known = {table.lower(): (table, schema) for table, schema in self.tables.items()}
         relation = Binding(context, known, {}).query(query)

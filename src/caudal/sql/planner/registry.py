@@ -43,6 +43,7 @@ class Draft:
     listed: dict[str, str] = field(default_factory=dict)  # expression -> name
     hidden: set[str] = field(default_factory=set)
     queries: list[str] = field(default_factory=list)
+    operators: list[str] = field(default_factory=list)
     is_verbatim: bool = False
     written_keys: tuple[str, ...] = ()  # the keys over the block, before names were given
 
@@ -118,6 +119,7 @@ class Registry:
             name = self._name("scan" if place == "scan" else "fold")
             draft = Draft(name, place, block, body, ordered, kind, written_keys=keys)
             self.drafts[identity] = draft
+        draft.operators.extend(o for o in block.operators if o not in draft.operators)
         draft.keys = [draft.column(text, hidden=True) for text in listed_keys]
         if query not in draft.queries:
             draft.queries.append(query)
@@ -133,6 +135,7 @@ class Registry:
         if draft is None:
             block = Block("", {}, table=table, operators=operators)
             draft = Draft(self._name("scan"), "scan", block, sql, (), "gather", is_verbatim=True)
+            draft.operators.extend(operators)
             self.drafts[identity] = draft
         if query not in draft.queries:
             draft.queries.append(query)
@@ -168,7 +171,7 @@ class Registry:
     def scans(self) -> tuple[Scan, ...]:
         return tuple(
             Scan(
-                d.name, d.block.table or "", d.sql(), d.partition(), d.block.operators,
+                d.name, d.block.table or "", d.sql(), d.partition(), tuple(d.operators),
                 tuple(d.queries),
             )
             for d in self.drafts.values()
@@ -179,7 +182,7 @@ class Registry:
         return tuple(
             Fold(
                 d.name, d.inputs, d.sql(), d.partition(), "one" if d.place == "one" else "all",
-                d.block.operators, tuple(d.queries),
+                tuple(d.operators), tuple(d.queries),
             )
             for d in self.drafts.values()
             if d.place != "scan"

@@ -1,0 +1,1 @@
+"""Decisions without I/O: tasks and readiness, the life of a job, interval sets."""

@@ -1,0 +1,128 @@
+"""Tasks, and the one object that each of them makes.
+
+Keys of a job, all but `job.json` below its run, so that nothing of an earlier life under the same
+id is ever adopted:
+
+    jobs/J/job.json
+    jobs/J/RUN/outcome.json
+    jobs/J/RUN/tables/T/end.json
+    jobs/J/RUN/batches/T/{group:06}/{n:03}      what the client sent
+    jobs/J/RUN/mapped/T/{group:06}/{n:03}       output of map
+    jobs/J/RUN/merged/T/{group:06}              output of merge: the indexes of a group
+    jobs/J/RUN/folds/F/{partition:04}           output of fold
+    jobs/J/RUN/results/Q                        output of finish
+
+A group is 256 consecutive batches, so that whoever finishes one looks at 256 keys at most.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+import msgspec
+
+GROUP = 256
+REJECTS = "rejects"  # the finish task that reports rejected rows; no query may have this name
+
+Kind = Literal["map", "merge", "fold", "finish"]
+
+
+class Task(msgspec.Struct, frozen=True, order=True):
+    """One piece of work. `name` is a table, fold or query; `number` a batch, group or partition."""
+
+    kind: Kind
+    name: str
+    number: int = 0
+
+
+class Message(msgspec.Struct, frozen=True):
+    """A task on its way to a worker."""
+
+    job: str
+    run: str
+    task: Task
+    format: int = 1
+
+
+class Lane(StrEnum):
+    """Queues. Map tasks enter one by their batch's ordinal, so that small jobs pass big ones."""
+
+    FIRST = "map-0"  # batches 0–3
+    EARLY = "map-1"  # 4–15
+    MIDDLE = "map-2"  # 16–63
+    LATE = "map-3"  # 64 and later
+    FOLD = "fold"
+    FINISH = "finish"
+
+
+def lane_of(task: Task) -> Lane:
+    """The queue for a task."""
+    if task.kind == "fold":
+        return Lane.FOLD
+    if task.kind == "finish":
+        return Lane.FINISH
+    ordinal = task.number * (GROUP if task.kind == "merge" else 1)
+    for end, lane in ((4, Lane.FIRST), (16, Lane.EARLY), (64, Lane.MIDDLE)):
+        if ordinal < end:
+            return lane
+    return Lane.LATE
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys of one life of a job."""
+
+    job: str
+    run: str
+
+    @property
+    def root(self) -> str:
+        return f"jobs/{self.job}/{self.run}"
+
+    @property
+    def outcome(self) -> str:
+        return f"{self.root}/outcome.json"
+
+    def end(self, table: str) -> str:
+        return f"{self.root}/tables/{table}/end.json"
+
+    def batch(self, table: str, number: int) -> str:
+        return f"{self.batches(table, number // GROUP)}{number % GROUP:03}"
+
+    def batches(self, table: str, group: int | None = None) -> str:
+        return _group(f"{self.root}/batches/{table}/", group)
+
+    def mapped(self, table: str, number: int) -> str:
+        return f"{self.mapped_group(table, number // GROUP)}{number % GROUP:03}"
+
+    def mapped_group(self, table: str, group: int) -> str:
+        return _group(f"{self.root}/mapped/{table}/", group)
+
+    def merged(self, table: str) -> str:
+        return f"{self.root}/merged/{table}/"
+
+    def folds(self, fold: str) -> str:
+        return f"{self.root}/folds/{fold}/"
+
+    def results(self) -> str:
+        return f"{self.root}/results/"
+
+    def output(self, task: Task) -> str:
+        """The key of the one object that a task makes."""
+        match task.kind:
+            case "map":
+                return self.mapped(task.name, task.number)
+            case "merge":
+                return f"{self.merged(task.name)}{task.number:06}"
+            case "fold":
+                return f"{self.folds(task.name)}{task.number:04}"
+            case "finish":
+                return f"{self.results()}{task.name}"
+
+
+def job_key(job: str) -> str:
+    return f"jobs/{job}/job.json"
+
+
+def _group(prefix: str, group: int | None) -> str:
+    return prefix if group is None else f"{prefix}{group:06}/"
