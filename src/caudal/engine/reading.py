@@ -109,7 +109,8 @@ def _csv_pieces(
     path: Path, columns: Sequence[str], table: str, batch_bytes: int
 ) -> Iterator[Piece]:
     with path.open("rb") as file:
-        for batch in cut_batches(_stream(path, file).read, str(path), batch_bytes=batch_bytes):
+        stream = _stream(path, file)
+        for batch in cut_batches(stream.read, str(path), batch_bytes=batch_bytes, wanted=columns):
             if batch.number == 0:
                 require_columns(batch.header.names, columns, str(path), table)
             yield Piece(str(path), len(batch.data), file.tell(), _csv_reader(batch, columns))

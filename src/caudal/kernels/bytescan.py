@@ -1,4 +1,4 @@
-"""Finding a byte in a buffer eight bytes at a time, for numba kernels.
+"""Finding bytes in a buffer eight or 64 at a time, for numba kernels.
 
 The trick: for a word `w` and a byte repeated in all eight lanes, `x = w ^ lanes` has a zero lane
 where the byte stands, and `(x - 0x0101…) & ~x & 0x8080…` sets the top bit of the lowest zero
@@ -8,7 +8,7 @@ lane (higher bits may lie, the lowest never does). Words are read unaligned, lit
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types, uint64
+from numba import int64, njit, types, uint64
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -37,6 +37,25 @@ def lowest_bit(_typing: Any, word: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
 
     return types.intp(types.uint64), codegen
+
+
+@intrinsic
+def equal_bits(_typing: Any, buffer: Any, index: Any, byte: Any) -> Any:
+    """Which of the 64 bytes from `index` on equal `byte`: bit k stands for byte index + k."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=args[0])
+        lanes = ir.VectorType(ir.IntType(8), 64)
+        address = builder.gep(array.data, [args[1]])
+        block = builder.load(builder.bitcast(address, lanes.as_pointer()), align=1)
+        nothing = ir.Constant(lanes, ir.Undefined)
+        first = builder.insert_element(nothing, args[2], ir.Constant(ir.IntType(32), 0))
+        everywhere = ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64)
+        wanted = builder.shuffle_vector(first, nothing, everywhere)
+        equal = builder.icmp_unsigned("==", block, wanted)
+        return builder.bitcast(equal, ir.IntType(64))
+
+    return types.uint64(buffer, types.intp, types.uint8), codegen
 
 
 @njit(inline="always")
@@ -103,3 +122,15 @@ def copy_bytes(source: Any, start: int, end: int, target: Any, at: int) -> None:
     while i < end:
         target[at + i - start] = source[i]
         i += 1
+
+
+@njit(cache=True, nogil=True)
+def count_between(buffer: Any, starts: Any, byte: int, counts: Any) -> None:
+    """How often `byte` stands before each of the ascending places `starts`."""
+    count = int64(0)
+    place = int64(0)
+    for k in range(len(starts)):
+        for i in range(place, starts[k]):
+            count += buffer[i] == byte
+        place = starts[k]
+        counts[k] = count

@@ -3,7 +3,8 @@
 Rules:
 1. Every field is text. An empty field, quoted or not, is null.
 2. Doubled quotes become one. Bytes that are not UTF-8 become U+FFFD; their row is kept.
-3. Only the wanted columns are copied out of the batch.
+3. Only the wanted columns are looked at, and their texts are not copied: a column is an array of
+   views into the batch's own bytes. Only texts with doubled quotes are written anew.
 """
 
 from collections.abc import Sequence
@@ -12,15 +13,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numba import int64, njit
+from numba import int32, int64, njit, uint32
 from numpy.typing import NDArray
 
-from caudal.kernels.bytescan import copy_bytes
+from caudal.kernels.bytescan import copy_bytes, find_byte
 from caudal.kernels.csv.batches import Batch
-from caudal.kernels.csv.records import REASONS, SOUND, scan_records
+from caudal.kernels.csv.records import REASONS, SOUND
 
 _QUOTE = np.uint8(34)
 _SLACK = 8
+_INLINE = 12
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ def read_batch(batch: Batch, columns: Sequence[str]) -> TextColumns:
     """The wanted columns of a batch, in the order asked for."""
     header = batch.header
     slots = header.slots(columns)
-    records = scan_records(batch.data, slots, final=True)
+    records = batch.records(slots)
     sound = records.verdicts == SOUND
     fields, starts = records.fields, records.starts
     damaged: tuple[tuple[int, str], ...] = ()
@@ -49,9 +51,10 @@ def read_batch(batch: Batch, columns: Sequence[str]) -> TextColumns:
             for line, row in zip(lines, bad, strict=True)
         )
         fields, starts = fields[sound], starts[sound]
+    read = _views if _is_utf8(batch.data) else _checked
     arrays, repaired = [], np.zeros(len(starts), dtype=bool)
     for name in columns:
-        array, broken = _column(batch.data, fields, int(slots[header.position(name)]))
+        array, broken = read(batch.data, fields, int(slots[header.position(name)]))
         arrays.append(array)
         if broken is not None:
             repaired |= broken
@@ -59,25 +62,39 @@ def read_batch(batch: Batch, columns: Sequence[str]) -> TextColumns:
     return TextColumns(table, starts, damaged, int(np.count_nonzero(repaired)))
 
 
+def _is_utf8(data: NDArray[np.uint8]) -> bool:
+    """Fields are cut at ASCII bytes, so if all of a batch is UTF-8, every field is."""
+    offsets = pa.py_buffer(np.array([0, len(data)], dtype=np.int32))
+    try:
+        pa.StringArray.from_buffers(1, offsets, pa.py_buffer(data)).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
 def _no_columns(rows: int) -> pa.Table:
     """A table that has rows but no columns worth keeping still needs a column to count."""
     return pa.table({"": pa.nulls(rows, pa.string())})
 
 
-def _column(
+def _views(
+    buffer: NDArray[np.uint8], fields: NDArray[np.int32], slot: int
+) -> tuple[pa.Array, None]:
+    """A column of UTF-8 texts as views; the second buffer holds the texts written anew."""
+    rows = len(fields)
+    views = np.empty((rows, 4), dtype=np.int32)
+    present = np.empty(rows, dtype=np.bool_)
+    rewritten = np.empty(_doubled_bytes(fields, slot) + _SLACK, dtype=np.uint8)
+    _make_views(buffer, fields, slot, views, present, rewritten)
+    buffers = [_bitmap(present), pa.py_buffer(views), pa.py_buffer(buffer), pa.py_buffer(rewritten)]
+    return pa.Array.from_buffers(pa.string_view(), rows, buffers), None
+
+
+def _checked(
     buffer: NDArray[np.uint8], fields: NDArray[np.int32], slot: int
 ) -> tuple[pa.Array, NDArray[np.bool_] | None]:
-    rows = len(fields)
-    offsets = np.empty(rows + 1, dtype=np.int32)
-    present = np.empty(rows, dtype=np.bool_)
-    room = _measure(fields, slot, present)
-    data = np.empty(room + _SLACK, dtype=np.uint8)
-    _gather(buffer, fields, slot, offsets, data)
-    nulls = rows - int(np.count_nonzero(present))
-    bitmap = pa.py_buffer(np.packbits(present, bitorder="little")) if nulls else None
-    array = pa.StringArray.from_buffers(
-        rows, pa.py_buffer(offsets), pa.py_buffer(data), bitmap, nulls
-    )
+    """A column of texts that may hold bytes which are not UTF-8."""
+    array, _ = _views(buffer, fields, slot)
     try:
         array.validate(full=True)
     except pa.ArrowInvalid:
@@ -85,8 +102,12 @@ def _column(
     return array, None
 
 
+def _bitmap(present: NDArray[np.bool_]) -> pa.Buffer | None:
+    return None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
+
+
 def _repair(array: pa.Array) -> tuple[pa.Array, NDArray[np.bool_]]:
-    values = array.cast(pa.binary()).to_pylist()
+    values = array.cast(pa.binary_view()).to_pylist()
     texts = [None if value is None else value.decode("utf-8", "replace") for value in values]
     broken = [
         text is not None and "\ufffd" in text and text.encode() != value
@@ -96,33 +117,64 @@ def _repair(array: pa.Array) -> tuple[pa.Array, NDArray[np.bool_]]:
 
 
 @njit(cache=True, nogil=True)
-def _measure(fields: Any, slot: int, present: Any) -> int:
-    """An upper bound of each text's place (doubled quotes shrink later), and which exist."""
-    total = 0
+def _doubled_bytes(fields: Any, slot: int) -> int:
+    """The bytes of all fields that hold doubled quotes: room enough to write them anew."""
+    total = int64(0)
     for row in range(len(fields)):
-        begin = fields[row, slot, 0]
-        end = fields[row, slot, 1]
+        end = int64(fields[row, slot, 1])
         if end < 0:
-            end = ~end
-        present[row] = end > begin
-        total += end - begin
+            total += ~end - fields[row, slot, 0]
     return total
 
 
 @njit(cache=True, nogil=True)
-def _gather(buffer: Any, fields: Any, slot: int, offsets: Any, data: Any) -> None:
+def _make_views(
+    buffer: Any, fields: Any, slot: int, views: Any, present: Any, rewritten: Any
+) -> None:
+    """Arrow's views: the length, then the text itself if it takes at most twelve bytes, else
+    its first four bytes, the number of its buffer, and its place there."""
     at = int64(0)
     for row in range(len(fields)):
-        offsets[row] = at
         begin = int64(fields[row, slot, 0])
         end = int64(fields[row, slot, 1])
         if end >= 0:
-            copy_bytes(buffer, begin, end, data, at)
-            at += end - begin
-            continue
-        i = begin
-        while i < ~end:
-            data[at] = buffer[i]
-            at += 1
-            i += 2 if buffer[i] == _QUOTE else 1
-    offsets[len(fields)] = at
+            _put_view(views, row, buffer, begin, end, 0)
+        else:
+            start = at
+            at = _undouble(buffer, begin, ~end, rewritten, at)
+            _put_view(views, row, rewritten, start, at, 1)
+        present[row] = views[row, 0] > 0
+
+
+@njit(cache=True, nogil=True)
+def _undouble(buffer: Any, begin: int, end: int, target: Any, at: int) -> int:
+    """Write a text with each doubled quote as one; gives the place after it."""
+    while begin < end:
+        after = min(find_byte(buffer, begin, end, _QUOTE) + 1, end)
+        copy_bytes(buffer, begin, after, target, at)
+        at += after - begin
+        begin = after + 1
+    return at
+
+
+@njit(cache=True, nogil=True)
+def _put_view(views: Any, row: int, data: Any, begin: int, end: int, number: int) -> None:
+    length = end - begin
+    views[row, 0] = length
+    if length > _INLINE:
+        views[row, 1] = _four_bytes(data, begin, begin + 4)
+        views[row, 2] = number
+        views[row, 3] = begin
+    else:
+        views[row, 1] = _four_bytes(data, begin, min(end, begin + 4))
+        views[row, 2] = _four_bytes(data, begin + 4, min(end, begin + 8))
+        views[row, 3] = _four_bytes(data, begin + 8, min(end, begin + 12))
+
+
+@njit(cache=True, nogil=True)
+def _four_bytes(data: Any, begin: int, end: int) -> int:
+    """Up to four bytes as a little-endian number of 32 bits; missing ones are zero."""
+    word = uint32(0)
+    for i in range(begin, end):
+        word |= uint32(data[i]) << uint32(8 * (i - begin))
+    return int32(word)

@@ -1,0 +1,1 @@
+"""The benchmark: Caudal beside DuckDB, Polars and pandas. `python -m bench --help`."""

@@ -1,0 +1,13 @@
+"""Caudal's embedded engine: all queries together, each file read once."""
+
+from pathlib import Path
+
+from bench.answers import Answers
+from caudal.application import find_application
+from caudal.engine.embedded import run
+from caudal.engine.running import Sources
+
+
+def answer(app: str, folder: Path) -> Answers:
+    results = run(find_application(app), Sources(folder))
+    return {name: result.rows() for name, result in results.items()}
