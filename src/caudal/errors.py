@@ -35,7 +35,7 @@ class MissingPackageError(CaudalError):
 
 
 class FormatError(CaudalError):
-    """Stored bytes are not what they should be: damaged, or of a format this Caudal does not know."""
+    """Stored bytes are damaged, or of a format that this Caudal does not know."""
 
 
 class StoreError(CaudalError):

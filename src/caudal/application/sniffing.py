@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from caudal.engine.database import open_database
-from caudal.engine.reading import column_names, pieces
+from caudal.engine.reading import Wanted, column_names, pieces
 from caudal.errors import UsageError
 from caudal.kernels.sentiment import load_model
 from caudal.sql.lifts import quote
@@ -108,7 +108,7 @@ def sample(path: Path) -> pa.Table:
     names = [name for name in column_names(path) if name]
     _check_names(path, names)
     tables: list[pa.Table] = []
-    for piece in pieces(path, names, path.name, batch_bytes=_BATCH_BYTES):
+    for piece in pieces(path, Wanted(path.name, tuple(names)), batch_bytes=_BATCH_BYTES):
         tables.append(piece.read().table)
         if sum(table.num_rows for table in tables) >= SAMPLED_ROWS:
             break

@@ -8,15 +8,11 @@ import duckdb
 
 from caudal.engine.sandbox import Register, first_line
 from caudal.errors import UsageError
-from caudal.sql.planner import OutputColumn, TableSchema
+from caudal.sql.planner import OutputColumn, TableSchema, types
 
 _REDUNDANT = frozenset(
     ("query_location", "query_location_length", "qualified_name", "is_operator", "is_implicit")
 )
-_SPELLINGS = {
-    "null_order": {"ORDER_DEFAULT": "NULLS LAST"},
-    "type_name": {"TEXT": "VARCHAR", "INT": "INTEGER"},
-}
 _NEGATIONS = {
     "OPERATOR_IS_NULL": "OPERATOR_IS_NOT_NULL",
     "COMPARE_IN": "COMPARE_NOT_IN",
@@ -62,8 +58,9 @@ class DuckDBBinder:
         return bool(self._tree(sql) == self._tree(other))
 
     def _tree(self, sql: str) -> Any:
-        row = self._connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchone()
-        return _plain(json.loads(row[0])) if row else None
+        asked = self._connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql])
+        ((tree,),) = asked.fetchall()  # all of it: an unread rest would block the connection
+        return _plain(json.loads(tree))
 
 
 def _plain(tree: Any) -> Any:
@@ -73,9 +70,12 @@ def _plain(tree: Any) -> Any:
     if not isinstance(tree, dict):
         return tree
     plain = {key: _plain(value) for key, value in tree.items() if key not in _REDUNDANT}
-    for key, spelled in _SPELLINGS.items():
-        if key in plain and isinstance(plain[key], str):
-            plain[key] = spelled.get(plain[key].upper(), plain[key])
+    if plain.get("null_order") == "ORDER_DEFAULT":
+        plain["null_order"] = "NULLS LAST"
+    if isinstance(plain.get("type_name"), str):
+        plain["type_name"] = types.normal(plain["type_name"])
+    if plain.get("type") == "OPERATOR_CAST":
+        plain["child"] = _digits(plain["child"])
     if plain.get("ref_type") and _is_true(plain.get("condition")):
         plain.update(condition=None, ref_type="CROSS")
     return _without_not(plain)
@@ -91,6 +91,12 @@ def _without_not(node: dict[str, Any]) -> dict[str, Any]:
     if inner.get("function_name") in _NEGATED_FUNCTIONS:
         return {**inner, "function_name": _NEGATED_FUNCTIONS[inner["function_name"]]}
     return node
+
+
+def _digits(node: Any) -> Any:
+    """What is cast, without whether its digits stood in quotes."""
+    literal = node.get("literal") if isinstance(node, dict) else None
+    return literal["text"] if literal and str(literal.get("text")).isdigit() else node
 
 
 def _is_true(condition: Any) -> bool:

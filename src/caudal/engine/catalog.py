@@ -10,42 +10,68 @@ DuckDB decides, on empty tables; no row is read here.
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
 
 from caudal.engine.database import one_line
+from caudal.engine.reading import Wanted
 from caudal.errors import ApplicationError, CaudalError, UsageError
-from caudal.model import REJECT, Application, ParameterValue, Query, Table
-from caudal.sql.lifts import Lift, Schema, Schemas, lift, output_names, quote
+from caudal.kernels.csv import NumberColumn
+from caudal.model import IN_SIGHT, REJECT, Application, ParameterValue, Query, Table
+from caudal.sql.lifts import (
+    EVERYTHING,
+    Lift,
+    Schema,
+    Schemas,
+    Seen,
+    Sight,
+    look,
+    output_names,
+    quote,
+)
+from caudal.sql.numbers import Number, lift_numbers
 from caudal.sql.parameters import bind_parameters, parameter_names
 from caudal.sql.planner import rewrite_averages
 
 
 @dataclass(frozen=True)
 class BoundQuery:
-    """A query ready to run: its columns' names, what it reads of each table, its lifts."""
+    """A query ready to run: its columns' names, and what it reads and sees of each table."""
 
     query: Query
     sql: str
     names: tuple[str, ...]
     reads: Mapping[str, frozenset[str]]
-    lifts: tuple[Lift, ...]
+    seen: Seen
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """How the files of a table become typed rows."""
+
+    table: Table
+    sql: str  # one batch of `raw` -> outputs, and the reason to reject last
+    wanted: Wanted  # of the files
+    numbers: tuple[Number, ...]  # columns of `raw` that the reader fills with numbers
 
 
 @dataclass(frozen=True)
 class TableLoad:
     """How to read one table for the chosen queries."""
 
-    table: Table
-    columns: tuple[str, ...]  # of the files
-    sql: str  # one batch of `raw` -> kept columns, lifts and the reason to reject
+    cleaning: Cleaning
     create: tuple[str, ...]  # the table for kept columns, and the view with all of them
     stored: str  # that table's name as SQL
     key_sets: tuple[tuple[str, str], ...]
     lifts: tuple[Lift, ...]
     kept: tuple[str, ...]
+    sights: tuple[Sight, ...]  # of all queries; rows out of sight of all are not kept
+
+    @property
+    def table(self) -> Table:
+        return self.cleaning.table
 
 
 @dataclass(frozen=True)
@@ -199,18 +225,18 @@ def _bind_query(
     names = tuple(name for name, _ in columns)
     types = [kind for _, kind in columns]
     sql = rewrite_averages(sql, lambda text: _types(cursor, text) == types)
-    lifted, lifts = lift(sql, schemas, label=query.name)
-    if lifts:
+    seen = look(sql, schemas, label=query.name)
+    if seen.lifts:
         try:
-            for table, schema in _with_lifts(schemas, lifts).items():
+            for table, schema in _with_lifts(schemas, seen.lifts).items():
                 create_empty(cursor, table, schema)
-            if _types(cursor, lifted) == types:
-                reads = columns_read(cursor, lifted)
-                return _bound(query, lifted, names, reads, lifts)
+            if _types(cursor, seen.sql) == types:
+                return _bound(query, names, columns_read(cursor, seen.sql), seen)
         finally:
             for table, schema in schemas.items():
                 create_empty(cursor, table, schema)
-    return _bound(query, sql, names, columns_read(cursor, sql), ())
+        seen = replace(seen, sql=sql, lifts=())
+    return _bound(query, names, columns_read(cursor, sql), seen)
 
 
 def _types(cursor: duckdb.DuckDBPyConnection, sql: str) -> list[str] | None:
@@ -222,18 +248,14 @@ def _types(cursor: duckdb.DuckDBPyConnection, sql: str) -> list[str] | None:
 
 
 def _bound(
-    query: Query,
-    sql: str,
-    names: tuple[str, ...],
-    reads: Mapping[str, set[str]],
-    lifts: tuple[Lift, ...],
+    query: Query, names: tuple[str, ...], reads: Mapping[str, set[str]], seen: Seen
 ) -> BoundQuery:
-    lifted = {(one.table, one.name) for one in lifts}
+    lifted = {(one.table, one.name) for one in seen.lifts}
     kept = {
         table: frozenset(name for name in columns if (table, name) not in lifted)
         for table, columns in reads.items()
     }
-    return BoundQuery(query, sql, names, kept, lifts)
+    return BoundQuery(query, seen.sql, names, kept, seen)
 
 
 def _with_lifts(schemas: Schemas, lifts: Sequence[Lift]) -> Schemas:
@@ -250,30 +272,37 @@ def _load(
     queries: Sequence[BoundQuery],
 ) -> TableLoad:
     schema = without_reject(cleaned)
-    lifts = [one for query in queries for one in query.lifts if one.table == table.name]
-    needed = {name for query in queries for name in query.reads.get(table.name, ())}
+    readers = [query for query in queries if table.name in query.reads]
+    lifts = [one for query in readers for one in query.seen.lifts if one.table == table.name]
+    needed = {name for query in readers for name in query.reads[table.name]}
     kept = {name: kind for name, kind in schema.items() if name in needed}
     if not kept and not lifts:
         kept = dict([next(iter(schema.items()))])  # rows without any column cannot be stored
-    reason = reject_reason(cleaned)
-    computed = {
-        f"CASE WHEN {reason} IS NULL AND {_seen(same)} "
-        f"THEN {same[0].function}({quote(same[0].column)}) END": same[0]
-        for same in _by_name(lifts).values()
-    }
+    sights = [
+        sight for query in readers for sight in query.seen.sights.get(table.name, (EVERYTHING,))
+    ]
+    key_sets = tuple(dict.fromkeys(keys for one in sights for keys in one.key_sets)) + tuple(
+        keys for one in lifts for keys in one.sight.key_sets
+    )
+    for name, select in key_sets:
+        cursor.execute(f"CREATE OR REPLACE TABLE {name} AS {select} LIMIT 0")
     outputs = [quote(name) for name in kept]
-    outputs += [f"{sql} AS {quote(one.name)}" for sql, one in computed.items()]
-    sql = cleaning_sql(table, cleaned, outputs)
+    outputs += [
+        f"CASE WHEN {reject_reason(cleaned)} IS NULL AND {_visible([o.sight for o in same])} "
+        f"THEN {same[0].function}({quote(same[0].column)}) END AS {quote(name)}"
+        for name, same in _by_name(lifts).items()
+    ]
+    if EVERYTHING not in sights:
+        outputs.append(f"{_visible(sights)} AS {quote(IN_SIGHT)}")
     stored = f"stored.{quote(table.name)}"
     return TableLoad(
-        table=table,
-        columns=_file_columns(cursor, table, sql, lifts),
-        sql=sql,
+        cleaning=make_cleaning(cursor, table, cleaned, outputs),
         create=_creation(table.name, stored, schema, kept, lifts),
         stored=stored,
-        key_sets=tuple(key_set for one in lifts for key_set in one.key_sets),
+        key_sets=key_sets,
         lifts=tuple(lifts),
         kept=tuple(kept),
+        sights=tuple(sights),
     )
 
 
@@ -298,26 +327,24 @@ def reject_reason(cleaned: Schema) -> str:
     return f"CAST({quote(REJECT) if REJECT in cleaned else 'NULL'} AS VARCHAR)"
 
 
-def cleaning_sql(table: Table, cleaned: Schema, outputs: Sequence[str]) -> str:
-    """A batch of `raw` to the given outputs, and the reason to reject last."""
+def make_cleaning(
+    cursor: duckdb.DuckDBPyConnection, table: Table, cleaned: Schema, outputs: Sequence[str]
+) -> Cleaning:
+    """A batch of `raw` to the given outputs, reading no more of the files than that needs."""
+    texts = dict.fromkeys(table.columns, "VARCHAR")
+    lifted, numbers = lift_numbers(table.sql, table.columns)
+    create_empty(cursor, "raw", {**texts, **{one.name: one.type for one in numbers}})
+    if _types(cursor, lifted) != list(cleaned.values()):
+        lifted, numbers = table.sql, ()
     listed = ", ".join([*outputs, f"{reject_reason(cleaned)} AS {quote(REJECT)}"])
-    return f"SELECT {listed} FROM (\n{table.sql}\n) AS cleaned"
-
-
-def raw_columns(cursor: duckdb.DuckDBPyConnection, table: Table, sql: str) -> tuple[str, ...]:
-    """The columns of a table's files that this cleaning SQL reads."""
-    create_empty(cursor, "raw", dict.fromkeys(table.columns, "VARCHAR"))
+    sql = f"SELECT {listed} FROM (\n{lifted}\n) AS cleaned"
     read = columns_read(cursor, sql).get("raw", set())
-    return tuple(name for name in table.columns if name in read)
-
-
-def _file_columns(
-    cursor: duckdb.DuckDBPyConnection, table: Table, sql: str, lifts: Sequence[Lift]
-) -> tuple[str, ...]:
-    for one in lifts:
-        for name, select in one.key_sets:
-            cursor.execute(f"CREATE OR REPLACE TABLE {name} AS {select} LIMIT 0")
-    return raw_columns(cursor, table, sql)
+    wanted = Wanted(
+        table.name,
+        tuple(name for name in table.columns if name in read),
+        tuple(NumberColumn(one.column, one.precision, one.scale) for one in numbers),
+    )
+    return Cleaning(table, sql, wanted, numbers)
 
 
 def _by_name(lifts: Sequence[Lift]) -> dict[str, list[Lift]]:
@@ -327,9 +354,9 @@ def _by_name(lifts: Sequence[Lift]) -> dict[str, list[Lift]]:
     return grouped
 
 
-def _seen(lifts: Sequence[Lift]) -> str:
-    """On which rows some query can see this lift."""
-    conditions = [one.condition for one in lifts]
-    if None in conditions:
+def _visible(sights: Sequence[Sight]) -> str:
+    """On which rows some SELECT looks: true or false, never null."""
+    if any(sight.condition is None for sight in sights):
         return "TRUE"
-    return f"({' OR '.join(str(condition) for condition in conditions)})"
+    conditions = dict.fromkeys(str(sight.condition) for sight in sights)
+    return f"COALESCE({' OR '.join(conditions)}, FALSE)"

@@ -3,33 +3,42 @@
 One row of `raw` gives one cleaned row, in the same order; so a rejected row finds its line again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from caudal.engine.catalog import Cleaning
 from caudal.engine.reading import Piece, TextRows
 from caudal.errors import ApplicationError, RejectedRowError
-from caudal.model import REJECT, RejectedRow, Table
+from caudal.kernels.csv import Numbers
+from caudal.model import IN_SIGHT, REJECT, RejectedRow, Table
 from caudal.rejects import Rejects
+from caudal.sql.numbers import Number
+
+Select = Callable[[str, str, pa.Table], pa.Table]  # SQL, the relation it reads, its rows
 
 
 @dataclass(frozen=True)
 class Cleaned:
-    """The clean rows of one piece, and those that were left out, in the order of their lines."""
+    """The rows of one piece that are kept, and those that were left out, in the order of lines.
+
+    `accepted` counts the clean rows, also those that no query can see.
+    """
 
     rows: pa.Table
+    accepted: int
     rejected: list[RejectedRow]
     repaired: int
     piece: Piece
 
 
-def clean_piece(piece: Piece, table: Table, select: Callable[[pa.Table], pa.Table]) -> Cleaned:
-    """Read a piece and clean it; `select` runs the table's SQL over the relation `raw`."""
-    text = piece.read()
-    cleaned = select(_all_columns(text.table, table.columns))
+def clean_piece(piece: Piece, cleaning: Cleaning, select: Select) -> Cleaned:
+    """Read a piece and clean it; `select` runs SQL over one relation."""
+    text, table = piece.read(), cleaning.table
+    cleaned = select(cleaning.sql, "raw", _raw(text, cleaning, select))
     if cleaned.num_rows != text.table.num_rows:
         raise ApplicationError(
             f"{table.origin}: gives {cleaned.num_rows} rows for {text.table.num_rows} of raw; "
@@ -37,11 +46,18 @@ def clean_piece(piece: Piece, table: Table, select: Callable[[pa.Table], pa.Tabl
         )
     rejected = [RejectedRow(table.name, text.file, line, reason) for line, reason in text.damaged]
     reasons = cleaned.column(REJECT)
+    keep = None
     if reasons.null_count < len(reasons):
         rejected += _rejected(text, reasons, table)
         rejected.sort(key=lambda row: row.line)
-        cleaned = cleaned.filter(pc.is_null(reasons))
-    return Cleaned(cleaned.drop_columns([REJECT]), rejected, text.repaired, piece)
+        keep = pc.is_null(reasons)
+    if IN_SIGHT in cleaned.column_names:
+        seen = cleaned.column(IN_SIGHT)
+        keep = seen if keep is None else pc.and_(keep, seen)
+        cleaned = cleaned.drop_columns([IN_SIGHT])
+    rows = cleaned.drop_columns([REJECT])
+    rows = rows if keep is None else rows.filter(keep)
+    return Cleaned(rows, reasons.null_count, rejected, text.repaired, piece)
 
 
 def note_rejects(rejects: Rejects, cleaned: Cleaned, table: Table, *, strict: bool) -> None:
@@ -62,8 +78,25 @@ def _rejected(text: TextRows, reasons: pa.ChunkedArray, table: Table) -> list[Re
     ]
 
 
-def _all_columns(text: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """The columns that were read, and nulls for those that nobody reads."""
-    absent = pa.nulls(text.num_rows, pa.string())
-    present = set(text.column_names)
-    return pa.table({name: text[name] if name in present else absent for name in columns})
+def _raw(text: TextRows, cleaning: Cleaning, select: Select) -> pa.Table:
+    """The relation `raw`: what was read, and nulls in the columns that nobody reads."""
+    rows = text.table.num_rows
+    present = set(text.table.column_names)
+    absent = pa.nulls(rows, pa.string())
+    columns = {
+        name: text.table[name] if name in present else absent for name in cleaning.table.columns
+    }
+    for number, found in zip(cleaning.numbers, text.numbers, strict=True):
+        columns[number.name] = _whole_column(number, found, select)
+    return pa.table(columns)
+
+
+def _whole_column(number: Number, found: Numbers, select: Select) -> pa.Array:
+    """A column of numbers, those that the kernel declined converted by SQL."""
+    if not len(found.odd_rows):
+        return found.values
+    sql = f"SELECT {number.conversion('text')} AS value FROM odd"
+    converted = select(sql, "odd", pa.table({"text": found.odd_texts}))["value"]
+    mask = np.zeros(len(found.values), dtype=bool)
+    mask[found.odd_rows] = True
+    return pc.replace_with_mask(found.values, mask, converted.combine_chunks())

@@ -78,9 +78,7 @@ class _Loader:
         cut = (
             piece
             for path in files
-            for piece in pieces(
-                path, load.columns, load.table.name, batch_bytes=self.options.batch_bytes
-            )
+            for piece in pieces(path, load.cleaning.wanted, batch_bytes=self.options.batch_bytes)
         )
         work = partial(_clean, self.connection, load)
         for cleaned in in_order(self.pool, work, cut, ahead=self.options.threads + 1):
@@ -99,15 +97,15 @@ class _Loader:
 def _clean(connection: duckdb.DuckDBPyConnection, load: TableLoad, piece: Piece) -> Cleaned:
     cursor = connection.cursor()
 
-    def select(raw: pa.Table) -> pa.Table:
-        cursor.register("raw", raw)
+    def select(sql: str, relation: str, rows: pa.Table) -> pa.Table:
+        cursor.register(relation, rows)
         try:
-            return cursor.sql(load.sql).to_arrow_table()
+            return cursor.sql(sql).to_arrow_table()
         except duckdb.Error as error:
             raise ApplicationError(f"{load.table.origin}: {one_line(error)}") from None
 
     try:
-        return clean_piece(piece, load.table, select)
+        return clean_piece(piece, load.cleaning, select)
     finally:
         cursor.close()
 

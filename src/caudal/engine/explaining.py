@@ -10,6 +10,7 @@ from caudal.engine.catalog import TableLoad, bind, choose_queries
 from caudal.engine.database import open_database
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, ParameterValue
+from caudal.sql.lifts import EVERYTHING
 
 # DuckDB's physical operators in the words of docs/glossary.md.
 _WORDS = {
@@ -107,14 +108,18 @@ def _detail(info: Mapping[str, Any]) -> str:
 
 
 def _table_lines(load: TableLoad) -> list[str]:
+    wanted = load.cleaning.wanted
     lines = [
         f"read {load.table.name} from {', '.join(load.table.files)}",
-        f"  columns of the file  {', '.join(load.columns)}",
+        f"  columns of the file  {', '.join(wanted.columns)}",
         f"  clean                {load.table.origin}",
-        f"  keep                 {', '.join(load.kept) or '(only a count of rows)'}",
     ]
+    if EVERYTHING not in load.sights:
+        seen = " or ".join(dict.fromkeys(str(sight.condition) for sight in load.sights))
+        lines.append(f"  keep rows            where {seen}")
+    lines.append(f"  keep columns         {', '.join(load.kept) or '(only a count of rows)'}")
     for lift in load.lifts:
-        where = f" where {lift.condition}" if lift.condition else ""
+        where = f" where {lift.sight.condition}" if lift.sight.condition else ""
         lines.append(f"  {lift.function:<20} of {lift.column}{where}")
-        lines += [f"    {name} = {select}" for name, select in lift.key_sets]
+    lines += [f"  {name} = {select}" for name, select in load.key_sets]
     return [*lines, ""]

@@ -6,8 +6,8 @@ Cutting a file is sequential and cheap; reading a piece is the work, and any thr
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from caudal.errors import DataError
-from caudal.kernels.csv import Batch, cut_batches, read_batch
+from caudal.kernels.csv import Batch, NumberColumn, Numbers, Stream, cut_batches, read_batch
 
 _COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
 _PARQUET = ".parquet"
@@ -33,6 +33,7 @@ class TextRows:
     lines: Callable[[NDArray[np.int64]], NDArray[np.int64]] = field(repr=False)
     damaged: tuple[tuple[int, str], ...] = ()
     repaired: int = 0
+    numbers: tuple[Numbers, ...] = ()  # as many as were wanted
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,27 @@ def _match(folder: Path, pattern: str) -> list[Path]:
     return sorted(path for path in (folder / anchor).glob(str(glob)) if path.is_file())
 
 
-def pieces(path: Path, columns: Sequence[str], table: str, *, batch_bytes: int) -> Iterator[Piece]:
-    """The pieces of one file, holding the given columns."""
+@dataclass(frozen=True)
+class Wanted:
+    """What to read of a table's files: columns as text, and columns as numbers."""
+
+    table: str
+    texts: tuple[str, ...]
+    numbers: tuple[NumberColumn, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the files, each once."""
+        return tuple(dict.fromkeys([*self.texts, *(one.column for one in self.numbers)]))
+
+
+def pieces(path: Path, wanted: Wanted, *, batch_bytes: int) -> Iterator[Piece]:
+    """The pieces of one file, holding what is wanted."""
     with _one_line_errors(path):
         if path.suffix == _PARQUET:
-            yield from _parquet_pieces(path, columns, table)
+            yield from _parquet_pieces(path, wanted)
         else:
-            yield from _csv_pieces(path, columns, table, batch_bytes)
+            yield from _csv_pieces(path, wanted, batch_bytes)
 
 
 def column_names(path: Path) -> tuple[str, ...]:
@@ -91,7 +106,7 @@ def column_names(path: Path) -> tuple[str, ...]:
         if path.suffix == _PARQUET:
             return tuple(pq.read_schema(path).names)
         with path.open("rb") as file:
-            batches = cut_batches(_stream(path, file).read, str(path), batch_bytes=_HEADER_BYTES)
+            batches = cut_batches(_stream(path, file), str(path), batch_bytes=_HEADER_BYTES)
             return next(batches).header.names
 
 
@@ -105,57 +120,70 @@ def _one_line_errors(path: Path) -> Iterator[None]:
         raise DataError(f"cannot read {path}: {text}") from error
 
 
-def _csv_pieces(
-    path: Path, columns: Sequence[str], table: str, batch_bytes: int
-) -> Iterator[Piece]:
+def _csv_pieces(path: Path, wanted: Wanted, batch_bytes: int) -> Iterator[Piece]:
+    columns = wanted.columns
     with path.open("rb") as file:
         stream = _stream(path, file)
-        for batch in cut_batches(stream.read, str(path), batch_bytes=batch_bytes, wanted=columns):
+        for batch in cut_batches(stream, str(path), batch_bytes=batch_bytes, wanted=columns):
             if batch.number == 0:
-                require_columns(batch.header.names, columns, str(path), table)
-            yield Piece(str(path), len(batch.data), file.tell(), _csv_reader(batch, columns))
+                require_columns(batch.header.names, columns, str(path), wanted.table)
+            yield Piece(str(path), len(batch.data), file.tell(), _csv_reader(batch, wanted))
 
 
-def _stream(path: Path, file: BinaryIO) -> BinaryIO:
+def _stream(path: Path, file: BufferedReader) -> Stream:
     """The text of a file that may be compressed."""
     if path.suffix not in _COMPRESSION:
         return file
-    stream: BinaryIO = pa.CompressedInputStream(file, _COMPRESSION[path.suffix])
+    stream: Stream = pa.CompressedInputStream(file, _COMPRESSION[path.suffix])
     return stream
 
 
-def _csv_reader(batch: Batch, columns: Sequence[str]) -> Callable[[], TextRows]:
+def _csv_reader(batch: Batch, wanted: Wanted) -> Callable[[], TextRows]:
     def read() -> TextRows:
-        found = read_batch(batch, columns)
+        found = read_batch(batch, wanted.texts, wanted.numbers)
         return TextRows(
             batch.file,
             found.table,
             lambda rows: batch.lines(found.starts[rows]),
             found.damaged,
             found.repaired,
+            found.numbers,
         )
 
     return read
 
 
-def _parquet_pieces(path: Path, columns: Sequence[str], table: str) -> Iterator[Piece]:
+def _parquet_pieces(path: Path, wanted: Wanted) -> Iterator[Piece]:
+    columns = list(wanted.columns)
     with pq.ParquetFile(path) as file:
-        require_columns(file.schema_arrow.names, columns, str(path), table)
+        require_columns(file.schema_arrow.names, columns, str(path), wanted.table)
         done, total, size = 0, file.metadata.num_rows, path.stat().st_size
-        for batch in file.iter_batches(_PARQUET_ROWS, columns=list(columns)):
-            reader = _parquet_reader(str(path), pa.table(batch).select(list(columns)), done + 1)
+        for batch in file.iter_batches(_PARQUET_ROWS, columns=columns):
+            reader = _parquet_reader(str(path), pa.table(batch).select(columns), done + 1, wanted)
             done += batch.num_rows
             yield Piece(str(path), batch.nbytes, size * done // total, reader)
 
 
-def _parquet_reader(file: str, rows: pa.Table, first: int) -> Callable[[], TextRows]:
+def _parquet_reader(
+    file: str, rows: pa.Table, first: int, wanted: Wanted
+) -> Callable[[], TextRows]:
     def read() -> TextRows:
         texts = {name: _as_text(rows[name], name, file) for name in rows.column_names}
-        if not texts:  # rows count even when no column is wanted
-            texts[""] = pa.nulls(rows.num_rows, pa.string())
-        return TextRows(file, pa.table(texts), lambda numbers: numbers + first)
+        every = np.arange(rows.num_rows)
+        numbers = tuple(  # every text is left to the conversion in SQL
+            Numbers(pa.nulls(rows.num_rows, _number_type(one)), every, texts[one.column])
+            for one in wanted.numbers
+        )
+        shown = {name: texts[name] for name in wanted.texts}
+        if not shown:  # rows count even when no column is wanted
+            shown[""] = pa.nulls(rows.num_rows, pa.string())
+        return TextRows(file, pa.table(shown), lambda numbers: numbers + first, numbers=numbers)
 
     return read
+
+
+def _number_type(one: NumberColumn) -> pa.DataType:
+    return pa.decimal128(one.precision, one.scale) if one.precision else pa.int64()
 
 
 def _as_text(column: pa.ChunkedArray, name: str, file: str) -> pa.ChunkedArray:

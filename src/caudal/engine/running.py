@@ -111,7 +111,7 @@ class ReadingProfile:
     def note(self, cleaned: Cleaned) -> None:
         self._seen[cleaned.piece.file] = cleaned.piece.position
         self._bytes += cleaned.piece.bytes
-        self._rows += cleaned.rows.num_rows
+        self._rows += cleaned.accepted
         self._rejected += len(cleaned.rejected)
         self._progress.table(self._table, sum(self._seen.values()), sum(self._sizes.values()))
 

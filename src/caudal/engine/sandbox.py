@@ -61,6 +61,7 @@ class Sandbox:
         self._connection = duckdb.connect(":memory:", config=_configuration(self._limits, types))
         if register is not None:
             register(self._connection)
+        self._connection.execute("SET TimeZone = 'UTC'")  # the same answers on every machine
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 

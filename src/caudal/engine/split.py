@@ -25,14 +25,14 @@ from caudal.answers import Answers, Result, TableProfile
 from caudal.engine import stages
 from caudal.engine.binder import DuckDBBinder
 from caudal.engine.catalog import (
+    Cleaning,
     bind_table,
     choose_queries,
-    cleaning_sql,
     columns_read,
     describe,
     empty_schema,
+    make_cleaning,
     parameter_values,
-    raw_columns,
     without_reject,
 )
 from caudal.engine.cleaning import Cleaned, clean_piece, note_rejects
@@ -65,10 +65,12 @@ _WORKER_MEMORY_BYTES = 2 << 30
 class TableMap:
     """How the batches of one table are mapped."""
 
-    table: Table
-    columns: tuple[str, ...]  # of the files
-    sql: str  # cleaning: `raw` -> the columns that the scans read, and `reject`
+    cleaning: Cleaning  # `raw` -> the columns that the scans read, and `reject`
     scans: tuple[Scan, ...]
+
+    @property
+    def table(self) -> Table:
+        return self.cleaning.table
 
 
 @dataclass(frozen=True)
@@ -126,8 +128,7 @@ def _table_map(
         quote(name) if name in needed else f"CAST(NULL AS {kind}) AS {quote(name)}"
         for name, kind in without_reject(cleaned).items()
     ]
-    sql = cleaning_sql(table, cleaned, outputs)
-    return TableMap(table, raw_columns(cursor, table, sql), sql, scans)
+    return TableMap(make_cleaning(cursor, table, cleaned, outputs), scans)
 
 
 def run(
@@ -205,9 +206,7 @@ class _Running:
         cut = (
             piece
             for path in files
-            for piece in pieces(
-                path, one.columns, one.table.name, batch_bytes=self.options.batch_bytes
-            )
+            for piece in pieces(path, one.cleaning.wanted, batch_bytes=self.options.batch_bytes)
         )
         objects = self.objects.setdefault(one.table.name, [])
         for data, cleaned in in_order(
@@ -225,13 +224,13 @@ class _Running:
         """One batch to one mapped object."""
         sandbox = self.workers.sandbox()
 
-        def select(raw: pa.Table) -> pa.Table:
+        def select(sql: str, relation: str, rows: pa.Table) -> pa.Table:
             try:
-                return sandbox.select(one.sql, {"raw": raw})
+                return sandbox.select(sql, {relation: rows})
             except QueryError as error:
                 raise ApplicationError(f"{one.table.origin}: {error}") from None
 
-        cleaned = clean_piece(piece, one.table, select)
+        cleaned = clean_piece(piece, one.cleaning, select)
         data = mapped.encode(
             table=one.table.name,
             batch=number,

@@ -12,6 +12,8 @@ from numba import int64, njit, types, uint64
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from caudal.kernels.compiled import entry
+
 _ONES = 0x0101010101010101
 _TOPS = 0x8080808080808080
 
@@ -58,13 +60,23 @@ def equal_bits(_typing: Any, buffer: Any, index: Any, byte: Any) -> Any:
     return types.uint64(buffer, types.intp, types.uint8), codegen
 
 
+@intrinsic
+def set_bits(_typing: Any, word: Any) -> Any:
+    """How many bits of a word are set."""
+
+    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.intp(types.uint64), codegen
+
+
 @njit(inline="always")
 def zero_lanes(word: int) -> int:
     lanes: int = (word - uint64(_ONES)) & ~word & uint64(_TOPS)
     return lanes
 
 
-@njit(cache=True, nogil=True)
+@entry
 def find_byte(buffer: Any, start: int, end: int, byte: int) -> int:
     """Where `byte` first stands in buffer[start:end], or `end`."""
     lanes = uint64(byte) * uint64(_ONES)
@@ -80,7 +92,7 @@ def find_byte(buffer: Any, start: int, end: int, byte: int) -> int:
     return i
 
 
-@njit(cache=True, nogil=True)
+@entry
 def find_either(buffer: Any, start: int, end: int, one: int, other: int) -> int:
     """Where `one` or `other` first stands in buffer[start:end], or `end`."""
     one_lanes = uint64(one) * uint64(_ONES)
@@ -112,7 +124,7 @@ def store_word(_typing: Any, buffer: Any, index: Any, word: Any) -> Any:
     return types.none(buffer, types.intp, types.uint64), codegen
 
 
-@njit(cache=True, nogil=True)
+@entry
 def copy_bytes(source: Any, start: int, end: int, target: Any, at: int) -> None:
     """source[start:end] to target[at:]; the target has eight bytes of room to spare."""
     i = start
@@ -124,13 +136,16 @@ def copy_bytes(source: Any, start: int, end: int, target: Any, at: int) -> None:
         i += 1
 
 
-@njit(cache=True, nogil=True)
+@entry
 def count_between(buffer: Any, starts: Any, byte: int, counts: Any) -> None:
     """How often `byte` stands before each of the ascending places `starts`."""
     count = int64(0)
-    place = int64(0)
+    i = int64(0)
     for k in range(len(starts)):
-        for i in range(place, starts[k]):
+        while i + 64 <= starts[k]:
+            count += set_bits(equal_bits(buffer, i, byte))
+            i += 64
+        while i < starts[k]:
             count += buffer[i] == byte
-        place = starts[k]
+            i += 1
         counts[k] = count

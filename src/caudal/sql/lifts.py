@@ -1,16 +1,20 @@
-"""Lifts: expensive functions of one column, computed while the table is read.
+"""What of a table a query can see, so that reading computes and keeps nothing else.
 
 Rules:
-1. A call such as `sentiment(text)` on a column of a base table is lifted: it becomes a column of
+1. A call such as `sentiment(text)` on a column of a base table is *lifted*: it becomes a column of
    that table, computed once for all queries; then the text itself need not be kept.
-2. It is computed only on rows that the query can see: conjuncts of the WHERE beside the call
-   that speak of that table alone, and of tables read earlier. Other rows get null, and the
-   query's own WHERE never lets them through. Outer joins in the same SELECT switch this off.
-3. What sqlglot does not understand is not lifted: slower, never wrong.
+2. A SELECT sees only those rows of a table that satisfy the conjuncts of its WHERE which speak of
+   that table alone, or of tables read earlier; and, where it joins the table to one read earlier
+   by an equality, only rows whose key is among that table's keys. This is the *sight* of the
+   SELECT. Rows out of sight contribute nothing: lifts are not computed for them, and rows that
+   are out of sight of every SELECT of every query are not kept at all.
+3. Outer, semi, anti, natural and positional joins in the SELECT, and samples, widen the sight to
+   all rows: there, a row that is missing may matter.
+4. What sqlglot does not understand is not lifted and sees everything: slower, never wrong.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 import sqlglot
 from sqlglot import exp
@@ -27,14 +31,24 @@ _DIALECT = "duckdb, normalization_strategy=case_sensitive"
 
 
 @dataclass(frozen=True)
+class Sight:
+    """Which rows of a table a SELECT can see. Everything, when the condition is None."""
+
+    condition: str | None = None  # over the table's columns
+    key_sets: tuple[tuple[str, str], ...] = ()  # (name, SELECT): sets that the condition reads
+
+
+EVERYTHING = Sight()
+
+
+@dataclass(frozen=True)
 class Lift:
-    """An expensive function of one column, computed while its table is read."""
+    """An expensive function of one column, computed where some SELECT can see it."""
 
     table: str
     function: str
     column: str
-    condition: str | None  # over the table's columns; None: on every row
-    key_sets: tuple[tuple[str, str], ...] = ()  # (name, SELECT): sets that the condition reads
+    sight: Sight = EVERYTHING
 
     @property
     def name(self) -> str:
@@ -45,21 +59,30 @@ class Lift:
         return EXPENSIVE[self.function]
 
 
-def lift(sql: str, schemas: Schemas, *, label: str) -> tuple[str, tuple[Lift, ...]]:
-    """The query over tables that carry its lifts as columns, and those lifts.
+@dataclass(frozen=True)
+class Seen:
+    """A query over tables that carry its lifts as columns, and what it sees of each table."""
+
+    sql: str
+    lifts: tuple[Lift, ...] = ()
+    sights: Mapping[str, tuple[Sight, ...]] = field(default_factory=dict)  # by table
+
+
+def look(sql: str, schemas: Schemas, *, label: str) -> Seen:
+    """Lift what can be lifted, and say what the query sees.
 
     `label` keeps the names of its key sets apart from those of other queries.
     """
-    if not any(name in sql.lower() for name in EXPENSIVE):
-        return sql, ()
     try:
         tree = sqlglot.parse_one(sql, dialect="duckdb")
         known: dict[str, object] = {name: dict(kinds) for name, kinds in schemas.items()}
         tree = qualify(tree, schema=known, dialect=_DIALECT, quote_identifiers=True)
-        lifts = _take_lifts(tree, schemas, label)
-        return (tree.sql(dialect="duckdb"), lifts) if lifts else (sql, ())
+        eyes = _Eyes(schemas, label)
+        sights = eyes.sights(tree)
+        lifts = eyes.take_lifts(tree)
+        return Seen(tree.sql(dialect="duckdb") if lifts else sql, lifts, sights)
     except (SqlglotError, ValueError, KeyError, RecursionError):
-        return sql, ()
+        return Seen(sql)
 
 
 def output_names(sql: str) -> list[str]:
@@ -76,67 +99,132 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _take_lifts(tree: exp.Expr, schemas: Schemas, label: str) -> tuple[Lift, ...]:
-    """Replace each liftable call in the tree by a column, and say which they were."""
-    lifts: list[Lift] = []
-    for scope in traverse_scope(tree):
-        for call in list(scope.find_all(exp.Anonymous)):
-            found = _lift_of(call, scope, schemas)
-            if found is None:
-                continue
-            found = _with_condition(found, call, scope, schemas, f"{label}_{len(lifts)}")
-            column = call.expressions[0].copy()
-            column.set("this", exp.to_identifier(found.name, quoted=True))
-            call.replace(column)
-            lifts.append(found)
-    return tuple(lifts)
+@dataclass
+class _Eyes:
+    schemas: Schemas
+    label: str
+    _sets: int = 0
+
+    def sights(self, tree: exp.Expr) -> dict[str, tuple[Sight, ...]]:
+        """For each table, the sight of every SELECT that reads it."""
+        found: dict[str, list[Sight]] = {}
+        for scope in traverse_scope(tree):
+            for alias, source in scope.sources.items():
+                if isinstance(source, exp.Table) and source.name in self.schemas:
+                    found.setdefault(source.name, []).append(self._sight(scope, alias))
+        return {table: tuple(sights) for table, sights in found.items()}
+
+    def take_lifts(self, tree: exp.Expr) -> tuple[Lift, ...]:
+        """Replace each liftable call in the tree by a column, and say which they were."""
+        lifts: list[Lift] = []
+        for scope in traverse_scope(tree):
+            for call in list(scope.find_all(exp.Anonymous)):
+                found = self._lift_of(call, scope)
+                if found is not None:
+                    column = call.expressions[0].copy()
+                    column.set("this", exp.to_identifier(found.name, quoted=True))
+                    call.replace(column)
+                    lifts.append(found)
+        return tuple(lifts)
+
+    def _lift_of(self, call: exp.Anonymous, scope: Scope) -> Lift | None:
+        if call.name.lower() not in EXPENSIVE or len(call.expressions) != 1:
+            return None
+        column = call.expressions[0]
+        if not isinstance(column, exp.Column):
+            return None
+        source = scope.sources.get(column.table)
+        if not isinstance(source, exp.Table) or source.name not in self.schemas:
+            return None
+        sight = self._sight(scope, column.table)
+        return Lift(source.name, call.name.lower(), column.name, sight)
+
+    def _sight(self, scope: Scope, alias: str) -> Sight:
+        """Rules 2 and 3."""
+        select, source = scope.expression, scope.sources[alias]
+        if not isinstance(select, exp.Select) or not isinstance(source, exp.Table):
+            return EVERYTHING
+        if not _plain_joins(select) or source.args.get("sample") or source.args.get("pivots"):
+            return EVERYTHING
+        earlier = list(self.schemas)[: list(self.schemas).index(source.name)]
+        conjuncts = _conjuncts(select)
+        key_sets: list[tuple[str, str]] = []
+        parts: list[exp.Expr] = []
+        for part in conjuncts:
+            if _alone(part, alias, earlier):
+                parts.append(self._with_sets(part, alias, key_sets))
+            elif (pair := _join_keys(part, scope, alias, earlier)) is not None:
+                mine, theirs = pair
+                own = [one for one in conjuncts if _alone(one, theirs.table, earlier)]
+                other = scope.sources[theirs.table]
+                keys = exp.select(theirs.copy()).from_(other.copy())
+                if own:
+                    keys = keys.where(*(one.copy() for one in own))
+                name = self._key_set(keys.sql(dialect="duckdb"), key_sets)
+                parts.append(_unqualified(mine, alias).isin(query=exp.select("*").from_(name)))
+        if not parts:
+            return EVERYTHING
+        return Sight(f"({exp.and_(*parts).sql(dialect='duckdb')})", tuple(key_sets))
+
+    def _with_sets(self, part: exp.Expr, alias: str, key_sets: list[tuple[str, str]]) -> exp.Expr:
+        """A conjunct over the table's own columns, its subqueries replaced by key sets."""
+        holder = exp.paren(part.copy())
+        for inner in list(holder.find_all(exp.Subquery, exp.Select)):
+            if inner.find_ancestor(exp.Subquery, exp.Select) is None:
+                name = self._key_set(inner.unnest().sql(dialect="duckdb"), key_sets)
+                keys = exp.select("*").from_(name)
+                inner.replace(keys.subquery() if isinstance(inner, exp.Subquery) else keys)
+        return _unqualified(holder, alias)
+
+    def _key_set(self, select: str, key_sets: list[tuple[str, str]]) -> str:
+        name = f"keys_{self.label}_{self._sets}"
+        self._sets += 1
+        key_sets.append((name, select))
+        return name
 
 
-def _lift_of(call: exp.Anonymous, scope: Scope, schemas: Schemas) -> Lift | None:
-    if call.name.lower() not in EXPENSIVE or len(call.expressions) != 1:
-        return None
-    column = call.expressions[0]
-    if not isinstance(column, exp.Column):
-        return None
-    source = scope.sources.get(column.table)
-    if not isinstance(source, exp.Table) or source.name not in schemas:
-        return None
-    return Lift(source.name, call.name.lower(), column.name, None)
+def _conjuncts(select: exp.Select) -> list[exp.Expr]:
+    """What must hold for every row that the SELECT goes on with."""
+    conditions = [join.args["on"] for join in select.args.get("joins") or () if join.args.get("on")]
+    if (where := select.args.get("where")) is not None:
+        conditions.append(where.this)
+    return [
+        part
+        for condition in conditions
+        for part in (condition.flatten() if isinstance(condition, exp.And) else [condition])
+    ]
 
 
-def _with_condition(
-    found: Lift, call: exp.Anonymous, scope: Scope, schemas: Schemas, label: str
-) -> Lift:
-    """Rule 2."""
-    select = scope.expression
-    where = select.args.get("where")
-    if where is None or not isinstance(select, exp.Select) or _has_outer_join(select):
-        return found
-    alias = call.expressions[0].table
-    earlier = list(schemas)[: list(schemas).index(found.table)]
-    conjuncts = list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
-    parts = [part.copy() for part in conjuncts if _alone(part, alias, earlier)]
-    if not parts:
-        return found
-    condition = exp.paren(exp.and_(*parts))
-    key_sets: list[tuple[str, str]] = []
-    for inner in list(condition.find_all(exp.Subquery, exp.Select)):
-        if inner.find_ancestor(exp.Subquery, exp.Select) is None:
-            name = f"keys_{label}_{len(key_sets)}"
-            key_sets.append((name, inner.unnest().sql(dialect="duckdb")))
-            keys = exp.select("*").from_(name)
-            inner.replace(keys.subquery() if isinstance(inner, exp.Subquery) else keys)
-    for column in condition.find_all(exp.Column):
-        if column.table == alias:
-            column.set("table", None)
-    return replace(found, condition=condition.sql(dialect="duckdb"), key_sets=tuple(key_sets))
-
-
-def _has_outer_join(select: exp.Select) -> bool:
-    return any(
-        join.side or join.kind.upper() not in ("", "INNER", "CROSS")
+def _plain_joins(select: exp.Select) -> bool:
+    return not select.args.get("laterals") and all(
+        not join.side
+        and not join.method
+        and not join.args.get("using")
+        and join.kind.upper() in ("", "INNER", "CROSS")
         for join in select.args.get("joins") or ()
     )
+
+
+def _join_keys(
+    part: exp.Expr, scope: Scope, alias: str, earlier: Sequence[str]
+) -> tuple[exp.Column, exp.Column] | None:
+    """The two columns of an equality between this table and one read earlier."""
+    if not isinstance(part, exp.EQ):
+        return None
+    for mine, theirs in ((part.this, part.expression), (part.expression, part.this)):
+        if isinstance(mine, exp.Column) and isinstance(theirs, exp.Column):
+            other = scope.sources.get(theirs.table)
+            if mine.table == alias and isinstance(other, exp.Table) and other.name in earlier:
+                return mine, theirs
+    return None
+
+
+def _unqualified(tree: exp.Expr, alias: str) -> exp.Expr:
+    tree = tree.copy()
+    for column in tree.find_all(exp.Column):
+        if column.table == alias:
+            column.set("table", None)
+    return tree
 
 
 def _alone(part: exp.Expr, alias: str, earlier: Sequence[str]) -> bool:

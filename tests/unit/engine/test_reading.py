@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from caudal.engine.reading import TextRows, column_names, find_files, pieces
+from caudal.engine.reading import TextRows, Wanted, column_names, find_files, pieces
 from caudal.errors import DataError
 
 CSV = b"id,name\n" + b"".join(b"%d,n%d\n" % (n, n) for n in range(1000))
@@ -20,7 +20,9 @@ CSV = b"id,name\n" + b"".join(b"%d,n%d\n" % (n, n) for n in range(1000))
 def read(
     path: Path, columns: Sequence[str] = ("id",), batch_bytes: int = 1 << 20
 ) -> list[TextRows]:
-    return [piece.read() for piece in pieces(path, columns, "t", batch_bytes=batch_bytes)]
+    return [
+        piece.read() for piece in pieces(path, Wanted("t", tuple(columns)), batch_bytes=batch_bytes)
+    ]
 
 
 def values(path: Path, column: str = "id", batch_bytes: int = 1 << 20) -> list[str | None]:
@@ -110,7 +112,9 @@ class TestCsv:
 
     def test_positions_grow_to_the_size_of_the_file(self, tmp_path: Path) -> None:
         path = write(tmp_path / "a.csv", CSV)
-        positions = [piece.position for piece in pieces(path, ["id"], "t", batch_bytes=1000)]
+        positions = [
+            piece.position for piece in pieces(path, Wanted("t", ("id",)), batch_bytes=1000)
+        ]
         assert positions == sorted(positions)
         assert positions[-1] == len(CSV)
 
@@ -216,7 +220,7 @@ class TestParquet:
 
     def test_positions_end_at_the_size_of_the_file(self, tmp_path: Path) -> None:
         path = self.write(tmp_path / "a.parquet", id=list(range(100_000)))
-        *_, last = pieces(path, ["id"], "t", batch_bytes=1)
+        *_, last = pieces(path, Wanted("t", ("id",)), batch_bytes=1)
         assert last.position == path.stat().st_size
 
     def test_a_missing_column_is_named(self, tmp_path: Path) -> None:

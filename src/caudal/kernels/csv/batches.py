@@ -5,8 +5,9 @@ read it alone: the header, the number of its first physical line, its offset in 
 Whether a file is read whole or batch by batch, the same records are found (records.py).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,31 +55,36 @@ class Found:
     records: records.Records
 
 
+class Stream(Protocol):
+    """Where bytes come from: a binary file, or anything that fills a buffer like one."""
+
+    def readinto(self, buffer: Any, /) -> int | None: ...
+
+
 def cut_batches(
-    read: Callable[[int], bytes],
+    stream: Stream,
     file: str,
     *,
     batch_bytes: int = DEFAULT_BATCH_BYTES,
     wanted: Sequence[str] = (),
 ) -> Iterator[Batch]:
-    """Batches of the CSV that `read(n)` delivers (at most n bytes a call, empty at the end).
+    """Batches of the CSV in a stream; `file` is its name in messages.
 
     A file that holds only a header gives one batch without records, so that its header can
     still be checked. `wanted` names the columns that will be read: a batch that must be scanned
     to be cut then need not be scanned again.
     """
-    header, offset, data, final = _read_to_header(read, file, batch_bytes)
+    header, offset, data, final = _read_to_header(stream, file, batch_bytes)
     slots = header.slots([name for name in wanted if name in header.names])
-    line = 1 + data[:offset].count(b"\n")
+    line = 1 + records.count_newlines(data[:offset])
     number = 0
     rest = data[offset:]
     while True:
-        buffer = np.frombuffer(rest, dtype=np.uint8)
-        newlines = records.count_newlines(buffer)
-        taken, found = _whole_records(rest, buffer, slots, newlines, final=final)
+        newlines = records.count_newlines(rest)
+        taken, found = _whole_records(rest, slots, newlines, final=final)
         if taken or (final and number == 0):
-            newlines -= records.count_newlines(buffer[taken:])
-            yield Batch(file, header, number, line, offset, newlines, buffer[:taken], found)
+            newlines -= records.count_newlines(rest[taken:])
+            yield Batch(file, header, number, line, offset, newlines, rest[:taken], found)
             number += 1
             offset += taken
             line += newlines
@@ -89,20 +95,18 @@ def cut_batches(
             )
         if final:
             return
-        more, final = _read_full(read, batch_bytes)
-        rest = rest[taken:] + more
+        rest, final = _read_more(stream, rest[taken:], batch_bytes)
 
 
 def _read_to_header(
-    read: Callable[[int], bytes], file: str, batch_bytes: int
-) -> tuple[Header, int, bytes, bool]:
+    stream: Stream, file: str, batch_bytes: int
+) -> tuple[Header, int, NDArray[np.uint8], bool]:
     """The header, the bytes it takes, the bytes read so far, and whether those are all."""
-    data, final = _read_full(read, batch_bytes)
+    data, final = _read_more(stream, np.empty(0, dtype=np.uint8), batch_bytes)
     while (found := read_header(data, file, final=final)) is None:
         if len(data) > _longest_line_bytes():
             raise DataError(f"{file} is not CSV text: it begins with nothing but blank lines")
-        more, final = _read_full(read, batch_bytes)
-        data += more
+        data, final = _read_more(stream, data, batch_bytes)
     return *found, data, final
 
 
@@ -112,31 +116,29 @@ def _longest_line_bytes() -> int:
 
 
 def _whole_records(
-    data: bytes,
-    buffer: NDArray[np.uint8],
-    slots: NDArray[np.int32],
-    newlines: int,
-    *,
-    final: bool,
+    data: NDArray[np.uint8], slots: NDArray[np.int32], newlines: int, *, final: bool
 ) -> tuple[int, Found | None]:
     """How many of these bytes are whole records, and those records if it took a scan to know.
     Without any quote every newline ends one."""
     if final:
         return len(data), None
-    if not records.has_quote(buffer):
-        return data.rfind(b"\n") + 1, None
-    found = records.scan_records(buffer, slots, final=False, newlines=newlines)
+    if not records.has_quote(data):
+        return records.after_last_newline(data), None
+    found = records.scan_records(data, slots, final=False, newlines=newlines)
     return found.bytes_taken, Found(slots, found)
 
 
-def _read_full(read: Callable[[int], bytes], size: int) -> tuple[bytes, bool]:
-    """`size` bytes, or fewer at the end of the stream; and whether that was the end."""
-    parts: list[bytes] = []
-    missing = size
-    while missing:
-        part = read(missing)
-        if not part:
-            return b"".join(parts), True
-        parts.append(part)
-        missing -= len(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts), False
+def _read_more(
+    stream: Stream, rest: NDArray[np.uint8], size: int
+) -> tuple[NDArray[np.uint8], bool]:
+    """What is left, and `size` more bytes behind it (fewer at the end of the stream); and
+    whether that was the end."""
+    data = np.empty(len(rest) + size, dtype=np.uint8)
+    data[: len(rest)] = rest
+    filled = len(rest)
+    while filled < len(data):
+        count = stream.readinto(data[filled:].data)
+        if not count:
+            return data[:filled], True
+        filled += count
+    return data, False

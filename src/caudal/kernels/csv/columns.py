@@ -7,17 +7,19 @@ Rules:
    views into the batch's own bytes. Only texts with doubled quotes are written anew.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba import int32, int64, njit, uint32
+from numba import int64, uint64
 from numpy.typing import NDArray
 
-from caudal.kernels.bytescan import copy_bytes, find_byte
+from caudal.kernels.bytescan import copy_bytes, find_byte, load_word
+from caudal.kernels.compiled import entry, inlined
 from caudal.kernels.csv.batches import Batch
+from caudal.kernels.csv.numbers import read_decimals, read_integers
 from caudal.kernels.csv.records import REASONS, SOUND
 
 _QUOTE = np.uint8(34)
@@ -33,12 +35,31 @@ class TextColumns:
     starts: NDArray[np.int64] = field(repr=False)
     damaged: tuple[tuple[int, str], ...]  # (line, reason)
     repaired: int  # rows that held bytes which are not UTF-8
+    numbers: tuple["Numbers", ...] = ()
 
 
-def read_batch(batch: Batch, columns: Sequence[str]) -> TextColumns:
-    """The wanted columns of a batch, in the order asked for."""
+class NumberColumn(NamedTuple):
+    """A column that is wanted as numbers: integers if `precision` is 0, else decimals."""
+
+    column: str
+    precision: int
+    scale: int
+
+
+class Numbers(NamedTuple):
+    """A column of numbers, and the texts of the rows that the kernel declined."""
+
+    values: pa.Array
+    odd_rows: NDArray[np.int64]
+    odd_texts: pa.Array
+
+
+def read_batch(
+    batch: Batch, columns: Sequence[str], numbers: Sequence[NumberColumn] = ()
+) -> TextColumns:
+    """The wanted columns of a batch as texts, and some as numbers, in the order asked for."""
     header = batch.header
-    slots = header.slots(columns)
+    slots = header.slots(tuple(dict.fromkeys([*columns, *(one.column for one in numbers)])))
     records = batch.records(slots)
     sound = records.verdicts == SOUND
     fields, starts = records.fields, records.starts
@@ -59,7 +80,27 @@ def read_batch(batch: Batch, columns: Sequence[str]) -> TextColumns:
         if broken is not None:
             repaired |= broken
     table = pa.table(arrays, names=list(columns)) if columns else _no_columns(len(starts))
-    return TextColumns(table, starts, damaged, int(np.count_nonzero(repaired)))
+    found = tuple(
+        _numbers(batch.data, fields, int(slots[header.position(one.column)]), one, read)
+        for one in numbers
+    )
+    return TextColumns(table, starts, damaged, int(np.count_nonzero(repaired)), found)
+
+
+def _numbers(
+    data: NDArray[np.uint8],
+    fields: NDArray[np.int32],
+    slot: int,
+    wanted: NumberColumn,
+    read: Callable[..., tuple[pa.Array, NDArray[np.bool_] | None]],
+) -> Numbers:
+    if wanted.precision:
+        values, odd = read_decimals(data, fields, slot, wanted.precision, wanted.scale)
+    else:
+        values, odd = read_integers(data, fields, slot)
+    rows = np.flatnonzero(odd)
+    texts, _ = read(data, fields[rows], slot)
+    return Numbers(values, rows, texts)
 
 
 def _is_utf8(data: NDArray[np.uint8]) -> bool:
@@ -82,7 +123,7 @@ def _views(
 ) -> tuple[pa.Array, None]:
     """A column of UTF-8 texts as views; the second buffer holds the texts written anew."""
     rows = len(fields)
-    views = np.empty((rows, 4), dtype=np.int32)
+    views = np.empty((rows, 2), dtype=np.uint64)
     present = np.empty(rows, dtype=np.bool_)
     rewritten = np.empty(_doubled_bytes(fields, slot) + _SLACK, dtype=np.uint8)
     _make_views(buffer, fields, slot, views, present, rewritten)
@@ -116,8 +157,8 @@ def _repair(array: pa.Array) -> tuple[pa.Array, NDArray[np.bool_]]:
     return pa.array(texts, pa.string()), np.array(broken, dtype=np.bool_)
 
 
-@njit(cache=True, nogil=True)
-def _doubled_bytes(fields: Any, slot: int) -> int:
+@entry
+def _doubled_bytes(fields: Any, slot: int) -> Any:
     """The bytes of all fields that hold doubled quotes: room enough to write them anew."""
     total = int64(0)
     for row in range(len(fields)):
@@ -127,7 +168,7 @@ def _doubled_bytes(fields: Any, slot: int) -> int:
     return total
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _make_views(
     buffer: Any, fields: Any, slot: int, views: Any, present: Any, rewritten: Any
 ) -> None:
@@ -143,11 +184,11 @@ def _make_views(
             start = at
             at = _undouble(buffer, begin, ~end, rewritten, at)
             _put_view(views, row, rewritten, start, at, 1)
-        present[row] = views[row, 0] > 0
+        present[row] = views[row, 0] != 0
 
 
-@njit(cache=True, nogil=True)
-def _undouble(buffer: Any, begin: int, end: int, target: Any, at: int) -> int:
+@inlined
+def _undouble(buffer: Any, begin: int, end: int, target: Any, at: int) -> Any:
     """Write a text with each doubled quote as one; gives the place after it."""
     while begin < end:
         after = min(find_byte(buffer, begin, end, _QUOTE) + 1, end)
@@ -157,24 +198,28 @@ def _undouble(buffer: Any, begin: int, end: int, target: Any, at: int) -> int:
     return at
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _put_view(views: Any, row: int, data: Any, begin: int, end: int, number: int) -> None:
-    length = end - begin
-    views[row, 0] = length
-    if length > _INLINE:
-        views[row, 1] = _four_bytes(data, begin, begin + 4)
-        views[row, 2] = number
-        views[row, 3] = begin
+    """A view as two words: length and first four bytes; then eight more bytes, or the place."""
+    length = uint64(end - begin)
+    first = _word(data, begin, end)
+    views[row, 0] = length | (first << uint64(32))
+    if length > uint64(_INLINE):
+        views[row, 1] = uint64(number) | (uint64(begin) << uint64(32))
     else:
-        views[row, 1] = _four_bytes(data, begin, min(end, begin + 4))
-        views[row, 2] = _four_bytes(data, begin + 4, min(end, begin + 8))
-        views[row, 3] = _four_bytes(data, begin + 8, min(end, begin + 12))
+        views[row, 1] = _word(data, begin + 4, end)
 
 
-@njit(cache=True, nogil=True)
-def _four_bytes(data: Any, begin: int, end: int) -> int:
-    """Up to four bytes as a little-endian number of 32 bits; missing ones are zero."""
-    word = uint32(0)
+@inlined
+def _word(data: Any, begin: int, end: int) -> Any:
+    """Up to eight bytes as a little-endian word; those from `end` on are zero."""
+    if begin >= end:
+        return uint64(0)
+    if begin + 8 <= len(data):
+        word = load_word(data, begin)
+        missing = uint64(max(0, begin + 8 - end))
+        return word & (~uint64(0) >> (missing * uint64(8)))
+    word = uint64(0)
     for i in range(begin, end):
-        word |= uint32(data[i]) << uint32(8 * (i - begin))
-    return int32(word)
+        word |= uint64(data[i]) << uint64(8 * (i - begin))
+    return word

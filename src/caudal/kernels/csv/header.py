@@ -36,9 +36,9 @@ class Header:
         return slots
 
 
-def read_header(data: bytes, file: str, *, final: bool) -> tuple[Header, int] | None:
-    """The header at the start of `data` and the bytes it takes; None when it needs more bytes."""
-    buffer = np.frombuffer(data, dtype=np.uint8)
+def read_header(buffer: NDArray[np.uint8], file: str, *, final: bool) -> tuple[Header, int] | None:
+    """The header at the start of a buffer and the bytes it takes; None when it needs more."""
+    data = buffer.tobytes()
     source = records.Source(buffer, final, records.MAX_RECORD_BYTES)
     start = len(data) - len(data.removeprefix(_BOM).lstrip(b"\r\n"))
     if final and not data[start:].strip():

@@ -26,10 +26,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import int64, njit, uint64
+from numba import int64, uint64
 from numpy.typing import NDArray
 
-from caudal.kernels.bytescan import equal_bits, find_byte, find_either, lowest_bit
+from caudal.kernels.bytescan import count_between, equal_bits, find_byte, find_either, lowest_bit
+from caudal.kernels.compiled import entry
 
 MAX_RECORD_BYTES = 8 << 20
 
@@ -42,6 +43,8 @@ REASONS = {
     UNCLOSED_QUOTE: "unclosed quote",
     TOO_LONG: f"longer than {MAX_RECORD_BYTES >> 20} MiB",
 }
+
+_TAIL_BYTES = 1 << 16
 
 ALL_FIELDS = np.int64(np.iinfo(np.int64).max)
 
@@ -68,7 +71,7 @@ class Target(NamedTuple):
     fields: NDArray[np.int32]
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _closing_quote(buffer: Any, start: int, end: int) -> tuple[int, bool]:
     """From just after an opening quote: where the closing one stands (or `end`), and whether
     doubled quotes were seen on the way."""
@@ -80,7 +83,7 @@ def _closing_quote(buffer: Any, start: int, end: int) -> tuple[int, bool]:
     return i, doubled
 
 
-@njit(cache=True, nogil=True)
+@entry
 def read_record(source: Any, start: int, target: Any, row: int, max_fields: int) -> tuple[int, int]:
     """The record at `start`: its verdict, and where the next one begins or the damage shows.
 
@@ -133,7 +136,7 @@ def read_record(source: Any, start: int, target: Any, row: int, max_fields: int)
     return (TOO_FEW if count < len(slots) else TOO_MANY), after
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _skip_blank(source: Any, start: int) -> int:
     """Past a line with nothing on it, or `start` when there is something (or may be)."""
     buffer, final, _ = source
@@ -145,7 +148,7 @@ def _skip_blank(source: Any, start: int) -> int:
     return after + 1 if buffer[after] == _NEWLINE else start
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _sound_line(source: Any, line: int, after: int, target: Any, row: int) -> int:
     """The first of the lines from `line` to `after` on which a sound record begins; `after` when
     there is none, -1 when more bytes must decide."""
@@ -161,7 +164,7 @@ def _sound_line(source: Any, line: int, after: int, target: Any, row: int) -> in
     return missing
 
 
-@njit(cache=True, nogil=True)
+@entry
 def scan(source: Any, target: Any, starts: Any, verdicts: Any) -> tuple[int, int]:
     """All records of the source: (how many, how many bytes they take).
 
@@ -204,7 +207,7 @@ def scan(source: Any, target: Any, starts: Any, verdicts: Any) -> tuple[int, int
     return rows, i
 
 
-@njit(cache=True, nogil=True)
+@entry
 def scan_plain(source: Any, target: Any, starts: Any, verdicts: Any) -> tuple[int, int]:
     """What `scan` gives for bytes without any quote, where every newline ends a record.
 
@@ -267,7 +270,7 @@ def scan_plain(source: Any, target: Any, starts: Any, verdicts: Any) -> tuple[in
     return rows, end
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _judged(count: int, width: int) -> int:
     if count == width:
         return SOUND
@@ -314,4 +317,18 @@ def has_quote(buffer: NDArray[np.uint8]) -> bool:
 
 
 def count_newlines(buffer: NDArray[np.uint8]) -> int:
-    return int(np.count_nonzero(buffer == _NEWLINE))
+    count = np.empty(1, dtype=np.int64)
+    count_between(buffer, np.array([len(buffer)]), _NEWLINE, count)
+    return int(count[0])
+
+
+def after_last_newline(buffer: NDArray[np.uint8]) -> int:
+    """Where the line begins that is not ended yet; 0 when no line is."""
+    end = len(buffer)
+    while end:
+        start = max(0, end - _TAIL_BYTES)
+        found = buffer[start:end].tobytes().rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from caudal.kernels.bytescan import load_word
+from caudal.kernels.compiled import inlined
 from caudal.kernels.sentiment import tables
-from caudal.kernels.sentiment.compiled import inlined
 from caudal.kernels.sentiment.lookup import first_bytes, has_bit
 
 _PERIOD = ord(".")

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from caudal.kernels.compiled import compiled, inlined
 from caudal.kernels.sentiment import rules, tables
-from caudal.kernels.sentiment.compiled import compiled, inlined
 
 
 @compiled

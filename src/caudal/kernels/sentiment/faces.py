@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from caudal.kernels.compiled import compiled, inlined
 from caudal.kernels.sentiment import tables
-from caudal.kernels.sentiment.compiled import compiled, inlined
 from caudal.kernels.sentiment.unicode import ends_with_break, space_size, space_size_before
 
 NO_FACE, DECLINED, ABSORBED = -1, -2, -3

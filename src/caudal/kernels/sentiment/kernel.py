@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from caudal.kernels.bytescan import lowest_bit
+from caudal.kernels.compiled import compiled, entry
 from caudal.kernels.sentiment import tables
 from caudal.kernels.sentiment.assess import assess
-from caudal.kernels.sentiment.compiled import compiled, entry
 from caudal.kernels.sentiment.faces import DECLINED
 from caudal.kernels.sentiment.lanes import ALL_LANES, LANES, non_letters
 from caudal.kernels.sentiment.tokens import ends_word, is_contraction, read_chunk, read_word

@@ -8,7 +8,7 @@ from numba import types, uint64
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from caudal.kernels.sentiment.compiled import inlined
+from caudal.kernels.compiled import inlined
 
 LANES = 64
 ALL_LANES = np.uint64(0xFFFFFFFFFFFFFFFF)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from caudal.kernels.bytescan import load_word
+from caudal.kernels.compiled import compiled, inlined
 from caudal.kernels.sentiment import tables
-from caudal.kernels.sentiment.compiled import compiled, inlined
 from caudal.kernels.sentiment.lanes import ALL_LANES, lower_lanes
 
 

@@ -15,9 +15,9 @@ last event, at most 3) and the floor (bytes before it belong to a face that is c
 from typing import Any
 
 from caudal.kernels.bytescan import lowest_bit
+from caudal.kernels.compiled import compiled, inlined
 from caudal.kernels.sentiment import tables
 from caudal.kernels.sentiment.abbreviations import is_abbreviation, may_be_listed
-from caudal.kernels.sentiment.compiled import compiled, inlined
 from caudal.kernels.sentiment.faces import ABSORBED, DECLINED, NO_FACE, find_face, is_sarcasm
 from caudal.kernels.sentiment.lanes import LANES, breaks
 from caudal.kernels.sentiment.lookup import find_entry, find_word

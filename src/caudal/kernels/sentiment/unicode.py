@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from caudal.kernels.sentiment.compiled import compiled
+from caudal.kernels.compiled import compiled
 
 
 @compiled

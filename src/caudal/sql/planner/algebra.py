@@ -89,10 +89,15 @@ class Extend:
 
 @dataclass(frozen=True)
 class Windows:
-    """The child's columns and window functions over all of its rows."""
+    """The child's columns and window functions over its rows.
+
+    `partitions` are columns by which every one of them is partitioned: rows that differ in these
+    never see each other.
+    """
 
     child: "Node"
     computed: dict[int, Expr]
+    partitions: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from caudal.sql.planner import binding_from, binding_select, types
+from caudal.sql.planner import binding_from, binding_order, binding_select, types
 from caudal.sql.planner.algebra import (
     Aggregate,
     Context,
@@ -41,6 +41,7 @@ _CLAUSES = frozenset(
         "offset",
         "distinct",
         "kind",
+        "qualify",
     ]
 )
 _SET_CLAUSES = frozenset(["with_", "this", "expression", "distinct", "order", "limit", "offset"])
@@ -126,8 +127,8 @@ class Binding:
         scope = Scope([Source(None, outputs)], list(outputs))
         reader = Reader(self.context, scope, self.query)
         for item in query.args["order"].expressions if query.args.get("order") else ():
-            order.extend(binding_select.order_item(item, reader, outputs))
-        limit, offset = binding_select.limits(query)
+            order.extend(binding_order.order_item(item, reader, outputs))
+        limit, offset = binding_order.limits(query)
         if not order and limit is None and not offset:
             return node
         return Top(node, tuple(order), limit, offset)

@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from caudal.sql.planner import fallback, types
+from caudal.sql.planner import expressions, types
 from caudal.sql.planner.algebra import (
     Constant,
     Context,
@@ -150,7 +150,7 @@ def _joined(left: Node, scope: Scope, join: exp.Join, bound: Environment) -> tup
     conditions: tuple[Expr, ...] = ()
     if join.args.get("on") is not None:
         reader = Reader(bound.context, both, bound.query)
-        conditions = tuple(reader.expr(part) for part in fallback.conjuncts(join.args["on"]))
+        conditions = tuple(reader.expr(part) for part in expressions.conjuncts(join.args["on"]))
     if any(condition.subqueries for condition in conditions) and kind != "INNER":
         raise UnsupportedError("a subquery in the condition of an outer join")
     node = Join(left, right, kind, conditions)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from caudal.sql.planner import binding_from, dialect, expressions, fallback, scopes
+from caudal.sql.planner import binding_from, binding_order, dialect, expressions, scopes
 from caudal.sql.planner.algebra import (
     Aggregate,
     Expr,
@@ -51,19 +51,24 @@ class Clauses:
         for item in items:
             self._output(item)
         self.reader.refuses_ambiguity = True
-        having = self._having()
+        having = self._condition_of("having")
+        qualify = self._condition_of("qualify")
         order = self._order()
         if grouped:
             keys = tuple(dict.fromkeys((self.reader.keys or {}).values()))
             node = Aggregate(node, keys, self.reader.lifted.calls)
         if having is not None:
             node = Filter(node, having)
-        return Relation(self._listed(node, order), tuple(self.outputs))
+        return Relation(self._listed(node, order, qualify), tuple(self.outputs))
 
-    def _listed(self, node: Node, order: Order) -> Node:
+    def _listed(self, node: Node, order: Order, qualify: Expr | None) -> Node:
         windows = self.reader.lifted.windows
         if windows:
-            node = Windows(node, {c: self._inlined(expr) for c, expr in windows.items()})
+            shared = frozenset.intersection(*self.reader.lifted.partitions)
+            inlined = {column: self._inlined(expr) for column, expr in windows.items()}
+            node = Windows(node, inlined, shared - self.computed.keys())
+        if qualify is not None:
+            node = Filter(node, qualify)
         if self.unnested is not None:
             node = Unnest(node, *self.unnested)
         if self.computed:
@@ -73,7 +78,7 @@ class Clauses:
             if any(expr.columns - set(columns) for expr, _ in order):
                 raise UnsupportedError("DISTINCT ordered by something that it does not list")
             node = Aggregate(node, columns, {})
-        limit, offset = limits(self.query)
+        limit, offset = binding_order.limits(self.query)
         if order or limit is not None or offset:
             node = Top(node, order, limit, offset)
         return node
@@ -82,7 +87,7 @@ class Clauses:
         where = self.query.args.get("where")
         if where is None:
             return node
-        for part in fallback.conjuncts(where.this):
+        for part in expressions.conjuncts(where.this):
             node = self._condition(node, part)
         return node
 
@@ -114,7 +119,7 @@ class Clauses:
         scope.parent = self.reader.scope
         reader = Reader(self.reader.context, scope, self.reader.bind_query)
         where = query.args.get("where")
-        parts = fallback.conjuncts(where.this) if where is not None else []
+        parts = expressions.conjuncts(where.this) if where is not None else []
         conditions = [reader.expr(part) for part in parts]
         return binding_from.semi_joined(node, kind, Relation(inner, ()), conditions)
 
@@ -238,14 +243,19 @@ class Clauses:
         self.unnested = (column, self._inlined(expr))
         return column
 
-    def _having(self) -> Expr | None:
-        having = self.query.args.get("having")
-        if having is None:
+    def _condition_of(self, clause: str) -> Expr | None:
+        """HAVING or QUALIFY, over what the list computes from."""
+        node = self.query.args.get(clause)
+        if node is None:
             return None
-        if self.reader.lifted.windows:
-            raise UnsupportedError("HAVING with window functions")
-        read = self.reader.finished(self.reader.read_lifting(having.this))
-        return self._inlined(read)
+        before = len(self.reader.lifted.windows)
+        read = self._inlined(self.reader.finished(self.reader.read_lifting(node.this)))
+        windows = self.reader.lifted.windows.keys()
+        if clause == "having" and (before != len(windows) or read.columns & windows):
+            raise UnsupportedError("HAVING over window functions")
+        if clause == "qualify" and self.unnested is not None:
+            raise UnsupportedError("QUALIFY with unnest")
+        return read
 
     def _order(self) -> Order:
         order = self.query.args.get("order")
@@ -253,42 +263,8 @@ class Clauses:
             return ()
         found: list[tuple[Expr, str]] = []
         for item in order.expressions:
-            found.extend(order_item(item, self.reader, tuple(self.outputs)))
+            found.extend(binding_order.order_item(item, self.reader, tuple(self.outputs)))
         return tuple(found)
-
-
-def order_item(
-    item: exp.Ordered, reader: Reader, outputs: tuple[Output, ...]
-) -> list[tuple[Expr, str]]:
-    """ORDER BY a position, an output's name, ALL, or an expression."""
-    types = reader.context.types
-    node, after = item.this, expressions.direction(item)
-    if isinstance(node, exp.Var) and node.name.upper() == "ALL":
-        return [(Expr(mark(o.column), types[o.column]), after) for o in outputs]
-    if isinstance(node, exp.Literal):
-        if not node.is_int or not 1 <= int(node.name) <= len(outputs):
-            raise UnsupportedError("ORDER BY a constant")
-        column = outputs[int(node.name) - 1].column
-        return [(Expr(mark(column), types[column]), after)]
-    if isinstance(node, exp.Column) and not node.table:
-        named = {o.column for o in outputs if (o.name or "").lower() == node.name.lower()}
-        if len(named) == 1:  # here, and only here, an alias wins over a column
-            column = named.pop()
-            return [(Expr(mark(column), types[column]), after)]
-    expr = reader.finished(reader.read_lifting(node))
-    return [(expr, after)] if expr.columns or expr.subqueries else []
-
-
-def limits(query: exp.Expr) -> tuple[int | None, int]:
-    """LIMIT and OFFSET, if they are plain numbers."""
-    limit, offset = query.args.get("limit"), query.args.get("offset")
-    if limit is not None and (not isinstance(limit, exp.Limit) or limit.args.get("limit_options")):
-        raise UnsupportedError("LIMIT by percentage")
-    numbers = [clause.expression if clause is not None else None for clause in (limit, offset)]
-    if any(n is not None and not (isinstance(n, exp.Literal) and n.is_int) for n in numbers):
-        raise UnsupportedError("LIMIT or OFFSET that is not a plain number")
-    first, second = (int(n.name) if n is not None else None for n in numbers)
-    return first, second or 0
 
 
 def _expanded(star: exp.Star, columns: list[Output]) -> Iterator[exp.Expr | Output]:

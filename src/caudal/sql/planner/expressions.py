@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from caudal.sql.planner import dialect, functions, inference, scopes, types
+from caudal.sql.planner import calls, dialect, functions, inference, scopes
 from caudal.sql.planner.algebra import Call, Context, Expr, Relation, column_of, mark, subquery_mark
 from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.scopes import Scope
@@ -19,22 +19,12 @@ from caudal.sql.planner.types import Type
 _LEAVES = (exp.Literal, exp.Null, exp.Boolean, exp.Identifier, exp.Var, exp.DataType)
 _PLAIN = (
     exp.And, exp.Or, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.NullSafeEQ,
-    exp.NullSafeNEQ, exp.Between, exp.Like, exp.ILike, exp.Add, exp.Sub, exp.Mul, exp.Div,
-    exp.IntDiv, exp.Mod, exp.Neg, exp.Paren, exp.Case, exp.If, exp.Cast, exp.TryCast, exp.DPipe,
-    exp.Array, exp.Bracket, exp.Slice, exp.Interval, exp.Extract, exp.Substring, exp.Trim,
-    exp.Tuple, exp.Struct, exp.PropertyEQ, exp.Lambda, exp.Dot, exp.Distinct,
+    exp.NullSafeNEQ, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Add, exp.Sub, exp.Mul,
+    exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.Paren, exp.Case, exp.If, exp.Cast, exp.TryCast,
+    exp.DPipe, exp.Array, exp.Bracket, exp.Slice, exp.Interval, exp.Extract, exp.Substring,
+    exp.Trim, exp.Tuple, exp.Struct, exp.PropertyEQ, exp.Lambda, exp.Dot, exp.Distinct,
 )  # fmt: skip
 _WINDOW_PARTS = (exp.WindowSpec, exp.Order, exp.Ordered)
-_QUANTILES = ("median", "quantile_cont")
-_SAME_TYPE = (
-    "min", "max", "first", "last", "any_value", "arbitrary", "mode", "arg_min", "arg_max",
-    "min_by", "max_by", "quantile_disc",
-)  # fmt: skip
-_DOUBLES = (
-    "stddev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop", "corr", "covar_pop",
-    "covar_samp", "skewness", "kurtosis", "entropy",
-)  # fmt: skip
-
 BindQuery = Callable[[exp.Query], Relation]
 
 
@@ -44,6 +34,7 @@ class Lifted:
 
     calls: dict[int, Call] = field(default_factory=dict)
     windows: dict[int, Expr] = field(default_factory=dict)
+    partitions: list[frozenset[int]] = field(default_factory=list)  # of each window
 
 
 @dataclass
@@ -105,13 +96,13 @@ class Reader:
         """The node with columns as marks, aggregates and windows lifted out."""
         if isinstance(node, exp.Window):
             return self._window(node)
-        if isinstance(node, exp.Filter) or _is_aggregate(node):
+        if isinstance(node, exp.Filter) or calls.is_aggregate(node):
             return self._aggregate(node)
         if isinstance(node, (exp.Subquery, exp.Select, exp.Exists, *_LEAVES)):
             return self.read(node)
         if not any(_is_lifted(inner) for inner in _own(node)):
             plain = self.read(node)
-            if self.keys is None:
+            if self.keys is None or self._is_alias(node):
                 return plain
             key = self.keys.get(dialect.text(plain))
             if key is not None:
@@ -137,6 +128,12 @@ class Reader:
         if alias is not None and self.refuses_ambiguity and dialect.text(alias) != mark(own or 0):
             raise UnsupportedError(f"{node.name} is both a column and an alias")
         return scopes.resolved(node, self.scope)
+
+    def _is_alias(self, node: exp.Expr) -> bool:
+        """Whether a name means an item of the list that was read already."""
+        if not isinstance(node, exp.Column) or node.table:
+            return False
+        return node.name.lower() in self.aliases and self.scope.find(node.name) is None
 
     def _require_pure(self, name: str) -> None:
         if not functions.is_pure(name) and name.lower() not in self.context.functions:
@@ -168,24 +165,32 @@ class Reader:
         if node.args.get("alias"):
             raise UnsupportedError("a named window is not split")
         marked = self._window_part(node)
-        column = self.context.column(_call_type(call.name.lower(), []))
+        column = self.context.column(calls.type_of_call(call.name.lower(), []))
         self.lifted.windows[column] = Expr(dialect.text(marked))
+        parts = [column_of(dialect.text(part)) for part in marked.args.get("partition_by") or ()]
+        self.lifted.partitions.append(frozenset(part for part in parts if part is not None))
         return scopes.marked(column)
 
     def _window_part(self, node: exp.Expr) -> exp.Expr:
-        inside = (exp.Window, exp.Filter, exp.Where, *_WINDOW_PARTS)
-        if isinstance(node, inside):
+        """A part of OVER's own grammar, or an expression; aggregates in it are of the groups."""
+        if isinstance(node, (exp.Window, exp.Filter, exp.Where, *_WINDOW_PARTS)):
+            if isinstance(node.this, exp.Anonymous) and isinstance(node, (exp.Window, exp.Filter)):
+                read = rebuilt(node, self._window_part)
+                read.set("this", rebuilt(node.this, self._window_part))
+                return read
             return rebuilt(node, self._window_part)
-        if isinstance(node, exp.Anonymous) and functions.is_window(node.name):
+        if isinstance(node, (exp.Star, exp.Distinct)):
             return rebuilt(node, self._window_part)
-        if isinstance(node, exp.Star):
-            return node.copy()
+        if isinstance(node, exp.Anonymous) and _is_window_call(node):
+            return node.copy()  # replaced by the caller, which reads its arguments
         return self.read_lifting(node)
 
     def _aggregate(self, node: exp.Expr) -> exp.Expr:
         if self.keys is None:
             raise UnsupportedError("an aggregate stands where none can be split")
-        call = aggregate_call(node, self)
+        # Inside an aggregate a name is a column wherever it can be one.
+        reader = replace(self, refuses_ambiguity=False)
+        call = calls.aggregate_call(node, reader.expr)
         known = repr(call)
         if known not in self._known:
             column = self.context.column(call.type)
@@ -207,90 +212,33 @@ def rebuilt(node: exp.Expr, read: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     return type(node)(**{key: child(value) for key, value in node.args.items()})
 
 
+def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
+    """The parts that must all hold."""
+    inner = condition.unnest()
+    if isinstance(inner, exp.And):
+        return [*conjuncts(inner.left), *conjuncts(inner.right)]
+    return [inner]
+
+
 def contains_lifted(node: exp.Expr) -> bool:
     """Whether an aggregate of this SELECT stands in the node."""
-    return any(_is_aggregate(inner) and not _inside_window(inner) for inner in _own(node))
-
-
-def aggregate_call(node: exp.Expr, reader: Reader) -> Call:
-    """The parts of an aggregate."""
-    condition = None
-    # Inside an aggregate a name is a column wherever it can be one.
-    reader = replace(reader, refuses_ambiguity=False)
-    if isinstance(node, exp.Filter):
-        condition = reader.expr(node.expression.this)
-        node = node.this
-    if not _is_aggregate(node):
-        raise UnsupportedError("FILTER stands after something that is no aggregate")
-    arguments, distinct = list(node.expressions), False
-    order: tuple[tuple[Expr, str], ...] = ()
-    for place, argument in enumerate(arguments):
-        if isinstance(argument, exp.Order):
-            order = tuple(
-                (reader.expr(item.this), direction(item)) for item in argument.expressions
-            )
-            arguments[place] = argument.this
-    if arguments and isinstance(arguments[0], exp.Distinct):
-        distinct = True
-        if arguments[0].args.get("on") or len(arguments[0].expressions) != 1:
-            raise UnsupportedError("this DISTINCT inside an aggregate is not split")
-        arguments[0] = arguments[0].expressions[0]
-        if isinstance(arguments[0], exp.Order):
-            raise UnsupportedError("DISTINCT with ORDER BY inside an aggregate is not split")
-    name = node.name.lower()
-    if name == "count" and (not arguments or isinstance(arguments[0], exp.Star)):
-        return Call("count", (), False, (), condition, "BIGINT")
-    read = tuple(reader.expr(argument) for argument in arguments)
-    kind = _call_type(name, [argument.type for argument in read])
-    return Call(name, read, distinct, order, condition, kind)
-
-
-def direction(item: exp.Ordered) -> str:
-    """What stands after an ORDER BY expression."""
-    if item.args.get("with_fill"):
-        raise UnsupportedError("ORDER BY WITH FILL is not split")
-    nulls = " NULLS FIRST" if item.args.get("nulls_first") else " NULLS LAST"
-    return (" DESC" if item.args.get("desc") else " ASC") + nulls
-
-
-def _call_type(name: str, kinds: list[Type]) -> Type:
-    first = kinds[0] if kinds else None
-    if name in ("count", "count_if", "countif", "approx_count_distinct") or name in (
-        "row_number", "rank", "dense_rank", "ntile",
-    ):  # fmt: skip
-        return "BIGINT" if not name.startswith("count_") and name != "countif" else "HUGEINT"
-    if name == "sum":
-        return types.summed(first)
-    if name in _SAME_TYPE:
-        return first
-    if name in ("avg", "mean"):
-        return "DOUBLE" if types.is_numeric(first) else None
-    if name in _DOUBLES:
-        return "DOUBLE"
-    if name in ("bool_and", "bool_or"):
-        return "BOOLEAN"
-    if name in ("string_agg", "listagg", "group_concat"):
-        return "VARCHAR"
-    if name in ("list", "array_agg") and first is not None:
-        return first + "[]"
-    if name in _QUANTILES and (types.is_integer(first) or types.is_float(first)):
-        return "DOUBLE"
-    return None
-
-
-def _is_aggregate(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Anonymous) and functions.is_aggregate(node.name)
+    return any(calls.is_aggregate(inner) and not _inside_window(inner) for inner in _own(node))
 
 
 def _is_lifted(node: exp.Expr) -> bool:
-    return isinstance(node, (exp.Window, exp.Filter)) or _is_aggregate(node)
+    return isinstance(node, (exp.Window, exp.Filter)) or calls.is_aggregate(node)
 
 
 def _inside_window(node: exp.Expr) -> bool:
     parent = node.parent
     if isinstance(parent, exp.Filter):
         parent = parent.parent
-    return isinstance(parent, exp.Window) and parent.this in (node, node.parent)
+    return isinstance(parent, exp.Window) and (parent.this is node or parent.this is node.parent)
+
+
+def _is_window_call(node: exp.Anonymous) -> bool:
+    """Whether the call is what OVER (or FILTER before it) follows, not an argument of it."""
+    return isinstance(node.parent, (exp.Window, exp.Filter)) and node.parent.this is node
 
 
 def _own(node: exp.Expr) -> list[exp.Expr]:

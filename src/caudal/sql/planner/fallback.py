@@ -9,14 +9,18 @@ Rules
 3. A text that cannot be parsed here gathers whole tables; DuckDB's parser names them.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import TokenError
 
-from caudal.sql.planner import dialect, functions
+from caudal.sql.planner import dialect, expressions
+from caudal.sql.planner.algebra import Context, Output, Relation
+from caudal.sql.planner.dialect import UnsupportedError
+from caudal.sql.planner.expressions import Reader
 from caudal.sql.planner.plan import TableSchema
+from caudal.sql.planner.scopes import Scope, Source
 
 _BY_POSITION = (exp.Pivot, exp.TableSample)
 
@@ -72,7 +76,7 @@ def own_predicates(
     query: exp.Query,
     table: str,
     schemas: Mapping[str, TableSchema],
-    own_functions: Collection[str],
+    own_functions: Mapping[str, str],
 ) -> list[str]:
     """Conditions on this table alone that a row must meet to matter, as SQL over its columns."""
     references = [node for node in query.find_all(exp.Table) if node.name.lower() == table.lower()]
@@ -85,22 +89,35 @@ def own_predicates(
     where = select.args.get("where")
     if where is None:
         return []
-    alias = (reference.alias or reference.name).lower()
+    reader = _reader(reference, schemas[table], own_functions)
     alone = _is_only_source(select)
-    columns = {name.lower() for name in schemas[table]}
-    return [
-        _unqualified(conjunct)
-        for conjunct in conjuncts(where.this)
-        if _is_own(conjunct, alias, columns, alone) and _is_pure(conjunct, own_functions)
-    ]
+    pushed = (_pushed(part, reader, alone) for part in expressions.conjuncts(where.this))
+    return [text for text in pushed if text is not None]
 
 
-def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
-    """The parts that must all hold."""
-    inner = condition.unnest()
-    if isinstance(inner, exp.And):
-        return [*conjuncts(inner.left), *conjuncts(inner.right)]
-    return [inner]
+def _reader(reference: exp.Table, schema: TableSchema, own_functions: Mapping[str, str]) -> Reader:
+    """Reads conditions that name this table's columns and nothing else."""
+    context = Context(dict(own_functions))
+    outputs = tuple(Output(name, context.column(kind)) for name, kind in schema.items())
+    source = Source(reference.alias or reference.name, outputs)
+    return Reader(context, Scope([source], list(outputs)), _no_subquery)
+
+
+def _no_subquery(query: exp.Query) -> Relation:
+    raise UnsupportedError("a subquery")
+
+
+def _pushed(part: exp.Expr, reader: Reader, alone: bool) -> str | None:
+    """The condition over the table's own columns, or None if it is not certain to be one."""
+    columns = list(part.find_all(exp.Column))
+    if not columns or not (alone or all(column.table for column in columns)):
+        return None
+    try:
+        expr = reader.expr(part)
+    except UnsupportedError:
+        return None
+    names = {output.column: output.name or "" for output in reader.scope.star}
+    return expr.over(lambda column: dialect.quoted(names[column]))
 
 
 def _rows_must_pass(reference: exp.Table, select: exp.Select) -> bool:
@@ -119,27 +136,3 @@ def _rows_must_pass(reference: exp.Table, select: exp.Select) -> bool:
 
 def _is_only_source(select: exp.Select) -> bool:
     return not select.args.get("joins") and not select.args.get("laterals")
-
-
-def _is_own(conjunct: exp.Expr, alias: str, columns: Collection[str], alone: bool) -> bool:
-    if any(conjunct.find_all(exp.Query, exp.Window, exp.Lambda, exp.Placeholder)):
-        return False
-    found = list(conjunct.find_all(exp.Column))
-    return bool(found) and all(
-        column.name.lower() in columns
-        and not column.args.get("db")
-        and (column.table.lower() == alias if column.table else alone)
-        for column in found
-    )
-
-
-def _is_pure(conjunct: exp.Expr, own_functions: Collection[str]) -> bool:
-    calls = [call.name.lower() for call in conjunct.find_all(exp.Anonymous)]
-    return all(functions.is_pure(name) or name in own_functions for name in calls)
-
-
-def _unqualified(conjunct: exp.Expr) -> str:
-    own = conjunct.copy()
-    for column in own.find_all(exp.Column):
-        column.set("table", None)
-    return dialect.text(own)

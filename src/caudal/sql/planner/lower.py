@@ -24,6 +24,7 @@ from caudal.sql.planner.algebra import (
     Union,
     Unnest,
     Windows,
+    mark,
     with_subqueries,
 )
 from caudal.sql.planner.blocks import Block
@@ -140,12 +141,24 @@ class Lowering:
         )
         child = self.piece(node.child, below)
         child, exprs = self.prepared(child, below, *node.computed.values())
-        self.needs_all_rows(child, "window functions see all rows at once")
-        piece = self.cutter.gathered(child, below)
+        piece = self._for_windows(child, below, node.partitions)
         block = piece.block.sealed(below, self.cutter.names).did("window")
         listed = [(c, block.text(e)) for c, e in zip(node.computed, exprs, strict=True)]
         sealed = block.sealed(needed, self.cutter.names, *listed)
         return replace(piece, blocks=(sealed,))
+
+    def _for_windows(self, child: Piece, needed: Needed, partitions: Needed) -> Piece:
+        """The rows where each window has all of its own."""
+        kinds = self.cutter.context.types
+        keys_here = child.keys if child.place == "fold" else None
+        if keys_here and all(key.columns & partitions for key in keys_here):
+            return child
+        found = [(column, types.hashed((kinds[column],))) for column in sorted(partitions)]
+        keys = [(Expr(mark(c), kinds[c]), kind) for c, kind in found if kind is not None]
+        if keys and child.place != "one":
+            return self.cutter.hashed(child, needed, keys)
+        self.needs_all_rows(child, "window functions see all rows at once")
+        return self.cutter.gathered(child, needed)
 
     def _union(self, node: Union, needed: Needed) -> Piece:
         kept = [place for place, column in enumerate(node.columns) if column in needed]

@@ -103,8 +103,10 @@ class Plan(msgspec.Struct, frozen=True):
         }
 
     def stage(self, name: str) -> Scan | Fold:
-        stages: tuple[Scan | Fold, ...] = (*self.scans, *self.folds)
-        return next(stage for stage in stages if stage.name == name)
+        return next(stage for stage in self.stages() if stage.name == name)
+
+    def stages(self) -> tuple[Scan | Fold, ...]:
+        return (*self.scans, *self.folds)
 
 
 def to_json(plan: Plan) -> bytes:

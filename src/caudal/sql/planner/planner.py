@@ -5,13 +5,13 @@ Every doubt is resolved towards the slower plan that is certainly right; its rea
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlglot import exp
 
 from caudal.errors import UsageError
-from caudal.sql.planner import averages, dialect, fallback, hints, lower, moments
+from caudal.sql.planner import averages, dialect, fallback, hints, lower, moments, types
 from caudal.sql.planner.algebra import PRIVATE, Context, Relation
 from caudal.sql.planner.binder import Binder
 from caudal.sql.planner.binding import Binding
@@ -36,11 +36,14 @@ def plan(
     `moment` is what `now()` means; `binder` lets DuckDB name columns and tables where only its own
     parser can. The same arguments always give the same plan.
     """
-    planner = _Planner(tables, dict(scalar_functions or {}), moment, binder)
+    functions = {n.lower(): types.normal(k) for n, k in (scalar_functions or {}).items()}
+    planner = _Planner(tables, functions, moment, binder)
     texts = {name: planner.prepared(sql) for name, sql in queries.items()}
+    # Planned once to see which stages several queries could share, and once more to share them.
     first = Registry()
-    for name, text in texts.items():
-        planner.finish(name, text, first)
+    if len(texts) > 1:
+        for name, text in texts.items():
+            planner.finish(name, text, first)
     registry = Registry(shared=frozenset(first.uncut))
     finishes = tuple(planner.finish(name, text, registry) for name, text in texts.items())
     return Plan(
@@ -67,6 +70,8 @@ class _Planner:
     functions: dict[str, str]
     moment: datetime | None
     binder: Binder | None
+    _trees: dict[str, exp.Query] = field(default_factory=dict)
+    _alike: dict[str, bool] = field(default_factory=dict)
 
     def prepared(self, given: str) -> _Text:
         names = None
@@ -87,7 +92,7 @@ class _Planner:
     def finish(self, name: str, text: _Text, registry: Registry) -> Finish:
         """The query's finish; its other stages are in the registry."""
         try:
-            query = dialect.parse(text.sql)
+            query = self._parsed(text.sql)
         except UnsupportedError as reason:
             return self._whole_tables(name, text, registry, str(reason))
         known = registry.copied()
@@ -97,12 +102,22 @@ class _Planner:
             registry.forget(name, known)
             return self._gathered(name, query, text, registry, str(reason))
 
+    def _parsed(self, sql: str) -> exp.Query:
+        if sql not in self._trees:
+            self._trees[sql] = dialect.parse(sql)
+        return self._trees[sql]
+
+    def _is_read_alike(self, sql: str, query: exp.Query) -> bool:
+        if self.binder is not None and sql not in self._alike:
+            self._alike[sql] = self.binder.same(sql, dialect.text(query))
+        return self._alike.get(sql, True)
+
     def _scaled(self, name: str, query: exp.Query, text: _Text, registry: Registry) -> Finish:
         if PRIVATE.search(text.sql):
             raise UnsupportedError("its text holds characters that the planner keeps for itself")
         if any(RESERVED.fullmatch(column) for schema in self.tables.values() for column in schema):
             raise UnsupportedError("a table has columns with names that the planner gives out")
-        if self.binder is not None and not self.binder.same(text.sql, dialect.text(query)):
+        if not self._is_read_alike(text.sql, query):
             raise UnsupportedError("a text that the planner does not read as DuckDB does")
         context = Context(self.functions)
         known = {table.lower(): (table, schema) for table, schema in self.tables.items()}

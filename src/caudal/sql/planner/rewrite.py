@@ -53,7 +53,9 @@ def _pushed(node: Node, filters: list[Expr]) -> Node:
         case Join():
             return _pushed_join(node, filters)
         case Windows():
-            return _filtered(Windows(_pushed(node.child, []), node.computed), filters)
+            return _filtered(
+                Windows(_pushed(node.child, []), node.computed, node.partitions), filters
+            )
         case Top():
             child = _pushed(node.child, [])
             return _filtered(Top(child, node.order, node.limit, node.offset), filters)
@@ -151,7 +153,7 @@ def _mapped(node: Node, context: Context) -> Node:
         case Extend():
             return Extend(below(node.child), node.computed)
         case Windows():
-            return Windows(below(node.child), node.computed)
+            return Windows(below(node.child), node.computed, node.partitions)
         case Unnest():
             return Unnest(below(node.child), node.column, node.expr)
         case Aggregate():

@@ -93,7 +93,7 @@ def resolved(column: exp.Column, scope: Scope) -> exp.Expr:
             if struct is not None:
                 return exp.Dot(this=exp.Paren(this=marked(struct)), expression=column.this.copy())
         level = level.parent
-    raise UnsupportedError(f"the name {column.sql()} is not a column")
+    raise UnsupportedError(f"{column.sql()}, which is no column of its own SELECT")
 
 
 def marked(number: int) -> exp.Column:

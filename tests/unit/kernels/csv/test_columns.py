@@ -9,7 +9,7 @@ from caudal.kernels.csv import TextColumns, cut_batches, read_batch
 
 
 def read(data: bytes, *columns: str) -> TextColumns:
-    [batch] = cut_batches(io.BytesIO(data).read, "f.csv")
+    [batch] = cut_batches(io.BytesIO(data), "f.csv")
     return read_batch(batch, columns)
 
 

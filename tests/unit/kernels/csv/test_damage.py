@@ -17,7 +17,7 @@ LINE_DAMAGE = ["too few fields", "too many fields", "stray quote"]
 
 def read(rows: Sequence[Sequence[str]]) -> tuple[Batch, TextColumns]:
     text = "".join(",".join(row) + "\n" for row in [["a", "b", "c"], *rows])
-    [batch] = cut_batches(io.BytesIO(text.encode()).read, "f.csv")
+    [batch] = cut_batches(io.BytesIO(text.encode()), "f.csv")
     return batch, read_batch(batch, ["a", "b", "c"])
 
 

@@ -1,13 +1,19 @@
 """The first record: what counts as a list of column names."""
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from caudal.errors import DataError
 from caudal.kernels.csv import Header, read_header
 
 
+def as_array(data: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(data, dtype=np.uint8)
+
+
 def names(data: bytes) -> tuple[str, ...]:
-    found = read_header(data, "f.csv", final=True)
+    found = read_header(as_array(data), "f.csv", final=True)
     assert found is not None
     return found[0].names
 
@@ -58,12 +64,15 @@ def test_what_is_no_header(data: bytes, message: str) -> None:
 
 
 def test_the_bytes_it_takes_end_with_its_line() -> None:
-    assert read_header(b"\xef\xbb\xbfa,b\r\n1,2", "f.csv", final=True) == (Header(("a", "b")), 8)
+    assert read_header(as_array(b"\xef\xbb\xbfa,b\r\n1,2"), "f.csv", final=True) == (
+        Header(("a", "b")),
+        8,
+    )
 
 
 @pytest.mark.parametrize("data", [b"a,b", b'"a', b'a,"b"', b"\xef\xbb", b"\n", b"a\r"])
 def test_it_asks_for_more_bytes_until_its_line_ends(data: bytes) -> None:
-    assert read_header(data, "f.csv", final=False) is None
+    assert read_header(as_array(data), "f.csv", final=False) is None
 
 
 def test_a_very_long_name_is_a_name() -> None:

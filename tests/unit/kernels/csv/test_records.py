@@ -26,7 +26,7 @@ def read(data: bytes, width: int) -> tuple[list[Row], list[Damage]]:
     """The records of a file whose columns are called a, b, c ..., and the damaged lines."""
     names = [chr(ord("a") + place) for place in range(width)]
     header = ",".join(names).encode() + b"\n"
-    [batch] = cut_batches(io.BytesIO(header + data).read, "f.csv")
+    [batch] = cut_batches(io.BytesIO(header + data), "f.csv")
     found = read_batch(batch, names)
     columns = [column.to_pylist() for column in found.table.columns]
     return list(zip(*columns, strict=True)), list(found.damaged)

@@ -1,0 +1,115 @@
+"""What a user's SQL can do in the sandbox, and what it cannot."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from caudal.engine.sandbox import Limits, Sandbox, Types
+from caudal.errors import QueryError, UsageError
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(Limits(memory_bytes=200 << 20, seconds=1.0)) as made:
+        yield made
+
+
+def test_a_select_sees_the_relations_it_is_given(sandbox: Sandbox) -> None:
+    rows = sandbox.select("SELECT sum(a) AS s FROM t", {"t": pa.table({"a": [1, 2]})})
+    assert rows.to_pylist()[0]["s"] is not None
+
+
+def test_relations_of_an_earlier_call_are_gone(sandbox: Sandbox) -> None:
+    sandbox.select("FROM t", {"t": pa.table({"a": [1]})})
+    with pytest.raises(QueryError, match="t does not exist"):
+        sandbox.select("FROM t", {})
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_text('/etc/passwd')",
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM '/etc/passwd'",
+        "SELECT * FROM glob('/*')",
+        "SELECT * FROM duckdb_secrets()",
+    ],
+)
+def test_files_are_out_of_reach(sandbox: Sandbox, sql: str) -> None:
+    with pytest.raises(QueryError):
+        sandbox.select(sql, {})
+
+
+def test_variables_of_the_process_are_out_of_reach(sandbox: Sandbox) -> None:
+    secret = pa.table({"a": [1]})
+    with pytest.raises(QueryError, match="secret does not exist"):
+        sandbox.select("SELECT * FROM secret", {})
+    assert secret.num_rows == 1
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "COPY (SELECT 1) TO '{folder}/stolen.csv'",
+        "ATTACH '{folder}/other.db'",
+        "SET threads = 4",
+        "SET enable_external_access = true",
+        "RESET lock_configuration",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "CREATE TABLE t (a INTEGER)",
+        "PRAGMA version",
+        "EXPORT DATABASE '{folder}/all'",
+        "SELECT 1; SELECT 2",
+        "SELECT 1; COPY (SELECT 1) TO '{folder}/stolen.csv'",
+        "",
+    ],
+)
+def test_only_one_select_is_accepted(sandbox: Sandbox, sql: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="one SELECT"):
+        sandbox.select(sql.format(folder=tmp_path), {})
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_endless_query_is_stopped(sandbox: Sandbox) -> None:
+    began = time.monotonic()
+    with pytest.raises(QueryError, match="more than 1 seconds"):
+        sandbox.select("SELECT count(*) FROM range(1000000000000)", {})
+    assert time.monotonic() - began < 30
+    assert sandbox.select("SELECT 1 AS a", {}).num_rows == 1
+
+
+def test_a_memory_bomb_is_stopped() -> None:
+    with Sandbox(Limits(memory_bytes=100 << 20)) as small:
+        with pytest.raises(QueryError, match="more than 100 MiB"):
+            small.select("SELECT list(range) FROM range(1000000000)", {})
+        assert small.select("SELECT 1 AS a", {}).num_rows == 1
+
+
+def test_what_does_not_fit_is_spilled_where_that_is_allowed(tmp_path: Path) -> None:
+    limits = Limits(memory_bytes=60 << 20, spill=tmp_path / "spill")
+    with Sandbox(limits) as small:
+        sql = (
+            "SELECT max(y) AS m FROM (SELECT y, row_number() OVER (ORDER BY y) AS n "
+            "FROM (SELECT md5(CAST(range AS VARCHAR)) AS y FROM range(1000000))) WHERE n > 5"
+        )
+        assert small.select(sql, {}).num_rows == 1
+
+
+def test_an_error_is_one_line(sandbox: Sandbox) -> None:
+    with pytest.raises(QueryError) as caught:
+        sandbox.select("SELECT nothing FROM (SELECT 1 AS a)", {})
+    assert "\n" not in str(caught.value)
+
+
+def test_large_integers_travel_without_loss_and_leave_as_decimals() -> None:
+    with Sandbox() as stage, Sandbox(types=Types.PLAIN) as result:
+        rows = stage.select("SELECT 170141183460469231731687303715884105727::HUGEINT AS h", {})
+        again = stage.select("SELECT typeof(h) AS t, h FROM t", {"t": rows})
+        assert again.column("t").to_pylist() == ["HUGEINT"]
+        small = stage.select("SELECT 5::HUGEINT AS h", {})
+        left = result.select("SELECT h FROM t", {"t": small})
+        assert left.schema.field("h").type == pa.decimal128(38, 0)

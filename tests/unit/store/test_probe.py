@@ -1,0 +1,86 @@
+"""Stores that break the first promise are found out and refused."""
+
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+
+from caudal.errors import AlreadyExistsError, NotFoundError, StoreError, UsageError
+from caudal.store import MemoryStore, require_conditional_create
+
+
+class Overwriting(MemoryStore):
+    """Ignores `If-None-Match`, as rclone, juicefs and s3rver do."""
+
+    def create(self, key: str, data: bytes | Path) -> None:
+        self.replace(key, data)
+
+
+class OverwritingSecretly(MemoryStore):
+    """Refuses the second create, but only after it has overwritten the first."""
+
+    def create(self, key: str, data: bytes | Path) -> None:
+        taken = bool(self._objects.get(key))
+        self.replace(key, data)
+        if taken:
+            raise AlreadyExistsError(key)
+
+
+class LookingBeforeWriting(MemoryStore):
+    """Checks, then writes: right one after the other, wrong at the same moment (Swift's s3api)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.checked = Barrier(4)
+
+    def create(self, key: str, data: bytes | Path) -> None:
+        try:
+            self.read(key)
+        except NotFoundError:
+            if not key.endswith("/0"):
+                self.checked.wait()
+            self.replace(key, data)
+        else:
+            raise AlreadyExistsError(key)
+
+
+class Away(MemoryStore):
+    def create(self, key: str, data: bytes | Path) -> None:
+        raise StoreError("away")
+
+
+@pytest.mark.parametrize(
+    ("store", "words"),
+    [
+        (Overwriting(), "let a second create overwrite the first"),
+        (OverwritingSecretly(), "overwrote the first all the same"),
+        (LookingBeforeWriting(), "of 4 creates at the same moment 4 succeeded"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_store_that_breaks_the_promise_is_refused(store: MemoryStore, words: str) -> None:
+    with pytest.raises(UsageError, match=words) as caught:
+        require_conditional_create(store)
+    assert "If-None-Match" in str(caught.value)
+    assert not store._objects
+
+
+def test_a_store_that_is_away_is_not_called_a_liar() -> None:
+    with pytest.raises(StoreError, match="away"):
+        require_conditional_create(Away())
+
+
+def test_a_good_store_passes_and_is_left_as_it_was() -> None:
+    store = MemoryStore()
+    store.create("key", b"bytes")
+    require_conditional_create(store)
+    assert list(store._objects) == ["key"]
+
+
+def test_memory_refuses_a_key_that_is_a_folder() -> None:
+    store = MemoryStore()
+    store.create("a/b", b"")
+    for key in ("a", "a/b/c", "a/b/c/d"):
+        with pytest.raises(StoreError, match="an object and a folder"):
+            store.create(key, b"")
+    store.create("a/b-c", b"")
