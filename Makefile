@@ -3,7 +3,7 @@ PYTHON ?= python3
 SCALE ?= 0.01
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit bench format clean lock
+.PHONY: demo test lint types unit bench fuzz-planner format clean lock
 
 demo: .venv/ready
 	@$(BIN)/caudal generate movies --scale $(SCALE) --out demo-data/movies
@@ -25,6 +25,11 @@ unit: .venv/ready
 
 bench: .venv/ready
 	$(BIN)/python -m bench --write docs/benchmarks.md
+
+# Random queries against DuckDB, for as long as asked: make fuzz-planner SECONDS=3600
+SECONDS ?= 300
+fuzz-planner: .venv/ready
+	$(BIN)/python -m tests.fuzz.run $(SECONDS) $(SEED)
 
 format: .venv/ready
 	$(BIN)/ruff check --fix .

@@ -3,7 +3,6 @@
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -18,14 +17,8 @@ from tests.fuzz.tables import SCHEMAS, Maker, cut
 TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True)
 class DifferenceError(Exception):
     """The plan gave other rows than DuckDB."""
-
-    what: str
-
-    def __str__(self) -> str:
-        return self.what
 
 
 class Bench:
@@ -53,8 +46,8 @@ class Bench:
             return None
 
     def answer(
-        self, made: Plan, tables: Mapping[str, pa.Table], chance: random.Random, query: str = "q"
-    ) -> pa.Table:
+        self, made: Plan, tables: Mapping[str, pa.Table], chance: random.Random
+    ) -> dict[str, pa.Table]:
         """The plan's rows over randomly cut batches, in random order, on 1 to 5 partitions."""
         hashing = Hashing(chance.randrange(1, 6), self.partition_of)
         batches = {name: cut(rows, chance) for name, rows in tables.items()}
@@ -64,17 +57,26 @@ class Bench:
 
         hinted = bool(made.hints) and chance.random() < 0.5
         run = Run(made, hashing, self.stages, self.results, hinted)
-        return run.answers(batches, shuffled)[query]
+        return run.answers(batches, shuffled)
 
     def check(
-        self, sql: str, tables: Mapping[str, pa.Table], chance: random.Random, *, ordered: bool
+        self,
+        queries: Sequence[tuple[str, bool]],
+        tables: Mapping[str, pa.Table],
+        chance: random.Random,
     ) -> Plan | None:
-        """The plan, if DuckDB accepts the query; raises DifferenceError."""
-        expected = self.expected(sql, tables)
-        if expected is None:
+        """The plan of queries (and whether they are ordered), if DuckDB accepts them all.
+
+        Raises DifferenceError if any of their rows differ.
+        """
+        expected = [self.expected(sql, tables) for sql, _ in queries]
+        if any(rows is None for rows in expected):
             return None
-        made = plan({"q": sql}, SCHEMAS, binder=self.binder)
-        compare(expected, self.answer(made, tables, chance), ordered=ordered)
+        texts = {f"q{place}": sql for place, (sql, _) in enumerate(queries)}
+        made = plan(texts, SCHEMAS, binder=self.binder)
+        found = self.answer(made, tables, chance)
+        for place, (rows, (_, ordered)) in enumerate(zip(expected, queries, strict=True)):
+            compare(rows, found[f"q{place}"], ordered=ordered)
         return made
 
 

@@ -57,8 +57,24 @@ class Generator:
     chance: random.Random
     _names: int = field(default=0)
 
-    def query(self) -> tuple[str, bool]:
-        """A query, and whether its rows come in one order only."""
+    def queries(self) -> list[tuple[str, bool]]:
+        """Queries to be planned together, each with whether its rows come in one order only.
+
+        The later ones are close to the first, so that they share some of its stages.
+        """
+        made = self._shape()
+        inexact = any(column.kind == "inexact" for column in made.columns)
+        ordered = not inexact and not self._one_in(3)
+        first = (self.ordered(made) if ordered else made.text, ordered)
+        column = self._pick(made.columns).text
+        close = [
+            (made.text, False),
+            (f"SELECT z.{column} AS only FROM ({made.text}) AS z", False),
+            (f"SELECT count(*) AS n FROM ({made.text}) AS z", False),
+        ]
+        return [first, *self.chance.sample(close, self._pick([0, 0, 1, 2]))]
+
+    def _shape(self) -> Select:
         shape: Callable[[], Select] = self._pick(
             [
                 self.plain, self.plain, self.grouped, self.grouped, self.grouped, self.total,
@@ -68,10 +84,7 @@ class Generator:
                 self.by_alias,
             ]
         )  # fmt: skip
-        made = shape()
-        if any(column.kind == "inexact" for column in made.columns) or self._one_in(3):
-            return made.text, False
-        return self.ordered(made), True
+        return shape()
 
     def ordered(self, made: Select) -> str:
         places = list(range(1, len(made.columns) + 1))
@@ -128,7 +141,14 @@ class Generator:
         )
         kind = "int"
         listed = [Column(f"{alias}.rid", "int"), self.expression(source), Column(call, kind)]
-        return self._select(listed, f"FROM {source.text}{self.where(source)}")
+        tail = f"FROM {source.text}{self.where(source)}"
+        if self._one_in(3):
+            tail += f" QUALIFY row_number() OVER (PARTITION BY {by} {order} DESC) <= 2"
+        made = self._select(listed, tail)
+        if self._one_in(2):
+            return made
+        outer = self._name()
+        return self._over(Relation(f"({made.text}) AS {outer}", _under(outer, made.columns)))
 
     def combined(self) -> Select:
         kinds = [self._pick(["int", "text", "date", "float"]) for _ in range(2)]

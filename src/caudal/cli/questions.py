@@ -23,6 +23,7 @@ from caudal.engine.choosing import run_with
 from caudal.engine.database import parse_bytes
 from caudal.engine.explaining import explain_query
 from caudal.engine.running import Engine, RunOptions, Sources
+from caudal.engine.split import explain_plan
 from caudal.errors import UsageError
 from caudal.model import Application, ParameterValue, RejectedRow
 from caudal.sql.parameters import convert
@@ -169,15 +170,27 @@ def sql(
 
 def explain(
     app: AppArgument,
-    query: Annotated[str, typer.Argument(help="The query's name.")],
+    query: Annotated[str, typer.Argument(help="The query's name, or a SELECT.")],
     param: ParamOption = None,
+    engine: EngineOption = Engine.EMBEDDED,
+    sql: Annotated[bool, typer.Option("--sql", help="Show the SQL of every stage too.")] = False,
 ) -> None:
     """Show what a query reads and the operators its rows pass, in order.
 
-    Example: `caudal explain books q5`
+    Examples:
+
+    - `caudal explain books q5`
+    - `caudal explain books q5 --engine split --sql`
+    - `caudal explain books "SELECT count(*) FROM reviews" --engine split`
     """
     application = find_application(app)
-    typer.echo(explain_query(application, query, _parameters(application, param)))
+    if " " in query.strip():
+        application, query = with_adhoc_query(application, query), ADHOC
+    parameters = _parameters(application, param)
+    if engine is Engine.SPLIT:
+        typer.echo(explain_plan(application, query, parameters, sql=sql))
+    else:
+        typer.echo(explain_query(application, query, parameters))
 
 
 def _deliver(app: Application, answers: Answers, form: Format, out: Path | None) -> None:

@@ -53,6 +53,7 @@ class RunOptions:
     batch_bytes: int = DEFAULT_BATCH_BYTES  # larger: fewer, longer steps and more memory
     threads: int = field(default_factory=lambda: os.cpu_count() or 1)
     partitions: int = 4  # of the split engine's folds
+    hints: bool = True  # let the split engine drop rows early; changes no answer
     strict: bool = False  # fail on the first rejected row
     profile: bool = False  # measure every operator (runs queries one after the other)
     reject_sink: Callable[[RejectedRow], None] | None = None

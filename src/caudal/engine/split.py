@@ -56,7 +56,7 @@ from caudal.model import Application, ParameterValue, Query, Table
 from caudal.rejects import Rejects
 from caudal.sql.lifts import quote
 from caudal.sql.parameters import bind_parameters
-from caudal.sql.planner import Finish, Fold, Plan, Scan, plan
+from caudal.sql.planner import Finish, Fold, Plan, Scan, explain, plan
 
 _WORKER_MEMORY_BYTES = 2 << 30
 
@@ -117,6 +117,17 @@ def make_plan(
             if any(scan.table == table.name for scan in made.scans)
         )
     return SplitPlan(made, maps, chosen, names)
+
+
+def explain_plan(
+    app: Application, query: str, parameters: Mapping[str, ParameterValue], *, sql: bool
+) -> str:
+    """The plan of one query as text, among all queries of its application, so that what they
+    share shows."""
+    choose_queries(app, [query])
+    split = make_plan(app, None, parameters, load_model(app.sentiment))
+    title = next(one.title for one in split.queries if one.name == query)
+    return f"{app.name} {query}: {title}\nengine: split\n\n{explain(split.plan, query, sql=sql)}"
 
 
 def _table_map(
@@ -208,10 +219,11 @@ class _Running:
             for path in files
             for piece in pieces(path, one.cleaning.wanted, batch_bytes=self.options.batch_bytes)
         )
+        works = self._works(one)
         objects = self.objects.setdefault(one.table.name, [])
         for data, cleaned in in_order(
             self.pool,
-            lambda numbered: self._map(one, *numbered),
+            lambda numbered: self._map(one, works, *numbered),
             enumerate(cut),
             ahead=self.options.threads + 1,
         ):
@@ -220,7 +232,18 @@ class _Running:
             profile.note(cleaned)
         return profile.finished()
 
-    def _map(self, one: TableMap, number: int, piece: Piece) -> tuple[bytes, Cleaned]:
+    def _works(self, one: TableMap) -> list[stages.Work]:
+        """The scans of a table, with hints from the tables that were mapped before."""
+        complete = [scan.name for scan in self.split.plan.scans if scan.table in self.objects]
+        hints = self.split.plan.usable_hints(complete) if self.options.hints else {}
+        sandbox = self.workers.sandbox()
+        return [
+            stages.with_hint(scan, hints.get(scan.name), self._whole, sandbox) for scan in one.scans
+        ]
+
+    def _map(
+        self, one: TableMap, works: Sequence[stages.Work], number: int, piece: Piece
+    ) -> tuple[bytes, Cleaned]:
         """One batch to one mapped object."""
         sandbox = self.workers.sandbox()
 
@@ -239,8 +262,10 @@ class _Running:
             repaired=cleaned.repaired,
             rejects=[(row.line, row.reason) for row in cleaned.rejected],
             stages={
-                scan.name: stages.scan(scan, cleaned.rows, number, self.hashing, sandbox)
-                for scan in one.scans
+                work.stage.name: stages.scan(
+                    work.stage, cleaned.rows, number, self.hashing, sandbox, work.beside
+                )
+                for work in works
             },
         )
         return data, cleaned

@@ -102,11 +102,22 @@ class _Outputs:
 
 
 @dataclass(frozen=True)
-class _Work:
+class Work:
     """A scan and what it reads beside its table."""
 
     stage: Scan
     beside: Mapping[str, pa.Table]
+
+
+def with_hint(
+    stage: Scan, hint: Hint | None, whole: Callable[[str], pa.Table], sandbox: Sandbox
+) -> Work:
+    """A scan that drops what no reader can keep, if a hint says so; `whole` gives the rows of the
+    complete stages that the hint names."""
+    if hint is None:
+        return Work(stage, {})
+    keys = hint_keys(hint, {name: whole(name) for name, _ in hint.sources}, sandbox)
+    return Work(msgspec.structs.replace(stage, sql=hint.sql), {HINT: keys})
 
 
 @dataclass(frozen=True)
@@ -129,23 +140,16 @@ class Run:
         for table in dict.fromkeys(stage.table for stage in self.plan.scans):
             hints = self.plan.usable_hints(outputs.pieces) if self.hinted else {}
             for stage in (stage for stage in self.plan.scans if stage.table == table):
-                chosen = self._with_hint(stage, hints.get(stage.name), outputs)
+                hint = hints.get(stage.name)
+                chosen = with_hint(stage, hint, outputs.whole, self.sandbox)
                 outputs.pieces[stage.name] = self._scanned(chosen, tables[table], order)
         for step in self.plan.folds:
             outputs.pieces[step.name] = self._folded(step, outputs, order)
         return {last.query: self._finished(last, outputs) for last in self.plan.finishes}
 
-    def _with_hint(self, stage: Scan, hint: Hint | None, outputs: _Outputs) -> "_Work":
-        if hint is None:
-            return _Work(stage, {})
-        keys = hint_keys(
-            hint, {name: outputs.whole(name) for name, _ in hint.sources}, self.sandbox
-        )
-        return _Work(msgspec.structs.replace(stage, sql=hint.sql), {HINT: keys})
-
     def _scanned(
         self,
-        work: "_Work",
+        work: Work,
         batches: Sequence[pa.Table],
         order: Callable[[Sequence[int]], Iterable[int]],
     ) -> list[Slices]:

@@ -1,0 +1,107 @@
+"""What `caudal series` tells a person: ingests, months, rejected cells, values."""
+
+import csv
+import io
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from caudal.answers import Result
+from caudal.cli.files import whole_file
+from caudal.cli.show import print_result
+from caudal.series import Ending, IngestOutcome, MonthOutcome, MonthStatus
+from caudal.series.sources import RejectedCell
+
+_CELLS_SHOWN = 5
+_MONTHS_SHOWN = 12
+_COLUMNS_SHOWN = ["obs_date", "value", "unit", "version", "vintage_date", "quality_flag"]
+
+
+def print_values(result: Result, console: Console) -> None:
+    """The columns that differ from row to row; --format csv has them all."""
+    print_result(replace(result, table=result.table.select(_COLUMNS_SHOWN)), console)
+
+
+def print_ingest(dataset_id: str, outcome: IngestOutcome, rejects: Path | None) -> None:
+    """What an ingest added and what it rejected; `rejects` is where all cells were written."""
+    if outcome.version is None:
+        told = f"nothing new: all {outcome.observations:,} observations are known already"
+    else:
+        told = (
+            f"version {outcome.version}: {outcome.added:,} new, {outcome.revised:,} revised, "
+            f"in {len(outcome.months)} months"
+        )
+    typer.echo(f"{dataset_id}: {told}")
+    if outcome.races:
+        typer.echo(f"note: {outcome.races} other ingests came first; what they added is not ours")
+    if outcome.repeated:
+        typer.echo(f"note: {outcome.repeated:,} dates came again with the same value", err=True)
+    _print_rejects(outcome.rejected, rejects)
+
+
+def _print_rejects(rejected: tuple[RejectedCell, ...], written: Path | None) -> None:
+    by_reason: dict[tuple[str, str], list[RejectedCell]] = {}
+    for cell in rejected:
+        by_reason.setdefault((cell.series_code, cell.reason), []).append(cell)
+    for (code, reason), cells in by_reason.items():
+        places = ", ".join(f"{cell.column}{cell.row}" for cell in cells[:_CELLS_SHOWN])
+        more = ", …" if len(cells) > _CELLS_SHOWN else ""
+        sheet = f" of {cells[0].sheet!r}" if cells[0].sheet else ""
+        typer.echo(
+            f"rejected: {code}: {len(cells):,} cells{sheet}: {reason} ({places}{more})", err=True
+        )
+    if rejected and written is None:
+        typer.echo("--rejects FILE writes every rejected cell", err=True)
+
+
+def write_rejects(rejected: tuple[RejectedCell, ...], path: Path) -> None:
+    """Every rejected cell as CSV."""
+    with whole_file(path) as file, io.TextIOWrapper(file, "utf-8", newline="") as text:
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["series", "sheet", "row", "column", "reason"])
+        for cell in rejected:
+            writer.writerow([cell.series_code, cell.sheet, cell.row, cell.column, cell.reason])
+
+
+def print_months(outcomes: list[MonthOutcome]) -> None:
+    """One line per month that something was done with, and a sum."""
+    counts = Counter(str(outcome.ending) for outcome in outcomes)
+    few = len(outcomes) - counts[Ending.FRESH] <= _MONTHS_SHOWN
+    for outcome in outcomes:
+        notable = outcome.ending not in (Ending.FRESH, Ending.CONSOLIDATED)
+        if notable or (few and outcome.ending is not Ending.FRESH):
+            typer.echo(f"{outcome.month} {outcome.ending}: {outcome.reason}")
+    swept = sum(outcome.swept for outcome in outcomes)
+    told = ", ".join(f"{count} {ending}" for ending, count in counts.items()) or "none"
+    typer.echo(f"months: {told}" + (f"; swept {swept} abandoned files" if swept else ""))
+
+
+def status_table(months: list[MonthStatus]) -> Table:
+    """A row per month."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("month", "", "manifest", "number", "series", "rows", "versions", "when", "left"):
+        table.add_column(name, justify="right" if name in ("number", "series", "rows") else "left")
+    for one in months:
+        newest = one.newest
+        table.add_row(
+            str(one.month),
+            str(one.freshness),
+            str(newest.status) if newest else "",
+            str(newest.number) if newest else "",
+            str(len(newest.files)) if newest else "",
+            f"{newest.rows:,}" if newest else "",
+            _versions(one.inputs.versions),
+            newest.timestamp[:19] if newest else "",
+            f"{len(one.placed.temps)} in .tmp" if one.placed.temps else "",
+        )
+    return table
+
+
+def _versions(versions: tuple[int, ...]) -> str:
+    shown = [str(version) for version in versions[-6:]]
+    return ", ".join(["…", *shown] if len(versions) > len(shown) else shown)

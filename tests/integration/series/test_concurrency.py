@@ -1,0 +1,192 @@
+"""Several at once: one wins, none corrupts, the losers say so; readers never see a mixture.
+
+Every value of a source says the source's number, and every ingest revises every value of a month.
+So a month that is read whole holds one version and one number, and nothing else.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.series.actors import Place, consolidate, ingest_and_consolidate, watch
+from tests.series.nursery import nursery
+from tests.series.on_s3 import s3_settings, s3_stores
+from tests.series.stores import DiedError, Gated, Interrupted, Recording, Turns, copy_of
+from tests.series.world import Watcher, World, check_truth
+from tests.services.seaweed import S3Server
+from tests.services.seaweed import s3_server as s3_server
+
+from caudal.series import Ending, consolidate_all, consolidate_month, ingest
+from caudal.store import DirectoryStore, MemoryStore, Store
+
+MONTH = ((2024, 1),)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+@pytest.fixture(params=["memory", "directory", "s3"])
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """Empty stores of one kind."""
+    if request.param == "memory":
+        return (MemoryStore() for _ in itertools.count())
+    if request.param == "directory":
+        return (DirectoryStore(tmp_path / f"{n}", fsync=False) for n in itertools.count())
+    server = request.getfixturevalue("s3_server")
+    return s3_stores(server, request.node.name)
+
+
+def begun(world: World, store: Store) -> Store:
+    """A store in which version 1 is consolidated."""
+    world.run(store, world.uniform(1))
+    return store
+
+
+def operations(world: World, store: Store, source: Path) -> int:
+    recording = Recording(store)
+    world.run(recording, source)
+    return len(recording.operations)
+
+
+@pytest.mark.parametrize("dies", [False, True], ids=["goes on", "does one operation and dies"])
+def test_series_writer_frozen_at_every_operation_wakes_up_late(
+    world: World, stores: Iterator[Store], dies: bool
+) -> None:
+    ours, theirs = world.uniform(2), world.uniform(3)
+    merged = 0
+    for at in range(operations(world, begun(world, next(stores)), ours)):
+        store = begun(world, next(stores))
+        watcher = Watcher(world, store, MONTH)
+        late = Interrupted(
+            store,
+            at=at,
+            meanwhile=partial(world.run, store, theirs),
+            watch=watcher.look,
+            dies=dies,
+        )
+        if dies:
+            with pytest.raises(DiedError):
+                world.run(late, ours)
+        else:
+            world.run(late, ours)
+        seen_so_far = watcher.merged
+        watcher.look()
+        if not dies:
+            assert watcher.merged == seen_so_far, "it mends itself what it overwrote"
+        merged += watcher.merged
+        world.run(store)  # whoever comes next
+        check_truth(world, store)
+        watcher.look()
+    assert merged > 0, "some files were overwritten late, and readers noticed"
+
+
+def test_series_consolidator_frozen_at_every_operation_gives_way(world: World) -> None:
+    endings = Counter[Ending]()
+    start = MemoryStore()
+    ingest(world.catalog(start), world.config, world.uniform(1))
+    recording = Recording(copy_of(start))
+    consolidate_month(world.catalog(recording), world.config, 2024, 1)
+    for at in range(len(recording.operations)):
+        store = copy_of(start)
+        late = Interrupted(
+            store,
+            at=at,
+            meanwhile=partial(consolidate_all, world.catalog(store), world.config),
+        )
+        endings[consolidate_month(world.catalog(late), world.config, 2024, 1).ending] += 1
+        world.run(store)
+        check_truth(world, store)
+    print(f"the late one: {dict(endings)}")
+    assert endings[Ending.GAVE_WAY] > 5
+    assert sum(endings.values()) == len(recording.operations)
+
+
+def test_series_two_writers_frozen_at_every_pair_of_operations(world: World) -> None:
+    """A freezes, B freezes, C completes; B wakes up, then A."""
+    start = MemoryStore()
+    begun(world, start)
+    ingest(world.catalog(start), world.config, world.uniform(2))
+    newest = world.uniform(3)
+    recording = Recording(copy_of(start))
+    consolidate_month(world.catalog(recording), world.config, 2024, 1)
+    places = range(len(recording.operations))
+    for first, second in itertools.product(places, repeat=2):
+        store = copy_of(start)
+        watcher = Watcher(world, store, MONTH)
+        inner = Interrupted(store, at=second, meanwhile=partial(world.run, store, newest))
+        middle = partial(consolidate_month, world.catalog(inner), world.config, 2024, 1)
+        outer = Interrupted(store, at=first, meanwhile=middle)
+        watcher.look()
+        consolidate_month(world.catalog(outer), world.config, 2024, 1)
+        watcher.look()
+        world.run(store)
+        check_truth(world, store)
+        watcher.look()
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_series_everyone_at_once_in_a_seeded_order(world: World, seed: int) -> None:
+    store = begun(world, MemoryStore())
+    turns = Turns.seeded(seed)
+    gated = partial(Gated, store, turns)
+    watchers = {name: Watcher(world, gated(name), MONTH) for name in ("reader 1", "reader 2")}
+    sources = {f"ingester {n}": world.uniform(n) for n in (2, 3, 4)}
+
+    def consolidator(name: str) -> None:
+        for _ in range(3):
+            consolidate_all(world.catalog(gated(name)), world.config)
+
+    def reader(name: str) -> None:
+        for _ in range(12):
+            watchers[name].look()
+
+    actors: dict[str, Callable[[], object]] = {
+        **{name: partial(world.run, gated(name), source) for name, source in sources.items()},
+        **{name: partial(consolidator, name) for name in ("consolidator 1", "consolidator 2")},
+        **{name: partial(reader, name) for name in watchers},
+    }
+    raised = turns.run(actors)
+    assert raised == {}, f"seed {seed}"
+    world.run(store)
+    check_truth(world, store)
+    head = world.catalog(store).log("little").head()
+    assert head is not None
+    assert head.version == 4
+    assert min(watcher.reads for watcher in watchers.values()) == 12
+
+
+@pytest.mark.parametrize("kind", ["directory", "s3"])
+def test_series_real_processes_at_once(
+    world: World, kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    place = Place(tmp_path)
+    if kind == "s3":
+        server: S3Server = request.getfixturevalue("s3_server")
+        next(s3_stores(server, "processes"))
+        place = Place(tmp_path, server.bucket, "series/processes/at-once", s3_settings(server))
+    rounds = 8 if kind == "directory" else 3
+    world.run(place.store(), world.uniform(1, months=2))
+    last = 1 + 2 * rounds
+    with nursery() as processes:
+        statuses = processes.run(
+            (ingest_and_consolidate, (place, 1, range(100, 100 + rounds))),
+            (ingest_and_consolidate, (place, 2, range(200, 200 + rounds))),
+            (consolidate, (place, 3, 2 * rounds)),
+            (consolidate, (place, 4, 2 * rounds)),
+            (watch, (place, 5, last)),
+            (watch, (place, 6, last)),
+        )
+    assert statuses == [0] * 6
+    store = place.store()
+    world.run(store)
+    check_truth(world, store)
+    reads = [path.read_text() for path in sorted(tmp_path.glob("reads-*"))]
+    endings = Counter(
+        line for path in tmp_path.glob("endings-*") for line in path.read_text().split("\n")
+    )
+    print(f"{kind}: months read and merged from events: {reads}; consolidators: {dict(endings)}")

@@ -1,0 +1,42 @@
+"""Any query, over any tables, cut anyhow: the plan gives the rows that DuckDB gives."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.fuzz.check import Bench
+from tests.fuzz.queries import Generator
+
+from caudal.kernels.hashing import partition_of
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    made = Bench(partition_of)
+    yield made
+    made.close()
+
+
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(chance=st.randoms(use_true_random=False))
+def test_a_plan_gives_the_rows_of_duckdb(bench: Bench, chance: random.Random) -> None:
+    tables = bench.maker.tables(chance)
+    bench.check(Generator(chance).queries(), tables, chance)
+
+
+def test_most_random_queries_are_split(bench: Bench) -> None:
+    strategies = []
+    for seed in range(200):
+        chance = random.Random(seed)
+        tables = bench.maker.tables(chance)
+        made = bench.check(Generator(chance).queries(), tables, chance)
+        strategies += [] if made is None else [finish.strategy for finish in made.finishes]
+    share = strategies.count("scaled") / len(strategies)
+    print(f"{share:.0%} of {len(strategies)} random queries were split")
+    assert share >= 0.5
