@@ -154,9 +154,8 @@ class _Eyes:
             if _alone(part, alias, earlier):
                 parts.append(self._with_sets(part, alias, key_sets))
             elif (pair := _join_keys(part, scope, alias, earlier)) is not None:
-                mine, theirs = pair
+                mine, theirs, other = pair
                 own = [one for one in conjuncts if _alone(one, theirs.table, earlier)]
-                other = scope.sources[theirs.table]
                 keys = exp.select(theirs.copy()).from_(other.copy())
                 if own:
                     keys = keys.where(*(one.copy() for one in own))
@@ -207,15 +206,15 @@ def _plain_joins(select: exp.Select) -> bool:
 
 def _join_keys(
     part: exp.Expr, scope: Scope, alias: str, earlier: Sequence[str]
-) -> tuple[exp.Column, exp.Column] | None:
-    """The two columns of an equality between this table and one read earlier."""
+) -> tuple[exp.Column, exp.Column, exp.Table] | None:
+    """The two columns of an equality between this table and one read earlier, and that one."""
     if not isinstance(part, exp.EQ):
         return None
     for mine, theirs in ((part.this, part.expression), (part.expression, part.this)):
         if isinstance(mine, exp.Column) and isinstance(theirs, exp.Column):
             other = scope.sources.get(theirs.table)
             if mine.table == alias and isinstance(other, exp.Table) and other.name in earlier:
-                return mine, theirs
+                return mine, theirs, other
     return None
 
 

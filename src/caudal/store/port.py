@@ -10,9 +10,12 @@ Rules that every implementation keeps (tests/contract/test_store.py):
 3. Objects never change. Only clean-up deletes them. `replace` is for series alone: the files that
    people and tools open by name.
 4. A listing is by key in the order of its UTF-8 bytes, page by page; `after` names the last key
-   of the page before. An object whose create returned before the listing began is in it.
-5. Keys are `/`-separated names; no empty name, no `.` or `..`, no leading or trailing `/`. Names that begin
-   with `.caudal-` are the store's own and never listed.
+   of the page before. An object whose create returned before the listing began is in it. A folder
+   whose objects are all deleted may still be listed for a while.
+5. Keys are `/`-separated names; no empty name, no `.` or `..`, no leading or trailing `/`. Names
+   that begin with `.caudal-` are the store's own and never listed. `keys.py` has the details.
+6. No key is the folder of another (`a` and `a/b`): a store may refuse the second, or lose sight
+   of it in listings.
 """
 
 from collections.abc import Iterator
@@ -34,7 +37,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Page:
-    """A part of a listing. `folders` end with `/` and appear only one level deep listings.
+    """A part of a listing. `folders` end with `/` and appear only in listings of one level.
 
     `last` is where the next page begins (give it as `after`); None at the end.
     """
@@ -66,7 +69,8 @@ class Store(Protocol):
         """The objects whose key begins with `prefix`, those after the key `after`.
 
         Not recursive: objects directly at this level, and the folders (common prefixes up to the
-        next `/`) instead of what lies below them.
+        next `/`) instead of what lies below them; a folder comes after `after` if its own name,
+        with its `/`, does. `limit` counts objects and folders together.
         """
 
     def delete(self, key: str) -> None:

@@ -1,4 +1,4 @@
-"""Numbers from bytes: equal to what SQL makes of the texts, wherever the kernel does not decline."""
+"""Numbers from bytes: equal to what SQL makes of the texts, unless the kernel declines."""
 
 import io
 
