@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import memory
+from bench import memory, split
 from bench.answers import DifferentAnswersError
 from bench.race import CONTESTANTS, ContestantFailedError, race
 from bench.report import Report
@@ -57,8 +57,10 @@ def _bench(chosen: argparse.Namespace) -> None:
     sentiment = _sentiment()
     if sentiment is not None:
         console.print(sentiment.rich())
+    stages = split.measure()
+    console.print(stages.rich())
     if chosen.write is not None:
-        _write(chosen.write, began, races, sentiment)
+        _write(chosen.write, began, [*races, stages], sentiment)
 
 
 def _load() -> str:

@@ -73,6 +73,7 @@ class TableProfile:
     rows: int
     rejected: int
     seconds: float
+    mapped_bytes: int = 0  # what left scan, where there is one
 
 
 @dataclass(frozen=True)

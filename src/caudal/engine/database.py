@@ -46,6 +46,7 @@ def open_database(
             if memory_limit is not None:
                 share = max(memory_limit - _PROCESS_BYTES, _LEAST_DATABASE_BYTES)
                 connection.execute(f"SET memory_limit = '{share // 1000}KB'")
+            connection.execute("SET TimeZone = 'UTC'")  # the same answers on every machine
             register_functions(connection, model)
             yield connection
         finally:

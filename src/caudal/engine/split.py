@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -100,23 +100,29 @@ def make_plan(
             for query in chosen
         }
         schemas = {name: without_reject(schema) for name, schema in cleaned.items()}
-        binder = DuckDBBinder(schemas, lambda one: register_functions(one, model))
-        try:
-            made = plan(
-                texts,
-                schemas,
-                scalar_functions=RETURN_TYPES,
-                moment=datetime.now(UTC),
-                binder=binder,
-            )
-        finally:
-            binder.close()
+        made = _planned(texts, schemas, model)
         maps = tuple(
             _table_map(cursor, table, cleaned[table.name], made)
             for table in app.tables
             if any(scan.table == table.name for scan in made.scans)
         )
     return SplitPlan(made, maps, chosen, names)
+
+
+def _planned(
+    texts: Mapping[str, str], schemas: Mapping[str, Mapping[str, str]], model: SentimentModel
+) -> Plan:
+    binder = DuckDBBinder(schemas, lambda connection: register_functions(connection, model))
+    try:
+        return plan(
+            texts,
+            schemas,
+            scalar_functions=RETURN_TYPES,
+            moment=datetime.now(UTC),
+            binder=binder,
+        )
+    finally:
+        binder.close()
 
 
 def explain_plan(
@@ -230,7 +236,7 @@ class _Running:
             note_rejects(rejects, cleaned, one.table, strict=self.options.strict)
             objects.append(data)
             profile.note(cleaned)
-        return profile.finished()
+        return replace(profile.finished(), mapped_bytes=sum(map(len, objects)))
 
     def _works(self, one: TableMap) -> list[stages.Work]:
         """The scans of a table, with hints from the tables that were mapped before."""
