@@ -15,7 +15,7 @@ LAYERS = [
     ("kernels", "store"),
     ("rejects", "answers"),
     ("engine",),
-    ("application", "generate"),
+    ("application", "generate", "series"),
     ("api",),
     ("cli", "__main__"),
 ]

@@ -1,0 +1,241 @@
+"""A store in a directory of a local or shared POSIX file system.
+
+The one primitive, `create`, in this order and no other:
+  1. once per folder and process, make and fsync all folders on the way (`folders.py`);
+  2. write the bytes to a file without a name and fsync it (`temporaries.py`): no name ever shows
+     an object that is not whole and durable;
+  3. link(2) the file to its name: the kernel lets one writer win;
+  4. fsync the folder: now the name survives a power cut too; only then answer.
+A writer killed between any two instructions leaves nothing or the whole object; where the file
+system has no files without a name, perhaps a temporary file too, which `sweep` removes.
+
+If the name is taken, its file and folder are synced before anything is said about it, because its
+writer may have died before step 4. Clean-up removes empty folders; a create that finds its folder
+gone makes it again and starts over.
+
+Limits: the file system must support link(2), flock(2) and names of 255 bytes, and tell upper from
+lower case. Without `fsync` a killed process still harms nothing, but a power cut may take or
+damage objects that were reported as created.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from caudal.errors import AlreadyExistsError, NotFoundError, StoreError
+from caudal.store import content, keys, walking
+from caudal.store.folders import Folder, Folders
+from caudal.store.port import PAGE, Entry, Page
+from caudal.store.temporaries import FOLDER as TEMPORARY_FOLDER
+from caudal.store.temporaries import Temporaries
+
+_ATTEMPTS = 100
+_READ_ONLY = os.O_RDONLY | os.O_CLOEXEC
+_REMEDIES = {
+    errno.ENOSPC: "the disk is full; free some space",
+    errno.EDQUOT: "the disk quota is used up; free some space",
+    errno.EACCES: "permission denied; check the owner of the store's folder",
+    errno.EROFS: "the file system is read-only",
+    errno.ENOTDIR: "a part of the key is an object, not a folder",
+    errno.EISDIR: "the key is a folder of other objects",
+}
+_GONE = "this folder is gone"
+_Result = TypeVar("_Result")
+
+
+class DirectoryStore:
+    """Objects as files below a root; the key is the path."""
+
+    def __init__(self, root: Path, *, fsync: bool = True) -> None:
+        """Open the store, making its folder if need be.
+
+        `fsync=False` trades durability against power loss for speed: for tests, and for runs
+        that can be repeated from their input.
+        """
+        self._root = root.absolute()
+        self._sync: Callable[[int], None] = _fsync if fsync else _leave_to_the_kernel
+        with self._errors("open", "the store"):
+            self._folders = Folders(self._root, self._sync)
+            self._temporaries = Temporaries(self._folders, self._sync)
+
+    def __repr__(self) -> str:
+        return f"DirectoryStore({str(self._root)!r})"
+
+    def create(self, key: str, data: bytes | Path) -> None:
+        """See the port; the order is in this module's docstring."""
+        keys.check_key(key)
+        self._until_settled("create", key, lambda: self._create(key, data))
+
+    def read(self, key: str, offset: int = 0, length: int | None = None) -> bytes:
+        """See the port."""
+        keys.check_key(key)
+        keys.check_range(offset, length)
+        with self._errors("read", key):
+            try:
+                descriptor = os.open(self._path(key), _READ_ONLY)
+            except (FileNotFoundError, NotADirectoryError):
+                raise NotFoundError(f"there is no object {key}") from None
+            try:
+                found = os.fstat(descriptor)
+                if stat.S_ISDIR(found.st_mode):
+                    raise NotFoundError(f"there is no object {key}, only a folder")
+                end = found.st_size if length is None else min(found.st_size, offset + length)
+                return _read_range(descriptor, offset, end)
+            finally:
+                os.close(descriptor)
+
+    def list(
+        self, prefix: str, *, recursive: bool = True, after: str = "", limit: int = PAGE
+    ) -> Page:
+        """See the port. A page reads the folders its keys lie in, not those before `after`."""
+        keys.check_prefix(prefix)
+        with self._errors("list", prefix):
+            walked = walking.walk(self._level, prefix, recursive=recursive, after=after)
+            return walking.page(walked, self._describe, limit)
+
+    def delete(self, key: str) -> None:
+        """See the port. Folders that become empty are removed too."""
+        keys.check_key(key)
+        with self._errors("delete", key):
+            with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                self._path(key).unlink()
+            self._sync_folder(self._remove_empty_folders(key))
+
+    def replace(self, key: str, data: bytes | Path) -> str:
+        """See the port: as `create`, with rename(2) instead of link(2)."""
+        keys.check_key(key)
+        return self._until_settled("replace", key, lambda: self._replace(key, data))
+
+    def sweep(self, older_than_seconds: float) -> int:
+        """Remove temporary files of dead writers that are older than this; gives how many."""
+        with self._errors("sweep", TEMPORARY_FOLDER):
+            return self._temporaries.sweep(older_than_seconds)
+
+    def _until_settled(self, verb: str, key: str, attempt: Callable[[], _Result]) -> _Result:
+        """Try again while clean-up removes folders under our hands; every round is a lost race."""
+        for _ in range(_ATTEMPTS):
+            with self._errors(verb, key):
+                try:
+                    return attempt()
+                except FileNotFoundError:
+                    self._folders.forget(key.rpartition("/")[0])
+                    self._folders.forget(TEMPORARY_FOLDER)
+        reason = "its folder vanishes again and again" if self._root.is_dir() else _GONE
+        raise StoreError(f"cannot {verb} {key} in {self._root}: {reason}")
+
+    def _create(self, key: str, data: bytes | Path) -> None:
+        folder_name, _, name = key.rpartition("/")
+        folder = self._folders.open(folder_name)
+        with self._temporaries.to_link(data) as temporary:
+            try:
+                temporary.link(folder, name)
+            except FileExistsError:
+                if not self._adopt(folder, name, data):
+                    raise AlreadyExistsError(f"{key} is taken by another object") from None
+            else:
+                self._sync(folder.descriptor)
+
+    def _adopt(self, folder: Folder, name: str, data: bytes | Path) -> bool:
+        """The key is taken: make that durable, then say whether it is by our own bytes."""
+        descriptor = os.open(name, _READ_ONLY, dir_fd=folder.descriptor)
+        try:
+            found = os.fstat(descriptor)
+            if stat.S_ISDIR(found.st_mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            self._sync(descriptor)
+            self._sync(folder.descriptor)
+            stored = iter(partial(os.read, descriptor, content.PIECE_BYTES), b"")
+            return found.st_size == content.size(data) and content.same(data, stored)
+        finally:
+            os.close(descriptor)
+
+    def _replace(self, key: str, data: bytes | Path) -> str:
+        folder_name, _, name = key.rpartition("/")
+        folder = self._folders.open(folder_name)
+        with self._temporaries.to_rename(data) as temporary:
+            temporary.rename(folder, name)
+            self._sync(folder.descriptor)
+            return _tag(os.fstat(temporary.descriptor))
+
+    def _remove_empty_folders(self, key: str) -> str:
+        """Climb from the key's folder; gives the first folder that stays.
+
+        A create racing with this finds its folder gone and starts over: rmdir(2) never removes a
+        folder in which a link has succeeded.
+        """
+        folder = key.rpartition("/")[0]
+        while folder:
+            try:
+                self._path(folder).rmdir()
+            except FileNotFoundError:
+                pass
+            except OSError:
+                return folder
+            folder = folder.rpartition("/")[0]
+        return folder
+
+    def _sync_folder(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            descriptor = os.open(self._path(name), _READ_ONLY)
+            try:
+                self._sync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def _level(self, folder: str) -> Iterator[str]:
+        with (
+            suppress(FileNotFoundError, NotADirectoryError),
+            os.scandir(self._path(folder)) as found,
+        ):
+            for entry in found:
+                if keys.is_name(entry.name):
+                    yield entry.name + "/" if entry.is_dir() else entry.name
+
+    def _describe(self, key: str) -> Entry | None:
+        try:
+            found = self._path(key).stat()
+        except FileNotFoundError:
+            return None
+        return Entry(key, found.st_size, _tag(found))
+
+    def _path(self, key: str) -> Path:
+        return self._root / key
+
+    @contextmanager
+    def _errors(self, verb: str, key: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(
+                f"cannot {verb} {key} in {self._root}: {self._reason(error)}"
+            ) from error
+
+    def _reason(self, error: OSError) -> str:
+        if not self._root.is_dir():
+            return _GONE
+        return _REMEDIES.get(error.errno or 0, error.strerror or str(error))
+
+
+def _fsync(descriptor: int) -> None:
+    os.fsync(descriptor)
+
+
+def _leave_to_the_kernel(descriptor: int) -> None:
+    del descriptor
+
+
+def _tag(found: os.stat_result) -> str:
+    return f"{found.st_mtime_ns:x}-{found.st_size:x}-{found.st_ino:x}"
+
+
+def _read_range(descriptor: int, offset: int, end: int) -> bytes:
+    pieces = []
+    while offset < end and (piece := os.pread(descriptor, end - offset, offset)):
+        pieces.append(piece)
+        offset += len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)

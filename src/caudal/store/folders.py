@@ -1,0 +1,81 @@
+"""Open folders of a directory store, each with a durable way down from the root.
+
+A folder that exists need not be durable: another process may have made it and not yet synced its
+parent, and a power cut would take it with everything in it. So the first time a process uses a
+folder, it syncs every folder above it, whoever made them, and then keeps it open. The open
+descriptor is the proof: as long as links through it succeed, it is that very folder. Once clean-up
+removed it, every link fails with "no such file", even if a new folder took the name.
+"""
+
+import os
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+
+_KEPT = 128
+
+
+class Folder:
+    """An open folder; closed when nobody holds it any more."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        weakref.finalize(self, os.close, descriptor)
+
+
+class Folders:
+    """The folders below a root, made when missing; a bounded number is kept open."""
+
+    def __init__(self, root: Path, sync: Callable[[int], None]) -> None:
+        self._sync = sync
+        self._root = Folder(self._open_root(root))
+        self._kept: OrderedDict[str, Folder] = OrderedDict()
+        self._lock = Lock()
+
+    def open(self, name: str) -> Folder:
+        """The folder of this name (`""` is the root), there and durable.
+
+        Raises FileNotFoundError if clean-up removed a folder on the way: forget it and try again.
+        """
+        if not name:
+            return self._root
+        with self._lock:
+            if name in self._kept:
+                self._kept.move_to_end(name)
+                return self._kept[name]
+        folder = self._open_below(*name.rpartition("/")[::2])
+        with self._lock:
+            self._kept[name] = folder
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return folder
+
+    def forget(self, name: str) -> None:
+        """Close this folder and those above it: the next `open` looks at the disk again."""
+        with self._lock:
+            while name:
+                self._kept.pop(name, None)
+                name = name.rpartition("/")[0]
+
+    def _open_below(self, parent_name: str, name: str) -> Folder:
+        parent = self.open(parent_name)
+        with suppress(FileExistsError):
+            os.mkdir(name, dir_fd=parent.descriptor)
+        folder = Folder(os.open(name, _FOLDER, dir_fd=parent.descriptor))
+        self._sync(parent.descriptor)
+        return folder
+
+    def _open_root(self, root: Path) -> int:
+        missing = [root, *root.parents]
+        missing = missing[: next(i for i, path in enumerate(missing) if path.exists())]
+        root.mkdir(parents=True, exist_ok=True)
+        for path in missing:
+            above = Folder(os.open(path.parent, _FOLDER))
+            self._sync(above.descriptor)
+        return os.open(root, _FOLDER)
+
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

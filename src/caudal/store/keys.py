@@ -1,0 +1,67 @@
+"""Which keys there are: the same in every store, so that data can move between them.
+
+1. A key is names joined by `/`: at most 900 bytes of UTF-8 in all (S3 takes 1,024, and the
+   store's own prefix needs room), at most 255 in a name (a file name's limit).
+2. No name is empty, `.` or `..`.
+3. No control characters, backslashes, lone surrogates, U+FFFE or U+FFFF: some S3 server or its
+   XML loses or changes each of these. Everything else is allowed and comes back as it was given:
+   no Unicode normalisation, upper and lower case differ.
+4. Names that begin with `.caudal-` belong to the store. Only the probe's folder may be written
+   through the port, and nothing below such a name is ever listed.
+"""
+
+import re
+
+from caudal.errors import UsageError
+
+OWN = ".caudal-"
+PROBE_FOLDER = ".caudal-probe"
+MAX_KEY_BYTES = 900
+MAX_NAME_BYTES = 255
+
+_FORBIDDEN = re.compile("[\x00-\x1f\x7f\\\\\ud800-\udfff\ufffe\uffff]")
+
+
+def check_key(key: str) -> None:
+    """Raise UsageError unless this can name an object."""
+    names = key.split("/")
+    if names[0] == PROBE_FOLDER:
+        names = names[1:] or [""]
+    if not all(map(is_name, names)):
+        raise UsageError(f"{key!r} cannot be a key: {_reason(names)}")
+    if len(key.encode()) > MAX_KEY_BYTES:
+        raise UsageError(f"{key[:40]!r}… cannot be a key: longer than {MAX_KEY_BYTES} bytes")
+
+
+def check_prefix(prefix: str) -> None:
+    """Raise UsageError unless keys can begin with this: whole names, then perhaps a part of one."""
+    folder, _, _ = prefix.rpartition("/")
+    if folder or prefix.startswith("/"):
+        check_key(folder)
+
+
+def check_range(offset: int, length: int | None) -> None:
+    """Raise UsageError for a range that begins before the object or has a negative length."""
+    if offset < 0 or (length is not None and length < 0):
+        raise UsageError(f"cannot read {length} bytes from {offset}: neither may be negative")
+
+
+def is_name(name: str) -> bool:
+    """Whether this can be one part of a key that callers may use."""
+    return (
+        name not in {"", ".", ".."}
+        and not name.startswith(OWN)
+        and _FORBIDDEN.search(name) is None
+        and len(name.encode()) <= MAX_NAME_BYTES
+    )
+
+
+def _reason(names: list[str]) -> str:
+    name = next(name for name in names if not is_name(name))
+    if name in {"", ".", ".."}:
+        return "a name in it is empty, '.' or '..'"
+    if name.startswith(OWN):
+        return f"names that begin with {OWN!r} are the store's own"
+    if _FORBIDDEN.search(name):
+        return "it holds a control character, a backslash or broken Unicode"
+    return f"a name in it is longer than {MAX_NAME_BYTES} bytes"

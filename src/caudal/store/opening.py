@@ -1,0 +1,51 @@
+"""From what a user writes to a store: the one place that knows all of them."""
+
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from caudal.errors import UsageError
+from caudal.store.directory import DirectoryStore
+from caudal.store.memory import MemoryStore
+from caudal.store.port import Store
+from caudal.store.s3 import S3Settings, S3Store
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+
+
+def open_store(url: str, *, s3: S3Settings | None = None, fsync: bool = True) -> Store:
+    """The store that a path or a URL names.
+
+    A path or `file:///path` is a directory, `s3://bucket/prefix` a bucket (with the settings
+    `s3`), `memory:` a new store in this process. `fsync=False` lets a directory lose objects in a
+    power cut. Write a path with a colon as `./a:b`.
+
+    Raises UsageError for anything else, StoreError if the directory cannot be used.
+    """
+    scheme = _SCHEME.match(url)
+    match scheme and scheme[1].lower():
+        case None if url:
+            return DirectoryStore(Path(url).expanduser(), fsync=fsync)
+        case "file":
+            return DirectoryStore(_file_path(url), fsync=fsync)
+        case "memory" if url == "memory:":
+            return MemoryStore()
+        case "s3":
+            return _open_s3(url, s3)
+    raise UsageError(f"unknown store {url!r}: give a folder, file:///folder or s3://bucket/prefix")
+
+
+def _file_path(url: str) -> Path:
+    parts = urlsplit(url)
+    if parts.netloc or not parts.path.startswith("/") or parts.query or parts.fragment:
+        raise UsageError(f"{url!r} names no local folder: write file:///folder")
+    return Path(unquote(parts.path))
+
+
+def _open_s3(url: str, settings: S3Settings | None) -> Store:
+    bucket, _, prefix = url[len("s3://") :].partition("/")
+    if not url.lower().startswith("s3://") or not bucket:
+        raise UsageError(f"{url!r} names no bucket: write s3://bucket/prefix")
+    if settings is None:
+        raise UsageError(f"{url} needs settings for S3: endpoint, region and credentials")
+    return S3Store(bucket, prefix.strip("/"), settings)

@@ -1,0 +1,228 @@
+"""A store in a bucket of S3, or of a server that speaks its language.
+
+1. `create` is one PUT with `If-None-Match: *`. Its outcome can be unknown: the answer was lost, or
+   the client library repeated a PUT that had succeeded and was told "exists". So after any answer
+   but a plain yes, look: our own bytes there mean success, other bytes AlreadyExistsError, nothing
+   there another attempt (a conditional PUT can be repeated safely); three in all.
+2. Uploads are never multipart: client libraries and servers differ in whether the condition holds
+   for them. So an object has at most 5 GiB, S3's limit for one PUT. Local files are mapped into
+   memory, not copied; they must not shrink meanwhile.
+3. Listings are made level by level (`walking.py`), because S3's order and start-after are not kept
+   by every server: SeaweedFS 4.48 lists folder `a` before `a-b`, and start-after `a/c` skips
+   `a/c/d`. A page costs a request per thousand names of each level it touches.
+4. Errors name the operation, the key, the status and S3's code; never the server's whole answer,
+   which can hold the access key and the signed text.
+5. Time is bounded by the settings: a request by its timeout, its repeats by their number and time.
+
+The server must honour the condition: `probe.py` finds out.
+"""
+
+import mmap
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from obstore import exceptions
+from obstore.store import S3Store as Bucket
+
+from caudal.errors import AlreadyExistsError, NotFoundError, StoreError, UsageError
+from caudal.store import content, keys, walking
+from caudal.store.port import PAGE, Entry, Page
+from caudal.store.s3_settings import S3Settings
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+
+__all__ = ["S3Settings", "S3Store"]
+
+MAX_BYTES = 5 << 30
+MAX_PREFIX_BYTES = 1024 - keys.MAX_KEY_BYTES - 1
+_ATTEMPTS = 3
+_REFUSALS = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
+_STATUS = re.compile(r"status code: (\d{3}(?: [A-Z][A-Za-z]*)*)")
+_CODE = re.compile(r"<Code>(\w{1,64})</Code>")
+
+
+class _Found(Enum):
+    OURS = "our bytes"
+    OTHERS = "other bytes"
+    NOTHING = "no object"
+
+
+class S3Store:
+    """Objects of a bucket, below a prefix."""
+
+    def __init__(self, bucket: str, prefix: str, settings: S3Settings) -> None:
+        """Connects to nothing yet: the first operation does."""
+        if prefix:
+            keys.check_key(prefix)
+        if len(prefix.encode()) > MAX_PREFIX_BYTES:
+            raise UsageError(f"the prefix in s3://{bucket} is longer than {MAX_PREFIX_BYTES} bytes")
+        self._name = f"s3://{bucket}/{prefix}".rstrip("/")
+        self._remote = Bucket(
+            bucket,
+            prefix=prefix or None,
+            config=settings.config(),
+            client_options=settings.client_options(),
+            retry_config=settings.retry_config(),
+            credential_provider=settings.credential_provider(),
+        )
+
+    def __repr__(self) -> str:
+        return f"S3Store({self._name!r})"
+
+    def create(self, key: str, data: bytes | Path) -> None:
+        """See the port, and rule 1 of this module."""
+        keys.check_key(key)
+        failure: Exception | None = None
+        for _ in range(_ATTEMPTS):
+            failure = self._try_create(key, data)
+            if failure is None:
+                return
+            found = self._look(key, data)
+            if found is _Found.OURS:
+                return
+            if found is _Found.OTHERS:
+                raise AlreadyExistsError(f"{key} is taken by another object")
+        raise self._error("create", key, failure)
+
+    def read(self, key: str, offset: int = 0, length: int | None = None) -> bytes:
+        """See the port. A range at or behind the end costs a second request."""
+        keys.check_key(key)
+        keys.check_range(offset, length)
+        if offset == 0 and length is None:
+            return self._get(key)
+        if length == 0:
+            self._head(key)
+            return b""
+        try:
+            return self._get_range(key, offset, length)
+        except exceptions.BaseError as error:
+            # Not satisfiable, or something else: the size tells.
+            if self._head(key)["size"] <= offset:
+                return b""
+            raise self._error("read", key, error) from None
+
+    def list(
+        self, prefix: str, *, recursive: bool = True, after: str = "", limit: int = PAGE
+    ) -> Page:
+        """See the port, and rule 3 of this module."""
+        keys.check_prefix(prefix)
+        found: dict[str, Entry] = {}
+
+        def level(folder: str) -> Iterator[str]:
+            return self._level(folder, found)
+
+        walked = walking.walk(level, prefix, recursive=recursive, after=after)
+        return walking.page(walked, found.get, limit)
+
+    def delete(self, key: str) -> None:
+        """See the port."""
+        keys.check_key(key)
+        try:
+            with self._errors("delete", key):
+                self._remote.delete(key)
+        except NotFoundError:
+            return
+
+    def replace(self, key: str, data: bytes | Path) -> str:
+        """See the port: a plain PUT; the tag is S3's ETag."""
+        keys.check_key(key)
+        with self._errors("replace", key):
+            return self._put(key, data, "overwrite")
+
+    def _try_create(self, key: str, data: bytes | Path) -> Exception | None:
+        try:
+            self._put(key, data, "create")
+        except (*_REFUSALS, FileNotFoundError) as error:
+            raise self._error("create", key, error) from None
+        except exceptions.BaseError as error:
+            return error
+        return None
+
+    def _put(self, key: str, data: bytes | Path, mode: Literal["create", "overwrite"]) -> str:
+        if content.size(data) > MAX_BYTES:
+            raise UsageError(f"{key} is too large for S3: an object has at most 5 GiB")
+        with _body(data) as body:
+            result = self._remote.put(key, body, mode=mode, use_multipart=False)
+        return result["e_tag"] or ""
+
+    def _look(self, key: str, data: bytes | Path) -> _Found:
+        try:
+            if self._head(key)["size"] != content.size(data):
+                return _Found.OTHERS
+            with self._errors("read", key):
+                pieces = self._remote.get(key).stream(min_chunk_size=content.PIECE_BYTES)
+                same = content.same(data, map(bytes, pieces))
+            return _Found.OURS if same else _Found.OTHERS
+        except NotFoundError:
+            return _Found.NOTHING
+
+    def _head(self, key: str) -> "ObjectMeta":
+        with self._errors("read", key):
+            return self._remote.head(key)
+
+    def _get(self, key: str) -> bytes:
+        with self._errors("read", key):
+            return bytes(self._remote.get(key).bytes())
+
+    def _get_range(self, key: str, offset: int, length: int | None) -> bytes:
+        try:
+            if length is None:
+                return bytes(self._remote.get(key, options={"range": {"offset": offset}}).bytes())
+            return bytes(self._remote.get_range(key, start=offset, length=length))
+        except FileNotFoundError as error:
+            raise self._error("read", key, error) from None
+
+    def _level(self, folder: str, found: dict[str, Entry]) -> Iterator[str]:
+        with self._errors("list", folder):
+            listed = self._remote.list_with_delimiter(folder.rstrip("/") or None)
+        for path in listed["common_prefixes"]:
+            name = path[len(folder) :].rstrip("/")
+            if keys.is_name(name):
+                yield f"{name}/"
+        for meta in listed["objects"]:
+            key = meta["path"]
+            if keys.is_name(key[len(folder) :]):
+                found[key] = Entry(key, meta["size"], meta["e_tag"] or "")
+                yield key[len(folder) :]
+
+    @contextmanager
+    def _errors(self, verb: str, key: str) -> Iterator[None]:
+        try:
+            yield
+        except (exceptions.BaseError, FileNotFoundError) as error:
+            raise self._error(verb, key, error) from None
+
+    def _error(self, verb: str, key: str, error: Exception | None) -> StoreError:
+        if isinstance(error, FileNotFoundError) and "NoSuchBucket" not in str(error):
+            return NotFoundError(f"there is no object {key}")
+        return StoreError(f"cannot {verb} {key} in {self._name}: {_reason(error)}")
+
+
+@contextmanager
+def _body(data: bytes | Path) -> Iterator[bytes | mmap.mmap]:
+    """The bytes to send; a file's are mapped, so that they are not copied.
+
+    The map is not closed here: a request that timed out may still hold it, and whoever lets go of
+    it last closes it.
+    """
+    if isinstance(data, bytes):
+        yield data
+        return
+    with content.opened(data) as source:
+        if content.size(data) == 0:
+            yield b""
+            return
+        yield mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _reason(error: Exception | None) -> str:
+    text = str(error)
+    status, code = _STATUS.search(text), _CODE.search(text)
+    if status is None:
+        return "the server cannot be reached, or is too slow; check the endpoint"
+    return f"the server answered {status[1]}" + (f" ({code[1]})" if code else "")
