@@ -6,7 +6,7 @@ from pathlib import Path
 
 ParameterValue = str | int | float | bool
 
-IN_SIGHT = "in sight"  # the column of cleaned rows that says whether any query can see the row
+ROW = "row of raw"  # the column of cleaned rows that says which row of `raw` they come from
 REJECT = "reject"  # the column of a table's SQL that holds the reason to leave a row out
 
 

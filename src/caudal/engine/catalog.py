@@ -19,7 +19,7 @@ from caudal.engine.database import one_line
 from caudal.engine.reading import Wanted
 from caudal.errors import ApplicationError, CaudalError, UsageError
 from caudal.kernels.csv import NumberColumn
-from caudal.model import IN_SIGHT, REJECT, Application, ParameterValue, Query, Table
+from caudal.model import REJECT, ROW, Application, ParameterValue, Query, Table
 from caudal.sql.lifts import (
     EVERYTHING,
     Lift,
@@ -292,11 +292,9 @@ def _load(
         f"THEN {same[0].function}({quote(same[0].column)}) END AS {quote(name)}"
         for name, same in _by_name(lifts).items()
     ]
-    if EVERYTHING not in sights:
-        outputs.append(f"{_visible(sights)} AS {quote(IN_SIGHT)}")
     stored = f"stored.{quote(table.name)}"
     return TableLoad(
-        cleaning=make_cleaning(cursor, table, cleaned, outputs),
+        cleaning=make_cleaning(cursor, table, cleaned, outputs, _visible(sights)),
         create=_creation(table.name, stored, schema, kept, lifts),
         stored=stored,
         key_sets=key_sets,
@@ -328,16 +326,31 @@ def reject_reason(cleaned: Schema) -> str:
 
 
 def make_cleaning(
-    cursor: duckdb.DuckDBPyConnection, table: Table, cleaned: Schema, outputs: Sequence[str]
+    cursor: duckdb.DuckDBPyConnection,
+    table: Table,
+    cleaned: Schema,
+    outputs: Sequence[str],
+    visible: str = "TRUE",
 ) -> Cleaning:
-    """A batch of `raw` to the given outputs, reading no more of the files than that needs."""
+    """A batch of `raw` to the given outputs, reading no more of the files than that needs.
+
+    The SQL gives the rows that are visible and those to reject, each with its place in `raw`; and
+    the last one in any case, so that it shows whether there are as many as in `raw`.
+    """
     texts = dict.fromkeys(table.columns, "VARCHAR")
     lifted, numbers = lift_numbers(table.sql, table.columns)
     create_empty(cursor, "raw", {**texts, **{one.name: one.type for one in numbers}})
     if _types(cursor, lifted) != list(cleaned.values()):
         lifted, numbers = table.sql, ()
-    listed = ", ".join([*outputs, f"{reject_reason(cleaned)} AS {quote(REJECT)}"])
+    reason = reject_reason(cleaned)
+    place = f"row_number() OVER () - 1 AS {quote(ROW)}"
+    listed = ", ".join([*outputs, f"{reason} AS {quote(REJECT)}", place])
     sql = f"SELECT {listed} FROM (\n{lifted}\n) AS cleaned"
+    if visible != "TRUE":
+        sql += (
+            f" QUALIFY {visible} OR {reason} IS NOT NULL "
+            f"OR {quote(ROW)} >= (SELECT count(*) - 1 FROM raw)"
+        )
     read = columns_read(cursor, sql).get("raw", set())
     wanted = Wanted(
         table.name,

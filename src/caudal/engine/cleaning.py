@@ -14,7 +14,7 @@ from caudal.engine.catalog import Cleaning
 from caudal.engine.reading import Piece, TextRows
 from caudal.errors import ApplicationError, RejectedRowError
 from caudal.kernels.csv import Numbers
-from caudal.model import IN_SIGHT, REJECT, RejectedRow, Table
+from caudal.model import REJECT, ROW, RejectedRow, Table
 from caudal.rejects import Rejects
 from caudal.sql.numbers import Number
 
@@ -39,25 +39,28 @@ def clean_piece(piece: Piece, cleaning: Cleaning, select: Select) -> Cleaned:
     """Read a piece and clean it; `select` runs SQL over one relation."""
     text, table = piece.read(), cleaning.table
     cleaned = select(cleaning.sql, "raw", _raw(text, cleaning, select))
-    if cleaned.num_rows != text.table.num_rows:
+    places = cleaned.column(ROW)
+    given = places[-1].as_py() + 1 if len(places) else 0
+    if given != text.table.num_rows:
         raise ApplicationError(
-            f"{table.origin}: gives {cleaned.num_rows} rows for {text.table.num_rows} of raw; "
+            f"{table.origin}: gives {given} rows for {text.table.num_rows} of raw; "
             "clean row by row, and leave rows out with a `reject` column instead of WHERE"
         )
     rejected = [RejectedRow(table.name, text.file, line, reason) for line, reason in text.damaged]
+    accepted = given
     reasons = cleaned.column(REJECT)
-    keep = None
+    rows = cleaned.drop_columns([REJECT, ROW])
     if reasons.null_count < len(reasons):
-        rejected += _rejected(text, reasons, table)
+        bad = np.flatnonzero(pc.is_valid(reasons).to_numpy())
+        lines = text.lines(places.take(bad).to_numpy())
+        rejected += [
+            RejectedRow(table.name, text.file, int(line), reason)
+            for line, reason in zip(lines, reasons.take(bad).to_pylist(), strict=True)
+        ]
         rejected.sort(key=lambda row: row.line)
-        keep = pc.is_null(reasons)
-    if IN_SIGHT in cleaned.column_names:
-        seen = cleaned.column(IN_SIGHT)
-        keep = seen if keep is None else pc.and_(keep, seen)
-        cleaned = cleaned.drop_columns([IN_SIGHT])
-    rows = cleaned.drop_columns([REJECT])
-    rows = rows if keep is None else rows.filter(keep)
-    return Cleaned(rows, reasons.null_count, rejected, text.repaired, piece)
+        accepted -= len(bad)
+        rows = rows.filter(pc.is_null(reasons))
+    return Cleaned(rows, accepted, rejected, text.repaired, piece)
 
 
 def note_rejects(rejects: Rejects, cleaned: Cleaned, table: Table, *, strict: bool) -> None:
@@ -67,15 +70,6 @@ def note_rejects(rejects: Rejects, cleaned: Cleaned, table: Table, *, strict: bo
         raise RejectedRowError(f"{row.file} line {row.line}: {row.reason} (table {row.table})")
     rejects.add(cleaned.rejected)
     rejects.note_repaired(table.name, cleaned.repaired)
-
-
-def _rejected(text: TextRows, reasons: pa.ChunkedArray, table: Table) -> list[RejectedRow]:
-    bad = np.flatnonzero(pc.is_valid(reasons).to_numpy())
-    lines = text.lines(bad)
-    return [
-        RejectedRow(table.name, text.file, int(line), reason)
-        for line, reason in zip(lines, reasons.take(bad).to_pylist(), strict=True)
-    ]
 
 
 def _raw(text: TextRows, cleaning: Cleaning, select: Select) -> pa.Table:

@@ -32,8 +32,7 @@ def read_decimals(
     """A column of decimal128, and which rows are odd (null in the column)."""
     values, valid, odd = _numbers(buffer, fields, slot, scale, precision - scale)
     wide = np.empty((len(values), 2), dtype=np.int64)
-    wide[:, 0] = values
-    wide[:, 1] = values >> 63
+    _widen(values, wide)
     kind = pa.decimal128(precision, scale)
     return pa.Array.from_buffers(kind, len(values), [_bits(valid), pa.py_buffer(wide)]), odd
 
@@ -99,3 +98,11 @@ def _parse(
             number *= 10
         values[row] = -number if negative else number
         valid[row] = True
+
+
+@entry
+def _widen(values: Any, wide: Any) -> None:
+    """64 bits to 128: the sign fills the upper half."""
+    for row in range(len(values)):
+        wide[row, 0] = values[row]
+        wide[row, 1] = values[row] >> 63

@@ -225,18 +225,21 @@ def scan_plain(source: Any, target: Any, starts: Any, verdicts: Any) -> tuple[in
     block = int64(0)
     while block < end:
         if block + 64 <= end:
-            bits = equal_bits(buffer, block, _COMMA) | equal_bits(buffer, block, _NEWLINE)
+            newlines = equal_bits(buffer, block, _NEWLINE)
+            bits = equal_bits(buffer, block, _COMMA) | newlines
         else:
-            bits = uint64(0)
+            newlines = bits = uint64(0)
             for k in range(end - block):
-                byte = buffer[block + k]
-                if byte in (_COMMA, _NEWLINE):
-                    bits |= uint64(1) << uint64(k)
+                bit = uint64(1) << uint64(k)
+                if buffer[block + k] == _NEWLINE:
+                    newlines |= bit
+                if buffer[block + k] in (_COMMA, _NEWLINE):
+                    bits |= bit
         while bits:
             at = block + lowest_bit(bits)
+            ends = (newlines & bits & (~bits + uint64(1))) != uint64(0)
             bits &= bits - uint64(1)
             stop = at
-            ends = buffer[at] == _NEWLINE
             if ends and stop > begin and buffer[stop - 1] == _RETURN:
                 stop -= 1
             if count < width and slots[count] >= 0:
