@@ -1,17 +1,30 @@
-"""How the kernel's functions are compiled.
+"""How kernels are compiled.
 
-Without numba's reference counting: the functions only borrow the arrays that the caller owns and
-allocate none, and counting references at each table access would be most of the running time.
+`compiled`, `inlined` and `entry` work without numba's reference counting: they only borrow the
+arrays that their caller owns and allocate none, and counting references at each access would be
+most of the running time. `allocating` is for the few that make arrays.
 
-Only an `entry` can be called from Python, and only its code is cached on disk, with that of all
-it calls. Numba renews it when the entry's own file changes, but not when another one does; so
-the digest of all the sources is part of the tables' type, which the cache looks at as well.
+Only `entry` and `allocating` functions can be called from Python, and only their code is cached on
+disk, with that of all they call. Numba renews it when the function's own file changes, but not
+when another one does; kernels of several files put a digest of their sources into what the cache
+looks at as well (the type of a table, a closure).
 """
+
+from typing import Any
 
 from numba import njit
 
-entry = njit(cache=True, nogil=True, _nrt=False)
-compiled = njit(nogil=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-inlined = njit(
-    nogil=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True
-)
+_BORROWING = {"nogil": True, "_nrt": False}
+_INNER = {**_BORROWING, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+entry: Any = njit(cache=True, **_BORROWING)
+"""A function that Python calls."""
+
+allocating: Any = njit(cache=True, nogil=True)
+"""A function that Python calls and that makes arrays of its own."""
+
+compiled: Any = njit(**_INNER)
+"""A function that other compiled functions call."""
+
+inlined: Any = njit(forceinline=True, **_INNER)
+"""A small function that becomes part of whoever calls it."""

@@ -8,8 +8,8 @@ of the file of the function that it caches.
 import numpy as np
 from numpy.typing import NDArray
 
-from caudal.kernels.literals.compiled import compiled, entry
-from caudal.kernels.literals.memory import byte_at, quad_at, word_at
+from caudal.kernels.compiled import allocating, compiled
+from caudal.kernels.memory import byte_at, quad_at, word_at
 
 NULL = 0
 
@@ -26,7 +26,7 @@ _ZERO, _ONE, _TEN = Word(0), Word(1), Word(10)
 _LOW_HALF = Word(0xFFFFFFFF)
 
 
-@entry
+@allocating
 def hash_spans(addresses: NDArray[np.int64], valid: Valid, kind: int) -> Words:
     """Hash the bytes in memory from each address to the next; NULL where not valid."""
     hashes = np.empty(len(valid), np.uint64)
@@ -36,7 +36,7 @@ def hash_spans(addresses: NDArray[np.int64], valid: Valid, kind: int) -> Words:
     return hashes
 
 
-@entry
+@allocating
 def hash_words(words: Words, valid: Valid, kind: int) -> Words:
     """Hash the eight bytes of each word; NULL where not valid."""
     hashes = np.empty(len(valid), np.uint64)
@@ -46,7 +46,7 @@ def hash_words(words: Words, valid: Valid, kind: int) -> Words:
     return hashes
 
 
-@entry
+@allocating
 def hash_numbers(low: Words, high: Words, valid: Valid, scale: int, kind: int) -> Words:
     """Hash numbers of 128 bits with a scale, trailing zeros removed; NULL where not valid."""
     hashes = np.empty(len(valid), np.uint64)

@@ -7,8 +7,8 @@ asked for is validated all the same, because one bad escape makes the whole text
 import numpy as np
 from numpy.typing import NDArray
 
-from caudal.kernels.literals.compiled import compiled
-from caudal.kernels.literals.memory import byte_at, put_byte
+from caudal.kernels.compiled import compiled
+from caudal.kernels.memory import byte_at, put_byte
 
 BACKSLASH = 0x5C
 UNSURE = -1

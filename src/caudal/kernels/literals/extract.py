@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from caudal.kernels.literals.compiled import entry
+from caudal.kernels.compiled import allocating
 from caudal.kernels.literals.escapes import UNSURE, write_decoded
 from caudal.kernels.literals.scan import find_spans
 
@@ -35,7 +35,7 @@ def extract(addresses: NDArray[np.int64], valid: NDArray[np.bool_], wanted: int)
 def _compiled() -> Extract:
     sources = _digest_of_sources()
 
-    @entry
+    @allocating
     def extract_all(
         addresses: NDArray[np.int64], valid: NDArray[np.bool_], wanted: int
     ) -> Extracted:
@@ -69,5 +69,6 @@ def _compiled() -> Extract:
 
 
 def _digest_of_sources() -> str:
-    paths = sorted(Path(__file__).parent.glob("*.py"))
+    here = Path(__file__).parent
+    paths = [here.parent / "compiled.py", here.parent / "memory.py", *sorted(here.glob("*.py"))]
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()

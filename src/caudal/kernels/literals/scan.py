@@ -8,10 +8,10 @@ as spans of the text: only what was asked for is ever copied.
 import numpy as np
 from numpy.typing import NDArray
 
+from caudal.kernels.compiled import compiled
 from caudal.kernels.literals import grammar
-from caudal.kernels.literals.compiled import compiled
 from caudal.kernels.literals.escapes import BACKSLASH, UNSURE, escape_length
-from caudal.kernels.literals.memory import byte_at, lowest_bit, quad_at, word_at
+from caudal.kernels.memory import byte_at, lowest_bit, quad_at, word_at
 
 ITEMS = 0  # the strings of the list
 NAMES = 1  # the `name` strings of the dicts of the list

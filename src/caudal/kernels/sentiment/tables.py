@@ -51,7 +51,8 @@ def sources_digest() -> str:
     """A digest of every source that is compiled into the kernel."""
     folder = Path(__file__).parent
     digest = hashlib.sha256()
-    for path in (folder.parent / "bytescan.py", *sorted(folder.glob("*.py"))):
+    shared = (folder.parent / "bytescan.py", folder.parent / "compiled.py")
+    for path in (*shared, *sorted(folder.glob("*.py"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
