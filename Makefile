@@ -3,7 +3,7 @@ PYTHON ?= python3
 SCALE ?= 0.01
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit bench fuzz-planner format clean lock
+.PHONY: demo test lint types unit bench bench-series fuzz-planner format clean lock
 
 demo: .venv/ready
 	@$(BIN)/caudal generate movies --scale $(SCALE) --out demo-data/movies
@@ -25,6 +25,9 @@ unit: .venv/ready
 
 bench: .venv/ready
 	$(BIN)/python -m bench --write docs/benchmarks.md
+
+bench-series: .venv/ready
+	$(BIN)/python -m bench.series
 
 # Random queries against DuckDB, for as long as asked: make fuzz-planner SECONDS=3600
 SECONDS ?= 300

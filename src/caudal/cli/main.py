@@ -8,7 +8,7 @@ import typer
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from caudal.cli import applications, generation, questions
+from caudal.cli import applications, generation, questions, series
 from caudal.cli.status import ExitStatus, status_of
 from caudal.errors import CaudalError
 from caudal.version import __version__
@@ -29,6 +29,7 @@ program.command("check")(applications.check)
 program.command("test")(applications.run_tests)
 program.command("new")(applications.new)
 program.command("generate")(generation.generate)
+program.add_typer(series.series, name="series")
 
 
 def _version(asked: bool) -> None:

@@ -16,6 +16,7 @@ class ExitStatus(IntEnum):
     QUERY = 5  # a query failed while it ran
     REJECTED_ROW = 6  # `--strict` met a row to reject
     MISSING_PACKAGE = 7  # install what the message names
+    STORE = 8  # the store is away, full, or holds damaged objects
     BUG = 70  # ours: please report it
     INTERRUPTED = 130  # Ctrl-C
 
@@ -27,6 +28,8 @@ _BY_ERROR: dict[type[errors.CaudalError], ExitStatus] = {
     errors.DataError: ExitStatus.DATA,
     errors.QueryError: ExitStatus.QUERY,
     errors.MissingPackageError: ExitStatus.MISSING_PACKAGE,
+    errors.StoreError: ExitStatus.STORE,
+    errors.FormatError: ExitStatus.STORE,
 }
 
 

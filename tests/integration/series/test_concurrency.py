@@ -14,7 +14,15 @@ import pytest
 from tests.series.actors import Place, consolidate, ingest_and_consolidate, watch
 from tests.series.nursery import nursery
 from tests.series.on_s3 import s3_settings, s3_stores
-from tests.series.stores import DiedError, Gated, Interrupted, Recording, Turns, copy_of
+from tests.series.stores import (
+    ContentTagged,
+    DiedError,
+    Gated,
+    Interrupted,
+    Recording,
+    Turns,
+    copy_of,
+)
 from tests.series.world import Watcher, World, check_truth
 from tests.services.seaweed import S3Server
 from tests.services.seaweed import s3_server as s3_server
@@ -30,11 +38,13 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-@pytest.fixture(params=["memory", "directory", "s3"])
+@pytest.fixture(params=["memory", "tags by content", "directory", "s3"])
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """Empty stores of one kind."""
     if request.param == "memory":
         return (MemoryStore() for _ in itertools.count())
+    if request.param == "tags by content":
+        return (ContentTagged(MemoryStore()) for _ in itertools.count())
     if request.param == "directory":
         return (DirectoryStore(tmp_path / f"{n}", fsync=False) for n in itertools.count())
     server = request.getfixturevalue("s3_server")

@@ -165,6 +165,22 @@ def test_series_crash_between_ingest_and_consolidation_is_noticed(world: World) 
     ]
 
 
+def test_series_crash_of_ingest_alone_leaves_no_parts_after_the_next_ingest(world: World) -> None:
+    source = world.source("first", FIRST)
+
+    def run(store: Store) -> None:
+        ingest(world.catalog(store), world.config, source)
+
+    undisturbed = MemoryStore()
+    points = list(crash_points(run, undisturbed))
+    expected = settled(undisturbed)
+    for at, moment in points:
+        store = MemoryStore()
+        crash(run, store, at, moment)
+        run(store)
+        assert settled(store) == expected, (at, moment)
+
+
 def test_series_crash_by_kill_on_a_directory(world: World, tmp_path: Path) -> None:
     """Real processes, really killed (which loses no page, so syncing would only cost time)."""
     source = world.source("first", FIRST)

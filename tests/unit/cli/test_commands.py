@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from caudal import errors
 from caudal.cli.main import main
-from caudal.cli.status import ExitStatus
+from caudal.cli.status import ExitStatus, status_of
 from caudal.generate import generate
 
 MOVIES = """\
@@ -158,6 +159,13 @@ def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("run", "sql", "explain", "check", "test", "new", "generate"):
         assert main([command, "--help"]) == ExitStatus.OK
         assert f"caudal {command}" in capsys.readouterr().out
+
+
+def test_every_error_has_a_status_of_its_own_kind() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    for kind in kinds:
+        if kind is not errors.CaudalError:
+            assert status_of(kind("x")) not in (ExitStatus.OK, ExitStatus.BUG), kind
 
 
 def test_every_status_is_distinct() -> None:

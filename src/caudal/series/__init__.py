@@ -1,0 +1,36 @@
+"""Time series in a store: an event log, and monthly projections that are never half updated."""
+
+from caudal.series.catalog import Catalog
+from caudal.series.config import SeriesConfig, find_config, load_config, shipped_configs
+from caudal.series.consolidation import Ending, MonthOutcome, consolidate_month
+from caudal.series.ingesting import IngestOutcome, ingest
+from caudal.series.layout import Month
+from caudal.series.manifest import ConsolidationManifest, ProjectionFile, Status, VersionManifest
+from caudal.series.reading import MonthRead, SeriesRead, read_month, read_series
+from caudal.series.upkeep import Freshness, MonthStatus, consolidate_all, survey
+
+__all__ = [
+    "Catalog",
+    "ConsolidationManifest",
+    "Ending",
+    "Freshness",
+    "IngestOutcome",
+    "Month",
+    "MonthOutcome",
+    "MonthRead",
+    "MonthStatus",
+    "ProjectionFile",
+    "SeriesConfig",
+    "SeriesRead",
+    "Status",
+    "VersionManifest",
+    "consolidate_all",
+    "consolidate_month",
+    "find_config",
+    "ingest",
+    "load_config",
+    "read_month",
+    "read_series",
+    "shipped_configs",
+    "survey",
+]

@@ -1,0 +1,221 @@
+"""The catalog: every store operation on projections and their manifests, one method each.
+
+What to do, and in which order, is for consolidation.py and reading.py to say; the catalog knows
+where things lie, checks bytes against their digest whenever it reads them, and nothing more.
+"""
+
+import contextlib
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+
+from caudal.errors import NotFoundError, StoreError
+from caudal.formats.digest import digest
+from caudal.series import layout, rows
+from caudal.series import manifest as manifests
+from caudal.series.errors import LostFileError
+from caudal.series.events import EventLog
+from caudal.series.layout import Month
+from caudal.series.manifest import ConsolidationManifest, ProjectionFile, Status
+from caudal.series.parallel import Workers
+from caudal.series.transfer import BIG_FILE_BYTES, checked_bytes
+from caudal.store.port import Entry, Store, entries
+
+
+@dataclass
+class Placed:
+    """What lies in the projections of a month: final files by series, and files in `.tmp/`."""
+
+    finals: dict[str, Entry] = field(default_factory=dict)
+    temps: list[tuple[str, str]] = field(default_factory=list)  # (attempt, key)
+
+    @property
+    def tags(self) -> dict[str, str]:
+        return {code: entry.tag for code, entry in self.finals.items()}
+
+    def add(self, key: layout.ProjectionKey, entry: Entry) -> None:
+        if key.attempt:
+            self.temps.append((key.attempt, entry.key))
+        else:
+            self.finals[key.series_code] = entry
+
+
+class Catalog:
+    """The projections of all datasets in a store.
+
+    `clock` and `new_id` are given so that tests can decide them; `parallel` is how many files of a
+    month are written, moved or deleted at a time: disks and S3 gain from waiting for many at once.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        new_id: Callable[[], str] = lambda: secrets.token_hex(8),
+        parallel: int = 16,
+        big_file_bytes: int = BIG_FILE_BYTES,
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self.new_id = new_id
+        self.workers = Workers(parallel)
+        self.big_file_bytes = big_file_bytes
+        self._logs: dict[str, EventLog] = {}
+
+    def log(self, dataset_id: str) -> EventLog:
+        """The event log of a dataset."""
+        if dataset_id not in self._logs:
+            self._logs[dataset_id] = EventLog(self.store, dataset_id)
+        return self._logs[dataset_id]
+
+    def timestamp(self) -> str:
+        """Now, in UTC, as ISO 8601."""
+        return self.clock().astimezone(UTC).isoformat(timespec="microseconds")
+
+    # Manifests.
+
+    def read_consolidation_manifest(self, month: Month) -> ConsolidationManifest | None:
+        """The newest manifest of a month, or None if there never was one."""
+        numbers = [
+            found[1]
+            for entry in entries(self.store, layout.manifest_folder(month))
+            if (found := layout.parse_manifest(month.dataset_id, entry.key))
+        ]
+        return self.read_numbered_manifest(month, max(numbers)) if numbers else None
+
+    def read_committed_manifest(
+        self, month: Month, newest: ConsolidationManifest | None = None
+    ) -> ConsolidationManifest | None:
+        """The manifest that readers go by: the newest that is committed or completed."""
+        newest = newest or self.read_consolidation_manifest(month)
+        if newest is None or newest.status is not Status.IN_PROGRESS:
+            return newest
+        return (
+            None if newest.standing is None else self.read_numbered_manifest(month, newest.standing)
+        )
+
+    def read_numbered_manifest(self, month: Month, number: int) -> ConsolidationManifest:
+        key = layout.manifest(month, number)
+        return manifests.decode(self.store.read(key), ConsolidationManifest, key)
+
+    def newest_manifest_numbers(self, dataset_id: str) -> dict[Month, int]:
+        """For every month the number of its newest manifest, by one listing."""
+        newest: dict[Month, int] = {}
+        for entry in entries(self.store, layout.consolidation(dataset_id)):
+            found = layout.parse_manifest(dataset_id, entry.key)
+            if found:
+                newest[found[0]] = max(found[1], newest.get(found[0], 0))
+        return newest
+
+    def write_consolidation_manifest(self, manifest: ConsolidationManifest) -> None:
+        """Create the numbered manifest, then the copy. AlreadyExistsError: the number is taken."""
+        data = manifests.encode(manifest)
+        self.store.create(layout.manifest(manifest.of, manifest.number), data)
+        self.store.replace(layout.manifest_copy(manifest.of), data)
+
+    def refresh_manifest_copy(self, newest: ConsolidationManifest) -> None:
+        """Make `manifest.json` the newest again, if a crash or a late writer left another."""
+        data, key = manifests.encode(newest), layout.manifest_copy(newest.of)
+        with contextlib.suppress(NotFoundError):
+            if self.store.read(key) == data:
+                return
+        self.store.replace(key, data)
+
+    # Projections.
+
+    def write_series_projection_temp(
+        self, month: Month, series_code: str, attempt: str, table: pa.Table
+    ) -> ProjectionFile:
+        """Write a projection to the attempt's `.tmp/`, and read it back to be sure."""
+        data, key = rows.encode(table), layout.projection_temp(month, series_code, attempt)
+        file = ProjectionFile(series_code, table.num_rows, len(data), digest(data))
+        self.store.create(key, data)
+        if digest(self.store.read(key)) != file.digest:
+            raise StoreError(f"{key} does not hold what was just written there: check the store")
+        return file
+
+    def move_series_projection_from_temp(
+        self, month: Month, file: ProjectionFile, attempt: str
+    ) -> ProjectionFile:
+        """Put a committed file into its place; what is in place already stays there.
+
+        Gives the file with its tag. Raises LostFileError if it is nowhere with its digest.
+        """
+        final = layout.projection(month, file.series_code)
+        with self._checked_bytes(
+            layout.projection_temp(month, file.series_code, attempt), file
+        ) as data:
+            if data is not None:
+                return msgspec.structs.replace(file, tag=self.store.replace(final, data))
+        # The tag is taken before the bytes are read: if they change in between, the tag is an
+        # old one, and the next run looks at the bytes again.
+        entry = next((entry for entry in entries(self.store, final) if entry.key == final), None)
+        with self._checked_bytes(final, file) as data:
+            if entry is None or data is None:
+                raise LostFileError(f"{final} is neither in its place nor in .tmp/{attempt}")
+        return msgspec.structs.replace(file, tag=entry.tag)
+
+    def read_projection(self, month: Month, file: ProjectionFile, attempt: str) -> pa.Table | None:
+        """A committed file's rows: from its final place, else from `.tmp/`; None if nowhere."""
+        final = layout.projection(month, file.series_code)
+        for key in (final, layout.projection_temp(month, file.series_code, attempt)):
+            with contextlib.suppress(NotFoundError):
+                data = self.store.read(key)
+                if len(data) == file.size and digest(data) == file.digest:
+                    return rows.decode(data, key)
+        return None
+
+    def is_in_place(self, month: Month, file: ProjectionFile) -> bool:
+        """Whether the final file holds the committed bytes."""
+        with self._checked_bytes(layout.projection(month, file.series_code), file) as data:
+            return data is not None
+
+    def placed(self, dataset_id: str) -> dict[Month, Placed]:
+        """All projections of a dataset, final and temporary, by one listing."""
+        months: dict[Month, Placed] = {}
+        for entry in entries(self.store, layout.windows(dataset_id)):
+            key = layout.parse_projection(dataset_id, entry.key)
+            if key is not None:
+                months.setdefault(key.month, Placed()).add(key, entry)
+        return months
+
+    def placed_in(self, month: Month) -> Placed:
+        """The projections of one month, by a listing for each series."""
+        found = Placed()
+        folders = [layout.projection_folder(month, code) for code in self._codes(month.dataset_id)]
+        for listed in self.workers.each(lambda folder: list(entries(self.store, folder)), folders):
+            for entry in listed:
+                key = layout.parse_projection(month.dataset_id, entry.key)
+                if key is not None:
+                    found.add(key, entry)
+        return found
+
+    def cleanup_temp_projections(self, month: Month, attempts: Iterable[str] | None = None) -> int:
+        """Delete what lies in `.tmp/`: of some attempts, or (None) of all. Gives how many."""
+        wanted = None if attempts is None else frozenset(attempts)
+        temps = self.placed_in(month).temps
+        return self.delete(key for attempt, key in temps if wanted is None or attempt in wanted)
+
+    def delete(self, keys: Iterable[str]) -> int:
+        """Delete objects; gives how many."""
+        return len(self.workers.each(self.store.delete, keys))
+
+    def _codes(self, dataset_id: str) -> list[str]:
+        prefix, after, codes = layout.windows(dataset_id), "", list[str]()
+        while True:
+            page = self.store.list(prefix, recursive=False, after=after)
+            codes += [folder.removeprefix(prefix).rstrip("/") for folder in page.folders]
+            if page.last is None:
+                return codes
+            after = page.last
+
+    def _checked_bytes(
+        self, key: str, file: ProjectionFile
+    ) -> contextlib.AbstractContextManager[bytes | Path | None]:
+        return checked_bytes(self.store, key, file.size, file.digest, self.big_file_bytes)

@@ -1,0 +1,158 @@
+"""A dataset's description: one TOML file, read once, checked whole.
+
+Each mistake is reported as one line that names the file and the field.
+"""
+
+import re
+import zoneinfo
+from enum import StrEnum
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+
+from caudal.series import rows
+from caudal.series.errors import ConfigError
+from caudal.series.layout import NAME, Month
+
+_LETTERS = re.compile(r"[A-Z]{1,3}\Z")
+
+
+class SourceKind(StrEnum):
+    """Where the source lies: a local file, or an object in the store."""
+
+    FILE = "file"
+    OBJECT = "object"
+
+
+class SourceFormat(StrEnum):
+    """What the source is."""
+
+    XLSX = "xlsx"
+    XLS = "xls"
+    CSV = "csv"
+
+
+class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where observations come from and what they are written in."""
+
+    format: SourceFormat
+    kind: SourceKind = SourceKind.FILE
+
+
+class Series(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One series and the cells it is read from."""
+
+    internal_series_code: str
+    unit: str
+    frequency: str
+    date_column: str  # a letter (xlsx, xls) or a column's name (csv)
+    value_column: str
+    sheet: str = ""
+    first_row: int | None = None  # counted as in the spreadsheet; for csv the line
+    date_format: str = ""  # for dates that are text; without it ISO 8601
+    decimal_separator: str = "."  # for numbers that are text
+    thousands_separator: str = ""
+
+
+class SeriesConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A dataset: who publishes it, how it is read, and its series."""
+
+    dataset_id: str
+    provider: str
+    timezone: str
+    source: Source
+    series: tuple[Series, ...]
+    primary_keys: tuple[str, ...] = rows.PRIMARY_KEYS
+    title: str = ""
+
+    def month(self, year: int, month: int) -> Month:
+        return Month(self.dataset_id, year, month)
+
+    def find(self, series_code: str) -> Series:
+        """The series with this code, or a ConfigError that names those there are."""
+        for series in self.series:
+            if series.internal_series_code == series_code:
+                return series
+        codes = ", ".join(series.internal_series_code for series in self.series)
+        raise ConfigError(f"{self.dataset_id} has no series {series_code!r}; it has: {codes}")
+
+
+def shipped_configs() -> dict[str, Path]:
+    """The example configs inside the package, by name."""
+    root = Path(str(resources.files("caudal"))) / "series" / "examples"
+    return {path.stem: path for path in sorted(root.glob("*.toml"))}
+
+
+def find_config(name: str) -> SeriesConfig:
+    """The config that `name` means: a shipped example by its name, else a file by its path."""
+    shipped = shipped_configs()
+    return load_config(shipped[name] if name in shipped else Path(name))
+
+
+def load_config(path: Path | str) -> SeriesConfig:
+    """The config in a file, or a ConfigError that says what to mend."""
+    path = Path(path)
+    if not path.is_file():
+        raise ConfigError(
+            f"no config {path}: give a TOML file, or a shipped example "
+            f"({', '.join(shipped_configs())})"
+        )
+    try:
+        config = msgspec.toml.decode(path.read_bytes(), type=SeriesConfig)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    except (msgspec.DecodeError, ValueError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from error
+    problem = _problem(config)
+    if problem:
+        raise ConfigError(f"{path}: {problem}")
+    return config
+
+
+def _problem(config: SeriesConfig) -> str:
+    """The first thing wrong with a config, or nothing."""
+    if not NAME.match(config.dataset_id):
+        return f"dataset_id {config.dataset_id!r} must be letters, digits, _ . and -"
+    if sorted(config.primary_keys) != sorted(rows.PRIMARY_KEYS):
+        return f"primary_keys must be {list(rows.PRIMARY_KEYS)}: they identify an observation"
+    if not _is_timezone(config.timezone):
+        return f"timezone {config.timezone!r} is unknown: write it like America/Argentina/Ushuaia"
+    if not config.series:
+        return "add at least one [[series]] entry"
+    codes = [series.internal_series_code for series in config.series]
+    for code in codes:
+        if not NAME.match(code):
+            return f"internal_series_code {code!r} must be letters, digits, _ . and -"
+        if codes.count(code) > 1:
+            return f"two series are called {code!r}"
+    problems = (_series_problem(series, config.source.format) for series in config.series)
+    return next(filter(None, problems), "")
+
+
+def _series_problem(series: Series, form: SourceFormat) -> str:
+    name = f"series {series.internal_series_code!r}"
+    if series.first_row is not None and series.first_row < 1:
+        return f"{name}: first_row counts from 1"
+    if len(series.decimal_separator) != 1:
+        return f"{name}: decimal_separator is one character"
+    if series.decimal_separator == series.thousands_separator:
+        return f"{name}: decimal_separator and thousands_separator are the same"
+    if form is SourceFormat.CSV:
+        return f"{name}: a csv has no sheet" if series.sheet else ""
+    if not series.sheet:
+        return f"{name}: name its sheet"
+    for field in ("date_column", "value_column"):
+        if not _LETTERS.match(getattr(series, field)):
+            return f"{name}: {field} of a workbook is a letter such as N or AB"
+    if series.first_row is None:
+        return f"{name}: first_row is missing: the first row of data, as the spreadsheet counts"
+    return ""
+
+
+def _is_timezone(name: str) -> bool:
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True

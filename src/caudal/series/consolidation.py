@@ -1,0 +1,225 @@
+"""Consolidating a month: the order that keeps it whole, and why each crash point is safe.
+
+ 1. List what lies in the month's `.tmp/`, read the newest manifest, then the event log's head.
+    Decide (decisions.py).
+ 2. Create manifest `in_progress`. It takes a number, so no older attempt can commit any more.
+ 3. Delete the files of such attempts that step 1 listed. Merge the events, write every
+    projection to `.tmp/{attempt}/`, read each back.
+ 4. Create manifest `committed`, the number right after step 2's. **This is the commit.**
+ 5. Move every file into place.
+ 6. Create manifest `completed`, with the tags of the files.
+ 7. Delete `.tmp/{attempt}/`.
+
+A crash
+- in 1 leaves nothing;
+- in 2 or 3 leaves `in_progress`: readers go on with the manifest that stood before, whose files are
+  untouched; the next run starts over and sweeps;
+- in 4 or 5 leaves `committed`: readers take each file from its place or from `.tmp/`, where all of
+  them still are; the next run repeats 5, which is harmless, and goes on;
+- in 6 or 7 leaves files in `.tmp/` that nobody needs: the next run sweeps them;
+- between a manifest and its copy `manifest.json` leaves an old copy: every run refreshes it.
+
+Somebody else
+- takes the number of 2, 4 or 6: see decisions.gives_way; the loser deletes its own files;
+- wakes up in 5 after another attempt has completed, and puts an old file into place: its
+  `completed` fails, it looks again like everyone, sees a tag that is not the recorded one, checks
+  the bytes and rebuilds. If it died, the next run does. Readers notice by digest and merge from
+  events.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+
+from caudal.series.attempt import Attempt, OvertakenError
+from caudal.series.catalog import Catalog, Placed
+from caudal.series.config import SeriesConfig
+from caudal.series.decisions import Action, Decision, decide, gives_way, sweepable
+from caudal.series.errors import ConsolidationError, LostFileError, TruncatedLogError
+from caudal.series.layout import Month
+from caudal.series.manifest import ConsolidationManifest, MonthInputs, Status
+
+_MOST_ROUNDS = 100
+
+
+class Ending(StrEnum):
+    """How a run left a month."""
+
+    NOTHING = "no events"
+    FRESH = "fresh"
+    CONSOLIDATED = "consolidated"
+    ROLLED_FORWARD = "rolled forward"
+    REPAIRED = "repaired"
+    RECORDED = "checked"  # the bytes were right, only their tags were new
+    GAVE_WAY = "gave way"  # another run has it
+
+
+@dataclass(frozen=True)
+class MonthOutcome:
+    """What a run did with a month, and why."""
+
+    month: Month
+    ending: Ending
+    reason: str
+    manifest: ConsolidationManifest | None
+    swept: int = 0  # files of other attempts
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What one look at a month found, in the order of step 1."""
+
+    placed: Placed
+    newest: ConsolidationManifest | None
+    standing: ConsolidationManifest | None
+    inputs: MonthInputs
+
+
+def consolidate_month(
+    catalog: Catalog,
+    config: SeriesConfig,
+    year: int,
+    month: int,
+    *,
+    force: bool = False,
+    placed: Placed | None = None,
+) -> MonthOutcome:
+    """Bring one month up to date with the event log, or leave it to another run that has it.
+
+    Harmless at any time and any number of times, from any number of processes. `placed`: a listing
+    of the month's projections that was made already, however long ago.
+    """
+    return _MonthRun(catalog, config.month(year, month)).run(force=force, placed=placed)
+
+
+class _MonthRun:
+    """One run over one month: look, decide, act, until nothing is left to do."""
+
+    def __init__(self, catalog: Catalog, month: Month) -> None:
+        self._catalog = catalog
+        self._month = month
+        self._attempt = Attempt(catalog, month)
+        self._overtaken = False
+        self._swept = 0
+
+    def run(self, *, force: bool, placed: Placed | None) -> MonthOutcome:
+        for _ in range(_MOST_ROUNDS):
+            seen = self._look(placed)
+            decision = decide(seen.newest, seen.inputs, seen.placed.tags, force=force)
+            placed = None
+            if self._overtaken and _gives_way(seen):
+                return self._outcome(Ending.GAVE_WAY, "another run has this month", seen.newest)
+            try:
+                outcome = self._act(decision, seen)
+            except OvertakenError:
+                self._overtaken, force = True, False
+            except LostFileError:
+                continue
+            else:
+                if outcome is not None:
+                    return outcome
+        raise ConsolidationError(
+            f"{self._month}: too many others are at work on this month: consolidate again later"
+        )
+
+    def _look(self, placed: Placed | None) -> _Seen:
+        catalog, month = self._catalog, self._month
+        placed = catalog.placed_in(month) if placed is None else placed
+        newest = catalog.read_consolidation_manifest(month)
+        standing = catalog.read_committed_manifest(month, newest) if newest else None
+        return _Seen(placed, newest, standing, catalog.log(month.dataset_id).inputs(month))
+
+    def _act(self, decision: Decision, seen: _Seen) -> MonthOutcome | None:
+        """Carry a decision out; None when the month has to be looked at again."""
+        match decision.action:
+            case Action.NOTHING:
+                return self._outcome(Ending.NOTHING, decision.reason, None)
+            case Action.REFUSE:
+                raise TruncatedLogError(
+                    f"{self._month}: {decision.reason}: restore the events, "
+                    "or rebuild from those there are with --force"
+                )
+            case Action.SKIP:
+                return self._skip(decision.reason, seen)
+            case Action.ROLL_FORWARD:
+                return self._roll_forward(seen)
+            case Action.CHECK:
+                return self._check(seen)
+            case Action.START:
+                return self._start(Ending.CONSOLIDATED, decision.reason, seen)
+
+    def _skip(self, reason: str, seen: _Seen) -> MonthOutcome:
+        assert seen.newest is not None
+        self._catalog.refresh_manifest_copy(seen.newest)
+        self._sweep(seen, seen.newest, seen.standing)
+        if self._overtaken:
+            return self._outcome(Ending.GAVE_WAY, "another run consolidated it", seen.newest)
+        return self._outcome(Ending.FRESH, reason, seen.newest)
+
+    def _roll_forward(self, seen: _Seen) -> MonthOutcome | None:
+        assert seen.newest is not None
+        try:
+            completed = self._attempt.finish(seen.newest)
+        except LostFileError as error:
+            return self._start(Ending.REPAIRED, str(error), seen)
+        self._sweep(seen, completed, completed)
+        if completed.fingerprint != seen.inputs.fingerprint:
+            return None
+        return self._outcome(Ending.ROLLED_FORWARD, f"attempt {completed.attempt}", completed)
+
+    def _check(self, seen: _Seen) -> MonthOutcome:
+        """Tags differ: the listing was old, or only the tags are new, or a late writer was here.
+
+        The tags are listed again, now that the manifest is known, and before the bytes are read: so
+        a tag that is recorded never belongs to other bytes.
+        """
+        assert seen.newest is not None
+        tags = self._catalog.placed_in(self._month).tags
+        if all(tags.get(file.series_code) == file.tag for file in seen.newest.files):
+            return self._skip("fresh", seen)
+        files = seen.newest.files
+        wrong = [
+            file.series_code
+            for file in files
+            if file.series_code not in tags or not self._catalog.is_in_place(self._month, file)
+        ]
+        if wrong:
+            reason = f"not the committed bytes in place of {', '.join(wrong)}"
+            return self._start(Ending.REPAIRED, reason, seen)
+        tagged = tuple(msgspec.structs.replace(file, tag=tags[file.series_code]) for file in files)
+        recorded = self._attempt.record(seen.newest, tagged)
+        self._sweep(seen, recorded, recorded)
+        return self._outcome(Ending.RECORDED, "the same bytes under new tags", recorded)
+
+    def _start(self, ending: Ending, reason: str, seen: _Seen) -> MonthOutcome:
+        begun = self._attempt.begin(seen.inputs, seen.newest, seen.standing)
+        self._sweep(seen, begun, seen.standing)
+        committed = self._attempt.commit(begun, self._attempt.write(begun))
+        completed = self._attempt.finish(committed)
+        self._sweep(seen, completed, completed)
+        return self._outcome(ending, reason, completed)
+
+    def _sweep(
+        self,
+        seen: _Seen,
+        newest: ConsolidationManifest,
+        standing: ConsolidationManifest | None,
+    ) -> None:
+        """Delete the listed files of attempts that can no longer commit, each once."""
+        attempts = {attempt for attempt, _ in seen.placed.temps}
+        gone = sweepable(attempts, newest, standing)
+        keys = [key for attempt, key in seen.placed.temps if attempt in gone]
+        seen.placed.temps = [one for one in seen.placed.temps if one[0] not in gone]
+        self._swept += self._catalog.delete(keys)
+
+    def _outcome(
+        self, ending: Ending, reason: str, manifest: ConsolidationManifest | None
+    ) -> MonthOutcome:
+        return MonthOutcome(self._month, ending, reason, manifest, self._swept)
+
+
+def _gives_way(seen: _Seen) -> bool:
+    """A completed month is looked at once more: we may have overwritten a file of it."""
+    unfinished = seen.newest is not None and seen.newest.status is not Status.COMPLETED
+    return unfinished and gives_way(seen.newest, seen.inputs)

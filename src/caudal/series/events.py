@@ -1,0 +1,138 @@
+"""The event log: numbered versions, each committed by the one create of its manifest.
+
+Rules:
+1. Versions are dense: 1, 2, 3, ... A part is written before the manifest that lists it, under a
+   name of its own, so what no manifest lists was never added.
+2. A version's manifest carries, for every month of the log, the versions that touched it and a
+   fingerprint of what they hold. So one read of the newest says which months are stale.
+3. Below a committed version, a part that its manifest does not list can never be listed: anyone
+   may delete it. Below a number that is not committed yet, a living ingester may still need it:
+   nobody else deletes it. It goes when that number is taken.
+"""
+
+from collections.abc import Iterable, Iterator
+from threading import Lock
+
+import pyarrow as pa
+
+from caudal.errors import FormatError, NotFoundError
+from caudal.formats.digest import digest
+from caudal.series import layout, manifest, rows
+from caudal.series.layout import Month
+from caudal.series.manifest import NO_INPUTS, MonthInputs, Part, VersionManifest
+from caudal.store.port import Store, entries
+
+
+class EventLog:
+    """The versions of one dataset. Manifests never change, so they are read once."""
+
+    def __init__(self, store: Store, dataset_id: str) -> None:
+        self._store = store
+        self.dataset_id = dataset_id
+        self._manifests: dict[int, VersionManifest] = {}
+        self._head = 0
+        self._lock = Lock()
+
+    def head(self) -> VersionManifest | None:
+        """The newest version, or None before the first. Asks the store every time."""
+        with self._lock:
+            if not self._head:
+                self._head = self._find_head()
+            while self._exists(self._head + 1):
+                self._head += 1
+            return self.version(self._head) if self._head else None
+
+    def version(self, number: int) -> VersionManifest:
+        """The manifest of a version; NotFoundError if it is not committed."""
+        if number not in self._manifests:
+            key = layout.version_manifest(self.dataset_id, number)
+            self._manifests[number] = manifest.decode(self._store.read(key), VersionManifest, key)
+        return self._manifests[number]
+
+    def inputs(self, month: Month) -> MonthInputs:
+        """What the log holds of a month now."""
+        head = self.head()
+        return head.months.get(str(month), NO_INPUTS) if head else NO_INPUTS
+
+    def months(self) -> dict[Month, MonthInputs]:
+        """Every month of the log, in order, with what the log holds of it."""
+        head = self.head()
+        months = head.months if head else {}
+        return {Month.parse(self.dataset_id, text): months[text] for text in sorted(months)}
+
+    def events(self, month: Month, versions: Iterable[int]) -> list[pa.Table]:
+        """The rows that some versions added to a month, each checked against its digest."""
+        return [
+            self._rows(part)
+            for version in versions
+            for part in self.version(version).parts
+            if part.month == str(month)
+        ]
+
+    def write_part(self, month: Month, version: int, attempt: str, table: pa.Table) -> Part:
+        """Put rows into the store, as a part of a version that is not committed yet."""
+        data, key = rows.encode(table), layout.part(month, version, attempt)
+        self._store.create(key, data)
+        return Part(str(month), key, table.num_rows, len(data), digest(data))
+
+    def commit(self, version: VersionManifest) -> None:
+        """Create the version's manifest. AlreadyExistsError: another ingest took the number."""
+        key = layout.version_manifest(self.dataset_id, version.version)
+        self._store.create(key, manifest.encode(version))
+
+    def sweep(self, first_version: int = 1) -> int:
+        """Delete parts that no manifest lists, below committed versions from this one on."""
+        head = self.head()
+        if head is None:
+            return 0
+        swept = 0
+        for version, key in self._parts_below(first_version):
+            if version <= head.version and not self._lists(version, key):
+                self._store.delete(key)
+                swept += 1
+        return swept
+
+    def _parts_below(self, first_version: int) -> Iterator[tuple[int, str]]:
+        prefix = layout.events(self.dataset_id)
+        if first_version > 1:
+            prefix = layout.version_folder(self.dataset_id, first_version)
+        for entry in entries(self._store, prefix):
+            version = layout.parse_part(entry.key)
+            if version is not None:
+                yield version, entry.key
+
+    def _lists(self, version: int, key: str) -> bool:
+        return any(part.key == key for part in self.version(version).parts)
+
+    def _rows(self, part: Part) -> pa.Table:
+        data = self._store.read(part.key)
+        if digest(data) != part.digest:
+            raise FormatError(
+                f"{part.key} is damaged: its bytes are not those that were committed; "
+                "restore it from a backup"
+            )
+        return rows.decode(data, part.key)
+
+    def _find_head(self) -> int:
+        """The highest committed number. Only the one above it can have a folder already."""
+        numbers = self._numbers()
+        while numbers and not self._exists(max(numbers)):
+            numbers.remove(max(numbers))
+        return max(numbers, default=0)
+
+    def _numbers(self) -> set[int]:
+        prefix, after = layout.events(self.dataset_id), ""
+        numbers: set[int] = set()
+        while True:
+            page = self._store.list(prefix, recursive=False, after=after)
+            numbers |= {layout.parse_version(folder) or 0 for folder in page.folders} - {0}
+            if page.last is None:
+                return numbers
+            after = page.last
+
+    def _exists(self, version: int) -> bool:
+        try:
+            self.version(version)
+        except NotFoundError:
+            return False
+        return True

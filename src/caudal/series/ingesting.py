@@ -1,0 +1,193 @@
+"""Ingest: what a source adds becomes one event version, all of it or nothing.
+
+The order:
+ 1. Read the source. Read the log's head, version v (0 before the first).
+ 2. For each month of the source, compare with what the log knows; nothing new: done.
+ 3. Write a part per month below version v + 1, under this attempt's own name.
+ 4. Create the manifest of version v + 1. **This is the commit.**
+ 5. Sweep what no manifest lists below it.
+
+A crash before 4 leaves parts that no manifest lists; they go when the number is taken. A crash
+after 4 leaves months that are stale: every run that consolidates finds them by itself.
+If another ingest takes the number first, ours deletes its own parts and begins again with the new
+head, so that its delta is against the winner. When the store does not say whether the create of 4
+arrived, parts are left alone: they may be committed.
+"""
+
+import contextlib
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from caudal.errors import AlreadyExistsError, CaudalError, StoreError
+from caudal.series import delta
+from caudal.series.catalog import Catalog
+from caudal.series.config import SeriesConfig
+from caudal.series.delta import Change
+from caudal.series.errors import IngestError
+from caudal.series.events import EventLog
+from caudal.series.layout import Month
+from caudal.series.manifest import NO_INPUTS, MonthInputs, Part, VersionManifest
+from caudal.series.merging import merge
+from caudal.series.sources import Observation, RejectedCell, SourceReading, read_source
+
+_MOST_RACES = 100
+
+
+@dataclass(frozen=True)
+class IngestOutcome:
+    """What an ingest added: a version, or nothing (None) when all was known already."""
+
+    version: int | None
+    added: int = 0
+    revised: int = 0
+    months: tuple[Month, ...] = ()
+    observations: int = 0
+    races: int = 0  # how often another ingest took the number first
+    blank_rows: int = 0
+    repeated: int = 0
+    rejected: tuple[RejectedCell, ...] = field(default=(), repr=False)
+
+
+def ingest(catalog: Catalog, config: SeriesConfig, source: Path | str) -> IngestOutcome:
+    """Add what is new in a source to the event log, as one version.
+
+    Consolidation is a separate step: `consolidate_all` finds the months that became stale.
+    """
+    reading = read_source(config, source, catalog.store)
+    months = delta.by_month(config.dataset_id, reading.observations)
+    log = catalog.log(config.dataset_id)
+    for races in range(_MOST_RACES):
+        head = log.head()
+        changed = _changes(log, months, head)
+        if not changed:
+            log.sweep(head.version if head else 1)
+            return _outcome(reading, None, {}, races)
+        run = _IngestRun(catalog, config, Path(source).name, head)
+        try:
+            version = run.commit(changed)
+        except AlreadyExistsError:
+            run.forget()
+            continue
+        log.sweep(version.version)
+        return _outcome(reading, version, changed, races)
+    raise IngestError(f"{source}: too many other ingests at once: nothing was added; try again")
+
+
+class _IngestRun:
+    """One try at one version number."""
+
+    def __init__(
+        self, catalog: Catalog, config: SeriesConfig, source: str, head: VersionManifest | None
+    ) -> None:
+        self._catalog = catalog
+        self._config = config
+        self._source = source
+        self._head = head
+        self._log = catalog.log(config.dataset_id)
+        self._attempt = catalog.new_id()
+        self._parts: list[Part] = []
+
+    def commit(self, changed: dict[Month, list[Change]]) -> VersionManifest:
+        """Steps 3 and 4. AlreadyExistsError: another ingest has the number."""
+        now = self._catalog.clock()
+        try:
+            self._write(changed, now)
+        except Exception as error:
+            with contextlib.suppress(StoreError):
+                self.forget()
+            if not isinstance(error, CaudalError | OSError):
+                raise
+            raise IngestError(
+                f"{self._source}: {error}; nothing was added: when that is mended, ingest it again"
+            ) from error
+        version = self._manifest(changed, now)
+        self._create(version)
+        return version
+
+    def forget(self) -> None:
+        """Delete the parts of a try that can no longer commit."""
+        self._catalog.delete(part.key for part in self._parts)
+
+    @property
+    def _number(self) -> int:
+        return self._head.version + 1 if self._head else 1
+
+    def _write(self, changed: dict[Month, list[Change]], now: datetime) -> None:
+        vintage = now.astimezone(ZoneInfo(self._config.timezone)).date()
+        for month, some in changed.items():
+            table = delta.rows_of(some, self._config, version=self._number, vintage=vintage)
+            self._parts.append(self._log.write_part(month, self._number, self._attempt, table))
+
+    def _manifest(self, changed: dict[Month, list[Change]], now: datetime) -> VersionManifest:
+        months: dict[str, MonthInputs] = dict(self._head.months) if self._head else {}
+        for part in self._parts:
+            before = months.get(part.month, NO_INPUTS)
+            months[part.month] = before.with_part(self._number, part.digest)
+        added, revised = _count(changed)
+        return VersionManifest(
+            dataset_id=self._config.dataset_id,
+            version=self._number,
+            attempt=self._attempt,
+            timestamp=self._catalog.timestamp(),
+            vintage_date=str(now.astimezone(ZoneInfo(self._config.timezone)).date()),
+            source=self._source,
+            added=added,
+            revised=revised,
+            parts=tuple(self._parts),
+            months=dict(sorted(months.items())),
+        )
+
+    def _create(self, version: VersionManifest) -> None:
+        try:
+            self._log.commit(version)
+        except AlreadyExistsError:
+            raise
+        except StoreError as error:
+            with contextlib.suppress(StoreError):
+                if self._log.version(version.version) == version:
+                    return
+            raise IngestError(
+                f"{self._source}: the store did not say whether version {version.version} "
+                f"arrived: {error}; ingest it again: what did arrive is not added twice"
+            ) from error
+
+
+def _changes(
+    log: EventLog, months: dict[Month, list[Observation]], head: VersionManifest | None
+) -> dict[Month, list[Change]]:
+    changed = {}
+    for month, observations in months.items():
+        inputs = head.months.get(str(month), NO_INPUTS) if head else NO_INPUTS
+        before = delta.known(merge(log.events(month, inputs.versions)))
+        found = delta.changes(observations, before)
+        if found:
+            changed[month] = found
+    return changed
+
+
+def _count(changed: dict[Month, list[Change]]) -> tuple[int, int]:
+    """How many observations are new, and how many are revisions."""
+    flags = [one.quality_flag for some in changed.values() for one in some]
+    revised = flags.count(delta.REVISED)
+    return len(flags) - revised, revised
+
+
+def _outcome(
+    reading: SourceReading,
+    version: VersionManifest | None,
+    changed: dict[Month, list[Change]],
+    races: int,
+) -> IngestOutcome:
+    return IngestOutcome(
+        version=version.version if version else None,
+        added=version.added if version else 0,
+        revised=version.revised if version else 0,
+        months=tuple(changed),
+        observations=len(reading.observations),
+        races=races,
+        blank_rows=reading.blank_rows,
+        repeated=reading.repeated,
+        rejected=tuple(reading.rejected),
+    )

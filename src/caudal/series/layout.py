@@ -1,0 +1,140 @@
+"""Where everything of a dataset lies in the store: keys to names and back, nothing else.
+
+    datasets/{dataset_id}/
+      events/{version:08}/manifest.json                            the commit of a version
+      events/{version:08}/data/year=YYYY/month=MM/part-{attempt}.parquet
+      projections/windows/{series_code}/year=YYYY/month=MM/data.parquet
+      projections/windows/{series_code}/year=YYYY/month=MM/.tmp/{attempt}/data.parquet
+      projections/consolidation/YYYY/MM/{number:08}.json           manifests, each made once
+      projections/consolidation/YYYY/MM/manifest.json              copy of the newest
+
+Numbers are padded so that a listing shows them in order; nothing relies on that order.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import date
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
+
+_PROJECTION = re.compile(
+    r"windows/(?P<code>[^/]+)/year=(?P<year>\d{4})/month=(?P<month>\d{2})/"
+    r"(?:\.tmp/(?P<attempt>[^/]+)/)?data\.parquet\Z"
+)
+_MANIFEST = re.compile(r"consolidation/(?P<year>\d{4})/(?P<month>\d{2})/(?P<number>\d+)\.json\Z")
+_PART = re.compile(r"events/(?P<version>\d+)/data/year=\d{4}/month=\d{2}/part-[^/]+\.parquet\Z")
+_VERSION = re.compile(r"events/(?P<version>\d+)/\Z")
+
+
+@dataclass(frozen=True, order=True)
+class Month:
+    """A month of a dataset: what is consolidated, committed and read as one."""
+
+    dataset_id: str
+    year: int
+    month: int
+
+    def __str__(self) -> str:
+        return f"{self.year:04}-{self.month:02}"
+
+    @property
+    def first_day(self) -> date:
+        return date(self.year, self.month, 1)
+
+    @classmethod
+    def parse(cls, dataset_id: str, text: str) -> "Month":
+        """The month that its text (`2025-08`) names."""
+        year, month = text.split("-")
+        return cls(dataset_id, int(year), int(month))
+
+
+@dataclass(frozen=True)
+class ProjectionKey:
+    """What the key of a projection's file says; `attempt` is empty for the final place."""
+
+    month: Month
+    series_code: str
+    attempt: str
+
+
+def dataset(dataset_id: str) -> str:
+    return f"datasets/{dataset_id}/"
+
+
+def events(dataset_id: str) -> str:
+    return f"{dataset(dataset_id)}events/"
+
+
+def version_folder(dataset_id: str, version: int) -> str:
+    return f"{events(dataset_id)}{version:08}/"
+
+
+def version_manifest(dataset_id: str, version: int) -> str:
+    return f"{version_folder(dataset_id, version)}manifest.json"
+
+
+def part(month: Month, version: int, attempt: str) -> str:
+    folder = f"data/year={month.year:04}/month={month.month:02}"
+    return f"{version_folder(month.dataset_id, version)}{folder}/part-{attempt}.parquet"
+
+
+def windows(dataset_id: str) -> str:
+    return f"{dataset(dataset_id)}projections/windows/"
+
+
+def projection_folder(month: Month, series_code: str) -> str:
+    place = f"year={month.year:04}/month={month.month:02}/"
+    return f"{windows(month.dataset_id)}{series_code}/{place}"
+
+
+def projection(month: Month, series_code: str) -> str:
+    return f"{projection_folder(month, series_code)}data.parquet"
+
+
+def projection_temp(month: Month, series_code: str, attempt: str) -> str:
+    return f"{projection_folder(month, series_code)}.tmp/{attempt}/data.parquet"
+
+
+def consolidation(dataset_id: str) -> str:
+    return f"{dataset(dataset_id)}projections/consolidation/"
+
+
+def manifest_folder(month: Month) -> str:
+    return f"{consolidation(month.dataset_id)}{month.year:04}/{month.month:02}/"
+
+
+def manifest(month: Month, number: int) -> str:
+    return f"{manifest_folder(month)}{number:08}.json"
+
+
+def manifest_copy(month: Month) -> str:
+    return f"{manifest_folder(month)}manifest.json"
+
+
+def parse_projection(dataset_id: str, key: str) -> ProjectionKey | None:
+    """What a key below `windows/` is; None for what is not ours."""
+    found = _PROJECTION.search(key)
+    if found is None:
+        return None
+    month = Month(dataset_id, int(found["year"]), int(found["month"]))
+    return ProjectionKey(month, found["code"], found["attempt"] or "")
+
+
+def parse_manifest(dataset_id: str, key: str) -> tuple[Month, int] | None:
+    """The month and number of a numbered manifest's key."""
+    found = _MANIFEST.search(key)
+    if found is None:
+        return None
+    return Month(dataset_id, int(found["year"]), int(found["month"])), int(found["number"])
+
+
+def parse_part(key: str) -> int | None:
+    """The version below which a part lies."""
+    found = _PART.search(key)
+    return int(found["version"]) if found else None
+
+
+def parse_version(folder: str) -> int | None:
+    """The version whose folder this is."""
+    found = _VERSION.search(folder)
+    return int(found["version"]) if found else None

@@ -1,0 +1,166 @@
+"""Reading through the catalog: a month as it was committed, never a mix of two versions.
+
+A read of a month:
+ 1. Take the manifest that readers go by: the newest committed one.
+ 2. Take each file by its digest: from its final place, else from the attempt's `.tmp/`.
+ 3. If a file is in neither, look at 1 again. Another manifest: begin the whole month again. The
+    same one: a late writer or a loss; merge the month from the event versions that the manifest
+    names, and say so.
+So a reader sees the month before a commit or after it. A reader that is overtaken again and again
+merges from events too: those never change.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caudal.series.catalog import Catalog
+from caudal.series.config import SeriesConfig
+from caudal.series.errors import ConfigError
+from caudal.series.layout import Month
+from caudal.series.manifest import ConsolidationManifest, MonthInputs
+from caudal.series.merging import known_until, merge, split
+from caudal.series.rows import SCHEMA
+
+_MOST_ROUNDS = 10
+
+
+@dataclass(frozen=True)
+class MonthRead:
+    """One month as one manifest committed it, by series."""
+
+    manifest: ConsolidationManifest
+    tables: dict[str, pa.Table]
+    merged_from_events: bool = False
+
+
+@dataclass(frozen=True)
+class SeriesRead:
+    """The rows of one series in order of time, and what a reader should know about them."""
+
+    table: pa.Table = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+
+def read_month(
+    catalog: Catalog, month: Month, series_codes: Iterable[str] | None = None
+) -> MonthRead | None:
+    """A month's projections, or those of some series; None before the first commit."""
+    wanted = None if series_codes is None else frozenset(series_codes)
+    manifest = catalog.read_committed_manifest(month)
+    for _ in range(_MOST_ROUNDS):
+        if manifest is None:
+            return None
+        tables = _files(catalog, manifest, wanted)
+        if tables is not None:
+            return MonthRead(manifest, tables)
+        again = catalog.read_committed_manifest(month)
+        if again is None or again.number == manifest.number:
+            break
+        manifest = again
+    assert manifest is not None
+    return MonthRead(manifest, _from_events(catalog, manifest, wanted), merged_from_events=True)
+
+
+def read_series(
+    catalog: Catalog,
+    config: SeriesConfig,
+    series_code: str,
+    *,
+    first: date | None = None,
+    last: date | None = None,
+    as_of: int | date | None = None,
+) -> SeriesRead:
+    """One series over all months, between two dates (both included).
+
+    `as_of`: as it was known with that version, or at the end of that day.
+    """
+    config.find(series_code)
+    months = _months(catalog, config.dataset_id, as_of)
+    chosen = {month: inputs for month, inputs in months.items() if _overlaps(month, first, last)}
+    tables, notes = [SCHEMA.empty_table()], list[str]()
+    for month, inputs in chosen.items():
+        if as_of is None:
+            table = _newest(catalog, month, inputs, series_code, notes)
+        else:
+            table = _as_known(catalog, month, inputs, as_of)
+        tables.append(table.filter(pc.equal(table.column("internal_series_code"), series_code)))
+    return SeriesRead(_between(pa.concat_tables(tables), first, last), tuple(notes))
+
+
+def _files(
+    catalog: Catalog, manifest: ConsolidationManifest, wanted: frozenset[str] | None
+) -> dict[str, pa.Table] | None:
+    """Every wanted file of a manifest, or None if one is nowhere with its digest."""
+    tables = {}
+    for file in manifest.files:
+        if wanted is None or file.series_code in wanted:
+            table = catalog.read_projection(manifest.of, file, manifest.attempt)
+            if table is None:
+                return None
+            tables[file.series_code] = table
+    return tables
+
+
+def _from_events(
+    catalog: Catalog, manifest: ConsolidationManifest, wanted: frozenset[str] | None
+) -> dict[str, pa.Table]:
+    events = catalog.log(manifest.dataset_id).events(manifest.of, manifest.versions)
+    return {code: table for code, table in split(merge(events)) if wanted is None or code in wanted}
+
+
+def _months(
+    catalog: Catalog, dataset_id: str, as_of: int | date | None
+) -> dict[Month, MonthInputs]:
+    """The months of the log: now, or as a version knew them."""
+    log = catalog.log(dataset_id)
+    head = log.head()
+    if not isinstance(as_of, int):
+        return log.months()
+    newest = head.version if head else 0
+    if not 1 <= as_of <= newest:
+        raise ConfigError(f"{dataset_id} has no version {as_of}: they are 1 to {newest}")
+    months = log.version(as_of).months
+    return {Month.parse(dataset_id, text): months[text] for text in sorted(months)}
+
+
+def _newest(
+    catalog: Catalog, month: Month, inputs: MonthInputs, series_code: str, notes: list[str]
+) -> pa.Table:
+    found = read_month(catalog, month, [series_code])
+    if found is None:
+        notes.append(f"{month} has events but is not consolidated yet")
+        return SCHEMA.empty_table()
+    if found.merged_from_events:
+        notes.append(f"{month} was merged from events: a final file is lost or was overwritten")
+    if not set(inputs.versions) <= set(found.manifest.versions):
+        notes.append(f"{month} is stale: events came after it was consolidated")
+    return found.tables.get(series_code, SCHEMA.empty_table())
+
+
+def _as_known(catalog: Catalog, month: Month, inputs: MonthInputs, as_of: int | date) -> pa.Table:
+    events = catalog.log(month.dataset_id).events(month, inputs.versions)
+    if isinstance(as_of, int):
+        return merge([known_until(table, version=as_of) for table in events])
+    vintage = pa.scalar(as_of, pa.date32())
+    return merge([known_until(table, vintage=vintage) for table in events])
+
+
+def _overlaps(month: Month, first: date | None, last: date | None) -> bool:
+    begins = (month.year, month.month)
+    return (first is None or begins >= (first.year, first.month)) and (
+        last is None or begins <= (last.year, last.month)
+    )
+
+
+def _between(table: pa.Table, first: date | None, last: date | None) -> pa.Table:
+    days = table.column("obs_date")
+    if first is not None:
+        table = table.filter(pc.greater_equal(days, pa.scalar(first, pa.date32())))
+        days = table.column("obs_date")
+    if last is not None:
+        table = table.filter(pc.less_equal(days, pa.scalar(last, pa.date32())))
+    return table.sort_by("obs_time")

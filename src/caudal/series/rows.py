@@ -1,0 +1,57 @@
+"""The rows of events and projections, and their Parquet files.
+
+The same rows give the same bytes: fixed writer options, rows in the order of the primary key,
+nothing about the moment or the machine in the file (only the Parquet library's own name, so bytes
+may differ between its releases; nothing but a needless rebuild depends on that).
+"""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from caudal.errors import FormatError
+
+PRIMARY_KEYS = ("obs_time", "internal_series_code")
+
+SCHEMA = pa.schema(
+    [
+        ("dataset_id", pa.string()),
+        ("provider", pa.string()),
+        ("frequency", pa.string()),
+        ("unit", pa.string()),
+        ("source_kind", pa.string()),
+        ("obs_time", pa.timestamp("us", tz="UTC")),
+        ("obs_date", pa.date32()),
+        ("value", pa.float64()),
+        ("internal_series_code", pa.string()),
+        ("version", pa.int64()),
+        ("vintage_date", pa.date32()),
+        ("quality_flag", pa.string()),
+    ]
+)
+
+_TEXTS = [field.name for field in SCHEMA if field.type == pa.string()]
+
+
+def encode(table: pa.Table) -> bytes:
+    """A Parquet file of these rows."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        table,
+        sink,
+        version="2.6",
+        compression="snappy",
+        use_dictionary=_TEXTS,
+        row_group_size=1 << 20,
+        store_schema=False,
+        write_statistics=True,
+    )
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def decode(data: bytes, key: str) -> pa.Table:
+    """The rows of a Parquet file, with exactly our columns."""
+    try:
+        table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+        return table.select(SCHEMA.names).cast(SCHEMA)
+    except (pa.ArrowException, KeyError) as error:
+        raise FormatError(f"{key} is no file of series: {error}") from error

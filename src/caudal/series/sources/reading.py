@@ -1,0 +1,38 @@
+"""Reading a source: whichever format its config says, from a file or from the store."""
+
+from io import BytesIO
+from pathlib import Path
+
+from caudal.errors import NotFoundError
+from caudal.series.config import SeriesConfig, SourceFormat, SourceKind
+from caudal.series.errors import SourceError
+from caudal.series.sources.observations import SourceReading
+from caudal.series.sources.textfile import read_csv
+from caudal.series.sources.workbook import read_workbook
+from caudal.store.port import Store
+
+
+def read_source(config: SeriesConfig, source: Path | str, store: Store) -> SourceReading:
+    """The observations in a local file, or in the object of the store that `source` names."""
+    name = str(source)
+    stored = config.source.kind is SourceKind.OBJECT
+    data = _object(store, name) if stored else _file(Path(source))
+    if config.source.format is SourceFormat.CSV:
+        return read_csv(BytesIO(data), name, config)
+    return read_workbook(data, name, config)
+
+
+def _file(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _object(store: Store, key: str) -> bytes:
+    try:
+        return store.read(key)
+    except NotFoundError as error:
+        raise SourceError(
+            f"the store has no object {key!r}: the config says kind = object"
+        ) from error

@@ -1,0 +1,127 @@
+"""All months of a dataset: which are stale or unfinished, and bringing them up to date.
+
+Two listings (projections, manifests) and one read per month tell; only months that need it are
+consolidated, a few at a time, so that memory does not grow with their number.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from caudal.errors import CaudalError
+from caudal.series.catalog import Catalog, Placed
+from caudal.series.config import SeriesConfig
+from caudal.series.consolidation import Ending, MonthOutcome, consolidate_month
+from caudal.series.decisions import Action, decide
+from caudal.series.layout import Month
+from caudal.series.manifest import NO_INPUTS, ConsolidationManifest, MonthInputs, Status
+from caudal.series.parallel import Workers
+
+_MONTHS_AT_A_TIME = 32  # in the survey
+_MONTHS_AT_ONCE = 4  # in consolidation
+
+
+class Freshness(StrEnum):
+    """Whether a month's projections are what the event log says."""
+
+    FRESH = "fresh"
+    STALE = "stale"  # events came after
+    MISSING = "missing"  # events, but never a committed projection
+    UNFINISHED = "unfinished"  # a run stopped, or is at work
+    SUSPECT = "suspect"  # a final file is not the one that was recorded
+
+
+@dataclass(frozen=True)
+class MonthStatus:
+    """One month: its newest manifest, what the log holds of it, and what lies there."""
+
+    month: Month
+    freshness: Freshness
+    inputs: MonthInputs
+    newest: ConsolidationManifest | None
+    placed: Placed
+
+    @property
+    def is_tidy(self) -> bool:
+        return self.freshness is Freshness.FRESH and not self.placed.temps
+
+
+def survey(catalog: Catalog, dataset_id: str) -> Iterator[MonthStatus]:
+    """Every month that has events or projections, in order.
+
+    The order of looking is that of consolidation.py: files, manifests, then the head of the log.
+    """
+    placed = catalog.placed(dataset_id)
+    numbers = catalog.newest_manifest_numbers(dataset_id)
+    months = sorted({*numbers, *catalog.log(dataset_id).months()})
+    for start in range(0, len(months), _MONTHS_AT_A_TIME):
+        chosen = months[start : start + _MONTHS_AT_A_TIME]
+        newest = catalog.workers.each(lambda month: _newest(catalog, month, numbers), chosen)
+        inputs = catalog.log(dataset_id).months()
+        for month, manifest in zip(chosen, newest, strict=True):
+            yield _status(
+                month, manifest, inputs.get(month, NO_INPUTS), placed.get(month, Placed())
+            )
+
+
+def consolidate_all(
+    catalog: Catalog, config: SeriesConfig, *, force: bool = False
+) -> list[MonthOutcome]:
+    """Find the months that are stale, unfinished or damaged and bring them up to date; sweep.
+
+    A month that fails does not keep the others from being consolidated; its error is raised in
+    the end.
+    """
+    # A few months at a time: while one waits for its manifest, another writes its files.
+    workers = Workers(min(_MONTHS_AT_ONCE, catalog.workers.threads))
+    ended = workers.each(
+        lambda found: _bring_up(catalog, config, found, force=force),
+        survey(catalog, config.dataset_id),
+    )
+    catalog.log(config.dataset_id).sweep()
+    errors = [one for one in ended if isinstance(one, CaudalError)]
+    if errors:
+        raise errors[0]
+    return [one for one in ended if isinstance(one, MonthOutcome)]
+
+
+def _bring_up(
+    catalog: Catalog, config: SeriesConfig, found: MonthStatus, *, force: bool
+) -> MonthOutcome | CaudalError:
+    try:
+        if found.is_tidy and found.newest is not None and not force:
+            catalog.refresh_manifest_copy(found.newest)
+            return MonthOutcome(found.month, Ending.FRESH, "fresh", found.newest)
+        return consolidate_month(
+            catalog,
+            config,
+            found.month.year,
+            found.month.month,
+            force=force,
+            placed=found.placed,
+        )
+    except CaudalError as error:
+        return error
+
+
+def _newest(
+    catalog: Catalog, month: Month, numbers: dict[Month, int]
+) -> ConsolidationManifest | None:
+    return catalog.read_numbered_manifest(month, numbers[month]) if month in numbers else None
+
+
+def _status(
+    month: Month, newest: ConsolidationManifest | None, inputs: MonthInputs, placed: Placed
+) -> MonthStatus:
+    action = decide(newest, inputs, placed.tags).action
+    if action in (Action.SKIP, Action.NOTHING):
+        freshness = Freshness.FRESH
+    elif newest is None:
+        freshness = Freshness.MISSING
+    elif newest.status is not Status.COMPLETED:
+        freshness = Freshness.UNFINISHED
+    elif action in (Action.CHECK, Action.REFUSE):
+        freshness = Freshness.SUSPECT
+    else:
+        freshness = Freshness.STALE
+    return MonthStatus(month, freshness, inputs, newest, placed)

@@ -1,0 +1,183 @@
+"""Dirty sources: every rejected cell is reported with sheet, row, column and reason."""
+
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from tests.series.world import World
+
+from caudal.series import Catalog, consolidate_all, find_config, ingest, load_config, read_series
+from caudal.series.errors import SourceError
+from caudal.series.sources import read_source
+from caudal.store import MemoryStore
+
+# Writers of workbooks, for tests only.
+openpyxl: Any = pytest.importorskip("openpyxl")
+xlwt: Any = pytest.importorskip("xlwt")
+
+CONFIG = """
+dataset_id = "sheet"
+provider = "P"
+timezone = "America/Argentina/Buenos_Aires"
+[source]
+format = "{format}"
+[[series]]
+internal_series_code = "A"
+unit = "u"
+frequency = "D"
+sheet = "DATOS | DATA"
+first_row = 4
+date_column = "B"
+value_column = "D"
+"""
+
+CELLS: list[tuple[int, Any, Any]] = [
+    (4, datetime(2024, 1, 1), 1.5),
+    (5, datetime(2024, 1, 2), None),
+    (6, datetime(2024, 1, 3), "n/d"),
+    (7, datetime(2024, 1, 4), 0.0),
+    (8, None, 7.0),
+    (9, datetime(2024, 1, 4), 9.0),
+    (10, datetime(2024, 1, 4), 0.0),
+    (11, 45000.5, 3.0),
+    (13, "Fuente: BCRA", None),
+    (14, "(1) provisorio", "nota"),
+]
+
+REJECTED = [
+    (5, "D", "empty, or the error of a formula"),
+    (6, "D", "not a number: 'n/d'"),
+    (8, "B", "empty, or the error of a formula"),
+    (9, "D", "row 7 has another value for this date"),
+    (11, "B", "not a date: '45000.5'"),
+    (13, "B", "not a date: 'Fuente: BCRA'"),
+    (14, "B", "not a date: '(1) provisorio'"),
+    (14, "D", "not a number: 'nota'"),
+]
+
+
+def write_xlsx(path: Path) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.create_sheet("DATOS | DATA")
+    sheet["B1"] = "Merged header"
+    sheet.merge_cells("B1:D1")
+    for row, day, value in CELLS:
+        sheet[f"B{row}"], sheet[f"D{row}"] = day, value
+    book.save(path)
+
+
+def write_xls(path: Path) -> None:
+    book = xlwt.Workbook()
+    sheet = book.add_sheet("DATOS | DATA")
+    style = xlwt.easyxf(num_format_str="YYYY-MM-DD")
+    for row, day, value in CELLS:
+        if day is not None:
+            sheet.write(row - 1, 1, day, *([style] if isinstance(day, datetime) else []))
+        if value is not None:
+            sheet.write(row - 1, 3, value)
+    book.save(str(path))
+
+
+@pytest.mark.parametrize(("form", "write"), [("xlsx", write_xlsx), ("xls", write_xls)])
+def test_every_bad_cell_of_a_workbook_is_reported(tmp_path: Path, form: str, write: Any) -> None:
+    (tmp_path / "c.toml").write_text(CONFIG.format(format=form))
+    source = tmp_path / f"source.{form}"
+    write(source)
+    reading = read_source(load_config(tmp_path / "c.toml"), source, MemoryStore())
+    assert [(one.day, one.value) for one in reading.observations] == [
+        (date(2024, 1, 1), 1.5),
+        (date(2024, 1, 4), 0.0),
+    ]
+    assert [(cell.row, cell.column, cell.reason) for cell in reading.rejected] == REJECTED
+    assert {cell.sheet for cell in reading.rejected} == {"DATOS | DATA"}
+    assert (reading.repeated, reading.blank_rows) == (1, 1)
+
+
+def test_what_cannot_be_read_at_all_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(CONFIG.format(format="xlsx"))
+    config, store = load_config(tmp_path / "c.toml"), MemoryStore()
+    book = openpyxl.Workbook()
+    book.save(tmp_path / "other.xlsx")
+    (tmp_path / "text.xlsx").write_text("hello")
+    with pytest.raises(SourceError, match=r"no sheet 'DATOS | DATA'; its sheets are: 'Sheet'"):
+        read_source(config, tmp_path / "other.xlsx", store)
+    with pytest.raises(SourceError, match="is no Excel workbook"):
+        read_source(config, tmp_path / "text.xlsx", store)
+    with pytest.raises(SourceError, match="cannot read"):
+        read_source(config, tmp_path / "nowhere.xlsx", store)
+
+
+def test_a_dirty_csv(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    source = tmp_path / "dirty.csv"
+    source.write_text(
+        "day,alpha,beta\n2024-01-01,1,\n2024-01-02,x,2\n2024-01-03,3\n,,\n30/1/2024,4,4\n"
+    )
+    reading = read_source(world.config, source, MemoryStore())
+    assert [(one.series_code, one.value) for one in reading.observations] == [
+        ("ALPHA", 1.0),
+        ("BETA", 2.0),
+    ]
+    assert [(c.series_code, c.row, c.column, c.reason) for c in reading.rejected] == [
+        ("", 4, "", "too few fields"),
+        ("ALPHA", 3, "alpha", "not a number: 'x'"),
+        ("ALPHA", 6, "day", "not a date: '30/1/2024'"),
+        ("BETA", 2, "beta", "empty"),
+        ("BETA", 6, "day", "not a date: '30/1/2024'"),
+    ]
+
+
+def test_a_missing_column_is_named(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    (tmp_path / "other.csv").write_text("day,alpha\n2024-01-01,1\n")
+    with pytest.raises(SourceError, match="no column 'beta'; its columns are: day, alpha"):
+        read_source(world.config, tmp_path / "other.csv", MemoryStore())
+
+
+def test_a_source_in_the_store(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    path = tmp_path / "object.toml"
+    text = (tmp_path / "little-0.toml").read_text()
+    path.write_text(text.replace("[source]", '[source]\nkind = "object"'))
+    store = MemoryStore()
+    store.create("incoming/a.csv", world.uniform(1).read_bytes())
+    assert ingest(world.catalog(store), load_config(path), "incoming/a.csv").added == 6
+    with pytest.raises(SourceError, match="the store has no object"):
+        ingest(world.catalog(store), load_config(path), "incoming/b.csv")
+
+
+class Real(NamedTuple):
+    """A shipped example, its file, and what is in it."""
+
+    config: str
+    file: str
+    added: int
+    rejected: int
+    code: str
+    first: tuple[str, float]
+    last: tuple[str, float]
+    rows: int
+
+
+REAL = [
+    Real("bcra_infomondia", "infomondia.xlsx", 43_236, 1_886, "BCRA_RESERVAS_USD_M_D",
+         ("2017-01-01", 39308.31554175972), ("2025-08-12", 41991.0), 3_146),
+    Real("bcra_base_monetaria", "base_monetaria.csv", 7_296, 0, "BCRA_BASE_MONETARIA_ARS_M_D",
+         ("1996-01-02", 13069.0), ("2025-08-12", 42659621.0), 7_296),
+    Real("bcra_reservas", "reservas.csv", 3_461, 0, "BCRA_RESERVAS_USD_M_D",
+         ("2003-01-02", 10501.0), ("2017-01-11", 39665.0), 3_461),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("real", REAL, ids=[real.config for real in REAL])
+def test_the_real_files(real_data: Path, real: Real) -> None:
+    catalog, config = Catalog(MemoryStore(), parallel=1), find_config(real.config)
+    source = real_data / "bcra" / real.file
+    outcome = ingest(catalog, config, source)
+    assert (outcome.added, len(outcome.rejected)) == (real.added, real.rejected)
+    assert ingest(catalog, config, source).version is None
+    consolidate_all(catalog, config)
+    table = read_series(catalog, config, real.code).table
+    rows = [(str(row["obs_date"]), row["value"]) for row in table.to_pylist()]
+    assert (rows[0], rows[-1], len(rows)) == (real.first, real.last, real.rows)

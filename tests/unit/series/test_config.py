@@ -1,0 +1,81 @@
+"""A dataset's TOML file: every mistake is one line that names it."""
+
+from pathlib import Path
+
+import pytest
+
+from caudal.series import load_config, shipped_configs
+from caudal.series.errors import ConfigError
+
+GOOD = """
+dataset_id = "d"
+provider = "P"
+timezone = "America/Argentina/Buenos_Aires"
+primary_keys = ["obs_time", "internal_series_code"]
+[source]
+kind = "file"
+format = "xlsx"
+[[series]]
+internal_series_code = "A"
+unit = "u"
+frequency = "D"
+sheet = "S"
+first_row = 27
+date_column = "M"
+value_column = "N"
+date_format = "%d/%m/%Y"
+"""
+
+
+def test_the_documented_example_loads(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(GOOD)
+    config = load_config(tmp_path / "c.toml")
+    assert config.series[0].value_column == "N"
+    assert config.find("A") is config.series[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('"d"', '"a/b"', "dataset_id 'a/b' must be letters"),
+        ('"d"', '".."', "dataset_id '..' must be letters"),
+        ('"A"', '".tmp"', "internal_series_code '.tmp' must be"),
+        ('"obs_time", ', "", "primary_keys must be"),
+        ("Argentina/Buenos_Aires", "Atlantis", "is unknown"),
+        ("first_row = 27\n", "", "first_row is missing"),
+        ("first_row = 27", "first_row = 0", "first_row counts from 1"),
+        ('sheet = "S"\n', "", "name its sheet"),
+        ('"M"', '"fecha"', "date_column of a workbook is a letter"),
+        ('"xlsx"', '"ods"', "Invalid enum value 'ods'"),
+        ('"xlsx"', '"csv"', "a csv has no sheet"),
+        ('unit = "u"\n', "", "missing required field `unit`"),
+        ('unit = "u"', 'unit = "u"\nunti = "v"', "unknown field `unti`"),
+        ("[source]", "[source", "is not valid TOML"),
+    ],
+)
+def test_mistakes(tmp_path: Path, old: str, new: str, complaint: str) -> None:
+    assert old in GOOD
+    (tmp_path / "c.toml").write_text(GOOD.replace(old, new))
+    with pytest.raises(ConfigError, match=r"c\.toml") as raised:
+        load_config(tmp_path / "c.toml")
+    assert complaint in str(raised.value)
+
+
+def test_a_code_twice(tmp_path: Path) -> None:
+    entry = GOOD[GOOD.index("[[series]]") :]
+    (tmp_path / "c.toml").write_text(GOOD + entry)
+    with pytest.raises(ConfigError, match="two series are called 'A'"):
+        load_config(tmp_path / "c.toml")
+
+
+def test_no_such_file_names_the_examples(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="bcra_infomondia"):
+        load_config(tmp_path / "nowhere.toml")
+
+
+@pytest.mark.parametrize("name", shipped_configs())
+def test_shipped_examples_are_sound(name: str) -> None:
+    config = load_config(shipped_configs()[name])
+    assert config.provider == "BCRA"
+    if name == "bcra_infomondia":
+        assert len(config.series) >= 10
