@@ -10,6 +10,7 @@ more months take.
 
 import argparse
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -142,6 +143,7 @@ def _peaks(folder: Path, months: int, series: int, versions: int) -> dict[int, i
 
 
 def _child(name: str, store: Path) -> Run:
+    os.sync()  # nobody waits for what another left unwritten
     command = [sys.executable, "-m", "bench.series", name, str(store)]
     done = subprocess.run(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True, check=True)
     return Run(**json.loads(done.stdout))
