@@ -3,7 +3,7 @@ PYTHON ?= python3
 SCALE ?= 0.01
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit bench bench-series fuzz-planner format clean lock
+.PHONY: demo test lint types unit bench bench-series fuzz-planner simulate format clean lock
 
 demo: .venv/ready
 	@$(BIN)/caudal generate movies --scale $(SCALE) --out demo-data/movies
@@ -33,6 +33,12 @@ bench-series: .venv/ready
 SECONDS ?= 300
 fuzz-planner: .venv/ready
 	$(BIN)/python -m tests.fuzz.run $(SECONDS) $(SEED)
+
+# Many seeded worlds full of crashes, lost messages and frozen processes; SEED=K replays one.
+SEEDS ?= 300
+FIRST ?= 0
+simulate: .venv/ready
+	$(BIN)/python -m tests.simulation.run $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
 
 format: .venv/ready
 	$(BIN)/ruff check --fix .

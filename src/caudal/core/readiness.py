@@ -59,43 +59,46 @@ class Shape:
     tables: tuple[str, ...]  # those that are mapped
     folds: Mapping[str, Step]
     finishes: Mapping[str, Step]  # queries, and the rejects report
+    group: int = GROUP  # batches per group
 
     @classmethod
     def of(
-        cls, tables: Iterable[str], folds: Mapping[str, Step], finishes: Mapping[str, Step]
+        cls,
+        tables: Iterable[str],
+        folds: Mapping[str, Step],
+        finishes: Mapping[str, Step],
+        group: int = GROUP,
     ) -> "Shape":
         listed = tuple(tables)
         report = Step(frozenset(listed), frozenset())
-        return cls(listed, dict(folds), {**finishes, REJECTS: report})
+        return cls(listed, dict(folds), {**finishes, REJECTS: report}, group)
+
+    def group_size(self, group: int, end: int | None) -> int | None:
+        """How many batches a group has; None while nobody knows."""
+        if end is None:
+            return None
+        return max(0, min(self.group, end - group * self.group))
+
+    def group_count(self, end: int) -> int:
+        return -(-end // self.group)
 
 
-def group_size(group: int, end: int | None) -> int | None:
-    """How many batches a group has; None while nobody knows."""
-    if end is None:
-        return None
-    return max(0, min(GROUP, end - group * GROUP))
-
-
-def group_count(end: int) -> int:
-    return -(-end // GROUP)
-
-
-def table_complete(table: str, facts: Facts) -> bool:
+def table_complete(table: str, shape: Shape, facts: Facts) -> bool:
     end = facts.end(table)
-    return end is not None and facts.merged(table).covers(group_count(end))
+    return end is not None and facts.merged(table).covers(shape.group_count(end))
 
 
-def group_mapped(table: str, group: int, facts: Facts) -> bool:
+def group_mapped(table: str, group: int, shape: Shape, facts: Facts) -> bool:
     """Is every batch of the group mapped? A full group needs no end to know that."""
     mapped = facts.mapped(table, group)
-    if mapped.covers(GROUP):
+    if mapped.covers(shape.group):
         return True
-    size = group_size(group, facts.end(table))
+    size = shape.group_size(group, facts.end(table))
     return size is not None and size > 0 and mapped.covers(size)
 
 
 def step_ready(step: Step, shape: Shape, facts: Facts) -> bool:
-    return all(table_complete(table, facts) for table in sorted(step.tables)) and all(
+    return all(table_complete(table, shape, facts) for table in sorted(step.tables)) and all(
         facts.folded(fold).covers(shape.folds[fold].partitions) for fold in sorted(step.folds)
     )
 
@@ -104,8 +107,8 @@ def follow_up(done: Task, shape: Shape, facts: Facts) -> list[Task]:
     """The tasks that may run now that this one's output exists."""
     match done.kind:
         case "map":
-            group = done.number // GROUP
-            ready = group_mapped(done.name, group, facts)
+            group = done.number // shape.group
+            ready = group_mapped(done.name, group, shape, facts)
             return [Task("merge", done.name, group)] if ready else []
         case "merge":
             return after_table(done.name, shape, facts)
@@ -135,15 +138,15 @@ def after_end(table: str, shape: Shape, facts: Facts) -> list[Task]:
     end = facts.end(table)
     if end is None:
         return []
-    last = group_count(end) - 1
-    if last >= 0 and last not in facts.merged(table) and group_mapped(table, last, facts):
+    last = shape.group_count(end) - 1
+    if last >= 0 and last not in facts.merged(table) and group_mapped(table, last, shape, facts):
         return [Task("merge", table, last)]
     return after_table(table, shape, facts)
 
 
 def after_table(table: str, shape: Shape, facts: Facts) -> list[Task]:
     """What may run if this table is complete."""
-    if not table_complete(table, facts):
+    if not table_complete(table, shape, facts):
         return []
     return _readers(shape, facts, table=table)
 

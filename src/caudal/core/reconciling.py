@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Protocol
 
 from caudal.core.intervals import IntervalSet
-from caudal.core.readiness import Facts, Shape, group_mapped, group_size, step_ready
-from caudal.core.tasks import GROUP, Task
+from caudal.core.readiness import Facts, Shape, group_mapped, step_ready
+from caudal.core.tasks import Task
 
 ROUND = 256  # tasks per job and round, at most
 
@@ -36,7 +36,7 @@ def _missing(shape: Shape, facts: StoredFacts) -> Iterator[Task]:
         merged = facts.merged(table)
         for group in facts.groups(table):
             if group not in merged:
-                yield from _missing_in_group(table, group, facts)
+                yield from _missing_in_group(table, group, shape, facts)
     for name, step in shape.folds.items():
         lacking = facts.folded(name).missing(step.partitions)
         if lacking and step_ready(step, shape, facts):
@@ -47,11 +47,29 @@ def _missing(shape: Shape, facts: StoredFacts) -> Iterator[Task]:
             yield Task("finish", name)
 
 
-def _missing_in_group(table: str, group: int, facts: StoredFacts) -> Iterator[Task]:
+def _missing_in_group(table: str, group: int, shape: Shape, facts: StoredFacts) -> Iterator[Task]:
     mapped = facts.mapped(table, group)
-    size = group_size(group, facts.end(table))
+    size = shape.group_size(group, facts.end(table))
     for number in facts.batches(table, group):
         if number not in mapped and (size is None or number < size):
-            yield Task("map", table, group * GROUP + number)
-    if group_mapped(table, group, facts):
+            yield Task("map", table, group * shape.group + number)
+    if group_mapped(table, group, shape, facts):
         yield Task("merge", table, group)
+
+
+def awaits_client(shape: Shape, facts: StoredFacts) -> bool:
+    """Is something missing that only the client can send: an end, or a batch before the end?
+
+    The end alone would not do: a client that ends a table before all its batches have arrived, and
+    then leaves, would leave a job that can neither go on nor expire.
+    """
+    for table in shape.tables:
+        end = facts.end(table)
+        if end is None:
+            return True
+        merged = facts.merged(table)
+        for group in range(shape.group_count(end)):
+            size = shape.group_size(group, end) or 0
+            if group not in merged and not facts.batches(table, group).covers(size):
+                return True
+    return False

@@ -12,7 +12,10 @@ id is ever adopted:
     jobs/J/RUN/folds/F/{partition:04}           output of fold
     jobs/J/RUN/results/Q                        output of finish
 
-A group is 256 consecutive batches, so that whoever finishes one looks at 256 keys at most.
+    jobs/J/RUN/seen/{slot:010}-GATEWAY          a client was heard; the name is all it says
+
+A group is 256 consecutive batches (job.json states the number), so that whoever finishes one
+looks at 256 keys at most.
 """
 
 from dataclasses import dataclass
@@ -21,7 +24,7 @@ from typing import Literal
 
 import msgspec
 
-GROUP = 256
+GROUP = 256  # batches per group, unless the job says otherwise
 REJECTS = "rejects"  # the finish task that reports rejected rows; no query may have this name
 
 Kind = Literal["map", "merge", "fold", "finish"]
@@ -41,7 +44,12 @@ class Message(msgspec.Struct, frozen=True):
     job: str
     run: str
     task: Task
+    group: int = GROUP  # batches per group of this job, for the lane
     format: int = 1
+
+    @property
+    def lane(self) -> "Lane":
+        return lane_of(self.task, self.group)
 
 
 class Lane(StrEnum):
@@ -55,13 +63,13 @@ class Lane(StrEnum):
     FINISH = "finish"
 
 
-def lane_of(task: Task) -> Lane:
-    """The queue for a task."""
+def lane_of(task: Task, group: int = GROUP) -> Lane:
+    """The queue for a task of a job with groups of that many batches."""
     if task.kind == "fold":
         return Lane.FOLD
     if task.kind == "finish":
         return Lane.FINISH
-    ordinal = task.number * (GROUP if task.kind == "merge" else 1)
+    ordinal = task.number * (group if task.kind == "merge" else 1)
     for end, lane in ((4, Lane.FIRST), (16, Lane.EARLY), (64, Lane.MIDDLE)):
         if ordinal < end:
             return lane
@@ -74,6 +82,7 @@ class Keys:
 
     job: str
     run: str
+    group: int = GROUP
 
     @property
     def root(self) -> str:
@@ -87,13 +96,13 @@ class Keys:
         return f"{self.root}/tables/{table}/end.json"
 
     def batch(self, table: str, number: int) -> str:
-        return f"{self.batches(table, number // GROUP)}{number % GROUP:03}"
+        return f"{self.batches(table, number // self.group)}{number % self.group:03}"
 
     def batches(self, table: str, group: int | None = None) -> str:
         return _group(f"{self.root}/batches/{table}/", group)
 
     def mapped(self, table: str, number: int) -> str:
-        return f"{self.mapped_group(table, number // GROUP)}{number % GROUP:03}"
+        return f"{self.mapped_group(table, number // self.group)}{number % self.group:03}"
 
     def mapped_group(self, table: str, group: int) -> str:
         return _group(f"{self.root}/mapped/{table}/", group)
@@ -106,6 +115,9 @@ class Keys:
 
     def results(self) -> str:
         return f"{self.root}/results/"
+
+    def seen(self) -> str:
+        return f"{self.root}/seen/"
 
     def output(self, task: Task) -> str:
         """The key of the one object that a task makes."""

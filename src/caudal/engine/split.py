@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
@@ -23,21 +22,10 @@ import pyarrow as pa
 
 from caudal.answers import Answers, Result, TableProfile
 from caudal.engine import stages
-from caudal.engine.binder import DuckDBBinder
-from caudal.engine.catalog import (
-    Cleaning,
-    bind_table,
-    choose_queries,
-    columns_read,
-    describe,
-    empty_schema,
-    make_cleaning,
-    parameter_values,
-    without_reject,
-)
-from caudal.engine.cleaning import Cleaned, clean_piece, note_rejects
-from caudal.engine.database import open_database
-from caudal.engine.functions import RETURN_TYPES, register_functions
+from caudal.engine.catalog import choose_queries
+from caudal.engine.cleaning import Cleaned, note_rejects
+from caudal.engine.functions import register_functions
+from caudal.engine.mapping import map_piece
 from caudal.engine.reading import Piece, pieces
 from caudal.engine.running import (
     Progress,
@@ -48,81 +36,18 @@ from caudal.engine.running import (
     in_order,
 )
 from caudal.engine.sandbox import Limits, Sandbox, Types
-from caudal.errors import ApplicationError, QueryError
+from caudal.engine.split_plan import SplitPlan, TableMap, make_plan
+from caudal.errors import QueryError
 from caudal.formats import mapped
 from caudal.kernels.hashing import partition_of
 from caudal.kernels.sentiment import SentimentModel, load_model
-from caudal.model import Application, ParameterValue, Query, Table
+from caudal.model import Application, ParameterValue, Query
 from caudal.rejects import Rejects
-from caudal.sql.lifts import quote
-from caudal.sql.parameters import bind_parameters
-from caudal.sql.planner import Finish, Fold, Plan, Scan, explain, plan
+from caudal.sql.planner import Finish, Fold, explain
+
+__all__ = ["explain_plan", "make_plan", "run"]
 
 _WORKER_MEMORY_BYTES = 2 << 30
-
-
-@dataclass(frozen=True)
-class TableMap:
-    """How the batches of one table are mapped."""
-
-    cleaning: Cleaning  # `raw` -> the columns that the scans read, and `reject`
-    scans: tuple[Scan, ...]
-
-    @property
-    def table(self) -> Table:
-        return self.cleaning.table
-
-
-@dataclass(frozen=True)
-class SplitPlan:
-    """A plan with the way its tables are cleaned and its results are named."""
-
-    plan: Plan
-    maps: tuple[TableMap, ...]
-    queries: tuple[Query, ...]
-    names: Mapping[str, tuple[str, ...]]
-
-
-def make_plan(
-    app: Application,
-    queries: Sequence[str] | None,
-    parameters: Mapping[str, ParameterValue],
-    model: SentimentModel,
-) -> SplitPlan:
-    """Plan the chosen queries of an application."""
-    chosen = choose_queries(app, queries)
-    values = parameter_values(app, parameters)
-    with open_database(model) as connection, empty_schema(connection) as cursor:
-        cleaned = {table.name: bind_table(cursor, table) for table in app.tables}
-        texts = {query.name: bind_parameters(query.sql, values, query.origin) for query in chosen}
-        names = {
-            query.name: tuple(name for name, _ in describe(cursor, texts[query.name], query.origin))
-            for query in chosen
-        }
-        schemas = {name: without_reject(schema) for name, schema in cleaned.items()}
-        made = _planned(texts, schemas, model)
-        maps = tuple(
-            _table_map(cursor, table, cleaned[table.name], made)
-            for table in app.tables
-            if any(scan.table == table.name for scan in made.scans)
-        )
-    return SplitPlan(made, maps, chosen, names)
-
-
-def _planned(
-    texts: Mapping[str, str], schemas: Mapping[str, Mapping[str, str]], model: SentimentModel
-) -> Plan:
-    binder = DuckDBBinder(schemas, lambda connection: register_functions(connection, model))
-    try:
-        return plan(
-            texts,
-            schemas,
-            scalar_functions=RETURN_TYPES,
-            moment=datetime.now(UTC),
-            binder=binder,
-        )
-    finally:
-        binder.close()
 
 
 def explain_plan(
@@ -134,18 +59,6 @@ def explain_plan(
     split = make_plan(app, None, parameters, load_model(app.sentiment))
     title = next(one.title for one in split.queries if one.name == query)
     return f"{app.name} {query}: {title}\nengine: split\n\n{explain(split.plan, query, sql=sql)}"
-
-
-def _table_map(
-    cursor: duckdb.DuckDBPyConnection, table: Table, cleaned: Mapping[str, str], made: Plan
-) -> TableMap:
-    scans = tuple(scan for scan in made.scans if scan.table == table.name)
-    needed = {name for scan in scans for name in columns_read(cursor, scan.sql).get(table.name, ())}
-    outputs = [
-        quote(name) if name in needed else f"CAST(NULL AS {kind}) AS {quote(name)}"
-        for name, kind in without_reject(cleaned).items()
-    ]
-    return TableMap(make_cleaning(cursor, table, cleaned, outputs), scans)
 
 
 def run(
@@ -250,31 +163,7 @@ class _Running:
     def _map(
         self, one: TableMap, works: Sequence[stages.Work], number: int, piece: Piece
     ) -> tuple[bytes, Cleaned]:
-        """One batch to one mapped object."""
-        sandbox = self.workers.sandbox()
-
-        def select(sql: str, relation: str, rows: pa.Table) -> pa.Table:
-            try:
-                return sandbox.select(sql, {relation: rows})
-            except QueryError as error:
-                raise ApplicationError(f"{one.table.origin}: {error}") from None
-
-        cleaned = clean_piece(piece, one.cleaning, select)
-        data = mapped.encode(
-            table=one.table.name,
-            batch=number,
-            file=piece.file,
-            rows=cleaned.rows.num_rows,
-            repaired=cleaned.repaired,
-            rejects=[(row.line, row.reason) for row in cleaned.rejected],
-            stages={
-                work.stage.name: stages.scan(
-                    work.stage, cleaned.rows, number, self.hashing, sandbox, work.beside
-                )
-                for work in works
-            },
-        )
-        return data, cleaned
+        return map_piece(one, works, number, piece, self.hashing, self.workers.sandbox())
 
     def answer(self, progress: Progress) -> dict[str, Result]:
         """Folds in the order of the plan, then every query."""

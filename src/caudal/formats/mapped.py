@@ -11,18 +11,18 @@ A slice is an Arrow IPC stream, its buffers compressed with zstd. A slice withou
 bytes: its schema is that of the stage, stored once. docs/formats/mapped.md has an example.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import pyarrow as pa
 
 from caudal.errors import FormatError
+from caudal.formats import frame
 from caudal.formats.digest import digest
+from caudal.formats.frame import Read
 
 MAGIC = b"CAUDALM1"
-_LENGTH_BYTES = 4
-_DIGEST_BYTES = 32
-HEAD_BYTES = len(MAGIC) + _LENGTH_BYTES + _DIGEST_BYTES
+HEAD_BYTES = frame.HEAD_BYTES
 
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd")
 REJECTS_SCHEMA = pa.schema([("line", pa.int64()), ("reason", pa.string())])
@@ -44,7 +44,7 @@ class StageIndex(msgspec.Struct, frozen=True):
     slices: tuple[Span, ...]
 
 
-class Index(msgspec.Struct, frozen=True):
+class Index(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a mapped object says about itself."""
 
     table: str
@@ -54,9 +54,8 @@ class Index(msgspec.Struct, frozen=True):
     repaired: int  # rows with bytes that are not UTF-8
     rejects: Span
     stages: dict[str, StageIndex]
-
-
-Read = Callable[[int, int], bytes]  # offset, length -> bytes: a ranged read of one object
+    source_bytes: int = 0  # the batch's size and digest, where it was an object of the store
+    source_digest: str = ""
 
 
 def encode(
@@ -68,6 +67,8 @@ def encode(
     repaired: int,
     rejects: Sequence[tuple[int, str]],
     stages: Mapping[str, Sequence[pa.Table]],
+    source_bytes: int = 0,
+    source_digest: str = "",
 ) -> bytes:
     """One map output as bytes. `rejects` holds (line, reason) in the order of the lines."""
     body = bytearray()
@@ -80,25 +81,28 @@ def encode(
         file=file,
         rows=rows,
         repaired=repaired,
-        rejects=_append(body, reject_rows),
-        stages={name: _append_stage(body, slices) for name, slices in stages.items()},
+        rejects=append_stream(body, reject_rows),
+        stages={name: append_stage(body, slices) for name, slices in stages.items()},
+        source_bytes=source_bytes,
+        source_digest=source_digest,
     )
-    text = msgspec.json.encode(index)
-    head = MAGIC + len(text).to_bytes(_LENGTH_BYTES, "little") + digest(text).encode()
-    return head + text + bytes(body)
+    return frame.encode(MAGIC, index) + bytes(body)
 
 
-def _append_stage(body: bytearray, slices: Sequence[pa.Table]) -> StageIndex:
-    empty = _append(body, slices[0].slice(0, 0))
+def append_stage(body: bytearray, slices: Sequence[pa.Table]) -> StageIndex:
+    """Write the slices of a stage behind what is there."""
+    empty = append_stream(body, slices[0].slice(0, 0))
     return StageIndex(
         empty,
         tuple(
-            _append(body, rows) if rows.num_rows else Span(len(body), 0, 0, "") for rows in slices
+            append_stream(body, rows) if rows.num_rows else Span(len(body), 0, 0, "")
+            for rows in slices
         ),
     )
 
 
-def _append(body: bytearray, rows: pa.Table) -> Span:
+def append_stream(body: bytearray, rows: pa.Table) -> Span:
+    """Write rows as one stream behind what is there."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema, options=_OPTIONS) as writer:
         writer.write_table(rows)
@@ -117,21 +121,7 @@ class MappedReader:
     def __init__(self, read: Read, key: str) -> None:
         self._read = read
         self._key = key
-        head = read(0, HEAD_BYTES)
-        if head[: len(MAGIC) - 1] != MAGIC[:-1]:
-            raise FormatError(f"{key} is not a mapped object")
-        if head[: len(MAGIC)] != MAGIC:
-            number = head[len(MAGIC) - 1 : len(MAGIC)].decode("ascii", "replace")
-            raise FormatError(f"{key} has format {number}, this Caudal reads {chr(MAGIC[-1])}")
-        length = int.from_bytes(head[len(MAGIC) : len(MAGIC) + _LENGTH_BYTES], "little")
-        text = read(HEAD_BYTES, length)
-        if digest(text).encode() != head[-_DIGEST_BYTES:]:
-            raise FormatError(f"{key} is damaged: its index does not match its digest")
-        try:
-            self.index = msgspec.json.decode(text, type=Index)
-        except msgspec.MsgspecError as error:
-            raise FormatError(f"{key}: {error}") from error
-        self._body = HEAD_BYTES + length
+        self.index, self.body = frame.decode(read, MAGIC, Index, key)
 
     def slice(self, stage: str, number: int) -> pa.Table:
         """One slice of one scan."""
@@ -145,13 +135,23 @@ class MappedReader:
         return list(zip(rows["line"], rows["reason"], strict=True))
 
     def _stream(self, span: Span) -> pa.Table:
-        data = self._read(self._body + span.offset, span.length)
-        if len(data) != span.length or digest(data) != span.digest:
-            raise FormatError(f"{self._key} is damaged: a slice does not match its digest")
-        rows = pa.ipc.open_stream(data).read_all()
+        rows = read_rows(read_stream(self._read, self.body, span, self._key))
         if rows.num_rows != span.rows:
             raise FormatError(f"{self._key} is damaged: a slice has {rows.num_rows} rows")
         return rows
+
+
+def read_stream(read: Read, body: int, span: Span, key: str) -> bytes:
+    """The bytes of one stream of an object whose body begins at `body`, checked."""
+    data = read(body + span.offset, span.length)
+    if len(data) != span.length or digest(data) != span.digest:
+        raise FormatError(f"{key} is damaged: a slice does not match its digest")
+    return data
+
+
+def read_rows(stream: bytes) -> pa.Table:
+    """The rows of a stream that was checked."""
+    return pa.ipc.open_stream(stream).read_all()
 
 
 def open_bytes(data: bytes, key: str = "the object") -> MappedReader:

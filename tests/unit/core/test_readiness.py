@@ -117,7 +117,7 @@ def test_every_order_of_events_reaches_the_end(end_a: int, end_b: int, seed: int
         queue += [ready for ready in follow_up(task, SHAPE, facts) if ready not in facts.done]
     assert all_finished(SHAPE, facts)
     assert facts.finished() == {"only_a", "joined", "constant", REJECTS}
-    assert all(table_complete(table, facts) for table in "ab")
+    assert all(table_complete(table, SHAPE, facts) for table in "ab")
 
 
 @given(ends, ends, st.integers(0, 10**6))

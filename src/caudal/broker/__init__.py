@@ -1,0 +1,6 @@
+"""Task messages: hints that work may be waiting. The store is the truth."""
+
+from caudal.broker.memory import MemoryBroker
+from caudal.broker.port import Broker, BrokerError, Consumer, Delivery
+
+__all__ = ["Broker", "BrokerError", "Consumer", "Delivery", "MemoryBroker"]

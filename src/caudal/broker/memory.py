@@ -1,0 +1,84 @@
+"""A broker in memory, for tests, the simulation and runs in one process.
+
+Faults are not its business: wrap it. It is orderly where a real broker need not be.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from itertools import count
+from threading import Lock
+
+from caudal.broker.port import Delivery
+from caudal.core.tasks import Lane, Message
+
+
+class MemoryBroker:
+    """A deque per lane."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[Lane, deque[tuple[Message, int]]] = {lane: deque() for lane in Lane}
+        self._lock = Lock()
+
+    def publish(self, messages: Sequence[Message]) -> None:
+        """See the port."""
+        with self._lock:
+            for message in messages:
+                self._lanes[message.lane].append((message, 0))
+
+    def depths(self) -> Mapping[Lane, int]:
+        """See the port."""
+        with self._lock:
+            return {lane: len(waiting) for lane, waiting in self._lanes.items()}
+
+    def consume(self) -> "MemoryConsumer":
+        """See the port."""
+        return MemoryConsumer(self)
+
+    def wipe(self) -> None:
+        """Lose everything that waits."""
+        with self._lock:
+            for waiting in self._lanes.values():
+                waiting.clear()
+
+    def pop(self, lane: Lane) -> tuple[Message, int] | None:
+        with self._lock:
+            return self._lanes[lane].popleft() if self._lanes[lane] else None
+
+    def put_back(self, message: Message, count: int) -> None:
+        with self._lock:
+            self._lanes[message.lane].append((message, count))
+
+
+class MemoryConsumer:
+    """Takes from the lanes in turn."""
+
+    def __init__(self, broker: MemoryBroker) -> None:
+        self._broker = broker
+        self._turns = list(Lane)
+        self._tags = count()
+        self._held: dict[int, Delivery] = {}
+
+    def take(self) -> Delivery | None:
+        """See the port."""
+        for _ in Lane:
+            self._turns.append(lane := self._turns.pop(0))
+            found = self._broker.pop(lane)
+            if found is not None:
+                delivery = Delivery(next(self._tags), found[0], found[1] + 1)
+                self._held[delivery.tag] = delivery
+                return delivery
+        return None
+
+    def acknowledge(self, delivery: Delivery) -> None:
+        """See the port."""
+        self._held.pop(delivery.tag, None)
+
+    def hand_back(self, delivery: Delivery) -> None:
+        """See the port."""
+        if self._held.pop(delivery.tag, None) is not None:
+            self._broker.put_back(delivery.message, delivery.count)
+
+    def close(self) -> None:
+        """See the port."""
+        for delivery in list(self._held.values()):
+            self.hand_back(delivery)

@@ -1,0 +1,60 @@
+"""The broker port: everything Caudal asks of a message broker.
+
+Rules
+1. `publish` returns when the broker has confirmed every message. If it raises BrokerError, nothing
+   is known: some, all or none may have arrived, and the caller may publish again.
+2. Delivery is at least once, in any order. A message may come twice, and a broker may lose
+   everything it holds: the reconciler publishes again what the store says is missing.
+3. What was taken and neither acknowledged nor handed back is delivered again when its consumer is
+   gone. Acknowledging something that was delivered again in the meantime does no harm.
+4. A consumer takes from all lanes in turn, so that small jobs pass big ones.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from caudal.core.tasks import Lane, Message
+from caudal.errors import CaudalError
+
+
+class BrokerError(CaudalError):
+    """The broker did not confirm what was asked: it may have happened or not; ask again."""
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A message in the hands of one consumer."""
+
+    tag: int  # the consumer's name for it
+    message: Message
+    count: int = 1  # how often it was delivered: a suspicion, since kills raise it too
+
+
+class Consumer(Protocol):
+    """One taker of messages."""
+
+    def take(self) -> Delivery | None:
+        """The next message, or None if there is none now."""
+
+    def acknowledge(self, delivery: Delivery) -> None:
+        """It is done with: never deliver it again."""
+
+    def hand_back(self, delivery: Delivery) -> None:
+        """It could not be done now: deliver it again, to anyone."""
+
+    def close(self) -> None:
+        """What is still held is delivered again."""
+
+
+class Broker(Protocol):
+    """Queues of task messages, one per lane."""
+
+    def publish(self, messages: Sequence[Message]) -> None:
+        """Put every message into its lane, and wait for the confirmations."""
+
+    def depths(self) -> Mapping[Lane, int]:
+        """How many messages wait in each lane, about."""
+
+    def consume(self) -> Consumer:
+        """A new consumer."""

@@ -1,0 +1,77 @@
+"""When to publish a job's missing tasks again, and when its client has left.
+
+Rules
+1. Tasks are published again when the same ones were missing for as long as patience asks. Patience
+   doubles with every round that changed nothing and starts anew when anything did.
+2. A client has left when nobody heard it for its time. "Heard" are marks that gateways leave in
+   the store; what counts is that no new mark appeared while this watcher looked, by its own clock.
+   So clocks that differ between machines expire nobody.
+3. A watcher that looked away for too long (it was stopped, or has just started) knows nothing
+   about that time: it begins to watch anew, and observes one full timeout first.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from caudal.core.tasks import Lane, Task, lane_of
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait, in seconds."""
+
+    first: float
+    most: float
+    silent: float  # of the client
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What one watcher remembers of one job."""
+
+    missing: tuple[Task, ...]
+    missing_since: float
+    patience: float
+    heard: tuple[str, ...]
+    heard_since: float
+    looked: float
+
+
+def observe(
+    before: Watch | None,
+    now: float,
+    missing: tuple[Task, ...],
+    heard: tuple[str, ...],
+    patience: Patience,
+) -> Watch:
+    """The watch after looking now."""
+    if before is None or now - before.looked > patience.silent / 2:
+        return Watch(missing, now, patience.first, heard, now, now)
+    if missing != before.missing:
+        before = replace(before, missing=missing, missing_since=now, patience=patience.first)
+    if heard != before.heard:
+        before = replace(before, heard=heard, heard_since=now)
+    return replace(before, looked=now)
+
+
+def is_stuck(watch: Watch) -> bool:
+    """Have the same tasks been missing for long enough?"""
+    return bool(watch.missing) and watch.looked - watch.missing_since >= watch.patience
+
+
+def published(watch: Watch, patience: Patience) -> Watch:
+    """The watch after its missing tasks were published again."""
+    longer = min(2 * watch.patience, patience.most)
+    return replace(watch, missing_since=watch.looked, patience=longer)
+
+
+def is_silent(watch: Watch, patience: Patience) -> bool:
+    """Has the client been silent for its whole time?"""
+    return watch.looked - watch.heard_since >= patience.silent
+
+
+def that_fit(
+    tasks: tuple[Task, ...], depths: Mapping[Lane, int], nearly_empty: int, group: int
+) -> list[Task]:
+    """Those tasks whose lane is nearly empty: what waits in a full one may well be these."""
+    return [task for task in tasks if depths[lane_of(task, group)] < nearly_empty]

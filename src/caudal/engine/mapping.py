@@ -1,0 +1,151 @@
+"""The steps of a plan as functions from bytes to bytes: what a task of a cluster computes.
+
+Rules
+1. The same plan and the same inputs give the same rows in the same order, on any machine.
+2. Inputs come as Arrow streams in the order that the plan states: by batch, or by partition.
+3. A stage whose table has no batch at all still has a schema: its fragment runs over no rows.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from caudal.engine import stages
+from caudal.engine.cleaning import Cleaned, clean_piece
+from caudal.engine.reading import Piece, TextRows, Wanted, require_columns
+from caudal.engine.sandbox import Sandbox
+from caudal.engine.split_plan import SplitPlan, TableMap
+from caudal.errors import ApplicationError, QueryError
+from caudal.formats import batch, mapped, outputs
+from caudal.kernels import csv
+from caudal.sql.planner import Scan
+
+Streams = Mapping[str, Sequence[bytes]]  # stage -> Arrow streams
+
+
+def map_piece(
+    one: TableMap,
+    works: Sequence[stages.Work],
+    number: int,
+    piece: Piece,
+    hashing: stages.Hashing,
+    sandbox: Sandbox,
+    *,
+    source: batch.Batch | None = None,
+) -> tuple[bytes, Cleaned]:
+    """One batch to one mapped object."""
+
+    def select(sql: str, relation: str, rows: pa.Table) -> pa.Table:
+        try:
+            return sandbox.select(sql, {relation: rows})
+        except QueryError as error:
+            raise ApplicationError(f"{one.table.origin}: {error}") from None
+
+    cleaned = clean_piece(piece, one.cleaning, select)
+    data = mapped.encode(
+        table=one.table.name,
+        batch=number,
+        file=piece.file,
+        rows=cleaned.rows.num_rows,
+        repaired=cleaned.repaired,
+        rejects=[(row.line, row.reason) for row in cleaned.rejected],
+        stages={
+            work.stage.name: stages.scan(
+                work.stage, cleaned.rows, number, hashing, sandbox, work.beside
+            )
+            for work in works
+        },
+        source_bytes=source.bytes if source else 0,
+        source_digest=source.digest if source else "",
+    )
+    return data, cleaned
+
+
+def map_batch(
+    split: SplitPlan, data: bytes, hashing: stages.Hashing, sandbox: Sandbox, key: str
+) -> bytes:
+    """A stored batch to a mapped object."""
+    index, records = batch.decode(data, key)
+    one = split.table(index.table)
+    wanted = one.cleaning.wanted
+    require_columns(index.columns, wanted.columns, index.file, one.table.name)
+    works = [stages.Work(scan, {}) for scan in one.scans]
+    piece = stored_piece(index, records, wanted)
+    return map_piece(one, works, index.number, piece, hashing, sandbox, source=index)[0]
+
+
+def stored_piece(index: batch.Batch, records: bytes, wanted: Wanted) -> Piece:
+    """A stored batch as a piece of the file that it was cut from."""
+    cut = csv.Batch(
+        file=index.file,
+        header=csv.Header(index.columns),
+        number=index.number,
+        first_line=index.first_line,
+        offset=index.offset,
+        newlines=index.newlines,
+        data=np.frombuffer(records, dtype=np.uint8),
+    )
+
+    def read() -> TextRows:
+        found = csv.read_batch(cut, wanted.texts, wanted.numbers)
+        return TextRows(
+            cut.file,
+            found.table,
+            lambda rows: cut.lines(found.starts[rows]),
+            found.damaged,
+            found.repaired,
+            found.numbers,
+        )
+
+    return Piece(index.file, len(records), index.offset + len(records), read)
+
+
+def fold_partition(
+    split: SplitPlan,
+    name: str,
+    partition: int,
+    streams: Streams,
+    hashing: stages.Hashing,
+    sandbox: Sandbox,
+) -> bytes:
+    """One partition of one fold, from its slices."""
+    step = next(fold for fold in split.plan.folds if fold.name == name)
+    inputs = {one: _table(split, one, streams[one], hashing, sandbox) for one in step.inputs}
+    slices = stages.fold(step, partition, inputs, hashing, sandbox)
+    return outputs.encode_fold(name, partition, slices)
+
+
+def finish_query(
+    split: SplitPlan,
+    name: str,
+    streams: Streams,
+    hashing: stages.Hashing,
+    sandboxes: tuple[Sandbox, Sandbox],
+) -> bytes:
+    """The answer of one query; `sandboxes` are one for stages and one for results."""
+    step, query = split.plan.finish(name), split.query(name)
+    inputs = {
+        one: _table(split, one, streams[one], hashing, sandboxes[0]) for one in step.inputs.values()
+    }
+    try:
+        rows = stages.finish(step, inputs, sandboxes[1])
+    except QueryError as error:
+        raise QueryError(f"{query.origin}: {error}") from None
+    named = rows.rename_columns(list(split.names[name]))
+    return outputs.encode_result(name, query.title, named)
+
+
+def _table(
+    split: SplitPlan,
+    stage: str,
+    streams: Sequence[bytes],
+    hashing: stages.Hashing,
+    sandbox: Sandbox,
+) -> pa.Table:
+    if streams:
+        return pa.concat_tables(mapped.read_rows(one) for one in streams)
+    scan = split.plan.stage(stage)
+    assert isinstance(scan, Scan), f"fold {stage} has no output"
+    nothing = stages.empty_table(split.plan.tables[scan.table], sandbox)
+    return stages.scan(scan, nothing, 0, hashing, sandbox)[0].slice(0, 0)

@@ -1,0 +1,129 @@
+"""What a run of some queries needs to know, decided once: the plan, and how tables are cleaned.
+
+It is data only and travels as JSON: whoever executes it needs nothing else of the application.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import duckdb
+import msgspec
+
+from caudal.engine.binder import DuckDBBinder
+from caudal.engine.catalog import (
+    Cleaning,
+    bind_table,
+    choose_queries,
+    columns_read,
+    describe,
+    empty_schema,
+    make_cleaning,
+    parameter_values,
+    without_reject,
+)
+from caudal.engine.database import open_database
+from caudal.engine.functions import RETURN_TYPES, register_functions
+from caudal.errors import FormatError
+from caudal.kernels.sentiment import SentimentModel
+from caudal.model import Application, ParameterValue, Query, Table
+from caudal.sql.lifts import quote
+from caudal.sql.parameters import bind_parameters
+from caudal.sql.planner import Plan, Scan, plan
+
+
+@dataclass(frozen=True)
+class TableMap:
+    """How the batches of one table are mapped."""
+
+    cleaning: Cleaning  # `raw` -> the columns that the scans read, and `reject`
+    scans: tuple[Scan, ...]
+
+    @property
+    def table(self) -> Table:
+        return self.cleaning.table
+
+
+@dataclass(frozen=True)
+class SplitPlan:
+    """A plan with the way its tables are cleaned and its results are named."""
+
+    plan: Plan
+    maps: tuple[TableMap, ...]
+    queries: tuple[Query, ...]
+    names: dict[str, tuple[str, ...]]
+
+    def table(self, name: str) -> TableMap:
+        return next(one for one in self.maps if one.table.name == name)
+
+    def query(self, name: str) -> Query:
+        return next(one for one in self.queries if one.name == name)
+
+
+def to_json(split: SplitPlan) -> bytes:
+    return msgspec.json.encode(split)
+
+
+def from_json(data: bytes | msgspec.Raw) -> SplitPlan:
+    try:
+        return msgspec.json.decode(data, type=SplitPlan)
+    except msgspec.MsgspecError as error:
+        raise FormatError(f"a plan that this Caudal does not understand: {error}") from error
+
+
+def make_plan(
+    app: Application,
+    queries: Sequence[str] | None,
+    parameters: Mapping[str, ParameterValue],
+    model: SentimentModel,
+    moment: datetime | None = None,
+) -> SplitPlan:
+    """Plan the chosen queries of an application; `moment` is what now() gives, else now."""
+    chosen = choose_queries(app, queries)
+    values = parameter_values(app, parameters)
+    with open_database(model) as connection, empty_schema(connection) as cursor:
+        cleaned = {table.name: bind_table(cursor, table) for table in app.tables}
+        texts = {query.name: bind_parameters(query.sql, values, query.origin) for query in chosen}
+        names = {
+            query.name: tuple(name for name, _ in describe(cursor, texts[query.name], query.origin))
+            for query in chosen
+        }
+        schemas = {name: without_reject(schema) for name, schema in cleaned.items()}
+        made = _planned(texts, schemas, model, moment or datetime.now(UTC))
+        maps = tuple(
+            _table_map(cursor, table, cleaned[table.name], made)
+            for table in app.tables
+            if any(scan.table == table.name for scan in made.scans)
+        )
+    return SplitPlan(made, maps, chosen, names)
+
+
+def _planned(
+    texts: Mapping[str, str],
+    schemas: Mapping[str, Mapping[str, str]],
+    model: SentimentModel,
+    moment: datetime,
+) -> Plan:
+    binder = DuckDBBinder(schemas, lambda connection: register_functions(connection, model))
+    try:
+        return plan(
+            texts,
+            schemas,
+            scalar_functions=RETURN_TYPES,
+            moment=moment,
+            binder=binder,
+        )
+    finally:
+        binder.close()
+
+
+def _table_map(
+    cursor: duckdb.DuckDBPyConnection, table: Table, cleaned: Mapping[str, str], made: Plan
+) -> TableMap:
+    scans = tuple(scan for scan in made.scans if scan.table == table.name)
+    needed = {name for scan in scans for name in columns_read(cursor, scan.sql).get(table.name, ())}
+    outputs = [
+        quote(name) if name in needed else f"CAST(NULL AS {kind}) AS {quote(name)}"
+        for name, kind in without_reject(cleaned).items()
+    ]
+    return TableMap(make_cleaning(cursor, table, cleaned, outputs), scans)

@@ -1,0 +1,43 @@
+"""Small objects that people may want to read: JSON with its kind, its format and a digest.
+
+    {"kind": "end", "format": 1, "digest": "<of content>", "content": {...}}
+
+The digest is of the content's bytes exactly as they stand, so no canonical form is needed.
+"""
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from caudal.errors import FormatError
+from caudal.formats.digest import digest
+
+Content = TypeVar("Content")
+
+
+class _Envelope(msgspec.Struct, frozen=True):
+    kind: str
+    format: int
+    digest: str
+    content: msgspec.Raw
+
+
+def encode(kind: str, number: int, content: Any) -> bytes:
+    """A document of that kind, in that format."""
+    text = msgspec.json.encode(content)
+    return msgspec.json.encode(_Envelope(kind, number, digest(text), msgspec.Raw(text)))
+
+
+def decode(data: bytes, kind: str, number: int, content: type[Content], key: str) -> Content:
+    """What a document holds; FormatError if it is another one, a newer one or damaged."""
+    try:
+        envelope = msgspec.json.decode(data, type=_Envelope)
+        if envelope.kind != kind:
+            raise FormatError(f"{key} is a document of kind {envelope.kind!r}, not {kind!r}")
+        if envelope.format != number:
+            raise FormatError(f"{key} has format {envelope.format}, this Caudal reads {number}")
+        if digest(bytes(envelope.content)) != envelope.digest:
+            raise FormatError(f"{key} is damaged: its content does not match its digest")
+        return msgspec.json.decode(envelope.content, type=content)
+    except msgspec.MsgspecError as error:
+        raise FormatError(f"{key} is no document of kind {kind!r}: {error}") from error

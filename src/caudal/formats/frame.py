@@ -1,0 +1,68 @@
+"""The head that all binary objects share: what it is, of which format, and an index.
+
+    head  = magic index-length index-digest index
+    magic = 7 letters that say what the object is, and the number of its format
+    index-length = 4 bytes, little-endian
+    index-digest = 32 hexadecimal characters, of the index
+    index = JSON
+
+Behind the head lies the object's body, if it has one. docs/formats/README.md says the same.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from caudal.errors import FormatError
+from caudal.formats.digest import digest
+
+_MAGIC_BYTES = 8
+_LENGTH_BYTES = 4
+_DIGEST_BYTES = 32
+HEAD_BYTES = _MAGIC_BYTES + _LENGTH_BYTES + _DIGEST_BYTES
+
+NAMES = {
+    b"CAUDALB": "a batch",
+    b"CAUDALM": "a mapped object",
+    b"CAUDALG": "a merged object",
+    b"CAUDALF": "a fold's output",
+    b"CAUDALR": "a result",
+}
+
+Read = Callable[[int, int], bytes]  # offset, length -> bytes: a ranged read of one object
+Index = TypeVar("Index")
+
+
+def encode(magic: bytes, index: Any) -> bytes:
+    """The head of an object."""
+    text = msgspec.json.encode(index)
+    return magic + len(text).to_bytes(_LENGTH_BYTES, "little") + digest(text).encode() + text
+
+
+def decode(read: Read, magic: bytes, kind: type[Index], key: str) -> tuple[Index, int]:
+    """An object's index, and where its body begins; FormatError if it is something else."""
+    head = read(0, HEAD_BYTES)
+    check_magic(head, magic, key)
+    length = int.from_bytes(head[_MAGIC_BYTES : _MAGIC_BYTES + _LENGTH_BYTES], "little")
+    text = read(HEAD_BYTES, length)
+    if digest(text).encode() != head[-_DIGEST_BYTES:]:
+        raise FormatError(f"{key} is damaged: its index does not match its digest")
+    try:
+        return msgspec.json.decode(text, type=kind), HEAD_BYTES + length
+    except msgspec.MsgspecError as error:
+        raise FormatError(f"{key}: {error}") from error
+
+
+def check_magic(head: bytes, magic: bytes, key: str) -> None:
+    """Is this an object of the expected kind, in the format that this Caudal reads?"""
+    if head[: _MAGIC_BYTES - 1] != magic[:-1]:
+        raise FormatError(f"{key} is not {NAMES[magic[:-1]]}")
+    if head[:_MAGIC_BYTES] != magic:
+        number = head[_MAGIC_BYTES - 1 : _MAGIC_BYTES].decode("ascii", "replace")
+        raise FormatError(f"{key} has format {number}, this Caudal reads {chr(magic[-1])}")
+
+
+def of_bytes(data: bytes) -> Read:
+    """Ranged reads of an object that is in memory."""
+    return lambda offset, length: data[offset : offset + length]

@@ -1,0 +1,1 @@
+"""The loops that join decisions, store, broker and engine: worker, gateway, reconciler, janitor."""

@@ -1,0 +1,73 @@
+"""What exists of a job, asked of the store: lists of one group or one level, never of the whole."""
+
+from collections.abc import Iterator
+
+from caudal.core.intervals import IntervalSet
+from caudal.core.tasks import Keys
+from caudal.errors import NotFoundError
+from caudal.formats import ending
+from caudal.store.port import Store
+
+
+class StoreFacts:
+    """Facts and StoredFacts (core/readiness.py, core/reconciling.py) of one life of a job.
+
+    Nothing is remembered: every question is answered by what the store holds at that moment.
+    """
+
+    def __init__(self, store: Store, keys: Keys) -> None:
+        self._store = store
+        self._keys = keys
+
+    def ending(self, table: str) -> ending.End | None:
+        """All that the client said at a table's end."""
+        key = self._keys.end(table)
+        try:
+            return ending.decode_end(self._store.read(key), key)
+        except NotFoundError:
+            return None
+
+    def end(self, table: str) -> int | None:
+        found = self.ending(table)
+        return found.batches if found else None
+
+    def mapped(self, table: str, group: int) -> IntervalSet:
+        return self._numbers(self._keys.mapped_group(table, group))
+
+    def merged(self, table: str) -> IntervalSet:
+        return self._numbers(self._keys.merged(table))
+
+    def folded(self, fold: str) -> IntervalSet:
+        return self._numbers(self._keys.folds(fold))
+
+    def finished(self) -> frozenset[str]:
+        return frozenset(self._names(self._keys.results()))
+
+    def groups(self, table: str) -> Iterator[int]:
+        """The groups of which any batch has arrived, one page of them at a time."""
+        prefix, after = self._keys.batches(table), ""
+        while True:
+            page = self._store.list(prefix, recursive=False, after=after)
+            yield from (int(folder[len(prefix) : -1]) for folder in page.folders)
+            if page.last is None:
+                return
+            after = page.last
+
+    def batches(self, table: str, group: int) -> IntervalSet:
+        return self._numbers(self._keys.batches(table, group))
+
+    def heard(self) -> tuple[str, ...]:
+        """The marks that gateways left when they heard the client."""
+        return tuple(self._names(self._keys.seen()))
+
+    def _numbers(self, prefix: str) -> IntervalSet:
+        return IntervalSet.of(int(name) for name in self._names(prefix))
+
+    def _names(self, prefix: str) -> Iterator[str]:
+        after = ""
+        while True:
+            page = self._store.list(prefix, after=after)
+            yield from (entry.key[len(prefix) :] for entry in page.entries)
+            if page.last is None:
+                return
+            after = page.last

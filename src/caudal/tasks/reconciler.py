@@ -1,0 +1,94 @@
+"""The reconciler: what the broker lost, the store still knows. Runs in every gateway.
+
+A round looks at every running job: what it lacks, compared with what it lacked before, decides
+whether tasks are published again (core/watching.py). Several reconcilers do no harm: a task
+published twice is done once.
+"""
+
+from collections.abc import Iterator
+
+from caudal.broker.port import BrokerError
+from caudal.core.readiness import all_finished
+from caudal.core.reconciling import awaits_client, missing_tasks
+from caudal.core.watching import (
+    Patience,
+    Watch,
+    is_silent,
+    is_stuck,
+    observe,
+    published,
+    that_fit,
+)
+from caudal.errors import FormatError, StoreError
+from caudal.store.port import Store
+from caudal.tasks.facts import StoreFacts
+from caudal.tasks.life import Life, end_life, read_outcome
+from caudal.tasks.tools import Tools
+
+
+class Reconciler:
+    """Watches jobs; what it remembers may be lost at any time."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._watches: dict[tuple[str, str], Watch] = {}
+
+    def round(self) -> None:
+        """Look at every job once. What a store or broker refuses now is left to the next round."""
+        seen = set()
+        for job_id in job_ids(self._tools.store):
+            try:
+                life = self._tools.lives.open(job_id)
+                if life is not None and read_outcome(self._tools.store, life.keys) is None:
+                    seen.add((job_id, life.job.run))
+                    self._look(life)
+            except (StoreError, BrokerError, FormatError):
+                continue
+        self._watches = {name: one for name, one in self._watches.items() if name in seen}
+
+    def _look(self, life: Life) -> None:
+        facts = StoreFacts(self._tools.store, life.keys)
+        missing = tuple(missing_tasks(life.shape, facts))
+        name, patience = (life.job.id, life.job.run), self._patience(life)
+        watch = observe(
+            self._watches.get(name), self._tools.clock.elapsed(), missing, facts.heard(), patience
+        )
+        self._watches[name] = watch
+        if not missing and all_finished(life.shape, facts):
+            end_life(self._tools.store, self._tools.clock, life.keys, "done")
+        elif is_stuck(watch):
+            self._publish(life, watch)
+            self._watches[name] = published(watch, patience)
+        elif is_silent(watch, patience) and awaits_client(life.shape, facts):
+            self._expire(life)
+
+    def _publish(self, life: Life, watch: Watch) -> None:
+        depths = self._tools.broker.depths()
+        bound = self._tools.bounds.nearly_empty
+        tasks = that_fit(watch.missing, depths, bound, life.shape.group)
+        if tasks:
+            self._tools.broker.publish([life.message(task) for task in tasks])
+
+    def _expire(self, life: Life) -> None:
+        seconds = life.job.request.options.silent_seconds
+        reason = f"its client was silent for {seconds:g} seconds before it had sent everything"
+        end_life(self._tools.store, self._tools.clock, life.keys, "expired", reason)
+
+    def _patience(self, life: Life) -> Patience:
+        bounds = self._tools.bounds
+        return Patience(
+            bounds.patience_seconds,
+            bounds.patience_most_seconds,
+            life.job.request.options.silent_seconds,
+        )
+
+
+def job_ids(store: Store) -> Iterator[str]:
+    """Every job of which anything exists."""
+    prefix, after = "jobs/", ""
+    while True:
+        page = store.list(prefix, recursive=False, after=after)
+        yield from (folder[len(prefix) : -1] for folder in page.folders)
+        if page.last is None:
+            return
+        after = page.last

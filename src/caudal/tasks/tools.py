@@ -1,0 +1,34 @@
+"""What every loop is given: the ports, and the few settings that bound it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from caudal.broker.port import Broker
+from caudal.store.port import Store
+from caudal.tasks.life import Lives
+from caudal.tasks.ports import Clock, Compute
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much may wait, and how long to."""
+
+    lane_limit: int = 10_000  # messages in a lane of map tasks; beyond it batches are refused
+    nearly_empty: int = 64  # the reconciler publishes only into lanes with fewer messages
+    patience_seconds: float = 10.0  # how long a task may be missing before it is published again
+    patience_most_seconds: float = 300.0  # patience doubles with every round that changed nothing
+    retry_seconds: float = 0.5  # a worker's pause after handing a task back
+    idle_seconds: float = 0.05  # a worker's pause when there is nothing to take
+
+
+@dataclass(frozen=True)
+class Tools:
+    """One process's ways to the world. `new_id` gives random names that nobody else has."""
+
+    store: Store
+    broker: Broker
+    compute: Compute
+    clock: Clock
+    new_id: Callable[[], str]
+    lives: Lives
+    bounds: Bounds = Bounds()

@@ -1,0 +1,98 @@
+"""The worker: one loop for every task. The whole path of a task is in `handle`."""
+
+import contextlib
+from enum import Enum
+
+from caudal.broker.port import BrokerError, Consumer, Delivery
+from caudal.core.readiness import all_finished, follow_up
+from caudal.core.tasks import Task
+from caudal.errors import (
+    AlreadyExistsError,
+    ApplicationError,
+    DataError,
+    FormatError,
+    QueryError,
+    StoreError,
+    UsageError,
+)
+from caudal.tasks.facts import StoreFacts
+from caudal.tasks.gathering import WrongEndError, gather, merge_group
+from caudal.tasks.life import Life, end_life, exists
+from caudal.tasks.tools import Tools
+
+# Errors that the same task meets on every machine and every time: they fail the job.
+DETERMINISTIC = (QueryError, ApplicationError, DataError, UsageError, FormatError, WrongEndError)
+
+
+class Ending(Enum):
+    """How one turn of the loop went."""
+
+    IDLE = "nothing to take"
+    ACKNOWLEDGED = "done, or no longer wanted"
+    HANDED_BACK = "could not be done now"
+
+
+def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> Ending:
+    """Carry one task through its five steps, in this order and no other.
+
+    1. No job.json for its run, or an outcome: acknowledge and forget.
+    2. If its output exists, skip to 4.
+    3. Compute and create the output. Whoever loses the race adopts the winner's.
+    4. See whether tasks that depend on it are now ready, and publish them, with confirms.
+    5. Acknowledge.
+
+    4 comes after the create, so the last of several finishers sees that it was the last, and
+    before the acknowledgement, so a crash anywhere means redelivery, which repeats 2 to 5
+    harmlessly. A store or broker that fails is never the task's fault: the task is handed back,
+    and so is one whose input is missing, which begins again at 1.
+    """
+    message = delivery.message
+    try:
+        life = tools.lives.running(message)
+        if life is not None:
+            present = exists(tools.store, life.keys.output(message.task))
+            if present or _make(tools, life, message.task, delivery.count):
+                follow(tools, life, message.task)
+    except (StoreError, BrokerError, FormatError):  # FormatError: a job for a newer worker
+        consumer.hand_back(delivery)
+        return Ending.HANDED_BACK
+    consumer.acknowledge(delivery)
+    return Ending.ACKNOWLEDGED
+
+
+def _make(tools: Tools, life: Life, task: Task, deliveries: int) -> bool:
+    """Step 3; False if the task must fail wherever it runs, and the job with it."""
+    try:
+        if task.kind == "merge":
+            data = merge_group(tools.store, life, task)
+        else:
+            inputs = gather(tools.store, life, task)
+            data = tools.compute.run(life.job, task, inputs, deliveries)
+    except DETERMINISTIC as error:
+        end_life(tools.store, tools.clock, life.keys, "failed", str(error))
+        return False
+    with contextlib.suppress(AlreadyExistsError):
+        tools.store.create(life.keys.output(task), data)
+    return True
+
+
+def follow(tools: Tools, life: Life, task: Task) -> None:
+    """Step 4: publish what is ready now; the last finish ends the job."""
+    facts = StoreFacts(tools.store, life.keys)
+    ready = follow_up(task, life.shape, facts)
+    if ready:
+        tools.broker.publish([life.message(one) for one in ready])
+    if task.kind == "finish" and all_finished(life.shape, facts):
+        end_life(tools.store, tools.clock, life.keys, "done")
+
+
+def turn(tools: Tools, consumer: Consumer) -> Ending:
+    """Take one task, if there is one, and handle it; pause if there was nothing to do."""
+    ending = Ending.HANDED_BACK
+    with contextlib.suppress(BrokerError):  # the broker delivers again what it did not hear about
+        delivery = consumer.take()
+        ending = handle(tools, consumer, delivery) if delivery else Ending.IDLE
+    if ending is not Ending.ACKNOWLEDGED:
+        idle = ending is Ending.IDLE
+        tools.clock.sleep(tools.bounds.idle_seconds if idle else tools.bounds.retry_seconds)
+    return ending

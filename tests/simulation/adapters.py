@@ -1,0 +1,279 @@
+"""Store, broker, clock and network of one simulated process: real memory, with faults around."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from caudal.broker.port import BrokerError, Delivery
+from caudal.core.tasks import Lane, Message
+from caudal.errors import AlreadyExistsError, CaudalError, StoreError
+from caudal.store.memory import MemoryStore
+from caudal.store.port import PAGE, Page
+from caudal.tasks.ports import JobError, UnreachableError
+from tests.simulation.faults import Faults, Value
+from tests.simulation.scheduler import Process, Scheduler
+
+
+def kind_of(key: str) -> str:
+    """`jobs/J/RUN/mapped/t/000000/001` -> `mapped`: what a crash point is called by."""
+    parts = key.split("/")
+    if len(parts) < 4 or not parts[3]:
+        return parts[2] if len(parts) == 3 and parts[2] else "jobs"
+    return parts[3]
+
+
+@dataclass
+class SimulatedStore:
+    """A memory store behind faults. `created` is told of every object that came to be."""
+
+    memory: MemoryStore
+    faults: Faults
+    created: Callable[[str], None] = lambda key: None
+
+    def create(self, key: str, data: bytes | Path) -> None:
+        def act() -> None:
+            assert isinstance(data, bytes)
+            before = self._present(key)
+            self.memory.create(key, data)
+            if before and self.faults.rates.store_error and self._doubts():
+                raise AlreadyExistsError(f"{key} is taken (by the same bytes)")
+            if not before:
+                self.created(key)
+
+        self._effect("create", key, act)
+
+    def _present(self, key: str) -> bool:
+        return key in self.memory._objects
+
+    def _doubts(self) -> bool:
+        return self.faults.scheduler.chance.random() < 0.5
+
+    def read(self, key: str, offset: int = 0, length: int | None = None) -> bytes:
+        return self._effect("read", key, lambda: self.memory.read(key, offset, length))
+
+    def list(
+        self, prefix: str, *, recursive: bool = True, after: str = "", limit: int = PAGE
+    ) -> Page:
+        def act() -> Page:
+            return self.memory.list(prefix, recursive=recursive, after=after, limit=limit)
+
+        return self._effect("list", prefix, act)
+
+    def delete(self, key: str) -> None:
+        self._effect("delete", key, lambda: self.memory.delete(key))
+
+    def replace(self, key: str, data: bytes | Path) -> str:
+        raise AssertionError("only series replaces")
+
+    def _effect(self, operation: str, key: str, act: Callable[[], Value]) -> Value:
+        name = f"{operation} {kind_of(key)}"
+        return self.faults.effect(name, key, act, StoreError, "store_error")
+
+
+@dataclass
+class Waiting:
+    """A message in a lane."""
+
+    message: Message
+    count: int
+    visible: float
+
+
+class SimulatedBroker:
+    """Loses, doubles, delays and reorders; forgets everything when wiped."""
+
+    def __init__(self, faults: Faults) -> None:
+        self.faults = faults
+        self.lanes: dict[Lane, list[Waiting]] = {lane: [] for lane in Lane}
+        self.held: dict[int, Delivery] = {}
+        self._tags = count()
+
+    def publish(self, messages: Sequence[Message]) -> None:
+        about = ", ".join(f"{m.task.kind} {m.task.name} {m.task.number}" for m in messages)
+        kept = len(messages)
+        if self.faults.happens("broker_error"):
+            kept = self.faults.scheduler.chance.randrange(len(messages) + 1)
+
+        def act() -> None:
+            for message in messages[:kept]:
+                self._arrive(message)
+
+        self.faults.effect("publish", about, act, BrokerError, "broker_error")
+        if kept < len(messages):
+            raise BrokerError("simulated: only some were confirmed")
+
+    def _arrive(self, message: Message) -> None:
+        if self.faults.happens("lost_message"):
+            return
+        for _ in range(2 if self.faults.happens("doubled_message") else 1):
+            self.put(message, 0)
+
+    def put(self, message: Message, delivered: int) -> None:
+        delay = 0.0
+        if self.faults.happens("late_message"):
+            delay = self.faults.scheduler.chance.choice((1.0, 20.0, 100.0))
+        visible = self.faults.scheduler.now + delay
+        self.lanes[message.lane].append(Waiting(message, delivered, visible))
+
+    def pop(self, lane: Lane) -> Delivery | None:
+        now = self.faults.scheduler.now
+        visible = [one for one in self.lanes[lane] if one.visible <= now]
+        if not visible:
+            return None
+        chosen = self.faults.scheduler.chance.choice(visible)
+        self.lanes[lane].remove(chosen)
+        delivery = Delivery(next(self._tags), chosen.message, chosen.count + 1)
+        self.held[delivery.tag] = delivery
+        return delivery
+
+    def give_back(self, delivery: Delivery) -> None:
+        if self.held.pop(delivery.tag, None) is not None:
+            self.put(delivery.message, delivery.count)
+
+    def depths(self) -> Mapping[Lane, int]:
+        def act() -> Mapping[Lane, int]:
+            return {lane: len(waiting) for lane, waiting in self.lanes.items()}
+
+        return self.faults.effect("depths", "", act, BrokerError, "broker_error")
+
+    def consume(self) -> "SimulatedConsumer":
+        return SimulatedConsumer(self)
+
+    def wipe(self) -> None:
+        """The broker lost all its data."""
+        self.held.clear()
+        for waiting in self.lanes.values():
+            waiting.clear()
+
+    def empty(self) -> bool:
+        return not self.held and not any(self.lanes.values())
+
+
+class SimulatedConsumer:
+    """A connection; when its process dies or freezes, the broker delivers again what it held."""
+
+    def __init__(self, broker: SimulatedBroker) -> None:
+        self._broker = broker
+        self._turns = list(Lane)
+        self._mine: list[Delivery] = []
+        process = broker.faults.scheduler.current.process
+        process.at_death.append(self.close)
+        process.at_freeze.append(self.close)
+
+    def take(self) -> Delivery | None:
+        return self._effect("take", "", self._take)
+
+    def _take(self) -> Delivery | None:
+        for _ in Lane:
+            self._turns.append(lane := self._turns.pop(0))
+            delivery = self._broker.pop(lane)
+            if delivery is not None:
+                self._mine.append(delivery)
+                return delivery
+        return None
+
+    def acknowledge(self, delivery: Delivery) -> None:
+        self._effect("acknowledge", _about(delivery), lambda: self._drop(delivery))
+
+    def hand_back(self, delivery: Delivery) -> None:
+        self._effect("hand back", _about(delivery), lambda: self._broker.give_back(delivery))
+
+    def close(self) -> None:
+        for delivery in self._mine:
+            self._broker.give_back(delivery)
+        self._mine.clear()
+
+    def _drop(self, delivery: Delivery) -> None:
+        self._broker.held.pop(delivery.tag, None)
+
+    def _effect(self, operation: str, about: str, act: Callable[[], Value]) -> Value:
+        try:
+            return self._broker.faults.effect(operation, about, act, BrokerError, "broker_error")
+        except BrokerError:
+            self.close()  # a new connection: what the broker did not hear about comes again
+            raise
+
+
+def _about(delivery: Delivery) -> str:
+    task = delivery.message.task
+    return f"{task.kind} {task.name} {task.number} of {delivery.message.job}"
+
+
+@dataclass(frozen=True)
+class SimulatedClock:
+    """The scheduler's time, as one process sees it."""
+
+    scheduler: Scheduler
+    process: Process
+
+    def now(self) -> float:
+        return self.scheduler.now + self.process.skew
+
+    def elapsed(self) -> float:
+        return self.scheduler.now
+
+    def sleep(self, seconds: float) -> None:
+        self.scheduler.give_way(self.scheduler.now + seconds)
+
+
+@dataclass
+class Answer:
+    """What a request came to, once its handler is done."""
+
+    value: Any = None
+    error: CaudalError | None = None
+    done: bool = False
+
+
+@dataclass
+class SimulatedNetwork:
+    """A client's way to the gateways: requests and answers get lost, doubled, late."""
+
+    faults: Faults
+    gateways: Callable[[], Sequence[tuple[Process, Any]]]
+    timeout: float = 20.0
+    asked: int = field(default=0)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return lambda *arguments: self._ask(name, arguments)
+
+    def _ask(self, name: str, arguments: tuple[Any, ...]) -> Any:
+        def act() -> Answer:
+            present = self.gateways()
+            if not present:
+                raise UnreachableError("no gateway")
+            answer = self._start(name, arguments, present)
+            if self.faults.happens("doubled_request"):
+                self._start(name, arguments, present)
+            return answer
+
+        scheduler = self.faults.scheduler
+        answer = self.faults.effect(f"ask {name}", "", act, UnreachableError, "lost_answer")
+        scheduler.give_way(scheduler.now + self.timeout, lambda: answer.done)
+        if not answer.done or self.faults.happens("lost_answer"):
+            raise UnreachableError(f"{name}: no answer")
+        if answer.error is not None:
+            if isinstance(answer.error, JobError):
+                raise answer.error
+            raise UnreachableError(str(answer.error)) from answer.error
+        return answer.value
+
+    def _start(
+        self, name: str, arguments: tuple[Any, ...], present: Sequence[tuple[Process, Any]]
+    ) -> Answer:
+        scheduler, answer = self.faults.scheduler, Answer()
+        process, gateway = scheduler.chance.choice(present)
+
+        def handle() -> None:
+            try:
+                answer.value = getattr(gateway, name)(*arguments)
+            except CaudalError as error:
+                answer.error = error
+            answer.done = True
+
+        scheduler.spawn(process, f"gateway {name}", handle)
+        return answer

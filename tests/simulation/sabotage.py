@@ -1,0 +1,380 @@
+"""Ways to break the code on purpose. Each must be caught by the simulation.
+
+A sabotage replaces one function of production code while a run lasts. What it breaks is said in
+the words of the rule that it violates.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+from caudal.broker.port import BrokerError, Consumer, Delivery
+from caudal.core.readiness import follow_up
+from caudal.core.tasks import Message, Task, job_key
+from caudal.errors import AlreadyExistsError, FormatError, NotFoundError, StoreError
+from caudal.formats import batch as batch_format
+from caudal.formats import ending, frame, mapped, merged
+from caudal.formats.job import Job
+from caudal.store.memory import MemoryStore
+from caudal.tasks import gateway, gathering, janitor, reconciler, worker
+from caudal.tasks.facts import StoreFacts
+from caudal.tasks.life import Life, exists
+from caudal.tasks.ports import ConflictError
+from caudal.tasks.tools import Tools
+from tests.simulation.adapters import SimulatedBroker
+from tests.simulation.world import KINDS
+
+Patch = Callable[[], contextlib.AbstractContextManager[Any]]
+
+
+@dataclass(frozen=True)
+class Sabotage:
+    """What to break, and in which stories it must show."""
+
+    patch: Patch
+    kinds: Sequence[str] = KINDS
+
+
+SABOTAGES: dict[str, Sabotage] = {}
+PLAIN = ("plain",)
+
+
+def sabotage(name: str, kinds: Sequence[str] = KINDS) -> Callable[[Patch], Patch]:
+    def register(broken: Patch) -> Patch:
+        SABOTAGES[name] = Sabotage(broken, kinds)
+        return broken
+
+    return register
+
+
+@contextlib.contextmanager
+def without_reconciler() -> Iterator[None]:
+    """Most sabotages break what the reconciler would mend later: then only its absence shows."""
+    with mock.patch.object(reconciler.Reconciler, "_publish", _nothing):
+        yield
+
+
+@sabotage("acknowledge before publish", PLAIN)
+def acknowledge_first() -> Any:
+    def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> worker.Ending:
+        consumer.acknowledge(delivery)
+        message = delivery.message
+        with contextlib.suppress(StoreError, BrokerError, FormatError):
+            found = tools.lives.running(message)
+            if found is not None:
+                present = exists(tools.store, found.keys.output(message.task))
+                if present or worker._make(tools, found, message.task, delivery.count):
+                    worker.follow(tools, found, message.task)
+        return worker.Ending.ACKNOWLEDGED
+
+    return calmly(mock.patch.object(worker, "handle", handle))
+
+
+@sabotage("readiness checked before create", PLAIN)
+def readiness_first() -> Any:
+    ready: dict[int, list[Task]] = {}
+    make = worker._make
+
+    def early(tools: Tools, found: Life, task: Task, deliveries: int) -> bool:
+        facts = StoreFacts(tools.store, found.keys)
+        ready[id(tools)] = follow_up(task, found.shape, facts)
+        return make(tools, found, task, deliveries)
+
+    def follow(tools: Tools, found: Life, task: Task) -> None:
+        tasks = ready.pop(id(tools), [])
+        if tasks:
+            tools.broker.publish([found.message(one) for one in tasks])
+
+    return calmly(mock.patch.multiple(worker, _make=early, follow=follow))
+
+
+@sabotage("create replaced by overwrite")
+def overwrite() -> Any:
+    def create(self: MemoryStore, key: str, data: bytes) -> None:
+        self.replace(key, data)
+
+    return mock.patch.object(MemoryStore, "create", create)
+
+
+@sabotage("end count not compared: whatever was merged is read")
+def end_count_not_compared() -> Any:
+    return _both(
+        mock.patch.multiple(gathering, check_coverage=_nothing, table_members=_unchecked_members),
+        mock.patch.object(gateway, "check_coverage", _nothing),
+    )
+
+
+@sabotage("a second, different end is confirmed", ("short", "other"))
+def second_end_confirmed() -> Any:
+    put_end = gateway.Gateway.put_end
+
+    def confirmed(self: Any, job_id: str, owner: str, table: str, end: Any) -> gateway.Receipt:
+        try:
+            return put_end(self, job_id, owner, table, end)
+        except ConflictError:
+            job = self._life(job_id, owner).job
+            return gateway.Receipt(job.run, job.tables)
+
+    return mock.patch.object(gateway.Gateway, "put_end", confirmed)
+
+
+@sabotage("digest of the table not compared")
+def digest_not_compared() -> Any:
+    return mock.patch.object(gathering, "table_members", _unchecked_members)
+
+
+def _unchecked_members(store: Any, found: Life, table: str) -> list[merged.Member]:
+    end = StoreFacts(store, found.keys).ending(table)
+    if end is None:
+        raise NotFoundError(table)
+    members: list[merged.Member] = []
+    for group in range(found.shape.group_count(end.batches)):
+        key = found.keys.output(Task("merge", table, group))
+        members += merged.decode(store.read(key), key).members
+    return members
+
+
+@sabotage("own write reported as AlreadyExists treated as foreign")
+def own_write_is_foreign() -> Any:
+    def create_batch(self: Any, found: Life, index: batch_format.Batch, data: bytes) -> None:
+        key = found.keys.batch(index.table, index.number)
+        try:
+            self._tools.store.create(key, data)
+        except AlreadyExistsError:
+            raise ConflictError("somebody else sent it") from None
+
+    return mock.patch.object(gateway.Gateway, "_create_batch", create_batch)
+
+
+@sabotage("cleaner deletes the outcome before job.json")
+def outcome_first() -> Any:
+    def clean(self: Any, found: Life, outcome: ending.Outcome) -> None:
+        keys = found.keys
+        self._delete(f"{keys.root}/", but=(keys.results(), keys.outcome))
+        if self._tools.clock.now() - outcome.at < found.job.request.options.keep_seconds:
+            return
+        self._tools.store.delete(keys.outcome)
+        self._delete(keys.results())
+        self._tools.store.delete(job_key(found.job.id))
+
+    return mock.patch.object(janitor.Janitor, "_clean_ended", clean)
+
+
+@sabotage("cleaner deletes data as soon as results exist, without an outcome")
+def data_without_outcome() -> Any:
+    def clean(self: Any, job_id: str) -> None:
+        found = self._tools.lives.open(job_id)
+        if found is not None:
+            facts = StoreFacts(self._tools.store, found.keys)
+            if facts.finished():
+                keys = found.keys
+                self._delete(f"{keys.root}/", but=(keys.results(), keys.outcome))
+
+    return mock.patch.object(janitor.Janitor, "_clean", clean)
+
+
+@sabotage("janitor reads job.json a round before it lists", ("again",))
+def read_before_list() -> Any:
+    read: dict[tuple[int, str], str | None] = {}
+    clean = janitor.Janitor._clean
+
+    def stale(self: Any, job_id: str) -> None:
+        before = read.get((id(self), job_id))
+        found = self._tools.lives.open(job_id)
+        read[id(self), job_id] = found.job.run if found else None
+        for run in list(janitor.run_names(self._tools.store, job_id)):
+            if before is not None and run != before:
+                self._delete(f"jobs/{job_id}/{run}/")
+        clean(self, job_id)
+
+    return mock.patch.object(janitor.Janitor, "_clean", stale)
+
+
+@sabotage("no sweep: runs that job.json does not name stay")
+def no_sweep() -> Any:
+    return mock.patch.object(janitor, "run_names", _no_names)
+
+
+@sabotage("reconciler off with lost messages")
+def reconciler_off() -> Any:
+    return without_reconciler()
+
+
+@sabotage("a hint that drops too much")
+def greedy_hint() -> Any:
+    parts = gathering._Gathered.parts
+
+    def fewer(self: Any, stage: str, only: int | None = None) -> list[Any]:
+        found = parts(self, stage, only)
+        return found[:-1] if len(found) > 2 else found
+
+    return mock.patch.object(gathering._Gathered, "parts", fewer)
+
+
+@sabotage("mixed attempts: a loser goes on with its own output")
+def mixed_attempts() -> Any:
+    """A merge that remembers the index which this worker computed, not the one that was stored."""
+    own: dict[str, bytes] = {}
+    make = worker._make
+
+    def remember(tools: Tools, found: Life, task: Task, deliveries: int) -> bool:
+        if task.kind != "map":
+            return make(tools, found, task, deliveries)
+        key = found.keys.output(task)
+        try:
+            inputs = gathering.gather(tools.store, found, task)
+            own[key] = tools.compute.run(found.job, task, inputs, deliveries)
+        except worker.DETERMINISTIC:
+            return make(tools, found, task, deliveries)
+        with contextlib.suppress(AlreadyExistsError):
+            tools.store.create(key, own[key])
+        return True
+
+    def reader(store: Any, key: str) -> frame.Read:
+        def read(offset: int, length: int) -> bytes:
+            stored: bytes = store.read(key, offset, length)
+            whole = own.get(key)
+            return stored if whole is None or offset > 60 else whole[offset : offset + length]
+
+        return read
+
+    return mock.patch.multiple(worker, _make=remember, merge_group=_merge_with(reader))
+
+
+def _merge_with(reader: Callable[[Any, str], frame.Read]) -> Any:
+    def merge_group(store: Any, found: Life, task: Task) -> bytes:
+        size = found.shape.group
+        first = task.number * size
+        end = StoreFacts(store, found.keys).end(task.name)
+        last = first + size if end is None else min(first + size, end)
+        members = []
+        for number in range(first, last):
+            key = found.keys.mapped(task.name, number)
+            index, body = frame.decode(reader(store, key), mapped.MAGIC, mapped.Index, key)
+            members.append(merged.Member(index, body))
+        return merged.encode(merged.Merged(task.name, first, tuple(members)))
+
+    return merge_group
+
+
+@sabotage("a group object seen but not followed up after a crash", PLAIN)
+def no_follow_up_when_present() -> Any:
+    def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> worker.Ending:
+        message = delivery.message
+        try:
+            found = tools.lives.running(message)
+            present = found is None or exists(tools.store, found.keys.output(message.task))
+            if found and not present:
+                worker._make(tools, found, message.task, delivery.count)
+                worker.follow(tools, found, message.task)
+        except (StoreError, BrokerError, FormatError):
+            consumer.hand_back(delivery)
+            return worker.Ending.HANDED_BACK
+        consumer.acknowledge(delivery)
+        return worker.Ending.ACKNOWLEDGED
+
+    return calmly(mock.patch.object(worker, "handle", handle))
+
+
+@sabotage("an old run's objects adopted: one run for all lives", ("again",))
+def one_run() -> Any:
+    def job(**fields: Any) -> Job:
+        return Job(**{**fields, "run": "life"})
+
+    return mock.patch.object(gateway, "Job", job)
+
+
+@sabotage("inputs taken from a listing")
+def inputs_from_listing() -> Any:
+    def table_members(store: Any, found: Life, table: str) -> list[merged.Member]:
+        members: list[merged.Member] = []
+        for number in StoreFacts(store, found.keys).merged(table):
+            key = found.keys.output(Task("merge", table, number))
+            with contextlib.suppress(NotFoundError):
+                members += merged.decode(store.read(key), key).members
+        return members
+
+    return mock.patch.object(gathering, "table_members", table_members)
+
+
+@sabotage("a missing input is fewer rows")
+def missing_is_fewer() -> Any:
+    def step_ready(step: Any, shape: Any, facts: Any) -> bool:
+        return all(facts.end(table) is not None for table in step.tables)
+
+    def table_members(store: Any, found: Life, table: str) -> list[merged.Member]:
+        members: list[merged.Member] = []
+        end = StoreFacts(store, found.keys).ending(table)
+        for group in range(found.shape.group_count(end.batches if end else 0)):
+            key = found.keys.output(Task("merge", table, group))
+            with contextlib.suppress(NotFoundError):
+                members += merged.decode(store.read(key), key).members
+        return members
+
+    return _both(
+        mock.patch("caudal.core.reconciling.step_ready", step_ready),
+        mock.patch.object(gathering, "table_members", table_members),
+    )
+
+
+@sabotage("the client's expiry asks for an end only")
+def expiry_by_end_only() -> Any:
+    def awaits(shape: Any, facts: StoreFacts) -> bool:
+        return any(facts.end(table) is None for table in shape.tables)
+
+    return mock.patch.object(reconciler, "awaits_client", awaits)
+
+
+@sabotage("a table's last group is not looked at when its end arrives", PLAIN)
+def no_follow_up_at_end() -> Any:
+    return calmly(mock.patch.object(gateway, "after_end", _no_tasks))
+
+
+@sabotage("a batch is confirmed to the client before it is published", PLAIN)
+def confirm_before_publish() -> Any:
+    publish = gateway.Gateway._publish
+
+    def lazily(self: Any, found: Life, tasks: Sequence[Task]) -> None:
+        with contextlib.suppress(BrokerError):
+            publish(self, found, list(tasks))
+
+    return calmly(mock.patch.object(gateway.Gateway, "_publish", lazily))
+
+
+def calmly(broken: Any) -> Any:
+    """Without a reconciler and without lost messages: what is published must be enough."""
+    return _both(broken, without_reconciler(), _nothing_lost())
+
+
+@contextlib.contextmanager
+def _nothing_lost() -> Iterator[None]:
+    def arrive(self: SimulatedBroker, message: Message) -> None:
+        self.put(message, 0)
+
+    with (
+        mock.patch.object(SimulatedBroker, "_arrive", arrive),
+        mock.patch.object(SimulatedBroker, "wipe", _nothing),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def _both(*managers: Any) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        for one in managers:
+            stack.enter_context(one)
+        yield
+
+
+def _nothing(*_: Any) -> None:
+    """Instead of something."""
+
+
+def _no_names(*_: Any) -> Iterator[str]:
+    return iter(())
+
+
+def _no_tasks(*_: Any) -> list[Task]:
+    return []

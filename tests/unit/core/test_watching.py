@@ -1,0 +1,69 @@
+"""When tasks are published again, and when a client counts as gone."""
+
+from tests.unit.core.test_readiness import SHAPE, Known
+
+from caudal.core.reconciling import awaits_client
+from caudal.core.tasks import GROUP, Lane, Task
+from caudal.core.watching import Patience, Watch, is_silent, is_stuck, observe, published, that_fit
+
+PATIENCE = Patience(first=10.0, most=35.0, silent=100.0)
+LACKING = (Task("map", "a", 0),)
+
+
+def look(watch: Watch | None, now: float, heard: tuple[str, ...] = ()) -> Watch:
+    return observe(watch, now, LACKING, heard, PATIENCE)
+
+
+def test_patience_doubles_up_to_its_bound_and_starts_anew() -> None:
+    watch, now, waits = look(None, 0.0), 0.0, []
+    for _ in range(4):
+        began = now
+        while not is_stuck(watch):
+            now += 5.0
+            watch = look(watch, now)
+        waits.append(now - began)
+        watch = published(watch, PATIENCE)
+    assert waits == [10.0, 20.0, 35.0, 35.0]
+    moved = observe(watch, now + 1, (Task("map", "a", 1),), (), PATIENCE)
+    assert moved.patience == 10.0
+    assert not is_stuck(moved)
+
+
+def test_a_job_that_lacks_nothing_is_not_stuck() -> None:
+    watch = observe(None, 0.0, (), (), PATIENCE)
+    assert not is_stuck(observe(watch, 40.0, (), (), PATIENCE))
+
+
+def test_silence_is_measured_by_the_watchers_own_clock() -> None:
+    watch = look(None, 0.0)
+    for now in (40.0, 80.0):
+        watch = look(watch, now)
+        assert not is_silent(watch, PATIENCE)
+    assert is_silent(look(watch, 100.0), PATIENCE)
+    heard = look(watch, 100.0, heard=("0000000001-g",))
+    assert not is_silent(heard, PATIENCE)
+
+
+def test_a_watcher_that_was_late_begins_anew() -> None:
+    watch = look(look(None, 0.0), 49.0)
+    late = look(watch, 149.0)
+    assert not is_silent(late, PATIENCE)
+    assert not is_stuck(late)
+
+
+def test_only_nearly_empty_lanes_are_filled() -> None:
+    depths = dict.fromkeys(Lane, 0) | {Lane.LATE: 50}
+    tasks = (Task("map", "a", 0), Task("map", "a", 500), Task("finish", "q"))
+    assert that_fit(tasks, depths, 50, GROUP) == [tasks[0], tasks[2]]
+    assert that_fit(tasks, depths, 51, GROUP) == list(tasks)
+
+
+def test_what_only_the_client_can_send() -> None:
+    facts = Known(ends={"a": 2, "b": 0}, sent={("a", 0), ("a", 1)})
+    assert not awaits_client(SHAPE, facts)
+    facts.sent.discard(("a", 1))
+    assert awaits_client(SHAPE, facts)
+    facts.done.add(Task("merge", "a", 0))
+    assert not awaits_client(SHAPE, facts)
+    del facts.ends["b"]
+    assert awaits_client(SHAPE, facts)

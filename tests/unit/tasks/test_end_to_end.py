@@ -1,0 +1,233 @@
+"""A job from create to clean-up on memory adapters, one worker, no faults: the straight path."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from caudal.application import find_application
+from caudal.broker import MemoryBroker
+from caudal.core.tasks import REJECTS
+from caudal.engine.embedded import run as run_embedded
+from caudal.engine.running import Sources
+from caudal.errors import ApplicationError, UsageError
+from caudal.formats import outputs
+from caudal.formats.ending import End
+from caudal.formats.job import Options, Request, Text
+from caudal.model import Application
+from caudal.store.memory import MemoryStore
+from caudal.store.port import entries
+from caudal.tasks import worker
+from caudal.tasks.client import Client, Order
+from caudal.tasks.compute import LocalCompute
+from caudal.tasks.cutting import cut_files
+from caudal.tasks.gateway import Gateway
+from caudal.tasks.janitor import Janitor
+from caudal.tasks.life import Lives
+from caudal.tasks.ports import ConflictError, GoneError
+from caudal.tasks.reconciler import Reconciler
+from caudal.tasks.tools import Tools
+
+BOOKS = find_application("books")
+CASES = sorted((BOOKS.folder / "cases").iterdir())
+
+
+@dataclass
+class TurningClock:
+    """Time passes only when somebody sleeps; then the workers get their turn."""
+
+    time: float = 1_000_000.0
+    while_asleep: Callable[[], object] = field(default=lambda: None)
+
+    def now(self) -> float:
+        return self.time
+
+    def elapsed(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds
+        self.while_asleep()
+
+
+@dataclass
+class Place:
+    """Everything in one process."""
+
+    store: MemoryStore = field(default_factory=MemoryStore)
+    broker: MemoryBroker = field(default_factory=MemoryBroker)
+    clock: TurningClock = field(default_factory=TurningClock)
+
+    def __post_init__(self) -> None:
+        ids = itertools.count()
+        self.tools = Tools(
+            store=self.store,
+            broker=self.broker,
+            compute=LocalCompute(),
+            clock=TurningClock(),
+            new_id=lambda: f"run{next(ids)}",
+            lives=Lives(self.store),
+        )
+        self.gateway = Gateway(self.tools, "g1")
+        self.consumer = self.broker.consume()
+        self.clock.while_asleep = self.work
+
+    def work(self) -> None:
+        """Until nothing waits."""
+        while worker.turn(self.tools, self.consumer) is not worker.Ending.IDLE:
+            pass
+
+    def stored(self) -> list[str]:
+        return [entry.key for entry in entries(self.store, "")]
+
+
+@pytest.fixture
+def place() -> Place:
+    return Place()
+
+
+def order_of(app: Application, folder: Path, options: Options, job_id: str = "j") -> Order:
+    sources = Sources(folder)
+    batches = {
+        table.name: list(cut_files(table.name, sources.files(table), options.batch_bytes))
+        for table in app.tables
+    }
+    return Order(job_id, "me", Request(Text.of(app), options=options), batches)
+
+
+SMALL = Options(batch_bytes=300, partitions=3, group=4, keep_seconds=60.0)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_same_rows_as_the_embedded_engine(case: Path, place: Place) -> None:
+    outcome, results = Client(place.gateway, place.clock).run(order_of(BOOKS, case, SMALL))
+    expected = run_embedded(BOOKS, Sources(case))
+    assert outcome.state == "done"
+    assert set(results) == {*expected, REJECTS}
+    for name, answer in expected.items():
+        index, rows = outputs.decode_result(results[name], name)
+        assert index.title == answer.title
+        assert rows.equals(answer.table), name
+    _, report = outputs.decode_result(results[REJECTS], REJECTS)
+    found: dict[str, dict[str, int]] = {}
+    for row in report.to_pylist():
+        if row["reason"] is not None:
+            found.setdefault(row["table"], {})[row["reason"]] = row["rows"]
+    assert found == expected.rejects.counts()
+
+
+def test_clean_up_leaves_nothing(place: Place) -> None:
+    Client(place.gateway, place.clock).run(order_of(BOOKS, CASES[0], SMALL))
+    janitor = Janitor(place.tools)
+    janitor.round()
+    names = {key.split("/", 3)[-1].split("/")[0] for key in place.stored()}
+    assert names == {"job.json", "results", "outcome.json"}
+    place.tools.clock.sleep(61)
+    janitor.round()
+    assert place.stored() == []
+
+
+def test_everything_lost_by_the_broker_is_published_again(place: Place) -> None:
+    order = order_of(BOOKS, CASES[0], SMALL)
+    Client(place.gateway, place.clock).send(order)
+    reconciler = Reconciler(place.tools)
+    for _ in range(60):
+        place.broker.wipe()
+        reconciler.round()
+        place.tools.clock.sleep(60)
+        reconciler.round()
+        worker.turn(place.tools, place.consumer)
+        if (status := place.gateway.status("j", "me")).outcome:
+            break
+    assert status.outcome
+    assert status.outcome.state == "done"
+
+
+def test_the_same_request_is_the_same_job_and_another_a_conflict(place: Place) -> None:
+    order = order_of(BOOKS, CASES[0], SMALL)
+    first = place.gateway.create("j", "me", order.request)
+    assert place.gateway.create("j", "me", order.request) == first
+    other = Request(order.request.application, queries=("q1",), options=SMALL)
+    with pytest.raises(ConflictError, match="another content"):
+        place.gateway.create("j", "me", other)
+    with pytest.raises(GoneError, match="no job"):
+        place.gateway.create("j", "somebody else", order.request)
+
+
+def test_a_batch_with_other_content_and_one_beyond_the_end_are_refused(place: Place) -> None:
+    order, other = (order_of(BOOKS, case, SMALL) for case in CASES[:2])
+    place.gateway.create("j", "me", order.request)
+    place.gateway.put_batch("j", "me", order.batches["books"][0])
+    place.gateway.put_batch("j", "me", order.batches["books"][0])
+    with pytest.raises(ConflictError, match="other content"):
+        place.gateway.put_batch("j", "me", other.batches["books"][0])
+    place.gateway.put_end("j", "me", "books", End(1, 10, ""))
+    with pytest.raises(ConflictError, match="has ended with 1 batches"):
+        place.gateway.put_batch("j", "me", order.batches["books"][1])
+    with pytest.raises(ConflictError, match="this end says 2"):
+        place.gateway.put_end("j", "me", "books", End(2, 10, ""))
+    with pytest.raises(ConflictError, match="reads a table 'films'"):
+        place.gateway.put_end("j", "me", "films", End(2, 10, ""))
+
+
+def test_an_end_with_another_digest_fails_the_job(place: Place) -> None:
+    order = order_of(BOOKS, CASES[0], SMALL)
+    place.gateway.create("j", "me", order.request)
+    for table, batches in order.batches.items():
+        for data in batches:
+            place.gateway.put_batch("j", "me", data)
+        place.gateway.put_end("j", "me", table, End(len(batches), 0, "somebody else's"))
+    place.work()
+    outcome = place.gateway.status("j", "me").outcome
+    assert outcome
+    assert outcome.state == "failed"
+    assert "not those that the client's end names" in outcome.reason
+
+
+def test_an_end_before_batches_that_were_merged_fails_the_job(place: Place) -> None:
+    order = order_of(BOOKS, CASES[0], Options(batch_bytes=100, group=2))
+    place.gateway.create("j", "me", order.request)
+    for data in order.batches["reviews"]:
+        place.gateway.put_batch("j", "me", data)
+    place.work()
+    with pytest.raises(GoneError, match="ended it at 1 batches, after 2 had arrived"):
+        place.gateway.put_end("j", "me", "reviews", End(1, 0, ""))
+
+
+def test_cancel_ends_a_job_once(place: Place) -> None:
+    order = order_of(BOOKS, CASES[0], SMALL)
+    place.gateway.create("j", "me", order.request)
+    assert place.gateway.cancel("j", "me").state == "cancelled"
+    with pytest.raises(GoneError, match="cancelled: the client cancelled it"):
+        place.gateway.put_batch("j", "me", order.batches["books"][0])
+
+
+def test_a_silent_client_expires_only_after_a_full_timeout(place: Place) -> None:
+    order = order_of(BOOKS, CASES[0], Options(silent_seconds=100.0))
+    place.gateway.create("j", "me", order.request)
+    place.tools.clock.sleep(1000)
+    reconciler = Reconciler(place.tools)
+    for _ in range(4):  # it has just begun to look
+        reconciler.round()
+        place.tools.clock.sleep(25)
+    assert place.gateway.status("j", "me").outcome is None  # and this was heard
+    for _ in range(6):
+        reconciler.round()
+        place.tools.clock.sleep(25)
+    outcome = place.gateway.status("j", "me").outcome
+    assert outcome
+    assert outcome.state == "expired"
+    assert "silent for 100 seconds" in outcome.reason
+
+
+def test_what_cannot_be_planned_is_no_job(place: Place) -> None:
+    broken = Text.of(find_application("books"))
+    query = broken.queries[0].__class__("q1", "", "SELECT nothing FROM nowhere", "q1.sql")
+    request = Request(Text(broken.name, "", broken.tables, (query,)))
+    with pytest.raises(ApplicationError, match=r"q1\.sql"):
+        place.gateway.create("j", "me", request)
+    with pytest.raises(UsageError, match="no id for a job"):
+        place.gateway.create("../j", "me", request)
+    assert place.stored() == []

@@ -1,0 +1,166 @@
+"""docs/formats/*.md quote true objects; damaged and unknown ones are refused with a clear line."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from caudal.core.tasks import Message, Task
+from caudal.errors import FormatError
+from caudal.formats import batch, document, ending, frame, job, mapped, merged, message, outputs
+from caudal.formats.ending import End, Outcome
+from caudal.model import Query, Table
+
+DOCS = Path(__file__).parents[3] / "docs" / "formats"
+ROWS = pa.table({"title": ["uno"], "score": [1]})
+
+BATCH = batch.encode(
+    table="books",
+    number=7,
+    file="books_data.csv",
+    columns=("Title", "authors"),
+    first_line=812,
+    offset=40_960,
+    newlines=2,
+    data=b"Dune,Frank Herbert\nEmma,Jane Austen\n",
+)
+MERGED = merged.encode(
+    merged.Merged(
+        "books",
+        256,
+        (
+            merged.Member(
+                mapped.Index(
+                    table="books",
+                    batch=256,
+                    file="books_data.csv",
+                    rows=2,
+                    repaired=0,
+                    rejects=mapped.Span(0, 376, 0, "d5"),
+                    stages={},
+                    source_bytes=36,
+                    source_digest="ab",
+                ),
+                212,
+            ),
+        ),
+    )
+)
+FOLD = outputs.encode_fold("fold_1", 3, [ROWS, ROWS.slice(0, 0)])
+RESULT = outputs.encode_result("q1", "Titles and scores", ROWS)
+JOB = job.Job(
+    id="0123456789abcdef0123456789abcdef",
+    run="fedcba9876543210fedcba9876543210",
+    owner="analysts",
+    created=1_700_000_000.0,
+    request=job.Request(
+        job.Text(
+            "little",
+            "One table",
+            (Table("t", ("t.csv",), ("k",), "SELECT k FROM raw", "tables/t.sql"),),
+            (Query("q1", "All", "SELECT k FROM t ORDER BY k", "queries/q1.sql"),),
+        )
+    ),
+    request_digest="6a",
+    tables=("t",),
+    plan=job.raw(b'{"plan":{}}'),
+    versions={"caudal": "0.1", "hash": "1"},
+)
+END = ending.encode_end(End(2, 72, ending.digest_of_digests(["ab", "cd"])))
+OUTCOME = ending.encode_outcome(Outcome("failed", "q1.sql: no such thing", 1_700_000_000.0))
+MESSAGE = message.encode(Message(JOB.id, JOB.run, Task("map", "books", 7)))
+
+
+def index_of(data: bytes) -> str:
+    length = int.from_bytes(data[8:12], "little")
+    return data[frame.HEAD_BYTES : frame.HEAD_BYTES + length].decode()
+
+
+def head_of(data: bytes) -> str:
+    return data[: frame.HEAD_BYTES].hex(" ", 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "quoted"),
+    [
+        ("job.md", [job.encode(JOB).decode()]),
+        ("end.md", [END.decode()]),
+        ("outcome.md", [OUTCOME.decode()]),
+        ("messages.md", [MESSAGE.decode()]),
+        ("batch.md", [head_of(BATCH), index_of(BATCH)]),
+        ("merged.md", [head_of(MERGED), index_of(MERGED)]),
+        ("fold.md", [head_of(FOLD), index_of(FOLD)]),
+        ("result.md", [head_of(RESULT), index_of(RESULT)]),
+    ],
+)
+def test_the_documents_show_true_objects(name: str, quoted: list[str]) -> None:
+    text = (DOCS / name).read_text(encoding="utf-8")
+    for one in quoted:
+        assert one in text, one
+
+
+def test_what_was_written_is_read() -> None:
+    assert job.decode(job.encode(JOB), "job.json") == JOB
+    assert ending.decode_end(END, "end").batches == 2
+    assert ending.decode_outcome(OUTCOME, "outcome").state == "failed"
+    assert message.decode(MESSAGE).task == Task("map", "books", 7)
+    assert batch.decode(BATCH, "batch")[1] == b"Dune,Frank Herbert\nEmma,Jane Austen\n"
+    assert merged.decode(MERGED, "merged").end == 257
+    assert outputs.decode_fold(frame.of_bytes(FOLD), "fold")[0].partition == 3
+    assert outputs.decode_result(RESULT, "result")[1].equals(ROWS)
+
+
+READERS: list[tuple[bytes, Callable[[bytes], Any]]] = [
+    (job.encode(JOB), lambda data: job.decode(data, "k")),
+    (END, lambda data: ending.decode_end(data, "k")),
+    (OUTCOME, lambda data: ending.decode_outcome(data, "k")),
+    (BATCH, lambda data: batch.decode(data, "k")),
+    (MERGED, lambda data: merged.decode(data, "k")),
+    (RESULT, lambda data: outputs.decode_result(data, "k")),
+]
+
+
+@pytest.mark.parametrize(("data", "read"), READERS)
+def test_every_flipped_byte_is_noticed(data: bytes, read: Callable[[bytes], Any]) -> None:
+    for place in range(0, len(data), 7):
+        damaged = data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :]
+        with pytest.raises(FormatError, match="k"):
+            read(damaged)
+
+
+@pytest.mark.parametrize(("data", "read"), READERS)
+def test_truncated_objects_are_refused(data: bytes, read: Callable[[bytes], Any]) -> None:
+    for length in (0, 5, 20, len(data) // 2, len(data) - 1):
+        with pytest.raises(FormatError):
+            read(data[:length])
+
+
+def test_other_kinds_and_later_formats_are_named() -> None:
+    with pytest.raises(FormatError, match="is a document of kind 'end', not 'outcome'"):
+        ending.decode_outcome(END, "k")
+    with pytest.raises(FormatError, match="has format 9, this Caudal reads 1"):
+        ending.decode_end(document.encode("end", 9, {}), "k")
+    with pytest.raises(FormatError, match="k is not a batch"):
+        batch.decode(RESULT, "k")
+    with pytest.raises(FormatError, match="has format 2, this Caudal reads 1"):
+        batch.decode(b"CAUDALB2" + BATCH[8:], "k")
+    with pytest.raises(FormatError, match="has format 4, this Caudal reads 1"):
+        message.decode(MESSAGE.replace(b'"format":1', b'"format":4'))
+    with pytest.raises(FormatError, match="not a task message"):
+        message.decode(b"{}")
+
+
+def test_a_batch_is_compressed_only_when_that_pays() -> None:
+    def of(data: bytes) -> bytes:
+        return batch.encode(
+            table="t", number=0, file="t.csv", columns=("k",), first_line=2, offset=2, newlines=1,
+            data=data,
+        )  # fmt: skip
+
+    repeated = b"again and again\n" * 500
+    assert len(of(repeated)) < 1000
+    assert batch.decode(of(repeated), "k")[1] == repeated
+    assert batch.describe(frame.of_bytes(of(b"x\n")), "k").codec == "none"
+    assert batch.decode(of(b""), "k")[1] == b""
