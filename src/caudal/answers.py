@@ -41,10 +41,10 @@ class Result:
         return frame
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows as dictionaries, with decimals as floats."""
-        return [
-            {name: _plain(value) for name, value in row.items()} for row in self.table.to_pylist()
-        ]
+        """The rows as dictionaries, with decimals as floats; a second `a` is called `a_1`."""
+        names = _unique(self.table.column_names)
+        columns = [[plain(value) for value in column.to_pylist()] for column in self.table.columns]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -55,9 +55,10 @@ class Result:
     def _repr_html_(self) -> str:
         names = self.table.column_names
         head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        columns = [column.to_pylist() for column in self.table.slice(0, _ROWS_SHOWN).columns]
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(show(row[name]))}</td>" for name in names) + "</tr>"
-            for row in self.table.slice(0, _ROWS_SHOWN).to_pylist()
+            "<tr>" + "".join(f"<td>{html.escape(show(value))}</td>" for value in row) + "</tr>"
+            for row in zip(*columns, strict=True)
         )
         more = f"<p>… {len(self):,} rows in all</p>" if len(self) > _ROWS_SHOWN else ""
         caption = html.escape(f"{self.name}: {self.title}")
@@ -128,12 +129,24 @@ def show(value: Any) -> str:
     return str(value)
 
 
-def _plain(value: Any) -> Any:
+def _unique(names: list[str]) -> list[str]:
+    """Each name once: a repeated one gets a number."""
+    given: list[str] = []
+    for name in names:
+        free, number = name, 0
+        while free in given:
+            number += 1
+            free = f"{name}_{number}"
+        given.append(free)
+    return given
+
+
+def plain(value: Any) -> Any:
     """A value as JSON can hold it, without losing what it means."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     return value

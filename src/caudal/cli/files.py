@@ -13,12 +13,21 @@ from caudal.errors import UsageError
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Write to a temporary neighbour; rename at the end, remove it on any error or Ctrl-C."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
+    with _one_line_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("wb") as file:
+        file = partial.open("wb")
+    try:
+        with file:
             yield file
-        partial.replace(path)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
+        with _one_line_errors(path):
+            partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _one_line_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from caudal.answers import Result
+from caudal.answers import Result, plain
 from caudal.cli.files import whole_file
 
 
@@ -81,8 +81,8 @@ def _csv(result: Result) -> bytes:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(result.table.column_names)
     for batch in result.table.to_batches(max_chunksize=65_536):
-        part = Result(result.name, result.title, pa.table(batch))
-        writer.writerows([_cell(value) for value in row.values()] for row in part.rows())
+        columns = [[plain(value) for value in column.to_pylist()] for column in batch.columns]
+        writer.writerows([_cell(value) for value in row] for row in zip(*columns, strict=True))
     return text.getvalue().encode()
 
 

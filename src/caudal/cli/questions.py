@@ -28,7 +28,7 @@ from caudal.errors import UsageError
 from caudal.model import Application, ParameterValue, RejectedRow
 from caudal.sql.parameters import convert
 
-_LEAST_BATCH_BYTES = 4 << 10
+_LEAST_BATCH_BYTES, _MOST_BATCH_BYTES = 4 << 10, 1 << 30
 
 AppArgument = Annotated[str, typer.Argument(help="A shipped application, or a folder's path.")]
 DataOption = Annotated[Path, typer.Option("--data", "-d", help="The folder with the files.")]
@@ -209,8 +209,8 @@ def _untitled(result: Result) -> Result:
 
 def _batch_bytes(text: str) -> int:
     size = parse_bytes(text)
-    if size < _LEAST_BATCH_BYTES:
-        raise UsageError(f"--batch-size {text}: at least {_LEAST_BATCH_BYTES // 1024} KiB")
+    if not _LEAST_BATCH_BYTES <= size <= _MOST_BATCH_BYTES:
+        raise UsageError(f"--batch-size {text}: choose from 4KiB to 1GiB")
     return size
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from caudal.answers import Answers, Result, show
 from caudal.rejects import Rejects
@@ -16,14 +17,15 @@ _LONGEST_CELL = 100
 def print_result(result: Result, console: Console) -> None:
     """One answer, shortened to what fits a screen."""
     table = _table("", result.table.column_names)
-    for row in result.table.slice(0, _ROWS_ON_SCREEN).to_pylist():
-        table.add_row(*(_short(show(value)) for value in row.values()))
+    columns = [column.to_pylist() for column in result.table.slice(0, _ROWS_ON_SCREEN).columns]
+    for row in zip(*columns, strict=True):
+        table.add_row(*(Text(_short(show(value))) for value in row))
     left = len(result) - _ROWS_ON_SCREEN
     rows = f"{len(result):,} row{'' if len(result) == 1 else 's'}"
     more = f"; {left:,} more are not shown: use --format csv" if left > 0 else ""
     heading = f"{result.name}  {result.title}" if result.title else ""
     if heading:
-        console.print(heading, style="bold", highlight=False, markup=False, soft_wrap=True)
+        console.print(Text(heading, style="bold"), soft_wrap=True)
     console.print(table)
     console.print(f"{rows}, {result.seconds:.3f} s{more}\n", style="dim", highlight=False)
 
@@ -88,7 +90,7 @@ def _table(title: str, columns: Sequence[str]) -> Table:
         pad_edge=False,
     )
     for name in columns:
-        table.add_column(name, overflow="fold")
+        table.add_column(Text(name), overflow="fold")
     return table
 
 

@@ -31,16 +31,23 @@ def parse_bytes(text: str) -> int:
 
 @contextlib.contextmanager
 def open_database(
-    model: SentimentModel, *, memory_limit: int | None = None
+    model: SentimentModel, *, memory_limit: int | None = None, contained: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """An empty in-memory database that knows Caudal's functions.
 
     One thread: several reorder float sums and rows. Parallel work uses several cursors, each
     on a thread of its own. What exceeds the memory limit spills to a temporary directory.
+    Contained, it reads no file, no network and no extension: for SQL of others.
     """
     with tempfile.TemporaryDirectory(prefix="caudal-") as spill:
         connection = duckdb.connect(
-            config={"threads": 1, "temp_directory": spill, "preserve_insertion_order": True}
+            config={
+                "threads": 1,
+                "temp_directory": spill,
+                "preserve_insertion_order": True,
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+            }
         )
         try:
             if memory_limit is not None:
@@ -48,6 +55,8 @@ def open_database(
                 connection.execute(f"SET memory_limit = '{share // 1000}KB'")
             connection.execute("SET TimeZone = 'UTC'")  # the same answers on every machine
             register_functions(connection, model)
+            if contained:
+                connection.execute("SET enable_external_access = false")
             yield connection
         finally:
             connection.close()

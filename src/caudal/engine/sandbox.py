@@ -76,6 +76,10 @@ class Sandbox:
     ) -> None:
         self.close()
 
+    def interrupt(self) -> None:
+        """End what is running, from another thread."""
+        self._connection.interrupt()
+
     def close(self) -> None:
         self._connection.close()
 

@@ -81,10 +81,16 @@ def run(
         ThreadPoolExecutor(options.threads, thread_name_prefix="caudal") as pool,
     ):
         running = _Running(split, workers, pool, options)
-        tables = tuple(
-            running.map_table(one, files[one.table.name], rejects, progress) for one in split.maps
-        )
-        results = running.answer(progress)
+        try:
+            tables = tuple(
+                running.map_table(one, files[one.table.name], rejects, progress)
+                for one in split.maps
+            )
+            results = running.answer(progress)
+        except BaseException:  # a step failed, or Ctrl-C: what others still do is in vain
+            pool.shutdown(wait=False, cancel_futures=True)
+            workers.interrupt()
+            raise
     return Answers(results, rejects, tables, (), time.perf_counter() - began)
 
 
@@ -106,6 +112,11 @@ class _Workers:
     def __exit__(self, *_: object) -> None:
         for sandbox in self._all:
             sandbox.close()
+
+    def interrupt(self) -> None:
+        """End what every worker is doing: a step failed, or Ctrl-C."""
+        for sandbox in list(self._all):
+            sandbox.interrupt()
 
     def sandbox(self, types: Types = Types.LOSSLESS) -> Sandbox:
         mine: dict[Types, Sandbox] = self._mine.__dict__.setdefault("sandboxes", {})

@@ -81,7 +81,7 @@ def make_plan(
     """Plan the chosen queries of an application; `moment` is what now() gives, else now."""
     chosen = choose_queries(app, queries)
     values = parameter_values(app, parameters)
-    with open_database(model) as connection, empty_schema(connection) as cursor:
+    with open_database(model, contained=True) as connection, empty_schema(connection) as cursor:
         cleaned = {table.name: bind_table(cursor, table) for table in app.tables}
         texts = {query.name: bind_parameters(query.sql, values, query.origin) for query in chosen}
         names = {

@@ -73,7 +73,9 @@ class Clauses:
             node = Unnest(node, *self.unnested)
         if self.computed:
             node = Extend(node, self.computed)
-        if self.query.args.get("distinct"):
+        if (distinct := self.query.args.get("distinct")) is not None:
+            if distinct.args.get("on") is not None:
+                raise UnsupportedError("DISTINCT ON keeps one row of each kind, in an order")
             columns = tuple(dict.fromkeys(output.column for output in self.outputs))
             if any(expr.columns - set(columns) for expr, _ in order):
                 raise UnsupportedError("DISTINCT ordered by something that it does not list")

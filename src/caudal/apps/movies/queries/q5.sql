@@ -2,7 +2,7 @@
 WITH means AS (
     SELECT
         CASE WHEN sentiment(overview) >= 0 THEN 'POSITIVE' ELSE 'NEGATIVE' END AS sentiment,
-        CAST(sum(CAST(revenue / budget AS DECIMAL(38, 15))) / count(*) AS DOUBLE) AS mean_ratio
+        CAST(sum(CAST(revenue / budget AS DECIMAL(38, 20))) / count(*) AS DOUBLE) AS mean_ratio
     FROM movies
     WHERE budget <> 0 AND revenue <> 0
     GROUP BY 1
