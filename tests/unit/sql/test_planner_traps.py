@@ -36,6 +36,8 @@ ROWS = {
 }
 
 TRAPS = {
+    "distinct on keeps one row of each kind": "SELECT DISTINCT ON (k) k, id FROM t ORDER BY k, id",
+    "group by all of constants": "SELECT 1 AS one FROM t GROUP BY ALL",
     "a count of nothing is zero": "SELECT count(*) AS n, sum(k) AS s FROM t WHERE id > 99",
     "a group of nothing is no row": "SELECT k, count(*) AS n FROM t WHERE id > 99 GROUP BY k",
     "having over everything": "SELECT count(*) AS n FROM t HAVING count(*) > 99",

@@ -180,11 +180,14 @@ class Clauses:
         if group is None:
             return []
         if group.args.get("all"):
-            return [
+            keys = [
                 item
                 for item in items
                 if isinstance(item, Output) or not expressions.contains_lifted(item)
             ]
+            if not any(isinstance(key, Output) or key.find(exp.Column) for key in keys):
+                raise UnsupportedError("GROUP BY ALL without a column")
+            return keys
         if {key for key, value in group.args.items() if value} - {"expressions"}:
             raise UnsupportedError("grouping sets")
         return [
