@@ -11,6 +11,7 @@ from caudal.errors import (
     ApplicationError,
     DataError,
     FormatError,
+    MissingPackageError,
     QueryError,
     StoreError,
     UsageError,
@@ -21,7 +22,10 @@ from caudal.tasks.life import Life, end_life, exists
 from caudal.tasks.tools import Tools
 
 # Errors that the same task meets on every machine and every time: they fail the job.
-DETERMINISTIC = (QueryError, ApplicationError, DataError, UsageError, FormatError, WrongEndError)
+DETERMINISTIC = (QueryError, ApplicationError, DataError, FormatError, WrongEndError)
+# Errors of this machine or of the moment: a model or package that is not here, a disk that fails.
+# FormatError, before the task is even looked at: a job for a newer worker.
+PASSING = (StoreError, BrokerError, FormatError, UsageError, MissingPackageError, OSError)
 
 
 class Ending(Enum):
@@ -43,7 +47,7 @@ def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> Ending:
 
     4 comes after the create, so the last of several finishers sees that it was the last, and
     before the acknowledgement, so a crash anywhere means redelivery, which repeats 2 to 5
-    harmlessly. A store or broker that fails is never the task's fault: the task is handed back,
+    harmlessly. A store, broker or machine that fails is never the task's fault: it is handed back,
     and so is one whose input is missing, which begins again at 1.
     """
     message = delivery.message
@@ -53,7 +57,7 @@ def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> Ending:
             present = exists(tools.store, life.keys.output(message.task))
             if present or _make(tools, life, message.task, delivery.count):
                 follow(tools, life, message.task)
-    except (StoreError, BrokerError, FormatError):  # FormatError: a job for a newer worker
+    except PASSING:
         consumer.hand_back(delivery)
         return Ending.HANDED_BACK
     consumer.acknowledge(delivery)
