@@ -70,8 +70,11 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = int(ExitStatus.OK)
     except Exception as error:
-        line = f"this is a bug in Caudal: {type(error).__name__}: {error}"
-        status = _report(f"{line} (--debug shows where)", ExitStatus.BUG, debug=debug)
+        if "Query interrupted" in str(error):  # DuckDB's word for Ctrl-C
+            status = _report("interrupted", ExitStatus.INTERRUPTED, debug=debug)
+        else:
+            line = f"this is a bug in Caudal: {type(error).__name__}: {error}"
+            status = _report(f"{line} (--debug shows where)", ExitStatus.BUG, debug=debug)
     if arguments is None:
         sys.exit(status)
     return status

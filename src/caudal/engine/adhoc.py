@@ -32,10 +32,6 @@ def run_adhoc(sql: str, options: RunOptions) -> Result:
             table = connection.sql(statement).to_arrow_table()
         except ApplicationError as error:
             raise UsageError(str(error)) from None
-        except RuntimeError as error:
-            if "interrupt" in str(error).lower():
-                raise KeyboardInterrupt from None
-            raise QueryError(f"the query: {error}") from None
         except duckdb.Error as error:
             raise QueryError(f"the query: {one_line(error)}") from None
     return Result(ADHOC, sql, table.rename_columns(names), time.perf_counter() - began)
