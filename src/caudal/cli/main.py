@@ -1,8 +1,10 @@
 """The entry of the command line: `main` handles errors, the commands are the happy path."""
 
 import os
+import signal
 import sys
 import traceback
+from types import FrameType
 
 import typer
 from typer.exceptions import TyperException
@@ -32,6 +34,14 @@ program.command("generate")(generation.generate)
 program.add_typer(series.series, name="series")
 
 
+_INTERRUPTS: list[int] = []  # Ctrl-C seen; libraries may turn it into errors of their own
+
+
+def _note_interrupt(number: int, frame: FrameType | None) -> None:
+    _INTERRUPTS.append(number)
+    signal.default_int_handler(number, frame)
+
+
 def _version(asked: bool) -> None:
     if asked:
         typer.echo(f"caudal {__version__}")
@@ -54,6 +64,8 @@ def main(arguments: list[str] | None = None) -> int:
     debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"] or ["--help"]
     command = get_command(program)
+    if arguments is None:
+        signal.signal(signal.SIGINT, _note_interrupt)
     try:
         outcome = command.main(given, prog_name="caudal", standalone_mode=False)
         status = int(outcome) if isinstance(outcome, int) else int(ExitStatus.OK)
@@ -70,7 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = int(ExitStatus.OK)
     except Exception as error:
-        if "Query interrupted" in str(error):  # DuckDB's word for Ctrl-C
+        if _INTERRUPTS or "Query interrupted" in str(error):  # a library's own word for Ctrl-C
             status = _report("interrupted", ExitStatus.INTERRUPTED, debug=debug)
         else:
             line = f"this is a bug in Caudal: {type(error).__name__}: {error}"
