@@ -55,7 +55,7 @@ format: .venv/ready
 # The transformers backend is tested where a CPU build of torch can be had; it is not locked,
 # because the general index serves builds of several gigabytes. Without it those tests skip.
 .venv/transformers: .venv/ready
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	@$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check \
 	  'torch==2.13.0+cpu' 'transformers>=5' >/dev/null 2>&1 \
 	  || echo "no CPU build of torch here: the tests of the transformers backend will skip"
 	@touch $@
