@@ -93,7 +93,10 @@ class Keys:
         return f"{self.root}/outcome.json"
 
     def end(self, table: str) -> str:
-        return f"{self.root}/tables/{table}/end.json"
+        return f"{self.ends()}{table}/end.json"
+
+    def ends(self) -> str:
+        return f"{self.root}/tables/"
 
     def batch(self, table: str, number: int) -> str:
         return f"{self.batches(table, number // self.group)}{number % self.group:03}"

@@ -1,0 +1,205 @@
+"""Whom to restart, and when: the leader's decision, as a pure function of what it has heard.
+
+Rules
+1. A process is heard by its heartbeats. Four missed: it is dead, whether it was killed or hangs.
+   A medic on its host that sees its pid gone says so, which is quicker and means the same.
+2. Nobody is suspected before the watcher itself has watched one full timeout. It begins to watch
+   anew when it starts, when it wins an election, and when its own loop was late.
+3. A process that has just begun has `start` seconds to be heard, unless its pid goes first.
+4. Restarts back off: at once at first, then twice as long every time that the process died before
+   it was healthy for `stable` seconds. One that died `failing` times in a row is shown as such.
+5. Orders name the incarnation that is dead. A launcher whose process is a newer one does nothing.
+   So a leader that never heard a process must learn its incarnation elsewhere: medics tell what is
+   on record on their hosts.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """The state of a process; the same words in logs, status and documents."""
+
+    STARTING = "starting"  # ordered to start, not heard yet
+    HEALTHY = "healthy"
+    DEAD = "dead"  # silent or gone; a restart is due
+    FAILING = "failing"  # died several times in a row; restarts have backed off
+
+
+@dataclass(frozen=True)
+class Timing:
+    """In seconds."""
+
+    beat: float = 0.5  # between two heartbeats
+    silence: float = 2.0  # four missed
+    start: float = 20.0  # to be heard for the first time
+    stable: float = 10.0  # healthy for so long: the past is forgotten
+    back_off: float = 0.5  # the first pause, then doubled
+    back_off_most: float = 30.0
+    failing: int = 5
+    late: float = 1.0  # the watcher's own loop
+
+
+@dataclass(frozen=True)
+class Pulse:
+    """What a heartbeat says. `incarnation` grows with every start of the same name."""
+
+    name: str
+    incarnation: int
+    sequence: int
+    pid: int = 0
+    ticks: int = 0  # turns of the process's own loop
+    progress: int = 0  # tasks done, requests served
+    memory: int = 0  # resident bytes
+    detail: str = ""  # a medic: its role and term
+
+
+@dataclass(frozen=True)
+class Patient:
+    """What the watcher knows of one process."""
+
+    pulse: Pulse | None = None
+    heard: float = float("-inf")
+    healthy_since: float | None = None
+    known: int = 0  # the newest incarnation on record on its host
+    begun: float = float("-inf")  # when that one began
+    gone: int = -1  # the newest incarnation whose pid is known to be gone
+    buried: int = -1  # the newest incarnation that an order to restart called dead
+    ordered: float = float("-inf")  # when that was
+    deaths: int = 0  # in a row
+    restarts: int = 0
+
+    @property
+    def newest(self) -> int:
+        """The newest incarnation of which anything is known."""
+        return max(self.pulse.incarnation if self.pulse else 0, self.known)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a medic knows of a process on its own host."""
+
+    name: str
+    incarnation: int
+    age: float  # seconds since it was started
+    gone: bool  # its pid does not exist any more
+
+
+@dataclass(frozen=True)
+class Ward:
+    """All processes that are to run, and since when they are watched."""
+
+    timing: Timing = Timing()
+    patients: Mapping[str, Patient] = field(default_factory=dict)
+    watching: float = 0.0
+    looked: float = 0.0
+
+
+def admit(ward: Ward, names: Iterable[str]) -> Ward:
+    """The ward with exactly these processes; what is known of them stays known."""
+    return replace(ward, patients={name: ward.patients.get(name, Patient()) for name in names})
+
+
+def watch_anew(ward: Ward, now: float) -> Ward:
+    """The watcher has just started, or just won."""
+    return replace(ward, watching=now, looked=now)
+
+
+def hear(ward: Ward, pulse: Pulse, now: float) -> Ward:
+    """A heartbeat came. Late, doubled and replayed ones change nothing."""
+    patient = ward.patients.get(pulse.name)
+    if patient is None or not _is_news(patient, pulse):
+        return ward
+    if pulse.incarnation <= patient.buried and now - patient.ordered < ward.timing.start:
+        return ward  # the last breath of one that is being replaced
+    same = patient.pulse is not None and patient.pulse.incarnation == pulse.incarnation
+    since = patient.healthy_since if same and patient.healthy_since is not None else now
+    deaths = 0 if now - since >= ward.timing.stable else patient.deaths
+    return _with(
+        ward,
+        pulse.name,
+        replace(patient, pulse=pulse, heard=now, healthy_since=since, deaths=deaths),
+    )
+
+
+def see(ward: Ward, record: Record, now: float) -> Ward:
+    """A medic on the host of a process tells what is on record there."""
+    patient = ward.patients.get(record.name)
+    if patient is None or record.incarnation < patient.newest:
+        return ward
+    if record.incarnation > patient.newest:
+        patient = replace(
+            patient, known=record.incarnation, begun=now - record.age, healthy_since=None
+        )
+    if record.gone:
+        patient = replace(patient, gone=record.incarnation)
+    return _with(ward, record.name, patient)
+
+
+@dataclass(frozen=True)
+class Order:
+    """Start that process, unless one newer than `dead` runs."""
+
+    name: str
+    dead: int
+
+
+def look(ward: Ward, now: float) -> tuple[Ward, list[Order]]:
+    """What to restart now; to be called several times in every beat, by the leader only."""
+    if now - ward.looked > ward.timing.late:
+        return watch_anew(ward, now), []
+    ward, orders = replace(ward, looked=now), []
+    for name, patient in ward.patients.items():
+        if _is_dead(ward, patient, now) and now - patient.ordered >= _pause(ward.timing, patient):
+            orders.append(Order(name, patient.newest))
+            ward = _with(
+                ward,
+                name,
+                replace(
+                    patient,
+                    healthy_since=None,
+                    buried=patient.newest,
+                    ordered=now,
+                    begun=now,
+                    deaths=patient.deaths + 1,
+                    restarts=patient.restarts + 1,
+                ),
+            )
+    return ward, orders
+
+
+def state_of(ward: Ward, name: str, now: float) -> State:
+    """In one word, for people."""
+    patient = ward.patients[name]
+    if patient.deaths >= ward.timing.failing:
+        return State.FAILING
+    if _is_dead(ward, patient, now):
+        return State.DEAD
+    return State.STARTING if patient.healthy_since is None else State.HEALTHY
+
+
+def _is_dead(ward: Ward, patient: Patient, now: float) -> bool:
+    if patient.gone > patient.buried and patient.gone == patient.newest:
+        return True
+    if patient.healthy_since is None and now - patient.begun < ward.timing.start:
+        return False
+    return now - max(patient.heard, ward.watching) >= ward.timing.silence
+
+
+def _pause(timing: Timing, patient: Patient) -> float:
+    """How long after the last restart the next one may come."""
+    if patient.deaths == 0:
+        return 0.0
+    return min(timing.back_off * 2.0 ** min(patient.deaths - 1, 30), timing.back_off_most)
+
+
+def _is_news(patient: Patient, pulse: Pulse) -> bool:
+    before = patient.pulse
+    if before is None:
+        return True
+    return (pulse.incarnation, pulse.sequence) > (before.incarnation, before.sequence)
+
+
+def _with(ward: Ward, name: str, patient: Patient) -> Ward:
+    return replace(ward, patients={**ward.patients, name: patient})

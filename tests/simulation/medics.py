@@ -1,0 +1,199 @@
+"""Medics in a world where messages are lost, late and doubled, networks part and medics die.
+
+Everything follows from the seed. Medics are the pure machines of `caudal.core`; the world only
+carries their messages and their clocks' ticks, and restarts what the leaders order to restart.
+"""
+
+import heapq
+from dataclasses import dataclass, field
+from itertools import count
+from random import Random
+
+from caudal.core import election, supervision
+from caudal.core.election import Message, Role, Seat
+from caudal.core.supervision import Pulse, Record, Ward
+
+TICK = 0.1
+PATIENTS = ("gateway-1", "worker-1", "worker-2")
+
+
+@dataclass
+class Medic:
+    """One medic process: its seat in the election, its ward, and whether it runs."""
+
+    seat: Seat
+    ward: Ward
+    frozen_until: float = 0.0
+    dead_until: float | None = None
+
+
+@dataclass
+class Patient:
+    """A process that medics look after."""
+
+    incarnation: int = 1
+    sequence: int = 0
+    dead: bool = False
+    frozen: bool = False
+    began: float = 0.0
+
+
+@dataclass
+class Report:
+    """What happened in a run."""
+
+    elections: int = 0
+    leaders_at_once: int = 0
+    restarts: int = 0
+    needless: int = 0  # restarts of processes that were well
+    trace: list[str] = field(default_factory=list)
+
+
+class World:
+    """Runs medics for a while under faults, then in peace."""
+
+    def __init__(self, seed: int, medics: int | None = None) -> None:
+        self.random = Random(seed)
+        count_ = medics or self.random.choice([2, 3, 3, 3, 4, 5])
+        self.ids = tuple(range(1, count_ + 1))
+        self.now = 0.0
+        self.report = Report()
+        self.peace = False
+        self.loss = self.random.choice([0.0, 0.05, 0.3])
+        self.delay = self.random.choice([0.01, 0.2, 1.5])
+        self.sees_gone = self.random.random() < 0.5
+        self.parts: dict[int, int] = {}  # medic -> its side of a partition
+        self._mail: list[tuple[float, int, Message]] = []
+        self._order = count()
+        self.patients = {name: Patient() for name in PATIENTS}
+        self.medics = {one: self._new(one) for one in self.ids}
+
+    def run(self, seconds: float, *, faults: bool, breaking: bool = True) -> None:
+        """Let time pass, tick by tick: a bad network, and unless told otherwise, crashes too."""
+        if not faults:
+            self._make_peace()
+        end = self.now + seconds
+        while self.now < end:
+            self.now += TICK
+            if faults and breaking:
+                self._break_something()
+            self._deliver()
+            self._beat()
+            for one, medic in self.medics.items():
+                self._live(one, medic)
+            leading = sum(
+                medic.seat.role is Role.LEADING and self._runs(medic)
+                for medic in self.medics.values()
+            )
+            self.report.leaders_at_once = max(self.report.leaders_at_once, leading)
+
+    def _new(self, one: int) -> Medic:
+        others = tuple(other for other in self.ids if other != one)
+        seat, said = election.start(one, others, self.now)
+        self._send(said)
+        ward = supervision.watch_anew(supervision.admit(Ward(), PATIENTS), self.now)
+        return Medic(seat, ward)
+
+    def _runs(self, medic: Medic) -> bool:
+        return medic.dead_until is None and medic.frozen_until <= self.now
+
+    def _live(self, one: int, medic: Medic) -> None:
+        if medic.dead_until is not None:
+            if medic.dead_until <= self.now:
+                self.medics[one] = self._new(one)
+                self._say(f"medic {one} starts")
+            return
+        if self._runs(medic):
+            self._step(medic, election.tick(medic.seat, self.now))
+            for name, patient in self.patients.items():
+                gone = patient.dead and self.sees_gone
+                record = Record(name, patient.incarnation, self.now - patient.began, gone)
+                medic.ward = supervision.see(medic.ward, record, self.now)
+            if medic.seat.role is Role.LEADING:
+                medic.ward, orders = supervision.look(medic.ward, self.now)
+                for order in orders:
+                    self._restart(one, order)
+
+    def _step(self, medic: Medic, step: election.Step) -> None:
+        before, (medic.seat, said) = medic.seat, step
+        if medic.seat.role is not before.role:
+            self._say(f"medic {before.me} is {medic.seat.role} {medic.seat.term}")
+            self.report.elections += medic.seat.role is Role.ELECTING
+            if medic.seat.role is Role.LEADING:
+                medic.ward = supervision.watch_anew(medic.ward, self.now)
+        self._send(said)
+
+    def _restart(self, one: int, order: supervision.Order) -> None:
+        patient = self.patients[order.name]
+        if patient.incarnation > order.dead:
+            return  # the launcher knows a newer one
+        well = not patient.dead and not patient.frozen
+        self.report.needless += well
+        self.report.restarts += 1
+        self._say(f"medic {one} restarts {order.name}, {'well' if well else 'dead'}")
+        self.patients[order.name] = Patient(patient.incarnation + 1, began=self.now)
+
+    def _beat(self) -> None:
+        for name, patient in self.patients.items():
+            if patient.dead or patient.frozen:
+                continue
+            patient.sequence += 1
+            pulse = Pulse(name, patient.incarnation, patient.sequence)
+            if patient.sequence % 5 == 0:
+                for medic in self.medics.values():
+                    if self._runs(medic):
+                        medic.ward = supervision.hear(medic.ward, pulse, self.now)
+
+    def _send(self, said: list[Message]) -> None:
+        for message in said:
+            if not self.peace and self.random.random() < self.loss:
+                continue
+            copies = 1 if self.peace or self.random.random() > 0.05 else 2
+            for _ in range(copies):
+                late = 0.01 if self.peace else self.random.random() * self.delay
+                heapq.heappush(self._mail, (self.now + late, next(self._order), message))
+
+    def _deliver(self) -> None:
+        while self._mail and self._mail[0][0] <= self.now:
+            _, _, message = heapq.heappop(self._mail)
+            medic = self.medics[message.to]
+            apart = self.parts.get(message.sender, 0) != self.parts.get(message.to, 0)
+            if medic.dead_until is not None or apart:
+                continue
+            if medic.frozen_until > self.now:  # the kernel keeps it until the medic wakes up
+                again = (medic.frozen_until + TICK, next(self._order), message)
+                heapq.heappush(self._mail, again)
+                continue
+            self._step(medic, election.receive(medic.seat, message, self.now))
+
+    def _break_something(self) -> None:
+        one = self.random.choice(self.ids)
+        medic = self.medics[one]
+        roll = self.random.random()
+        if roll < 0.01 and medic.dead_until is None:
+            medic.dead_until = self.now + self.random.choice([0.5, 3.0, 20.0])
+            self._say(f"medic {one} dies")
+        elif roll < 0.02 and self._runs(medic):
+            medic.frozen_until = self.now + self.random.choice([0.5, 3.0, 20.0])
+            self._say(f"medic {one} freezes")
+        elif roll < 0.025:
+            self.parts = {other: self.random.randrange(2) for other in self.ids}
+            self._say(f"parts {self.parts}")
+        elif roll < 0.03:
+            self.parts = {}
+        elif roll < 0.04:
+            patient = self.patients[self.random.choice(PATIENTS)]
+            patient.dead = True
+        elif roll < 0.045:
+            self.patients[self.random.choice(PATIENTS)].frozen = True
+
+    def _make_peace(self) -> None:
+        self.peace = True
+        self.parts = {}
+        for medic in self.medics.values():
+            medic.frozen_until = min(medic.frozen_until, self.now)
+            if medic.dead_until is not None:
+                medic.dead_until = self.now
+
+    def _say(self, line: str) -> None:
+        self.report.trace.append(f"{self.now:8.1f}  {line}")

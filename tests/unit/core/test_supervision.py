@@ -1,0 +1,142 @@
+"""Whom the leader restarts, and whom it leaves alone."""
+
+from caudal.core.supervision import (
+    Order,
+    Pulse,
+    Record,
+    State,
+    Timing,
+    Ward,
+    admit,
+    hear,
+    look,
+    see,
+    state_of,
+    watch_anew,
+)
+
+T = Timing()
+
+
+def ward(now: float = 0.0) -> Ward:
+    return watch_anew(admit(Ward(), ["worker-1"]), now)
+
+
+class Story:
+    """A ward, a clock that goes in steps of a fifth of a second, and what was ordered when."""
+
+    def __init__(self) -> None:
+        self.ward = ward()
+        self.now = 0.0
+        self.orders: list[tuple[float, Order]] = []
+        self.sequence = 0
+
+    def wait(self, seconds: float, *, beating: int | None = None) -> "Story":
+        for _ in range(round(seconds / 0.2)):
+            self.now = round(self.now + 0.2, 1)
+            if beating is not None:
+                self.sequence += 1
+                self.ward = hear(self.ward, Pulse("worker-1", beating, self.sequence), self.now)
+            self.ward, orders = look(self.ward, self.now)
+            self.orders += [(self.now, order) for order in orders]
+        return self
+
+    def record(self, incarnation: int, *, gone: bool = False, age: float = 0.0) -> "Story":
+        self.ward = see(self.ward, Record("worker-1", incarnation, age, gone), self.now)
+        return self
+
+    @property
+    def state(self) -> State:
+        return state_of(self.ward, "worker-1", self.now)
+
+
+def test_a_process_that_is_heard_is_left_alone() -> None:
+    story = Story().wait(60, beating=1)
+    assert story.orders == []
+    assert story.state is State.HEALTHY
+
+
+def test_four_missed_beats_are_death() -> None:
+    story = Story().wait(10, beating=1).wait(1.8)
+    assert story.orders == []
+    story.wait(0.2)
+    assert story.orders == [(12.0, Order("worker-1", 1))]
+    assert story.state is State.STARTING
+
+
+def test_a_pid_that_is_gone_is_death_at_once_and_once() -> None:
+    story = Story().wait(10, beating=1).record(1, gone=True).wait(0.2)
+    assert story.orders == [(10.2, Order("worker-1", 1))]
+    story.record(1, gone=True).wait(2)
+    assert len(story.orders) == 1
+
+
+def test_nobody_is_suspected_before_one_full_timeout_was_watched() -> None:
+    story = Story().wait(1.8)
+    assert story.orders == []
+    story.wait(0.2)
+    assert story.orders == [(2.0, Order("worker-1", 0))]
+
+
+def test_a_watcher_that_was_late_begins_to_watch_anew() -> None:
+    story = Story().wait(10, beating=1)
+    story.now += 20
+    story.wait(1.8)
+    assert story.orders == []
+    story.wait(10, beating=1)
+    assert story.orders == []
+
+
+def test_a_process_that_begins_has_time_to_be_heard() -> None:
+    story = Story().wait(10, beating=1).wait(2.0)
+    story.record(2).wait(T.start - 1)
+    assert len(story.orders) == 1
+    assert story.state is State.STARTING
+    story.wait(2, beating=2)
+    assert len(story.orders) == 1
+    assert story.state is State.HEALTHY
+
+
+def test_one_that_never_is_heard_is_started_again() -> None:
+    story = Story().wait(10, beating=1).wait(2.0).record(2).wait(T.start + 1)
+    assert [order.dead for _, order in story.orders] == [1, 2]
+
+
+def test_a_leader_that_never_heard_a_frozen_process_learns_its_incarnation_from_the_record() -> (
+    None
+):
+    story = Story().record(7, age=100.0).wait(2.0)
+    assert story.orders == [(2.0, Order("worker-1", 7))]
+
+
+def test_restarts_back_off_and_what_keeps_dying_is_shown() -> None:
+    story = Story().wait(10, beating=1)
+    incarnation = 1
+    for _ in range(1_500):
+        story.record(incarnation, gone=True).wait(0.2)
+        incarnation = 1 + len(story.orders)
+    gaps = [b[0] - a[0] for a, b in zip(story.orders, story.orders[1:], strict=False)]
+    assert [int(gap * 2) / 2 for gap in gaps[:8]] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+    assert story.state is State.FAILING
+
+
+def test_a_long_healthy_life_is_forgiveness() -> None:
+    story = Story().wait(10, beating=1)
+    for incarnation in (1, 2, 3):
+        story.record(incarnation, gone=True).wait(0.2).wait(T.stable + 1, beating=incarnation + 1)
+    assert [round(when, 1) for when, _ in story.orders] == [10.2, 21.4, 32.6]
+    assert story.ward.patients["worker-1"].deaths == 0
+    assert story.ward.patients["worker-1"].restarts == 3
+
+
+def test_late_doubled_and_replayed_heartbeats_change_nothing() -> None:
+    story = Story().wait(10, beating=3)
+    old = [Pulse("worker-1", 3, 1), Pulse("worker-1", 3, story.sequence), Pulse("worker-1", 2, 999)]
+    for pulse in old:
+        assert hear(story.ward, pulse, 11.0) is story.ward
+    assert hear(story.ward, Pulse("stranger", 1, 1), 11.0) is story.ward
+
+
+def test_the_last_breath_of_one_that_is_being_replaced_does_not_count() -> None:
+    story = Story().wait(10, beating=1).wait(2.0)
+    assert hear(story.ward, Pulse("worker-1", 1, 999), 12.5) is story.ward
