@@ -11,7 +11,7 @@ from random import Random
 
 from caudal.core import election, supervision
 from caudal.core.election import Message, Role, Seat
-from caudal.core.supervision import Pulse, Record, Ward
+from caudal.core.supervision import Pulse, Record, Timing, Ward
 
 TICK = 0.1
 PATIENTS = ("gateway-1", "worker-1", "worker-2")
@@ -91,7 +91,9 @@ class World:
         others = tuple(other for other in self.ids if other != one)
         seat, said = election.start(one, others, self.now)
         self._send(said)
-        ward = supervision.watch_anew(supervision.admit(Ward(), PATIENTS), self.now)
+        ward = supervision.watch_anew(
+            supervision.admit(Ward(), dict.fromkeys(PATIENTS, Timing())), self.now
+        )
         return Medic(seat, ward)
 
     def _runs(self, medic: Medic) -> bool:

@@ -6,14 +6,16 @@ Rules
 2. Nobody is suspected before the watcher itself has watched one full timeout. It begins to watch
    anew when it starts, when it wins an election, and when its own loop was late.
 3. A process that has just begun has `start` seconds to be heard, unless its pid goes first.
-4. Restarts back off: at once at first, then twice as long every time that the process died before
-   it was healthy for `stable` seconds. One that died `failing` times in a row is shown as such.
+4. An order whose outcome is not on record after `carry` seconds is given again: it may have been
+   lost, or whoever should carry it out has died. Restarts back off: at once at first, then twice
+   as long every time that the process died before it was healthy for `stable` seconds. One that
+   died `failing` times in a row is shown as such.
 5. Orders name the incarnation that is dead. A launcher whose process is a newer one does nothing.
    So a leader that never heard a process must learn its incarnation elsewhere: medics tell what is
    on record on their hosts.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -38,7 +40,7 @@ class Timing:
     back_off: float = 0.5  # the first pause, then doubled
     back_off_most: float = 30.0
     failing: int = 5
-    late: float = 1.0  # the watcher's own loop
+    carry: float = 3.0  # for an order to be carried out; then it is given again
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class Patient:
     ordered: float = float("-inf")  # when that was
     deaths: int = 0  # in a row
     restarts: int = 0
+    timing: Timing = Timing()
 
     @property
     def newest(self) -> int:
@@ -90,15 +93,21 @@ class Record:
 class Ward:
     """All processes that are to run, and since when they are watched."""
 
-    timing: Timing = Timing()
+    late: float = 1.0  # the watcher's own loop: a longer pause than this
     patients: Mapping[str, Patient] = field(default_factory=dict)
     watching: float = 0.0
     looked: float = 0.0
 
 
-def admit(ward: Ward, names: Iterable[str]) -> Ward:
+def admit(ward: Ward, timings: Mapping[str, Timing]) -> Ward:
     """The ward with exactly these processes; what is known of them stays known."""
-    return replace(ward, patients={name: ward.patients.get(name, Patient()) for name in names})
+    return replace(
+        ward,
+        patients={
+            name: replace(ward.patients.get(name, Patient()), timing=timing)
+            for name, timing in timings.items()
+        },
+    )
 
 
 def watch_anew(ward: Ward, now: float) -> Ward:
@@ -111,11 +120,13 @@ def hear(ward: Ward, pulse: Pulse, now: float) -> Ward:
     patient = ward.patients.get(pulse.name)
     if patient is None or not _is_news(patient, pulse):
         return ward
-    if pulse.incarnation <= patient.buried and now - patient.ordered < ward.timing.start:
-        return ward  # the last breath of one that is being replaced
+    if pulse.incarnation <= patient.buried:
+        if now - patient.ordered < patient.timing.silence:
+            return ward  # the last breath of one that is being replaced
+        patient = replace(patient, buried=pulse.incarnation - 1)  # buried alive
     same = patient.pulse is not None and patient.pulse.incarnation == pulse.incarnation
     since = patient.healthy_since if same and patient.healthy_since is not None else now
-    deaths = 0 if now - since >= ward.timing.stable else patient.deaths
+    deaths = 0 if now - since >= patient.timing.stable else patient.deaths
     return _with(
         ward,
         pulse.name,
@@ -147,48 +158,52 @@ class Order:
 
 def look(ward: Ward, now: float) -> tuple[Ward, list[Order]]:
     """What to restart now; to be called several times in every beat, by the leader only."""
-    if now - ward.looked > ward.timing.late:
+    if now - ward.looked > ward.late:
         return watch_anew(ward, now), []
     ward, orders = replace(ward, looked=now), []
     for name, patient in ward.patients.items():
-        if _is_dead(ward, patient, now) and now - patient.ordered >= _pause(ward.timing, patient):
+        if _is_dead(ward, patient, now) and now - patient.ordered >= _pause(patient):
             orders.append(Order(name, patient.newest))
-            ward = _with(
-                ward,
-                name,
-                replace(
-                    patient,
-                    healthy_since=None,
-                    buried=patient.newest,
-                    ordered=now,
-                    begun=now,
-                    deaths=patient.deaths + 1,
-                    restarts=patient.restarts + 1,
-                ),
-            )
+            ward = _with(ward, name, _ordered(patient, now))
     return ward, orders
+
+
+def _ordered(patient: Patient, now: float) -> Patient:
+    if patient.newest == patient.buried:
+        return replace(patient, ordered=now)  # the same order again
+    return replace(
+        patient,
+        healthy_since=None,
+        buried=patient.newest,
+        ordered=now,
+        deaths=patient.deaths + 1,
+        restarts=patient.restarts + 1,
+    )
 
 
 def state_of(ward: Ward, name: str, now: float) -> State:
     """In one word, for people."""
     patient = ward.patients[name]
-    if patient.deaths >= ward.timing.failing:
+    if patient.deaths >= patient.timing.failing:
         return State.FAILING
     if _is_dead(ward, patient, now):
-        return State.DEAD
+        return State.STARTING if patient.newest == patient.buried else State.DEAD
     return State.STARTING if patient.healthy_since is None else State.HEALTHY
 
 
 def _is_dead(ward: Ward, patient: Patient, now: float) -> bool:
-    if patient.gone > patient.buried and patient.gone == patient.newest:
+    if patient.newest in (patient.gone, patient.buried):
         return True
-    if patient.healthy_since is None and now - patient.begun < ward.timing.start:
+    if patient.healthy_since is None and now - patient.begun < patient.timing.start:
         return False
-    return now - max(patient.heard, ward.watching) >= ward.timing.silence
+    return now - max(patient.heard, ward.watching) >= patient.timing.silence
 
 
-def _pause(timing: Timing, patient: Patient) -> float:
-    """How long after the last restart the next one may come."""
+def _pause(patient: Patient) -> float:
+    """How long after the last order the next one may come."""
+    timing = patient.timing
+    if patient.newest == patient.buried:
+        return timing.carry
     if patient.deaths == 0:
         return 0.0
     return min(timing.back_off * 2.0 ** min(patient.deaths - 1, 30), timing.back_off_most)

@@ -19,7 +19,7 @@ T = Timing()
 
 
 def ward(now: float = 0.0) -> Ward:
-    return watch_anew(admit(Ward(), ["worker-1"]), now)
+    return watch_anew(admit(Ward(), {"worker-1": T}), now)
 
 
 class Story:
@@ -67,8 +67,14 @@ def test_four_missed_beats_are_death() -> None:
 def test_a_pid_that_is_gone_is_death_at_once_and_once() -> None:
     story = Story().wait(10, beating=1).record(1, gone=True).wait(0.2)
     assert story.orders == [(10.2, Order("worker-1", 1))]
-    story.record(1, gone=True).wait(2)
+    story.record(2).wait(2)
     assert len(story.orders) == 1
+
+
+def test_an_order_that_nobody_carried_out_is_given_again_and_counts_once() -> None:
+    story = Story().wait(10, beating=1).record(1, gone=True).wait(T.carry + 1)
+    assert [round(when, 1) for when, _ in story.orders] == [10.2, 13.2]
+    assert story.ward.patients["worker-1"].deaths == 1
 
 
 def test_nobody_is_suspected_before_one_full_timeout_was_watched() -> None:
@@ -123,7 +129,8 @@ def test_restarts_back_off_and_what_keeps_dying_is_shown() -> None:
 def test_a_long_healthy_life_is_forgiveness() -> None:
     story = Story().wait(10, beating=1)
     for incarnation in (1, 2, 3):
-        story.record(incarnation, gone=True).wait(0.2).wait(T.stable + 1, beating=incarnation + 1)
+        story.record(incarnation, gone=True).wait(0.2).record(incarnation + 1)
+        story.wait(T.stable + 1, beating=incarnation + 1)
     assert [round(when, 1) for when, _ in story.orders] == [10.2, 21.4, 32.6]
     assert story.ward.patients["worker-1"].deaths == 0
     assert story.ward.patients["worker-1"].restarts == 3
@@ -140,3 +147,11 @@ def test_late_doubled_and_replayed_heartbeats_change_nothing() -> None:
 def test_the_last_breath_of_one_that_is_being_replaced_does_not_count() -> None:
     story = Story().wait(10, beating=1).wait(2.0)
     assert hear(story.ward, Pulse("worker-1", 1, 999), 12.5) is story.ward
+
+
+def test_one_that_goes_on_although_it_was_called_dead_is_left_alone() -> None:
+    story = Story().wait(10, beating=1).wait(2.0)
+    assert len(story.orders) == 1
+    story.wait(60, beating=1)
+    assert len(story.orders) == 1
+    assert story.state is State.HEALTHY

@@ -1,0 +1,173 @@
+"""The commands with which a person runs a whole cluster: up, down, status, logs, scale."""
+
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from caudal.cli.cluster_show import addresses, show_status
+from caudal.errors import JobError, UsageError
+from caudal.medic import upkeep
+from caudal.medic.cluster import Cluster
+from caudal.medic.settings import FILE, read_settings
+from caudal.medic.talk import Told
+
+DirOption = Annotated[
+    Path, typer.Option("--dir", help="The cluster's folder.", envvar="CAUDAL_CLUSTER")
+]
+HostOption = Annotated[
+    str | None, typer.Option("--host", help="This host's name, if cluster.toml has several.")
+]
+DEFAULT_DIR = Path("caudal-cluster")
+_UP_SECONDS = 180.0
+
+
+def up(
+    folder: DirOption = DEFAULT_DIR,
+    host: HostOption = None,
+    broker: Annotated[
+        str | None,
+        typer.Option("--broker", help="amqp://…; without it a private RabbitMQ is started."),
+    ] = None,
+    store: Annotated[str | None, typer.Option("--store", help="A folder, or s3://…")] = None,
+    medics: Annotated[int | None, typer.Option("--medics", min=0, max=9)] = None,
+    gateways: Annotated[int | None, typer.Option("--gateways", min=0, max=40)] = None,
+    workers: Annotated[int | None, typer.Option("--workers", min=0, max=999)] = None,
+    port: Annotated[int | None, typer.Option("--port", help="The first of its ports.")] = None,
+    foreground: Annotated[
+        bool, typer.Option("--foreground", help="Stay, and take it down at the end.")
+    ] = False,
+) -> None:
+    """Start a whole cluster, or what of it does not run, and wait until it is healthy.
+
+    Writes cluster.toml if there is none; after that the file decides. Examples:
+
+    - `caudal up` three medics, two gateways, two workers and a private RabbitMQ
+    - `caudal up --broker amqp://me:secret@rabbit:5672/ --store s3://bucket/caudal`
+    - `caudal up --host b` this host's part of a cluster of several
+    """
+    asked = {
+        "broker": broker, "store": store, "medics": medics, "gateways": gateways,
+        "workers": workers, "port": port,
+    }  # fmt: skip
+    if not (folder / FILE).exists():
+        upkeep.write_settings(folder, **asked)
+        print(f"wrote {folder / FILE}", file=sys.stderr)
+    elif any(value is not None for value in asked.values()):
+        raise UsageError(f"{folder / FILE} exists and decides: edit it, or choose another --dir")
+    cluster = Cluster.open(folder, host)
+    started = upkeep.start_all(cluster)
+    print(f"starting {', '.join(started) or 'nothing: everything runs'}", file=sys.stderr)
+    told = _wait_until_healthy(cluster)
+    print(addresses(cluster, told))
+    if foreground:
+        _stay(cluster)
+
+
+def _wait_until_healthy(cluster: Cluster) -> Told:
+    names = [member.name for member in cluster.here]
+    told = upkeep.wait_until_healthy(cluster, _UP_SECONDS, names)
+    ill = names if told is None else upkeep.unhealthy(told, names)
+    if told is not None and not ill:
+        return told
+    for name in ill:
+        for line in upkeep.last_lines(cluster, name):
+            print(f"  {name}: {line}", file=sys.stderr)
+    raise JobError(
+        f"not healthy after {_UP_SECONDS:.0f} s: {', '.join(ill)}; "
+        f"`caudal logs NAME --dir {cluster.folder}` tells more, `caudal down` stops what runs"
+    )
+
+
+def _stay(cluster: Cluster) -> None:
+    print("Ctrl-C takes it down", file=sys.stderr)
+    try:
+        while True:
+            time.sleep(1)
+    finally:
+        upkeep.stop_all(cluster)
+
+
+def down(
+    folder: DirOption = DEFAULT_DIR,
+    host: HostOption = None,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Remove the data too: store, queues, logs.")
+    ] = False,
+) -> None:
+    """Stop every process of this host gracefully. What was sent stays, and `up` goes on with it."""
+    cluster = Cluster.open(folder, host)
+    stopped = upkeep.stop_all(cluster)
+    if purge:
+        upkeep.purge(cluster)
+    what = f"stopped {', '.join(stopped)}" if stopped else "nothing ran"
+    print(what + ("; its data is gone" if purge else ""), file=sys.stderr)
+
+
+def status(
+    folder: DirOption = DEFAULT_DIR,
+    host: HostOption = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Again every second.")] = False,
+) -> None:
+    """Show every process: state, incarnation, restarts, last heartbeat, progress, memory."""
+    cluster = Cluster.open(folder, host)
+    show_status(cluster, lambda: upkeep.look(cluster), watch=watch)
+
+
+def logs(
+    name: Annotated[str, typer.Argument(help="A process, as `caudal status` names it.")],
+    folder: DirOption = DEFAULT_DIR,
+    host: HostOption = None,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=1, max=100_000)] = 50,
+) -> None:
+    """Show the newest log lines of a process of this host."""
+    cluster = Cluster.open(folder, host)
+    if name not in [member.name for member in cluster.here] and not cluster.log_of(name).exists():
+        raise UsageError(f"no process {name!r} here: {', '.join(one.name for one in cluster.here)}")
+    for line in upkeep.last_lines(cluster, name, lines):
+        print(line)
+
+
+def scale(
+    counts: Annotated[list[str], typer.Argument(help="worker=4, gateway=3")],
+    folder: DirOption = DEFAULT_DIR,
+    host: HostOption = None,
+) -> None:
+    """Change how many workers or gateways a host runs, without stopping a job."""
+    cluster = Cluster.open(folder, host)
+    path = cluster.folder / FILE
+    text = path.read_text(encoding="utf-8")
+    for given in counts:
+        match = re.fullmatch(r"(worker|gateway)s?=(\d{1,3})", given)
+        if match is None:
+            raise UsageError(f"{given!r}: write worker=4 or gateway=3")
+        text = _with_count(text, cluster.host, f"{match[1]}s", int(match[2]))
+    before = path.read_text(encoding="utf-8")
+    _replace(path, text)
+    try:
+        read_settings(cluster.folder)
+    except UsageError:
+        _replace(path, before)
+        raise
+    print("the medics will follow within a few seconds: caudal status", file=sys.stderr)
+
+
+def _with_count(text: str, host: str, what: str, count: int) -> str:
+    """The file's text with another number, everything else as it was written."""
+    section = re.search(rf"(?ms)^\[hosts\.{re.escape(host)}\]\n(.*?)(?=^\[|\Z)", text)
+    if section is None:
+        raise UsageError(f"{FILE} has no [hosts.{host}] to change; edit it by hand")
+    body, found = re.subn(rf"(?m)^({what}\s*=\s*)\d+", rf"\g<1>{count}", section[1])
+    if not found:
+        body = f"{what} = {count}\n{body}"
+    return text[: section.start(1)] + body + text[section.end(1) :]
+
+
+def _replace(path: Path, text: str) -> None:
+    temporary = path.with_suffix(".new")
+    temporary.touch(mode=0o600)
+    temporary.write_text(text, encoding="utf-8")
+    temporary.rename(path)

@@ -1,0 +1,95 @@
+"""How a cluster looks on a terminal."""
+
+import sys
+import time
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+
+from caudal.core.supervision import State
+from caudal.errors import UnreachableError
+from caudal.medic.cluster import Cluster
+from caudal.medic.roster import Kind
+from caudal.medic.talk import ProcessStatus, Told
+from caudal.medic.upkeep import last_lines
+
+_COLOURS = {
+    State.HEALTHY: "green",
+    State.STARTING: "yellow",
+    State.DEAD: "red",
+    State.FAILING: "bold red",
+}
+_COLUMNS = (
+    "process", "state", "incarnation", "restarts", "heard", "progress", "memory", "pid", "role",
+    "address",
+)  # fmt: skip
+
+
+def addresses(cluster: Cluster, told: Told) -> str:
+    """What a person needs to use the cluster."""
+    gateways = [
+        f"http://{one.address}:{one.port}" for one in cluster.members if one.kind is Kind.GATEWAY
+    ]
+    lines = [
+        f"gateways  {','.join(gateways) or 'none'}",
+        f"leader    {told.leader or 'none yet'}",
+        f"store     {cluster.store}",
+        f"folder    {cluster.folder}",
+    ]
+    return "\n".join(lines)
+
+
+def show_status(cluster: Cluster, look: Callable[[], Told | None], *, watch: bool) -> None:
+    """Once, or again every second until Ctrl-C."""
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    if not watch:
+        told = look()
+        if told is None:
+            raise UnreachableError(
+                f"no medic of {cluster.folder} answers: is it up? `caudal up --dir "
+                f"{cluster.folder}` starts what does not run"
+            )
+        console.print(status_table(cluster, told))
+        return
+    with Live(console=console, auto_refresh=False) as live:
+        while True:
+            told = look()
+            shown = status_table(cluster, told) if told else "no medic answers"
+            live.update(shown, refresh=True)
+            time.sleep(1)
+
+
+def status_table(cluster: Cluster, told: Told) -> Table:
+    """Everyone, as one medic sees them."""
+    table = Table(
+        box=None,
+        title_justify="left",
+        title=f"leader {told.leader or '-'}, term {told.term} (seen by {told.medic})",
+    )
+    for column in _COLUMNS:
+        table.add_column(column, justify="right" if column in _COLUMNS[2:8] else "left")
+    for one in told.processes:
+        table.add_row(*_row(one))
+        if one.state == State.FAILING:
+            for line in last_lines(cluster, one.name, 3):
+                table.add_row("", f"[dim]{escape(line[:120])}[/dim]")
+    return table
+
+
+def _row(one: ProcessStatus) -> list[str]:
+    colour = _COLOURS.get(State(one.state), "")
+    return [
+        one.name,
+        f"[{colour}]{one.state}[/{colour}]",
+        str(one.incarnation),
+        str(one.restarts),
+        "never" if one.heard_seconds is None else f"{one.heard_seconds:.1f} s ago",
+        str(one.progress) if one.kind != Kind.BROKER else "",
+        f"{one.memory >> 20} MB" if one.memory else "",
+        str(one.pid or ""),
+        one.detail,
+        one.address,
+    ]

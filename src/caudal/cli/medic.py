@@ -1,0 +1,39 @@
+"""`caudal medic`: one medic of a cluster. `caudal up` starts it; people rarely do."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from caudal.errors import UsageError
+from caudal.medic.cluster import Cluster
+from caudal.medic.service import Medic
+from caudal.medic.upkeep import launcher_of
+from caudal.process.heart import Heart
+from caudal.process.logs import set_up_logs
+from caudal.process.signals import Stop, stop_on_signals
+
+
+def medic(
+    heart: Annotated[Path, typer.Option("--heart", help="Written by whoever starts it.")],
+    folder: Annotated[Path, typer.Option("--dir", help="The cluster's folder.")],
+    host: Annotated[str, typer.Option("--host", help="Which host of the cluster this is.")],
+) -> None:
+    """Watch over a cluster: hear heartbeats, elect a leader, restart what is dead.
+
+    `caudal up` starts as many of these as cluster.toml says.
+    """
+    beating = Heart(heart)
+    set_up_logs("text", "medic", beating.file.name)
+    cluster = Cluster.open(folder, host)
+    me = next((one for one in cluster.here if one.name == beating.file.name), None)
+    if me is None:
+        raise UsageError(f"the cluster has no medic {beating.file.name} on host {host}")
+    asyncio.run(_run(Medic(me, cluster, launcher_of(cluster), beating)))
+
+
+async def _run(medic_: Medic) -> None:
+    asked = asyncio.Event()
+    stop_on_signals(asyncio.get_running_loop(), Stop(), asked.set)
+    await medic_.run(asked)

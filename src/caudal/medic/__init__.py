@@ -1,0 +1,1 @@
+"""Medics: heartbeats, a leader, restarts. For liveness only: without them all stays correct."""

@@ -1,0 +1,112 @@
+"""A cluster's folder on one host: where its files lie, and the command of each process."""
+
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+
+from caudal.errors import UsageError
+from caudal.medic.roster import Kind, Member, medics, roster
+from caudal.medic.settings import PRIVATE, Settings, read_settings
+from caudal.process.heart import HeartFile
+from caudal.process.wire import make_secret, read_secret
+
+USER = "caudal"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The folder, what it says, and which of its hosts this one is."""
+
+    folder: Path
+    settings: Settings
+    host: str
+
+    @classmethod
+    def open(cls, folder: Path, host: str | None = None) -> "Cluster":
+        """Read the folder; the host is the only one there is, or must be named."""
+        settings = read_settings(folder)
+        names = list(settings.hosts)
+        if host is None and len(names) == 1:
+            host = names[0]
+        if host not in settings.hosts:
+            raise UsageError(f"which host is this? Say --host with one of: {', '.join(names)}")
+        return cls(folder.resolve(), settings, host)
+
+    @cached_property
+    def members(self) -> tuple[Member, ...]:
+        return roster(self.settings)
+
+    @property
+    def here(self) -> tuple[Member, ...]:
+        """The members of this host."""
+        return tuple(one for one in self.members if one.host == self.host)
+
+    @property
+    def run(self) -> Path:
+        """Locks, records and heart files of this host."""
+        return self.folder / "run" / self.host
+
+    @property
+    def logs(self) -> Path:
+        return self.folder / "logs"
+
+    @property
+    def secret(self) -> Path:
+        return self.folder / "secret"
+
+    @property
+    def node(self) -> Path:
+        """The private broker's folder."""
+        return self.folder / "broker"
+
+    @property
+    def store(self) -> str:
+        store = self.settings.store
+        return store if "://" in store else str(self.folder / store)
+
+    def lay_out(self) -> None:
+        """Make what must exist before anything starts."""
+        self.run.mkdir(parents=True, exist_ok=True)
+        self.logs.mkdir(exist_ok=True)
+        make_secret(self.secret)
+        make_secret(self.folder / "broker.password")
+
+    def log_of(self, name: str) -> Path:
+        return self.logs / f"{name}.log"
+
+    def write_heart(self, member: Member, incarnation: int) -> Path:
+        """What a process needs to beat, written for its next start."""
+        others = [one for one in medics(self.members) if one.name != member.name]
+        addresses = [(one.address, one.port) for one in others]
+        file = HeartFile(member.name, incarnation, str(self.run), str(self.secret), addresses)
+        path = self.run / f"{member.name}.heart"
+        path.write_bytes(msgspec.json.encode(file))
+        return path
+
+    def command(self, member: Member, heart: Path) -> list[str]:
+        """How to start a member, but for a private broker (rabbit_node.py)."""
+        command = [sys.executable, "-m", "caudal", member.kind.value, "--heart", str(heart)]
+        if member.kind is Kind.MEDIC:
+            return [*command, "--dir", str(self.folder), "--host", self.host]
+        command += ["--store", self.store, "--name", member.name]
+        if member.kind is Kind.WORKER:
+            return [*command, "--memory-limit", self.settings.worker_memory]
+        command += ["--host", member.address, "--port", str(member.port)]
+        tokens = self.settings.tokens
+        return [*command, *(["--token-file", str(self.folder / tokens)] if tokens else [])]
+
+    def broker_url(self) -> str:
+        """With the prefix of this cluster. It holds a password: never for logs or commands."""
+        url = self.settings.broker
+        if url == PRIVATE:
+            node = next(one for one in self.members if one.kind is Kind.BROKER)
+            url = f"amqp://{USER}:{self.password()}@{node.address}:{node.port}/"
+        prefix = f"?prefix={self.settings.name}"
+        return ",".join(one if "?" in one else one + prefix for one in url.split(","))
+
+    def password(self) -> str:
+        """Of the private broker."""
+        return read_secret(self.folder / "broker.password").decode("ascii")

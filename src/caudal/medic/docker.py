@@ -1,0 +1,82 @@
+"""Members as containers: the Docker command starts, stops and inspects containers by their names.
+
+The containers exist already (a compose file made them, one for each member, called by the member's
+name); a medic only starts them again. A container's incarnation is its restart, counted here.
+"""
+
+import json
+import subprocess
+import time
+from datetime import datetime
+
+from caudal.core.supervision import Record
+from caudal.medic.cluster import Cluster
+from caudal.medic.roster import Member
+from caudal.process.records import read_record, write_record
+
+_SECONDS = 60.0
+
+
+class DockerLauncher:
+    """Containers of this machine's Docker engine."""
+
+    def __init__(self, cluster: Cluster, program: str = "docker") -> None:
+        self._cluster = cluster
+        self._program = program
+
+    def start(self, member: Member, dead: int) -> int | None:
+        """See the port."""
+        record = read_record(self._cluster.run, member.name)
+        known = record.incarnation if record else 0
+        if known > dead and not self._is_gone(member.name):
+            return None
+        incarnation = max(dead, known) + 1
+        self._cluster.write_heart(member, incarnation)
+        write_record(self._cluster.run, member.name, incarnation, 0)
+        self._docker("kill", member.name)
+        self._docker("start", member.name)
+        return incarnation
+
+    def stop(self, name: str, seconds: float) -> None:
+        """See the port."""
+        self._docker("stop", "--time", str(int(seconds)), name)
+
+    def record(self, name: str) -> Record | None:
+        """See the port."""
+        found = read_record(self._cluster.run, name)
+        if found is None:
+            return None
+        return Record(name, found.incarnation, self._age(name), self._is_gone(name))
+
+    def names(self) -> list[str]:
+        """See the port."""
+        return sorted(path.stem for path in self._cluster.run.glob("*.json"))
+
+    def follow(self, cluster: Cluster) -> None:
+        """See the port."""
+        self._cluster = cluster
+
+    def _is_gone(self, name: str) -> bool:
+        return not self._state(name).get("Running", False)
+
+    def _age(self, name: str) -> float:
+        try:
+            began = datetime.fromisoformat(str(self._state(name).get("StartedAt", "")))
+        except ValueError:
+            return 0.0
+        return max(0.0, time.time() - began.timestamp())
+
+    def _state(self, name: str) -> dict[str, object]:
+        shown = self._docker("inspect", "--format", "{{json .State}}", name)
+        try:
+            state = json.loads(shown)
+        except ValueError:
+            return {}
+        return state if isinstance(state, dict) else {}
+
+    def _docker(self, *arguments: str) -> str:
+        command = [self._program, *arguments]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+        return done.stdout

@@ -1,0 +1,154 @@
+"""Starting and stopping processes on one host.
+
+Rules
+1. `start` is idempotent: it names the incarnation that is dead, and does nothing if a newer one
+   runs. Two medics that carry out the same order meet at a lock; the second finds a newer one.
+2. What still runs under the name (a hung process) is killed first, by pid and start time.
+3. A process outlives whoever started it. Its words go to its log, which is bounded.
+"""
+
+import contextlib
+import fcntl
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from caudal.core.supervision import Record
+from caudal.medic import rabbit_node
+from caudal.medic.cluster import USER, Cluster
+from caudal.medic.roster import Kind, Member
+from caudal.process.records import (
+    age_of,
+    is_running,
+    read_record,
+    send_signal,
+    wait_until_gone,
+    write_record,
+)
+
+LOG_MOST = 20 << 20
+_KILL_SECONDS = 10.0
+
+
+class Launcher(Protocol):
+    """What runs members on this host."""
+
+    def start(self, member: Member, dead: int) -> int | None:
+        """Start it; its incarnation, or None if one newer than `dead` runs already."""
+
+    def stop(self, name: str, seconds: float) -> None:
+        """Ask it to end, and after that many seconds make it."""
+
+    def record(self, name: str) -> Record | None:
+        """What is on record about it; None if it was never started here."""
+
+    def names(self) -> list[str]:
+        """Everything that is on record here."""
+
+    def follow(self, cluster: Cluster) -> None:
+        """The cluster's file has changed."""
+
+
+class LocalLauncher:
+    """Processes of this machine."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._children: list[subprocess.Popen[bytes]] = []
+
+    def start(self, member: Member, dead: int) -> int | None:
+        """See the port."""
+        cluster = self._cluster
+        with _locked(cluster.run / f"{member.name}.starting") as mine:
+            if not mine:
+                return None
+            record = read_record(cluster.run, member.name)
+            if record and is_running(record):
+                if record.incarnation > dead:
+                    return None
+                send_signal(record, signal.SIGKILL)
+                wait_until_gone(record, _KILL_SECONDS)
+            incarnation = max(dead, record.incarnation if record else 0) + 1
+            child = self._spawn(member, incarnation)
+            self._children.append(child)
+            write_record(cluster.run, member.name, incarnation, child.pid)
+            return incarnation
+
+    def stop(self, name: str, seconds: float) -> None:
+        """See the port."""
+        record = read_record(self._cluster.run, name)
+        if record and send_signal(record, signal.SIGTERM):
+            send_signal(record, signal.SIGCONT)  # a frozen one cannot hear
+            if not wait_until_gone(record, seconds):
+                send_signal(record, signal.SIGKILL)
+                wait_until_gone(record, _KILL_SECONDS)
+        for suffix in ("json", "heart", "lock", "starting"):
+            (self._cluster.run / f"{name}.{suffix}").unlink(missing_ok=True)
+
+    def record(self, name: str) -> Record | None:
+        """See the port."""
+        self._reap()
+        found = read_record(self._cluster.run, name)
+        if found is None:
+            return None
+        return Record(name, found.incarnation, age_of(found), not is_running(found))
+
+    def names(self) -> list[str]:
+        """See the port."""
+        return sorted(path.stem for path in self._cluster.run.glob("*.json"))
+
+    def follow(self, cluster: Cluster) -> None:
+        """See the port."""
+        self._cluster = cluster
+
+    def _spawn(self, member: Member, incarnation: int) -> subprocess.Popen[bytes]:
+        cluster = self._cluster
+        log = cluster.log_of(member.name)
+        shorten(log)
+        if member.kind is Kind.BROKER:
+            rabbit_node.lay_out(cluster.node, USER, cluster.password())
+            command: list[str | Path] = [rabbit_node.PROGRAM]
+            environment = rabbit_node.environment(cluster.node, member.address, member.port)
+        else:
+            heart = cluster.write_heart(member, incarnation)
+            command = list(cluster.command(member, heart))
+            environment = {**os.environ, "CAUDAL_BROKER": cluster.broker_url()}
+        with log.open("ab") as words:
+            return subprocess.Popen(
+                command,
+                env=environment,
+                cwd=cluster.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=words,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def _reap(self) -> None:
+        """Our own children that have ended must not stay as zombies."""
+        self._children = [child for child in self._children if child.poll() is None]
+
+
+def shorten(log: Path) -> None:
+    """Keep a log's newest part; writers append, so emptying the file in place is safe."""
+    with contextlib.suppress(FileNotFoundError):
+        if log.stat().st_size > LOG_MOST:
+            with log.open("rb") as file:
+                file.seek(-LOG_MOST // 2, os.SEEK_END)
+                log.with_suffix(".log.1").write_bytes(file.read())
+            os.truncate(log, 0)
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[bool]:
+    """Whether we hold the lock; who does not leaves the work to whoever does."""
+    with path.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+            return
+        yield True

@@ -1,0 +1,91 @@
+"""A private RabbitMQ node, from the system's package: its files, its environment, its pulse.
+
+Rules
+1. Its own ports, port mapper (epmd), cookie and folder: it meets no other node of this machine.
+2. The server's shell becomes the node, so that one pid is the broker.
+3. It sends no heartbeats: the medics of its host greet it as a client would, and beat for it.
+"""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+_GREETING = b"AMQP\x00\x00\x09\x01"
+_SETTINGS = """\
+default_user = {user}
+default_pass = {password}
+loopback_users = none
+disk_free_limit.absolute = 50MB
+vm_memory_high_watermark.absolute = 300MB
+raft.wal_max_size_bytes = 32000000
+log.file.level = warning
+log.console = false
+"""
+_SCHEDULERS = "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none"  # an idle node stays idle
+
+
+def is_installed() -> bool:
+    return PROGRAM.exists() and shutil.which("epmd") is not None
+
+
+def lay_out(folder: Path, user: str, password: str) -> None:
+    """The node's files; its data, if it has any, stays."""
+    for name in ("data", "logs", "generated"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    cookie = folder / ".erlang.cookie"
+    if not cookie.exists():
+        cookie.touch(mode=0o600)
+        cookie.write_text(password[:20].upper(), encoding="ascii")
+    config = folder / "rabbitmq.conf"
+    config.touch(mode=0o600)
+    config.write_text(_SETTINGS.format(user=user, password=password), encoding="ascii")
+    (folder / "advanced.config").write_text("[].\n", encoding="ascii")
+    (folder / "plugins").write_text("[].\n", encoding="ascii")
+
+
+def environment(folder: Path, address: str, port: int) -> dict[str, str]:
+    """`port` serves clients; the two after it are for the node itself and its port mapper."""
+    return {
+        "PATH": os.environ["PATH"],
+        "LANG": "C.UTF-8",
+        "HOME": str(folder),  # the cookie lives there
+        "RUNNING_UNDER_SYSTEMD": "1",
+        "ERL_EPMD_PORT": str(port + 2),
+        "ERL_EPMD_ADDRESS": "127.0.0.1",
+        "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+        "RABBITMQ_NODENAME": f"caudal{port}@localhost",
+        "RABBITMQ_NODE_IP_ADDRESS": address,
+        "RABBITMQ_NODE_PORT": str(port),
+        "RABBITMQ_DIST_PORT": str(port + 1),
+        "RABBITMQ_MNESIA_BASE": str(folder / "data"),
+        "RABBITMQ_LOG_BASE": str(folder / "logs"),
+        "RABBITMQ_CONFIG_FILE": str(folder / "rabbitmq.conf"),
+        "RABBITMQ_ADVANCED_CONFIG_FILE": str(folder / "advanced.config"),
+        "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
+        "RABBITMQ_PID_FILE": str(folder / "pid"),
+        "RABBITMQ_GENERATED_CONFIG_DIR": str(folder / "generated"),
+        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": (
+            f"-kernel inet_dist_use_interface {{127,0,0,1}} {_SCHEDULERS}"
+        ),
+    }
+
+
+def greets(address: str, port: int, timeout_seconds: float = 2.0) -> bool:
+    """Does a node answer a client's first words?"""
+    try:
+        with socket.create_connection((address, port), timeout=timeout_seconds) as connection:
+            connection.sendall(_GREETING)
+            return connection.recv(1) == b"\x01"
+    except OSError:
+        return False
+
+
+def stop_port_mapper(port: int) -> None:
+    """The node's own epmd, which outlives it; refuses, and stays, while a node is registered."""
+    command = ["epmd", "-port", str(port + 2), "-kill"]
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        subprocess.run(command, capture_output=True, timeout=5, check=False)

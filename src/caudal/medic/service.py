@@ -1,0 +1,292 @@
+"""A medic: hears heartbeats, takes part in elections, and if it leads, orders restarts.
+
+One asyncio loop does everything that is quick; starting a process and greeting the broker run in
+threads. The decisions are pure (core/election.py, core/supervision.py): here are only sockets,
+clocks and files. A medic that runs no loop for a while is late, and both machines know what that
+means.
+"""
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+
+import msgspec
+
+from caudal.core import election, supervision
+from caudal.core.election import Role, Seat
+from caudal.core.supervision import Order, Pulse, Record, Timing, Ward
+from caudal.medic import rabbit_node
+from caudal.medic.cluster import Cluster
+from caudal.medic.launcher import Launcher, shorten
+from caudal.medic.roster import Kind, Member, medics
+from caudal.medic.talk import Ask, Link, ProcessStatus, Say, Start, Told, Words, serve
+from caudal.process.heart import PACKET_MOST, Beat, Heart, Session
+from caudal.process.logs import fields
+from caudal.process.ticking import Tick
+
+TICK_SECONDS = 0.1
+BEAT_SECONDS = 0.5
+_SLOW_SECONDS = 5.0
+_BROKER = Timing(silence=10.0, start=90.0)  # it boots slowly, and a greeting may take its time
+_DECODER = msgspec.json.Decoder(Beat)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Medic:
+    """One medic of a cluster."""
+
+    me: Member
+    cluster: Cluster
+    launcher: Launcher
+    heart: Heart
+    session: str = field(default_factory=lambda: secrets.token_hex(8))
+    _links: dict[int, Link] = field(default_factory=dict)
+    _busy: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _number: int = 0
+
+    def __post_init__(self) -> None:
+        now = time.monotonic()
+        others = tuple(one.number for one in medics(self.cluster.members) if one != self.me)
+        self.seat, self._first_words = election.start(self.me.number, others, now)
+        self.ward = supervision.watch_anew(self._admitted(Ward()), now)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until asked to stop."""
+        loop = asyncio.get_running_loop()
+        seal = self.heart.seal
+        server = await serve(self.me.address, self.me.port, seal, self._answer)
+        transport, _ = await loop.create_datagram_endpoint(
+            lambda: _Ear(self), local_addr=(self.me.address, self.me.port)
+        )
+        self._transport = transport
+        for one in medics(self.cluster.members):
+            if one != self.me:
+                self._links[one.number] = Link(one.address, one.port, seal)
+        tasks = [asyncio.create_task(link.keep()) for link in self._links.values()]
+        tasks += [asyncio.create_task(each()) for each in (self._ticks, self._beats, self._slowly)]
+        self._send(self._first_words)
+        ended = asyncio.create_task(stop.wait())
+        try:
+            done, _ = await asyncio.wait({ended, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()  # a loop that broke breaks the medic: it is started again
+        finally:
+            for task in (ended, *tasks, *self._busy.values()):
+                task.cancel()
+            await asyncio.gather(*tasks, *self._busy.values(), return_exceptions=True)
+            server.close()
+            transport.close()
+
+    async def _ticks(self) -> None:
+        while True:
+            now = time.monotonic()
+            self._step(election.tick(self.seat, now), now)
+            self._see(self._records(), now)
+            if self.seat.role is Role.LEADING:
+                self.ward, orders = supervision.look(self.ward, now)
+                for order in orders:
+                    self._order(order)
+            await asyncio.sleep(TICK_SECONDS)
+
+    async def _beats(self) -> None:
+        while True:
+            self._number += 1
+            detail = f"{self.seat.role} {self.seat.term}"
+            pulse = self.heart.beat(Tick(self._number, 0.0), detail, self._records())
+            self._hear(pulse)
+            for member in self.cluster.here:
+                if member.kind is Kind.BROKER:
+                    self._in_background(f"greet {member.name}", self._greet(member))
+            await asyncio.sleep(BEAT_SECONDS)
+
+    async def _slowly(self) -> None:
+        """What a person changed, and what grows."""
+        while True:
+            await asyncio.sleep(_SLOW_SECONDS)
+            self._reread()
+            here = {one.name for one in self.cluster.here}
+            for name in self.launcher.names():
+                shorten(self.cluster.log_of(name))
+                if name not in here:
+                    _log.info("stopping what the cluster no longer has", extra=fields(process=name))
+                    stopping = asyncio.to_thread(self.launcher.stop, name, 12.0)
+                    self._in_background(f"stop {name}", stopping)
+
+    def _reread(self) -> None:
+        """The number of processes may change; medics and addresses change by a restart."""
+        try:
+            cluster = Cluster.open(self.cluster.folder, self.cluster.host)
+        except Exception as error:  # a person is in the middle of editing it
+            _log.warning("cluster.toml is not understood", extra=fields(reason=str(error)))
+            return
+        if cluster.settings != self.cluster.settings:
+            _log.info("cluster.toml has changed")
+            self.cluster = cluster
+            self.launcher.follow(cluster)
+            self.ward = self._admitted(self.ward)
+
+    def _admitted(self, ward: Ward) -> Ward:
+        kinds = {Kind.BROKER: _BROKER}
+        timings = {one.name: kinds.get(one.kind, Timing()) for one in self.cluster.members}
+        return supervision.admit(ward, timings)
+
+    # Heartbeats
+
+    def hear(self, data: bytes, sender: tuple[str, int]) -> None:
+        payload = self.heart.seal.open(data)
+        if payload is None or len(data) > PACKET_MOST:
+            return
+        with contextlib.suppress(msgspec.MsgspecError):
+            beat = _DECODER.decode(payload)
+            if beat.session != self.session:
+                answer = msgspec.json.encode(Session(self.session))
+                self._transport.sendto(self.heart.seal.close(answer), sender)
+                return
+            self._hear(beat.pulse)
+            self._see(beat.records, time.monotonic())
+
+    def _hear(self, pulse: Pulse) -> None:
+        self.ward = supervision.hear(self.ward, pulse, time.monotonic())
+
+    def _see(self, records: list[Record], now: float) -> None:
+        for record in records:
+            self.ward = supervision.see(self.ward, record, now)
+
+    def _records(self) -> list[Record]:
+        found = (self.launcher.record(one.name) for one in self.cluster.here)
+        return [record for record in found if record is not None]
+
+    async def _greet(self, broker: Member) -> None:
+        record = self.launcher.record(broker.name)
+        if record is None or record.gone:
+            return
+        if await asyncio.to_thread(rabbit_node.greets, broker.address, broker.port):
+            known = self.ward.patients[broker.name].pulse
+            sequence = known.sequence + 1 if known else 1
+            self._hear(Pulse(broker.name, record.incarnation, sequence))
+
+    # Elections
+
+    def _step(self, step: election.Step, now: float) -> None:
+        before, (self.seat, said) = self.seat, step
+        if self.seat.role is not before.role or self.seat.leader != before.leader:
+            self._tell(self.seat)
+            if self.seat.role is Role.LEADING:
+                self.ward = supervision.watch_anew(self.ward, now)
+        self._send(said)
+
+    def _send(self, said: list[election.Message]) -> None:
+        for one in said:
+            if one.to in self._links:
+                self._links[one.to].say(Say(one.kind, one.sender, one.to, one.term))
+
+    def _tell(self, seat: Seat) -> None:
+        extra = fields(role=seat.role.value, term=seat.term, leader=self._leader())
+        _log.info("role changed", extra=extra)
+
+    def _leader(self) -> str:
+        found = (one.name for one in medics(self.cluster.members) if one.number == self.seat.leader)
+        return next(found, "")
+
+    # Orders
+
+    def _order(self, order: Order) -> None:
+        member = next(one for one in self.cluster.members if one.name == order.name)
+        executor = self._executor(member.host)
+        _log.warning(
+            "restart ordered",
+            extra=fields(
+                process=order.name, dead=order.dead, by=executor.name if executor else "-"
+            ),
+        )
+        if executor == self.me:
+            self._start(Start(order.name, order.dead))
+        elif executor is not None:
+            self._links[executor.number].say(Start(order.name, order.dead))
+
+    def _executor(self, host: str) -> Member | None:
+        """This medic if it is on that host, else one of that host that was heard lately."""
+        now = time.monotonic()
+        there = [one for one in medics(self.cluster.members) if one.host == host]
+        if self.me in there:
+            return self.me
+        alive = (
+            one
+            for one in there
+            if supervision.state_of(self.ward, one.name, now) is supervision.State.HEALTHY
+        )
+        return next(alive, None)
+
+    def _start(self, order: Start) -> None:
+        members = {one.name: one for one in self.cluster.here}
+        if order.name in members:
+            self._in_background(f"start {order.name}", self._started(members[order.name], order))
+
+    async def _started(self, member: Member, order: Start) -> None:
+        try:
+            incarnation = await asyncio.to_thread(self.launcher.start, member, order.dead)
+        except OSError as error:
+            _log.error("start failed", extra=fields(process=order.name, reason=str(error)))
+            return
+        if incarnation is not None:
+            _log.warning("started", extra=fields(process=order.name, incarnation=incarnation))
+
+    # Visitors
+
+    async def _answer(self, words: Words) -> Words | None:
+        now = time.monotonic()
+        match words:
+            case Say(word, sender, to, term):
+                message = election.Message(word, sender, to, term)
+                self._step(election.receive(self.seat, message, now), now)
+            case Start():
+                self._start(words)
+            case Ask():
+                return self._told(now)
+        return None
+
+    def _told(self, now: float) -> Told:
+        processes = [self._status(one, now) for one in self.cluster.members]
+        return Told(self.me.name, self.seat.role, self.seat.term, self._leader(), processes)
+
+    def _status(self, member: Member, now: float) -> ProcessStatus:
+        patient = self.ward.patients[member.name]
+        pulse = patient.pulse or Pulse(member.name, 0, 0)
+        heard = now - patient.heard
+        return ProcessStatus(
+            name=member.name,
+            kind=member.kind,
+            host=member.host,
+            state=supervision.state_of(self.ward, member.name, now),
+            incarnation=patient.newest,
+            restarts=max(0, patient.newest - 1),
+            heard_seconds=heard if patient.pulse else None,
+            progress=pulse.progress,
+            memory=pulse.memory,
+            pid=pulse.pid,
+            detail=pulse.detail,
+            address=f"{member.address}:{member.port}" if member.port else member.address,
+        )
+
+    def _in_background(self, what: str, work: Coroutine[None, None, None]) -> None:
+        """One at a time of each thing; a second wish for the same is dropped."""
+        if what in self._busy:
+            work.close()
+            return
+        task = asyncio.create_task(work)
+        self._busy[what] = task
+        task.add_done_callback(lambda _: self._busy.pop(what, None))
+
+
+class _Ear(asyncio.DatagramProtocol):
+    def __init__(self, medic: Medic) -> None:
+        self._medic = medic
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        self._medic.hear(data, addr)

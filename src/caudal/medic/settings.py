@@ -1,0 +1,121 @@
+"""`cluster.toml`: which processes run on which hosts.
+
+One file describes the whole cluster and is the same on every host. Every setting has a default, a
+meaning written beside it in the file that `caudal up` makes, and a check with a clear complaint.
+"""
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from caudal.errors import UsageError
+
+FILE = "cluster.toml"
+PRIVATE = "private"
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}\Z")
+
+TEMPLATE = """\
+# A Caudal cluster. `caudal up` starts it, `caudal status` shows it, `caudal down` stops it.
+# The same file lies on every host; paths count from the folder of this file.
+
+name = "{name}"        # prefix of the broker's queues: two clusters may share one broker
+store = "{store}"      # a folder that all hosts share, or s3://bucket/prefix
+broker = "{broker}"    # amqp://user:password@host:5672/, or "private": a RabbitMQ of our own
+tokens = ""            # a file of tokens for clients; without one gateways listen on loopback only
+worker_memory = "{worker_memory}"  # bound of each worker; what exceeds it spills to disk
+launcher = "local"     # "local": processes of this machine; "docker": containers of these names
+
+[hosts.{host}]
+address = "{address}"  # where the other hosts reach this one
+port = {port}          # the first of a hundred ports: gateways +1, medics +50, private broker +90
+medics = {medics}      # an odd number in all is best; the highest that is alive leads
+gateways = {gateways}
+workers = {workers}    # about one per core
+broker = {runs_broker} # does the private broker run here? On one host at most
+"""
+
+
+class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One machine (or address of it) and what runs there."""
+
+    address: str = "127.0.0.1"
+    port: int = 8420
+    medics: int = 3
+    gateways: int = 2
+    workers: int = 2
+    broker: bool = False
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    hosts: dict[str, Host]
+    name: str = "caudal"
+    store: str = "store"
+    broker: str = PRIVATE
+    tokens: str = ""
+    worker_memory: str = "700MB"
+    launcher: str = "local"
+
+
+def read_settings(folder: Path) -> Settings:
+    """The cluster that a folder describes, or a UsageError that names what to mend."""
+    path = folder / FILE
+    try:
+        settings = msgspec.toml.decode(path.read_bytes(), type=Settings)
+    except FileNotFoundError:
+        raise UsageError(f"there is no {path}: `caudal up --dir {folder}` makes one") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    check(settings, str(path))
+    return settings
+
+
+def check(settings: Settings, where: str) -> None:
+    """What the types do not say."""
+    for complaint in _complaints(settings):
+        raise UsageError(f"{where}: {complaint}")
+
+
+def _complaints(settings: Settings) -> list[str]:
+    found = []
+    if not settings.hosts:
+        found.append("no [hosts.NAME]: a cluster needs one host at least")
+    found += [
+        f"{name!r} cannot be a name: small letters, digits, _ and -"
+        for name in (settings.name, *settings.hosts)
+        if not _NAME.match(name)
+    ]
+    if settings.launcher not in ("local", "docker"):
+        found.append(f'launcher = "{settings.launcher}": choose "local" or "docker"')
+    for name, host in settings.hosts.items():
+        found += _host_complaints(name, host)
+    brokers = sum(host.broker for host in settings.hosts.values())
+    if settings.broker == PRIVATE and brokers != 1:
+        found.append(f"the private broker runs on one host, not {brokers}: set its broker = true")
+    if settings.broker != PRIVATE and brokers:
+        found.append("broker = true on a host is for the private broker only; remove it")
+    if sum(host.medics for host in settings.hosts.values()) < 1:
+        found.append("no medics: one at least, three for those who want no pause")
+    places = [(host.address, host.port // 100) for host in settings.hosts.values()]
+    if len(set(places)) < len(places):
+        found.append("two hosts share an address and its hundred ports: change one's `port`")
+    return found
+
+
+def _host_complaints(name: str, host: Host) -> list[str]:
+    found = [
+        f"[hosts.{name}] {what} = {value}: from 0 to {most}"
+        for what, value, most in (
+            ("medics", host.medics, 9),
+            ("gateways", host.gateways, 40),
+            ("workers", host.workers, 999),
+        )
+        if not 0 <= value <= most
+    ]
+    if not 1024 <= host.port <= 65_400:
+        found.append(f"[hosts.{name}] port = {host.port}: from 1024 to 65400")
+    return found

@@ -1,0 +1,162 @@
+"""What a person does with a whole cluster: bring it up, look at it, take it down.
+
+Rules
+1. `up` starts whatever of this host does not run, whoever started the rest; so it is also what one
+   does after a power cut, and twice does no harm.
+2. `down` stops medics first, so that nobody restarts what is being stopped, and the broker last.
+"""
+
+import asyncio
+import shutil
+import socket
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from caudal.core.supervision import State
+from caudal.errors import UsageError
+from caudal.medic import rabbit_node
+from caudal.medic.cluster import Cluster
+from caudal.medic.docker import DockerLauncher
+from caudal.medic.launcher import Launcher, LocalLauncher
+from caudal.medic.roster import Kind, medics
+from caudal.medic.settings import FILE, PRIVATE, TEMPLATE
+from caudal.medic.talk import Told, ask
+from caudal.process.wire import Seal, read_secret
+
+GRACE_SECONDS = 15.0
+_BROKER_SECONDS = 60.0
+_LOOK_SECONDS = 0.25
+
+
+def write_settings(folder: Path, **values: object) -> None:
+    """A new cluster.toml for one host, with every setting explained."""
+    folder.mkdir(parents=True, exist_ok=True)
+    given = {
+        "name": "caudal",
+        "store": "store",
+        "broker": PRIVATE,
+        "worker_memory": "700MB",
+        "host": "local",
+        "address": "127.0.0.1",
+        "port": 8420,
+        "medics": 3,
+        "gateways": 2,
+        "workers": 2,
+    }
+    given |= {name: value for name, value in values.items() if value is not None}
+    runs_broker = "true" if given["broker"] == PRIVATE else "false"
+    text = TEMPLATE.format(**given, runs_broker=runs_broker)
+    path = folder / FILE
+    path.touch(mode=0o600)  # the broker's URL may hold a password
+    path.write_text(text, encoding="utf-8")
+
+
+def launcher_of(cluster: Cluster) -> Launcher:
+    kinds: dict[str, Callable[[Cluster], Launcher]] = {
+        "local": LocalLauncher,
+        "docker": DockerLauncher,
+    }
+    return kinds[cluster.settings.launcher](cluster)
+
+
+def start_all(cluster: Cluster) -> list[str]:
+    """Start everything of this host that does not run; the names of what was started."""
+    if cluster.settings.broker == PRIVATE and not rabbit_node.is_installed():
+        raise UsageError(
+            "rabbitmq-server is not installed: apt-get install rabbitmq-server, "
+            "or give a running one with --broker amqp://user:password@host:5672/"
+        )
+    cluster.lay_out()
+    launcher = launcher_of(cluster)
+    started = []
+    for member in cluster.here:
+        record = launcher.record(member.name)
+        if record is None or record.gone:
+            _require_free(member.address, member.port)
+            launcher.start(member, record.incarnation if record else 0)
+            started.append(member.name)
+    return started
+
+
+def _require_free(address: str, port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError as error:
+            raise UsageError(
+                f"port {port} of {address} cannot be used ({error.strerror}): "
+                f"choose another `port` in {FILE}"
+            ) from error
+
+
+def stop_all(cluster: Cluster) -> list[str]:
+    """Stop everything of this host, medics first, the broker last; the names of what ran."""
+    launcher = launcher_of(cluster)
+    running = [name for name in launcher.names() if (one := launcher.record(name)) and not one.gone]
+    kinds = {one.name: one.kind for one in cluster.members}
+    with ThreadPoolExecutor(32) as pool:
+        for wave in ((Kind.MEDIC,), (Kind.GATEWAY, Kind.WORKER), (Kind.BROKER,)):
+            names = [name for name in launcher.names() if kinds.get(name, Kind.WORKER) in wave]
+            seconds = _BROKER_SECONDS if Kind.BROKER in wave else GRACE_SECONDS
+            list(pool.map(lambda name, most=seconds: launcher.stop(name, most), names))
+    for member in cluster.here:
+        if member.kind is Kind.BROKER:
+            rabbit_node.stop_port_mapper(member.port)
+    return running
+
+
+def purge(cluster: Cluster) -> None:
+    """Remove this host's data: store (if it is a folder of the cluster), broker, logs, records."""
+    store = Path(cluster.store)
+    if "://" not in cluster.store and store.is_relative_to(cluster.folder):
+        shutil.rmtree(store, ignore_errors=True)
+    for folder in (cluster.node, cluster.logs, cluster.folder / "run"):
+        shutil.rmtree(folder, ignore_errors=True)
+    for name in ("secret", "broker.password"):
+        (cluster.folder / name).unlink(missing_ok=True)
+
+
+def look(cluster: Cluster) -> Told | None:
+    """How the leader sees everyone, or else any medic that answers; None if none does."""
+    return asyncio.run(_look(cluster))
+
+
+async def _look(cluster: Cluster) -> Told | None:
+    try:
+        seal = Seal(read_secret(cluster.secret))
+    except UsageError:
+        return None
+    asked = [ask(one.address, one.port, seal) for one in medics(cluster.members)]
+    answers = [one for one in await asyncio.gather(*asked) if one is not None]
+    leading = [one for one in answers if one.medic == one.leader]
+    return max(leading or answers, key=lambda one: one.term, default=None)
+
+
+def wait_until_healthy(cluster: Cluster, seconds: float, names: Iterable[str]) -> Told | None:
+    """Until all these are healthy; what was seen last if they are not in that time."""
+    wanted, deadline = set(names), time.monotonic() + seconds
+    while True:
+        told = look(cluster)
+        if told and not unhealthy(told, wanted):
+            return told
+        if time.monotonic() > deadline:
+            return told
+        time.sleep(_LOOK_SECONDS)
+
+
+def unhealthy(told: Told, names: Iterable[str]) -> list[str]:
+    """Those that are not healthy by this account."""
+    states = {one.name: one.state for one in told.processes}
+    return sorted(name for name in names if states.get(name) != State.HEALTHY)
+
+
+def last_lines(cluster: Cluster, name: str, count: int = 5) -> list[str]:
+    """The newest words of a process, for those who wonder why it died."""
+    try:
+        text = cluster.log_of(name).read_bytes()[-20_000:].decode("utf-8", "replace")
+    except OSError:
+        return []
+    return text.splitlines()[-count:]
