@@ -36,7 +36,7 @@ class Timing:
     beat: float = 0.5  # between two heartbeats
     silence: float = 2.0  # four missed
     start: float = 20.0  # to be heard for the first time
-    stable: float = 10.0  # healthy for so long: the past is forgotten
+    stable: float = 3.0  # healthy for so long: the past is forgotten
     back_off: float = 0.5  # the first pause, then doubled
     back_off_most: float = 30.0
     failing: int = 5

@@ -35,17 +35,27 @@ def read_record(folder: Path, name: str) -> ProcessRecord | None:
 
 def start_of(pid: int) -> int | None:
     """The start time of a process; None if there is none, or only its remains (a zombie)."""
+    state, *rest = _stat(pid) or ["X"]
+    return None if state in "ZX" else int(rest[18])
+
+
+def _stat(pid: int) -> list[str]:
+    """What the kernel tells of a process after its name; nothing if there is none."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return None
-    state, *rest = text.rpartition(") ")[2].split()
-    return None if state in "ZX" else int(rest[18])
+        return []
+    return text.rpartition(") ")[2].split()
 
 
 def is_running(record: ProcessRecord) -> bool:
     """Does the process on record exist, and not another one with its recycled pid?"""
     return start_of(record.pid) == record.started
+
+
+def is_frozen(record: ProcessRecord) -> bool:
+    """Is it stopped (SIGSTOP), neither dead nor alive?"""
+    return _stat(record.pid)[:1] == ["T"]
 
 
 def age_of(record: ProcessRecord) -> float:

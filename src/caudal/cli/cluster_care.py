@@ -1,0 +1,76 @@
+"""The commands that test a cluster: doctor and chaos."""
+
+import logging
+from typing import Annotated
+
+import typer
+
+from caudal.cli.cluster import DEFAULT_DIR, DirOption, HostOption
+from caudal.errors import JobError, UsageError
+from caudal.medic.chaos import Hit, Plan, strike
+from caudal.medic.cluster import Cluster
+from caudal.medic.doctor import examine
+from caudal.medic.roster import Kind
+
+
+def doctor(folder: DirOption = DEFAULT_DIR, host: HostOption = None) -> None:
+    """Check broker, store, ports, disk and limits; each complaint comes with its remedy."""
+    logging.disable(logging.CRITICAL)  # what libraries log is said here in other words
+    cluster = Cluster.open(folder, host)
+    ill = 0
+    for finding in examine(cluster):
+        mark = "ok " if not finding.remedy else "BAD"
+        print(f"{mark} {finding.what}: {finding.found}")
+        if finding.remedy:
+            ill += 1
+            print(f"      {finding.remedy}")
+    if ill:
+        raise JobError(f"{ill} of these should be mended")
+
+
+def chaos(
+    folder: DirOption = DEFAULT_DIR,
+    host: HostOption = None,
+    kills: Annotated[int, typer.Option("--kills", min=1, help="How many victims.")] = 10,
+    kinds: Annotated[
+        str, typer.Option("--kinds", help="Of gateway, worker, medic, broker.")
+    ] = "gateway,worker,medic",
+    name: Annotated[str | None, typer.Option("--name", help="This process only.")] = None,
+    freeze: Annotated[
+        bool, typer.Option("--freeze", help="Freeze (SIGSTOP) every third instead of killing it.")
+    ] = False,
+    broker: Annotated[bool, typer.Option("--broker", help="The private broker too.")] = False,
+    every: Annotated[
+        float, typer.Option("--every", min=0.0, help="Seconds between strikes, in the mean.")
+    ] = 2.0,
+    seed: Annotated[int | None, typer.Option("--seed", help="The same victims again.")] = None,
+) -> None:
+    """Kill processes of a running cluster at random moments, and see how it recovers.
+
+    Only the medics bring anything back. Answers stay exactly right: that is the point.
+    """
+    cluster = Cluster.open(folder, host)
+    chosen = [*(one.strip() for one in kinds.split(",")), *(["broker"] if broker else [])]
+    if unknown := [one for one in chosen if one not in list(Kind)]:
+        raise UsageError(f"--kinds {unknown[0]}: choose of {', '.join(Kind)}")
+    if name is not None and name not in [member.name for member in cluster.here]:
+        names = ", ".join(member.name for member in cluster.here)
+        raise UsageError(f"--name {name}: this host has {names}")
+    plan = Plan(
+        kills,
+        tuple(Kind(one) for one in dict.fromkeys(chosen)),
+        name,
+        1 / 3 if freeze else 0.0,
+        max(every, 0.01),
+        seed=seed,
+    )
+    report = strike(cluster, plan, _tell)
+    for line in report.lines():
+        print(line)
+    if report.lost:
+        raise JobError(f"never came back: {', '.join(report.lost)}; see `caudal logs NAME`")
+
+
+def _tell(hit: Hit) -> None:
+    leader = ", which led" if hit.led else ""
+    typer.echo(f"{hit.way} {hit.name} (incarnation {hit.incarnation}){leader}", err=True)

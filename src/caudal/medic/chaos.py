@@ -1,0 +1,195 @@
+"""Chaos on purpose: kill or freeze processes of a running cluster, and time how it recovers.
+
+A victim must be alive when it is hit, and has recovered when the medics call a newer incarnation of
+it healthy. Nothing here restarts anything: that is the medics' work.
+"""
+
+import signal
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from random import Random
+
+from caudal.core.supervision import State
+from caudal.medic.cluster import Cluster
+from caudal.medic.roster import Kind, Member
+from caudal.medic.talk import Told
+from caudal.medic.upkeep import look
+from caudal.process.records import is_frozen, is_running, read_record, send_signal
+
+_LOOK_SECONDS = 0.1
+PATIENCE_SECONDS = 120.0
+
+
+class Way(StrEnum):
+    """How a victim is hit."""
+
+    KILL = "kill"
+    FREEZE = "freeze"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do: how many hits, on whom, how."""
+
+    kills: int
+    kinds: tuple[Kind, ...] = (Kind.GATEWAY, Kind.WORKER, Kind.MEDIC)
+    name: str | None = None
+    freeze: float = 0.0  # the share of hits that freeze instead of kill
+    pause_seconds: float = 1.0  # between two strikes, in the mean
+    several: bool = True  # sometimes several at once, all medics but one, all but one medic
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One victim."""
+
+    name: str
+    kind: Kind
+    way: Way
+    incarnation: int
+    at: float
+    led: bool = False
+
+
+@dataclass
+class Report:
+    """What was done, and how long everything took to be well again."""
+
+    hits: Counter[tuple[Kind, Way]] = field(default_factory=Counter)
+    seconds: dict[Kind, list[float]] = field(default_factory=dict)
+    elections: list[float] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)  # never came back
+
+    def lines(self) -> Iterator[str]:
+        for (kind, way), count in sorted(self.hits.items()):
+            yield f"{way} {kind}: {count}"
+        everyone = [one for kind, some in self.seconds.items() for one in some]
+        for label, some in [*sorted(self.seconds.items()), ("all", everyone)]:
+            if some:
+                yield f"recovery of {label}: {spread(some)}"
+        if self.elections:
+            yield f"new leader: {spread(self.elections)}"
+        yield f"left dead: {', '.join(self.lost) or 'none'}"
+
+
+def spread(seconds: list[float]) -> str:
+    """The middle and the far end."""
+    return (
+        f"median {statistics.median(seconds):.1f} s, 99% within {percentile(seconds, 0.99):.1f} s, "
+        f"most {max(seconds):.1f} s ({len(seconds)})"
+    )
+
+
+def percentile(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def strike(
+    cluster: Cluster,
+    plan: Plan,
+    told: Callable[[Hit], None] = lambda hit: None,
+    counts: Callable[[], bool] = lambda: True,
+) -> Report:
+    """Do it all. `counts` is asked before each strike: does a hit count now?"""
+    random, report, pending = Random(plan.seed), Report(), list[Hit]()
+    while sum(report.hits.values()) < plan.kills:
+        _watch(cluster, report, pending, random.expovariate(1 / plan.pause_seconds))
+        if not counts():
+            continue
+        seen = look(cluster)
+        for member in _victims(cluster, plan, random):
+            way = Way.FREEZE if random.random() < plan.freeze else Way.KILL
+            able = _may_be_hit(cluster, member, pending)
+            hit = _hit(cluster, member, way, seen) if able else None
+            if hit is not None:
+                report.hits[member.kind, way] += 1
+                pending.append(hit)
+                told(hit)
+    _watch(cluster, report, pending, PATIENCE_SECONDS, until_well=True)
+    report.lost = sorted({hit.name for hit in pending})
+    return report
+
+
+def _victims(cluster: Cluster, plan: Plan, random: Random) -> list[Member]:
+    """Mostly one; now and then several, all medics but one, or everything but one medic."""
+    if plan.name is not None:
+        return [one for one in cluster.here if one.name == plan.name]
+    able = [one for one in cluster.here if one.kind in plan.kinds]
+    medics = [one for one in able if one.kind is Kind.MEDIC]
+    roll = random.random() if plan.several else 1.0
+    if roll < 0.03 and len(medics) > 1:
+        spared = random.choice(medics)
+        return [one for one in able if one != spared and one.kind is not Kind.BROKER]
+    if roll < 0.06 and len(medics) > 1:
+        return random.sample(medics, len(medics) - 1)
+    if roll < 0.15:
+        return random.sample(able, min(len(able), random.randint(2, 3)))
+    return [random.choice(able)] if able else []
+
+
+def _may_be_hit(cluster: Cluster, victim: Member, pending: list[Hit]) -> bool:
+    """Is it well itself, and another medic too? Without any, nobody could bring it back."""
+    ill = {hit.name for hit in pending}
+    if victim.name in ill:
+        return False
+    ill.add(victim.name)
+    return any(
+        (record := read_record(cluster.run, one.name)) is not None and is_running(record)
+        for one in cluster.here
+        if one.kind is Kind.MEDIC and one.name not in ill
+    )
+
+
+def _hit(cluster: Cluster, member: Member, way: Way, seen: Told | None) -> Hit | None:
+    record = read_record(cluster.run, member.name)
+    if record is None or not is_running(record) or is_frozen(record):
+        return None
+    number = signal.SIGSTOP if way is Way.FREEZE else signal.SIGKILL
+    if not send_signal(record, number):
+        return None
+    led = seen is not None and seen.leader == member.name
+    return Hit(member.name, member.kind, way, record.incarnation, time.monotonic(), led)
+
+
+def _watch(
+    cluster: Cluster,
+    report: Report,
+    pending: list[Hit],
+    seconds: float,
+    *,
+    until_well: bool = False,
+) -> None:
+    """Let time pass and note who is well again, and who leads."""
+    deadline = time.monotonic() + seconds
+    leaderless = [hit for hit in pending if hit.led]
+    while time.monotonic() < deadline and not (until_well and not pending):
+        told = look(cluster) if pending else None
+        now = time.monotonic()
+        if told is not None:
+            _note_leader(told, report, leaderless, now)
+            _note_recovered(told, report, pending, now)
+        time.sleep(max(0.0, min(_LOOK_SECONDS, deadline - time.monotonic())))
+
+
+def _note_leader(told: Told, report: Report, leaderless: list[Hit], now: float) -> None:
+    newest = {one.name: one.incarnation for one in told.processes}
+    for hit in list(leaderless):
+        other = told.leader and told.leader != hit.name and told.medic == told.leader
+        again = told.leader == hit.name and newest.get(hit.name, 0) > hit.incarnation
+        if other or again:
+            report.elections.append(now - hit.at)
+            leaderless.remove(hit)
+
+
+def _note_recovered(told: Told, report: Report, pending: list[Hit], now: float) -> None:
+    well = {one.name: one.incarnation for one in told.processes if one.state == State.HEALTHY}
+    for hit in list(pending):
+        if well.get(hit.name, 0) > hit.incarnation:
+            report.seconds.setdefault(hit.kind, []).append(now - hit.at)
+            pending.remove(hit)

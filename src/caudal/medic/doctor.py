@@ -1,0 +1,137 @@
+"""`caudal doctor`: what could be wrong with a cluster's surroundings, each with its remedy."""
+
+import os
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from caudal.broker.opening import open_broker
+from caudal.errors import CaudalError
+from caudal.medic import rabbit_node
+from caudal.medic.cluster import Cluster
+from caudal.medic.launcher import LocalLauncher
+from caudal.medic.settings import FILE, PRIVATE
+from caudal.store import open_store, require_conditional_create
+from caudal.store.s3_settings import S3Settings
+
+_DISK_BYTES = 2 << 30
+_FILES = 1024
+_WORKER_BYTES = 700 << 20
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. `remedy` is empty if all is well."""
+
+    what: str
+    found: str
+    remedy: str = ""
+
+
+def examine(cluster: Cluster) -> Iterator[Finding]:
+    """Everything, one by one; nothing here changes anything."""
+    checks: list[Callable[[Cluster], Iterator[Finding]]] = [
+        _python, _files, _memory, _disk, _ports, _rabbit, _broker, _store,
+    ]  # fmt: skip
+    for check in checks:
+        yield from check(cluster)
+
+
+def _python(cluster: Cluster) -> Iterator[Finding]:
+    del cluster
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    yield Finding("python", version)
+
+
+def _files(cluster: Cluster) -> Iterator[Finding]:
+    del cluster
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    remedy = "" if soft >= _FILES else f"raise it: ulimit -n {_FILES}"
+    yield Finding("open files", f"{soft} allowed per process", remedy)
+
+
+def _memory(cluster: Cluster) -> Iterator[Finding]:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    host = cluster.settings.hosts[cluster.host]
+    wanted = (host.workers + host.gateways) * _WORKER_BYTES
+    remedy = "" if wanted <= total else f"run fewer workers, or lower worker_memory in {FILE}"
+    yield Finding("memory", f"{total >> 20} MB, processes may use {wanted >> 20} MB", remedy)
+
+
+def _disk(cluster: Cluster) -> Iterator[Finding]:
+    free = shutil.disk_usage(cluster.folder).free
+    remedy = "" if free >= _DISK_BYTES else f"make room on the disk of {cluster.folder}"
+    yield Finding("disk", f"{free >> 20} MB free", remedy)
+
+
+def _ports(cluster: Cluster) -> Iterator[Finding]:
+    launcher = LocalLauncher(cluster)
+    for member in cluster.here:
+        record = launcher.record(member.name)
+        ours = record is not None and not record.gone
+        if member.port and not ours:
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    probe.bind((member.address, member.port))
+                except OSError as error:
+                    yield Finding(
+                        f"port {member.port}",
+                        f"for {member.name}: {error.strerror}",
+                        f"free it, or change `port` in {FILE}",
+                    )
+    yield Finding("ports", f"of {len(cluster.here)} processes looked at")
+
+
+def _rabbit(cluster: Cluster) -> Iterator[Finding]:
+    if cluster.settings.broker != PRIVATE:
+        return
+    if not rabbit_node.is_installed():
+        yield Finding("rabbitmq-server", "not installed", "apt-get install rabbitmq-server")
+        return
+    yield Finding("rabbitmq-server", _rabbit_version())
+
+
+def _rabbit_version() -> str:
+    command = ["dpkg-query", "-W", "-f", "${Version}", "rabbitmq-server"]
+    try:
+        shown = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except OSError:
+        return "installed"
+    return shown.stdout or "installed"
+
+
+def _broker(cluster: Cluster) -> Iterator[Finding]:
+    if cluster.settings.broker == PRIVATE and not cluster.run.exists():
+        return
+    try:
+        broker = open_broker(cluster.broker_url(), "doctor")
+    except CaudalError as error:
+        yield Finding("broker", str(error), f"mend `broker` in {FILE}")
+        return
+    try:
+        waiting = sum(broker.depths().values())
+        yield Finding("broker", f"answers; {waiting} tasks wait")
+    except CaudalError as error:
+        remedy = "start it (`caudal up`), or mend `broker` in " + FILE
+        yield Finding("broker", str(error), remedy)
+    finally:
+        broker.close()
+
+
+def _store(cluster: Cluster) -> Iterator[Finding]:
+    url = cluster.store
+    if "://" not in url and not Path(url).exists():
+        yield Finding("store", f"{url} will be made by the first `caudal up`")
+        return
+    try:
+        s3 = S3Settings.from_environment() if url.startswith("s3:") else None
+        require_conditional_create(open_store(url, s3=s3))
+        yield Finding("store", f"{url} keeps create-if-absent")
+    except CaudalError as error:
+        yield Finding("store", str(error), f"mend `store` in {FILE}, or the store itself")
