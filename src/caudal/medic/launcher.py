@@ -87,6 +87,7 @@ class LocalLauncher:
                 wait_until_gone(record, _KILL_SECONDS)
         for suffix in ("json", "heart", "lock", "starting"):
             (self._cluster.run / f"{name}.{suffix}").unlink(missing_ok=True)
+        self._reap()
 
     def record(self, name: str) -> Record | None:
         """See the port."""

@@ -1,0 +1,111 @@
+"""Starting is idempotent, hung processes are killed first, and logs are bounded."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from caudal.medic.cluster import Cluster
+from caudal.medic.launcher import LOG_MOST, LocalLauncher, shorten
+from caudal.medic.roster import Kind, Member
+from caudal.medic.upkeep import write_settings
+from caudal.process.records import is_frozen, is_running, read_record, send_signal
+
+MEMBER = Member("worker-1", Kind.WORKER, "local", "127.0.0.1", 0, 1)
+
+
+class Sleepers(Cluster):
+    """A cluster whose processes only sleep."""
+
+    def command(self, member: Member, heart: Path) -> list[str]:
+        return [sys.executable, "-c", "import time; print('here', flush=True); time.sleep(600)"]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    write_settings(tmp_path, broker="amqp://nobody@127.0.0.1:1/")
+    found = Sleepers.open(tmp_path)
+    found.lay_out()
+    return found
+
+
+@pytest.fixture
+def launcher(cluster: Cluster) -> Iterator[LocalLauncher]:
+    one = LocalLauncher(cluster)
+    yield one
+    one.stop("worker-1", 5)
+
+
+def test_an_order_twice_starts_once(cluster: Cluster, launcher: LocalLauncher) -> None:
+    assert launcher.start(MEMBER, 0) == 1
+    first = read_record(cluster.run, "worker-1")
+    assert launcher.start(MEMBER, 0) is None
+    assert LocalLauncher(cluster).start(MEMBER, 0) is None
+    assert read_record(cluster.run, "worker-1") == first
+
+
+def test_a_hung_process_is_killed_before_its_replacement_starts(
+    cluster: Cluster, launcher: LocalLauncher
+) -> None:
+    launcher.start(MEMBER, 0)
+    hung = read_record(cluster.run, "worker-1")
+    assert hung is not None
+    send_signal(hung, signal.SIGSTOP)
+    while not is_frozen(hung):
+        pass
+    assert launcher.start(MEMBER, 1) == 2
+    assert not is_running(hung)
+    record = launcher.record("worker-1")
+    assert record is not None
+    assert (record.incarnation, record.gone) == (2, False)
+
+
+def test_one_that_was_killed_is_on_record_as_gone(
+    cluster: Cluster, launcher: LocalLauncher
+) -> None:
+    launcher.start(MEMBER, 0)
+    found = read_record(cluster.run, "worker-1")
+    assert found is not None
+    send_signal(found, signal.SIGKILL)
+    while is_running(found):
+        pass
+    record = launcher.record("worker-1")
+    assert record is not None
+    assert record.gone
+    assert launcher.start(MEMBER, 1) == 2
+
+
+def test_a_newer_one_that_died_is_replaced_although_the_order_is_old(
+    cluster: Cluster, launcher: LocalLauncher
+) -> None:
+    launcher.start(MEMBER, 4)
+    found = read_record(cluster.run, "worker-1")
+    assert found is not None
+    assert found.incarnation == 5
+    send_signal(found, signal.SIGKILL)
+    while is_running(found):
+        pass
+    assert launcher.start(MEMBER, 2) == 6
+
+
+def test_stopping_leaves_nothing_behind(cluster: Cluster, launcher: LocalLauncher) -> None:
+    launcher.start(MEMBER, 0)
+    record = read_record(cluster.run, "worker-1")
+    launcher.stop("worker-1", 5)
+    assert record is not None
+    assert not is_running(record)
+    assert list(cluster.run.iterdir()) == []
+    assert launcher.names() == []
+
+
+def test_a_log_keeps_its_newest_part(tmp_path: Path) -> None:
+    log = tmp_path / "worker-1.log"
+    with log.open("ab") as writer:
+        writer.write(b"x" * LOG_MOST + b"the end")
+        writer.flush()
+        shorten(log)
+        writer.write(b"goes on")
+    assert log.read_bytes() == b"goes on"
+    assert (tmp_path / "worker-1.log.1").read_bytes().endswith(b"the end")

@@ -1,0 +1,77 @@
+"""cluster.toml: what is written can be read, and mistakes are explained."""
+
+from pathlib import Path
+
+import pytest
+
+from caudal.errors import UsageError
+from caudal.medic.roster import Kind, roster
+from caudal.medic.settings import FILE, Host, Settings, read_settings
+from caudal.medic.upkeep import write_settings
+
+
+def written(tmp_path: Path, text: str) -> Settings:
+    (tmp_path / FILE).write_text(text, encoding="utf-8")
+    return read_settings(tmp_path)
+
+
+def test_the_file_that_up_writes_is_understood(tmp_path: Path) -> None:
+    write_settings(tmp_path)
+    settings = read_settings(tmp_path)
+    assert settings == Settings({"local": Host(broker=True)})
+    text = (tmp_path / FILE).read_text()
+    for name in (*Settings.__struct_fields__, *Host.__struct_fields__):
+        assert f"{name}" in text, f"{name} is not explained"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[hosts]", "needs one host"),
+        ("[hosts.a]\nbroker = true\nmedics = 12", "medics = 12: from 0 to 9"),
+        ("[hosts.a]\nbroker = true\nwrokers = 1", "wrokers"),
+        ("[hosts.a]\n", "private broker runs on one host, not 0"),
+        ('broker = "amqp://x"\n[hosts.a]\nbroker = true', "private broker only"),
+        ("[hosts.a]\nbroker = true\nmedics = 0", "no medics"),
+        ("[hosts.a]\nbroker = true\n[hosts.b]\n", "share an address"),
+        ("[hosts.a]\nbroker = true\nport = 80", "port = 80"),
+        ('launcher = "k8s"\n[hosts.a]\nbroker = true', 'choose "local" or "docker"'),
+        ('name = "A B"\n[hosts.a]\nbroker = true', "'A B' cannot be a name"),
+        ("[hosts.a]\nbroker = maybe", "cluster.toml"),
+    ],
+)
+def test_a_mistake_is_explained(tmp_path: Path, text: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=r"cluster\.toml") as caught:
+        written(tmp_path, text)
+    assert complaint in str(caught.value)
+
+
+def test_no_file_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="caudal up"):
+        read_settings(tmp_path)
+
+
+def test_one_host_has_short_names_and_its_own_ports() -> None:
+    members = roster(Settings({"local": Host(broker=True)}))
+    assert [(one.name, one.port) for one in members] == [
+        ("broker", 8510),
+        ("gateway-1", 8421),
+        ("gateway-2", 8422),
+        ("worker-1", 0),
+        ("worker-2", 0),
+        ("medic-1", 8470),
+        ("medic-2", 8471),
+        ("medic-3", 8472),
+    ]
+
+
+def test_several_hosts_are_told_apart_and_medics_have_one_order() -> None:
+    hosts = {name: Host(f"127.0.0.{at}", medics=1, workers=1) for at, name in enumerate("abc", 2)}
+    members = roster(Settings(hosts, broker="amqp://x"))
+    medics = [one for one in members if one.kind is Kind.MEDIC]
+    assert [(one.name, one.number) for one in medics] == [
+        ("medic-1.a", 1),
+        ("medic-1.b", 2),
+        ("medic-1.c", 3),
+    ]
+    assert len({one.name for one in members}) == len(members)
