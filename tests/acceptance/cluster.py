@@ -1,0 +1,77 @@
+"""A real cluster for tests: `caudal up` in a folder of its own, on ports of its own."""
+
+import contextlib
+import os
+import secrets
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+CAUDAL = [sys.executable, "-m", "caudal"]
+
+
+@dataclass(frozen=True)
+class RealCluster:
+    """A running cluster, driven through its commands as a person would."""
+
+    folder: Path
+    port: int
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def gateways(self) -> str:
+        return f"http://127.0.0.1:{self.port + 1},http://127.0.0.1:{self.port + 2}"
+
+    def caudal(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """One command on this cluster's folder."""
+        done = subprocess.run(
+            [*CAUDAL, *arguments, "--dir", str(self.folder)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **self.environment},
+            check=False,
+        )
+        if check and done.returncode:
+            raise AssertionError(f"caudal {arguments}: {done.stderr}\n{self.words()}")
+        return done
+
+    def words(self) -> str:
+        """The end of every log, for whoever must find out what went wrong."""
+        found = []
+        for log in sorted((self.folder / "logs").glob("*.log")):
+            lines = log.read_text(errors="replace").splitlines()[-8:]
+            found += [f"{log.stem}: {line}" for line in lines]
+        return "\n".join(found)
+
+    def submit(self, app: str, data: Path, *more: str) -> list[str]:
+        """The command that answers an application's queries here, as JSON."""
+        where = ["--data", str(data), "--gateway", self.gateways, "--format", "json"]
+        return [*CAUDAL, "submit", app, *where, *more]
+
+
+@contextlib.contextmanager
+def running(
+    folder: Path, *more: str, environment: Mapping[str, str] | None = None
+) -> Iterator[RealCluster]:
+    """A cluster that is up; taken down and purged at the end, whatever happens."""
+    cluster = RealCluster(folder, free_hundred(), environment or {})
+    try:
+        cluster.caudal("up", "--port", str(cluster.port), *more)
+        yield cluster
+    finally:
+        cluster.caudal("down", "--purge", check=False)
+
+
+def free_hundred() -> int:
+    """The first of a hundred ports of which nobody uses those that a cluster does."""
+    for _ in range(200):
+        first = 20_000 + 100 * secrets.randbelow(120)
+        with contextlib.ExitStack() as held, contextlib.suppress(OSError):
+            for port in (1, 2, 3, 50, 51, 52, 90, 91, 92):
+                probe = held.enter_context(socket.socket())
+                probe.bind(("127.0.0.1", first + port))
+            return first
+    raise AssertionError("no hundred free ports")
