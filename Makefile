@@ -3,15 +3,16 @@ PYTHON ?= python3
 SCALE ?= 0.01
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit bench bench-series fuzz-planner simulate format clean lock
+.PHONY: demo test lint types unit bench bench-series fuzz-planner simulate chaos format clean lock
 
 demo: .venv/ready
 	@$(BIN)/caudal generate movies --scale $(SCALE) --out demo-data/movies
 	@$(BIN)/caudal generate books --scale $(SCALE) --out demo-data/books
 	@$(BIN)/caudal run movies --data demo-data/movies
 	@$(BIN)/caudal run books --data demo-data/books
+	@sh deploy/demo.sh $(BIN)/caudal demo-data/books
 
-test: .venv/ready .venv/transformers lint types unit
+test: .venv/ready .venv/transformers .venv/rabbitmq lint types unit
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -38,7 +39,13 @@ fuzz-planner: .venv/ready
 SEEDS ?= 300
 FIRST ?= 0
 simulate: .venv/ready
-	$(BIN)/python -m tests.simulation.run $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
+	$(BIN)/python -m tests.simulation.run \
+	  $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST) --processes 2)
+
+# A real cluster under fire, jobs streaming all the time: make chaos KILLS=1000 [S3=1]
+KILLS ?= 100
+chaos: .venv/ready .venv/rabbitmq
+	$(BIN)/python -m tests.acceptance.chaos --kills $(KILLS) $(if $(S3),--s3) $(if $(SEED),--seed $(SEED))
 
 format: .venv/ready
 	$(BIN)/ruff check --fix .
@@ -58,6 +65,11 @@ format: .venv/ready
 	@$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check \
 	  'torch==2.13.0+cpu' 'transformers>=5' >/dev/null 2>&1 \
 	  || echo "no CPU build of torch here: the tests of the transformers backend will skip"
+	@touch $@
+
+# A real broker for the tests, from the system's packages; without it those tests skip.
+.venv/rabbitmq: .venv/ready
+	@sh tests/services/install_rabbitmq.sh
 	@touch $@
 
 lock:

@@ -18,6 +18,8 @@ class MemoryBroker:
     def __init__(self) -> None:
         self._lanes: dict[Lane, deque[tuple[Message, int]]] = {lane: deque() for lane in Lane}
         self._lock = Lock()
+        self._consumers: list[MemoryConsumer] = []
+        self.connected = True
 
     def publish(self, messages: Sequence[Message]) -> None:
         """See the port."""
@@ -30,9 +32,16 @@ class MemoryBroker:
         with self._lock:
             return {lane: len(waiting) for lane, waiting in self._lanes.items()}
 
-    def consume(self) -> "MemoryConsumer":
+    def consume(self, lanes: Sequence[Lane] = tuple(Lane)) -> "MemoryConsumer":
         """See the port."""
-        return MemoryConsumer(self)
+        consumer = MemoryConsumer(self, lanes)
+        self._consumers.append(consumer)
+        return consumer
+
+    def close(self) -> None:
+        """See the port."""
+        for consumer in self._consumers:
+            consumer.close()
 
     def wipe(self) -> None:
         """Lose everything that waits."""
@@ -52,15 +61,15 @@ class MemoryBroker:
 class MemoryConsumer:
     """Takes from the lanes in turn."""
 
-    def __init__(self, broker: MemoryBroker) -> None:
+    def __init__(self, broker: MemoryBroker, lanes: Sequence[Lane]) -> None:
         self._broker = broker
-        self._turns = list(Lane)
+        self._turns = list(lanes)
         self._tags = count()
         self._held: dict[int, Delivery] = {}
 
     def take(self) -> Delivery | None:
         """See the port."""
-        for _ in Lane:
+        for _ in range(len(self._turns)):
             self._turns.append(lane := self._turns.pop(0))
             found = self._broker.pop(lane)
             if found is not None:

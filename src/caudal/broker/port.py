@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from caudal.core.tasks import Lane, Message
-from caudal.errors import CaudalError
+from caudal.errors import BrokerError as BrokerError
 
 
-class BrokerError(CaudalError):
-    """The broker did not confirm what was asked: it may have happened or not; ask again."""
+class LaneFullError(BrokerError):
+    """A lane holds as much as it may: try again when some of it is done."""
 
 
 @dataclass(frozen=True)
@@ -58,3 +58,17 @@ class Broker(Protocol):
 
     def consume(self) -> Consumer:
         """A new consumer."""
+
+
+class OpenedBroker(Broker, Protocol):
+    """A broker as a process opens it for itself, and closes it at its end."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether it could be reached when that was last tried."""
+
+    def consume(self, lanes: Sequence[Lane] = ...) -> Consumer:
+        """A new consumer, of these lanes only."""
+
+    def close(self) -> None:
+        """End every connection: what consumers still hold is delivered again."""

@@ -1,0 +1,231 @@
+"""One connection to RabbitMQ that comes back by itself.
+
+Rules
+1. A link has a session or none. A session is a connection with its two channels and with every
+   queue declared; it is used until anything about it is in doubt, and then dropped whole. So a
+   broker that lost its data gets its queues again from whoever comes next.
+2. Sessions are made when somebody needs one. After a failure the next try waits a moment that
+   doubles up to a bound; whoever comes earlier is told at once that the broker is away.
+3. Whatever a library raises means the same: the outcome is unknown. It becomes a BrokerError.
+4. A change of state is logged once, not every try; passwords never are.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
+
+import aio_pika
+from aio_pika.abc import AbstractChannel, AbstractConnection
+from aio_pika.exceptions import ChannelPreconditionFailed, ProbableAuthenticationError
+
+from caudal.broker.address import Address
+from caudal.broker.backoff import pause_seconds
+from caudal.broker.port import BrokerError
+from caudal.broker.topology import LANE_LIMIT, PREFIX, queue_arguments, queue_name
+from caudal.core.tasks import Lane
+from caudal.process.logs import fields
+
+Value = TypeVar("Value")
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RabbitSettings:
+    """How to reach and use a broker. One address, or those of the nodes of one cluster."""
+
+    addresses: tuple[Address, ...]
+    prefix: str = PREFIX
+    heartbeat_seconds: int = 1  # a frozen worker's tasks go to others after 2.7 s (2: 5.7 s)
+    connect_seconds: float = 5.0  # per address
+    answer_seconds: float = 15.0  # for anything that is asked, connecting included
+    window: int = 64  # messages published and not yet confirmed
+    lane_limit: int = LANE_LIMIT  # messages in a lane of map tasks
+
+
+@dataclass(frozen=True)
+class Session:
+    """A connection in use. 404 closes a channel, so what may meet it has one of its own."""
+
+    address: Address
+    connection: AbstractConnection
+    work: AbstractChannel  # publishes with confirms, or gets and acknowledges
+    look: AbstractChannel  # declares, actively and passively
+
+    @property
+    def usable(self) -> bool:
+        return not (self.connection.is_closed or self.work.is_closed or self.look.is_closed)
+
+
+class SessionError(BrokerError):
+    """The broker answered, and this session is of no use any more: the next one may be."""
+
+
+class Link:
+    """A way to the broker, for one purpose. Lives on the loop: not for use by other threads,
+    but for `connected`."""
+
+    def __init__(self, settings: RabbitSettings, purpose: str) -> None:
+        self._settings = settings
+        self._purpose = purpose
+        self._chance = random.Random()
+        self._addresses = list(settings.addresses)
+        self._chance.shuffle(self._addresses)  # workers spread over the nodes
+        self._session: Session | None = None
+        self._lock = asyncio.Lock()
+        self._failures, self._not_before = 0, 0.0
+        self._new = True  # never connected yet
+        self._away: str | None = None  # why, if that was said already
+        self._closing: set[asyncio.Task[None]] = set()
+
+    @property
+    def connected(self) -> bool:
+        session = self._session
+        return session is not None and session.usable
+
+    async def ask(self, act: Callable[[Session], Awaitable[Value]]) -> Value:
+        """Do something with a session, in bounded time; a BrokerError of `act` itself leaves the
+        session as it is, a SessionError and anything else drops it."""
+        try:
+            async with asyncio.timeout(self._settings.answer_seconds):
+                session = await self._ready()
+                try:
+                    return await act(session)
+                except BaseException as error:
+                    if isinstance(error, SessionError) or not isinstance(error, BrokerError):
+                        self.drop(session)
+                    raise
+        except BrokerError:
+            raise
+        except (Exception, asyncio.CancelledError) as error:
+            raise BrokerError(self._told(error)) from error
+
+    def drop(self, session: Session) -> None:
+        """Use it no more; the next one declares every queue again."""
+        if self._session is session:
+            self._session = None
+        closing = asyncio.create_task(_close(session.connection))
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+
+    async def close(self) -> None:
+        if self._session is not None:
+            self.drop(self._session)
+        if self._closing:
+            await asyncio.wait(self._closing)
+
+    async def _ready(self) -> Session:
+        async with self._lock:
+            if self._session is not None and self._session.usable:
+                return self._session
+            if self._session is not None:
+                self._note_away("the connection was lost")
+                self.drop(self._session)
+            self._session = await self._connect()
+            return self._session
+
+    async def _connect(self) -> Session:
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._not_before:
+            raise BrokerError(f"RabbitMQ is away: {self._away}")
+        why = ""
+        for address in list(self._addresses):
+            try:
+                session = await self._open(address)
+            except (Exception, asyncio.CancelledError) as error:
+                if (task := asyncio.current_task()) and task.cancelling():
+                    raise
+                why = f"{address}: {_cause(error, address)}"
+                self._addresses.append(self._addresses.pop(0))
+                continue
+            self._note_back(address)
+            return session
+        self._failures += 1
+        self._not_before = loop.time() + pause_seconds(self._failures, self._chance)
+        self._note_away(why)
+        raise BrokerError(f"RabbitMQ is away: {why}")
+
+    async def _open(self, address: Address) -> Session:
+        settings = self._settings
+        connection = await aio_pika.connect(
+            address.url(heartbeat=settings.heartbeat_seconds),
+            timeout=settings.connect_seconds,
+            client_properties={"connection_name": f"caudal {self._purpose}"},
+        )
+        try:
+            async with asyncio.timeout(settings.answer_seconds):
+                look = await self._declared(connection)
+                work = await connection.channel(publisher_confirms=True, on_return_raises=True)
+        except BaseException:
+            await _close(connection)
+            raise
+        return Session(address, connection, work, look)
+
+    async def _declared(self, connection: AbstractConnection) -> AbstractChannel:
+        """Every queue declared. One that exists with other properties is used as it is."""
+        server = _server_version(connection)
+        look = await connection.channel()
+        for lane in Lane:
+            name = queue_name(self._settings.prefix, lane)
+            arguments = queue_arguments(lane, server, self._settings.lane_limit)
+            try:
+                await look.declare_queue(name, durable=True, arguments=dict(arguments))
+            except ChannelPreconditionFailed:
+                _log.warning(
+                    "a queue has other properties than this version gives it: to renew it, delete "
+                    "it, nothing is lost",
+                    extra=fields(queue=name),
+                )
+                look = await connection.channel()
+        return look
+
+    def _note_away(self, why: str) -> None:
+        if self._away is None:
+            _log.warning("RabbitMQ is away", extra=fields(link=self._purpose, reason=why))
+        self._away = why
+
+    def _note_back(self, address: Address) -> None:
+        if self._away is not None or self._new:
+            about = fields(link=self._purpose, address=str(address))
+            _log.info("connected to RabbitMQ", extra=about)
+        self._new, self._away, self._failures, self._not_before = False, None, 0, 0.0
+
+    def _told(self, error: BaseException) -> str:
+        return f"RabbitMQ did not confirm: {_cause(error, *self._addresses)}"
+
+
+async def depths(session: Session, prefix: str, lanes: Iterable[Lane]) -> dict[Lane, int]:
+    """How many messages wait in each lane. Costs the broker no write, unlike asking for one."""
+    found = {}
+    for lane in lanes:
+        queue = await session.look.declare_queue(queue_name(prefix, lane), passive=True)
+        found[lane] = queue.declaration_result.message_count or 0
+    return found
+
+
+async def _close(connection: AbstractConnection) -> None:
+    with suppress(Exception, asyncio.CancelledError):
+        async with asyncio.timeout(5):
+            await connection.close()
+
+
+def _server_version(connection: AbstractConnection) -> str:
+    transport = connection.transport
+    properties = transport.connection.server_properties if transport else {}
+    return str(properties.get("version", ""))
+
+
+def _cause(error: BaseException, *addresses: Address) -> str:
+    """One line without a password."""
+    if isinstance(error, ProbableAuthenticationError):
+        return "it refuses this user and password"
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    text = " ".join(str(error).split()) or type(error).__name__
+    for address in addresses:
+        text = address.censored(text)
+    return text

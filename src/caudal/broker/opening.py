@@ -1,0 +1,71 @@
+"""From what a user writes to a broker: the one place that knows all of them."""
+
+import re
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+from caudal.broker.address import Address
+from caudal.broker.link import RabbitSettings
+from caudal.broker.memory import MemoryBroker
+from caudal.broker.port import OpenedBroker
+from caudal.broker.rabbit import RabbitBroker
+from caudal.broker.topology import PREFIX
+from caudal.errors import UsageError
+
+_PREFIX = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+_PORTS = {"amqp": 5672, "amqps": 5671}
+_HOW = "write amqp://user:password@host:5672/vhost, several nodes separated by commas"
+
+
+def open_broker(url: str, name: str = "") -> OpenedBroker:
+    """The broker that a URL names; `name` is shown in the broker's list of connections.
+
+    `amqp://user:password@host:5672/vhost?prefix=caudal` is RabbitMQ (`amqps` with TLS), several
+    such URLs separated by commas are the nodes of one cluster; `memory:` is a new broker in this
+    process. Nothing is connected yet: a broker that is away is a matter of patience, not an error.
+
+    Raises UsageError for anything else. No message ever repeats the URL, which may hold a password.
+    """
+    if url == "memory:":
+        return MemoryBroker()
+    return RabbitBroker(read_settings(url), name)
+
+
+def read_settings(url: str) -> RabbitSettings:
+    """The addresses and the prefix that a URL names."""
+    nodes = [_node(one.strip()) for one in url.split(",")]
+    prefixes = {prefix for _, prefix in nodes}
+    if len(prefixes) > 1:
+        raise UsageError("the nodes of one broker need one prefix: give each URL the same ?prefix=")
+    return RabbitSettings(tuple(address for address, _ in nodes), prefix=prefixes.pop())
+
+
+def _node(url: str) -> tuple[Address, str]:
+    parts = urlsplit(url)
+    if parts.scheme not in _PORTS or not parts.hostname or parts.fragment:
+        raise UsageError(f"the broker's URL is not understood: {_HOW}")
+    address = Address(
+        host=parts.hostname,
+        port=_port(parts),
+        user=unquote(parts.username or "guest"),
+        password=unquote(parts.password or "guest"),
+        vhost=unquote(parts.path[1:]) or "/",
+        tls=parts.scheme == "amqps",
+    )
+    return address, _prefix(parts)
+
+
+def _port(parts: SplitResult) -> int:
+    try:
+        return parts.port or _PORTS[parts.scheme]
+    except ValueError:
+        raise UsageError(f"the broker's port is no number up to 65535: {_HOW}") from None
+
+
+def _prefix(parts: SplitResult) -> str:
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    prefix = options.pop("prefix", PREFIX)
+    if options:
+        raise UsageError(f"the broker's URL takes ?prefix= only, not {', '.join(sorted(options))}")
+    if not _PREFIX.match(prefix):
+        raise UsageError(f"{prefix!r} cannot be a prefix of queues: use letters, digits, _ and -")
+    return prefix

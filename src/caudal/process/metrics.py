@@ -1,0 +1,83 @@
+"""Figures for Prometheus, of one process: a registry of its own, and an endpoint in a thread.
+
+Without a token the endpoint listens on loopback only; with one it listens everywhere and answers
+those who bring it (`Authorization: Bearer ...`).
+"""
+
+import hmac
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from socketserver import ThreadingMixIn
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, make_wsgi_app
+
+from caudal.errors import UsageError
+
+App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+def new_registry() -> CollectorRegistry:
+    """An empty registry but for what every process shows: its memory, CPU time and Python."""
+    registry = CollectorRegistry(auto_describe=True)
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    return registry
+
+
+@contextmanager
+def serving_metrics(
+    registry: CollectorRegistry, port: int | None, token: str | None = None
+) -> Iterator[int | None]:
+    """Answer on this port until the end of the block; gives the port (0 takes a free one)."""
+    if port is None:
+        yield None
+        return
+    host = "127.0.0.1" if token is None else ""
+    app = guarded(make_wsgi_app(registry), token)
+    try:
+        server = make_server(host, port, app, server_class=_Server, handler_class=_Handler)
+    except OSError as error:
+        raise UsageError(f"port {port} for metrics cannot be used: {error.strerror}") from error
+    thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def guarded(app: App, token: str | None) -> App:
+    """The same for those who know the token."""
+    if token is None:
+        return app
+    wanted = f"Bearer {token}".encode()
+
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        given = environ.get("HTTP_AUTHORIZATION", "").encode("latin-1", "replace")
+        if hmac.compare_digest(given, wanted):
+            return app(environ, start)
+        start("401 Unauthorized", [("Content-Type", "text/plain"), ("WWW-Authenticate", "Bearer")])
+        return [b"bring the token of this process\n"]
+
+    return answer
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+
+class _Handler(WSGIRequestHandler):
+    """Silent, and rid of those who connect and say nothing."""
+
+    timeout = 10
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Nobody wants a line per scrape."""
+
+    def log_error(self, *args: Any) -> None:
+        """Nor one per visitor who left early."""

@@ -1,0 +1,43 @@
+"""Ticks: the sign of life of a process's own loop.
+
+`on_tick` is called on the loop itself, twice a second. So a stuck process falls silent, while an
+idle one, or one whose worker thread computes for minutes, does not. It must not block.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+TICK_SECONDS = 0.5
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Tick:
+    """How many ticks there were, this one included, and by how much this one is late."""
+
+    number: int
+    late_seconds: float
+
+
+OnTick = Callable[[Tick], object]
+
+
+def ignore(tick: Tick) -> None:
+    """For a process that nobody listens to."""
+
+
+async def ticking(on_tick: OnTick, seconds: float = TICK_SECONDS) -> None:
+    """Tick until cancelled. A tick that fails is logged, and the next one comes all the same."""
+    loop = asyncio.get_running_loop()
+    number, due = 0, loop.time()
+    while True:
+        number += 1
+        try:
+            on_tick(Tick(number, max(0.0, loop.time() - due)))
+        except Exception:
+            _log.exception("a tick failed")
+        due = max(due + seconds, loop.time())
+        await asyncio.sleep(due - loop.time())

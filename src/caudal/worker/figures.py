@@ -1,0 +1,41 @@
+"""What a worker counts, for Prometheus."""
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from caudal.process.metrics import new_registry
+
+_SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+
+
+class Figures:
+    """Counters of one worker process, in a registry of their own."""
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry = registry or new_registry()
+        self.done = 0  # tasks that came to an end here, of any kind
+        self.tasks = Counter(
+            "caudal_worker_tasks", "Tasks by ending.", ("kind", "ending"), registry=self.registry
+        )
+        self.seconds = Histogram(
+            "caudal_worker_task_seconds",
+            "Time from taking a task to its end.",
+            ("kind",),
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.bytes_in = Counter(
+            "caudal_worker_bytes_in", "Bytes read for tasks.", ("kind",), registry=self.registry
+        )
+        self.bytes_out = Counter(
+            "caudal_worker_bytes_out", "Bytes created by tasks.", ("kind",), registry=self.registry
+        )
+        self.held = Gauge("caudal_worker_held", "Tasks in hand.", registry=self.registry)
+        self._connected = Gauge(
+            "caudal_broker_connected", "Is the broker there?", registry=self.registry
+        )
+
+    def watch_connection(self, connected: Callable[[], bool]) -> None:
+        """Ask this whenever somebody wants to know."""
+        self._connected.set_function(lambda: float(connected()))

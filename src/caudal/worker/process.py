@@ -1,0 +1,138 @@
+"""One worker process, from its start to its end.
+
+Rules
+1. Kernels are warm before anything is connected: a worker that holds a task computes it at once.
+2. One thread works (tasks/loops.py), the broker's own thread answers heartbeats, and the main
+   thread ticks and hears signals. So a long computation neither loses the connection nor looks
+   stuck, while a frozen process loses both.
+3. Asked to stop, it takes nothing more and finishes what it holds. After some seconds the
+   computation is interrupted and its task handed back; what does not even heed that is abandoned:
+   the process ends, and the broker delivers the task to another.
+4. An error that nobody foresaw is logged with its place, the task goes back to the broker, and the
+   worker goes on: one strange task must not take down every worker, one after the other.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from caudal.broker.port import BrokerError, OpenedBroker
+from caudal.engine.containment import memory_bound
+from caudal.errors import StoreError
+from caudal.process.clock import SystemClock, new_id
+from caudal.process.frame import Ending, run_framed
+from caudal.process.logs import fields
+from caudal.process.signals import Stop
+from caudal.process.ticking import OnTick, ignore
+from caudal.store.port import Store
+from caudal.store.probe import require_conditional_create
+from caudal.tasks import loops
+from caudal.tasks.compute import LocalCompute
+from caudal.tasks.life import Lives
+from caudal.tasks.suspecting import Suspects
+from caudal.tasks.tools import Tools
+from caudal.worker.figures import Figures
+from caudal.worker.observing import Witness, WitnessedCompute, WitnessedConsumer, WitnessedStore
+from caudal.worker.settings import WorkerSettings
+from caudal.worker.starting import waited_for
+from caudal.worker.warming import warm_up
+
+_STRANGE_SECONDS = 1.0  # pause after an error that nobody foresaw
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Worker:
+    """One worker. `open_store` may raise StoreError while the store is away."""
+
+    settings: WorkerSettings
+    open_store: Callable[[], Store]
+    broker: OpenedBroker
+    folder: Path
+    figures: Figures
+    stop: Stop
+
+    def __post_init__(self) -> None:
+        self._clock = SystemClock(self.stop)
+        self._hurry = threading.Event()
+        self._compute = LocalCompute(
+            self.settings.limits(self.folder),
+            Suspects(self.settings.suspect_limits(), self.folder, self._hurry),
+        )
+
+    def run(self, on_tick: OnTick = ignore) -> Ending:
+        """Work until asked to stop. If ABANDONED, the caller ends the process."""
+        ending = run_framed(
+            self._work,
+            self.stop,
+            on_tick=on_tick,
+            on_late=self._interrupt,
+            late_seconds=self.settings.late_seconds,
+            grace_seconds=self.settings.grace_seconds,
+        )
+        if ending is Ending.ABANDONED:
+            _log.warning("left in the midst of a task", extra=fields(reason=self.stop.reason))
+        return ending
+
+    def _interrupt(self) -> None:
+        self._hurry.set()
+        self._compute.interrupt()
+
+    def _work(self) -> None:
+        with ExitStack() as held:
+            held.enter_context(memory_bound(self.settings.memory_bytes))
+            held.callback(self._compute.close)
+            warm_up(self._compute)
+            held.callback(self.broker.close)
+            store = self._reached()
+            if store is not None and not self.stop.requested():
+                _log.info("ready", extra=self._about())
+                self._loop(store)
+        _log.info("stopped", extra=fields(reason=self.stop.reason))
+
+    def _about(self) -> dict[str, Any]:
+        lanes = ",".join(self.settings.lanes)
+        return fields(lanes=lanes, metrics_port=self.settings.metrics_port)
+
+    def _reached(self) -> Store | None:
+        """The store, once both store and broker answer; None if asked to stop before."""
+        wait = self.settings.wait_seconds
+        store = waited_for(
+            "store", self._probed, StoreError, self._clock, self.stop.requested, seconds=wait
+        )
+        if store is not None:
+            depths, stopping = self.broker.depths, self.stop.requested
+            waited_for("broker", depths, BrokerError, self._clock, stopping, seconds=wait)
+        return store
+
+    def _probed(self) -> Store:
+        store = self.open_store()
+        require_conditional_create(store)
+        return store
+
+    def _loop(self, store: Store) -> None:
+        witness = Witness(self.figures)
+        watched = WitnessedStore(store, witness)
+        tools = Tools(
+            store=watched,
+            broker=self.broker,
+            compute=WitnessedCompute(self._compute, witness),
+            clock=self._clock,
+            new_id=new_id,
+            lives=Lives(watched),
+        )
+        self.figures.watch_connection(lambda: self.broker.connected)
+        while not self.stop.requested():
+            consumer = self.broker.consume(self.settings.lanes)
+            try:
+                loops.work(tools, WitnessedConsumer(consumer, witness), self.stop.requested)
+            except Exception:
+                _log.exception("an error that nobody foresaw: please report it")
+                consumer.close()
+                witness.handed_back()
+                self._clock.sleep(_STRANGE_SECONDS)

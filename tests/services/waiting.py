@@ -1,0 +1,30 @@
+"""Waiting for what must happen sooner or later, on a machine however busy."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+
+Value = TypeVar("Value")
+
+PATIENCE_SECONDS = 90.0
+
+
+def until(
+    ask: Callable[[], Value | None],
+    passing: type[Exception] | tuple[type[Exception], ...] = (),
+    seconds: float = PATIENCE_SECONDS,
+) -> Value:
+    """Ask until the answer is neither None nor False; `passing` errors are no answer."""
+    deadline, last = time.monotonic() + seconds, ""
+    while time.monotonic() < deadline:
+        try:
+            answer = ask()
+        except passing as error:
+            last = f" (last: {error})"
+        else:
+            if answer is not None and answer is not False:
+                return answer
+        time.sleep(0.02)
+    pytest.fail(f"it did not happen in {seconds:g} seconds{last}")

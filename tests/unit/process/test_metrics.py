@@ -1,0 +1,51 @@
+"""The metrics endpoint: loopback without a token, closed to strangers with one."""
+
+import urllib.error
+import urllib.request
+
+import pytest
+from prometheus_client import Counter
+
+from caudal.errors import UsageError
+from caudal.process.metrics import new_registry, serving_metrics
+
+
+def read(port: int | None, token: str | None = None) -> str:
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/metrics")
+    if token is not None:
+        request.add_header("Authorization", f"Bearer {token}")
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        text: bytes = answer.read()
+        return text.decode()
+
+
+def test_figures_can_be_read() -> None:
+    registry = new_registry()
+    Counter("things", "Things.", registry=registry).inc(3)
+    with serving_metrics(registry, 0) as port:
+        text = read(port)
+    assert "things_total 3.0" in text
+    assert "process_resident_memory_bytes" in text
+
+
+def test_strangers_are_refused() -> None:
+    with serving_metrics(new_registry(), 0, "secret") as port:
+        assert "process_resident_memory_bytes" in read(port, "secret")
+        for wrong in (None, "", "secret2"):
+            with pytest.raises(urllib.error.HTTPError, match="401") as refused:
+                read(port, wrong)
+            refused.value.close()
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with (
+        serving_metrics(new_registry(), 0) as port,
+        pytest.raises(UsageError, match=f"port {port} for metrics"),
+        serving_metrics(new_registry(), port),
+    ):
+        pass
+
+
+def test_no_port_no_endpoint() -> None:
+    with serving_metrics(new_registry(), None) as port:
+        assert port is None

@@ -1,0 +1,81 @@
+"""Waiting for what is away: patient, quiet, and not for ever if told so."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from caudal.errors import StoreError, UsageError
+from caudal.worker.starting import waited_for
+
+
+@dataclass
+class StillClock:
+    """Time passes only by sleeping."""
+
+    time: float = 0.0
+    slept: list[float] = field(default_factory=list)
+
+    def now(self) -> float:
+        return self.time
+
+    def elapsed(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.time += seconds
+
+
+@dataclass
+class Moody:
+    """Answers at the last of its tries."""
+
+    tries: int
+
+    def ask(self) -> str:
+        self.tries -= 1
+        if self.tries:
+            raise StoreError("away")
+        return "here"
+
+
+def never() -> bool:
+    return False
+
+
+def test_it_waits_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    clock = StillClock()
+    assert waited_for("store", Moody(40).ask, StoreError, clock, never) == "here"
+    assert [record.getMessage() for record in caplog.records] == [
+        "waiting for the store", "the store is there",
+    ]  # fmt: skip
+    assert clock.slept[0] <= 0.2
+    assert all(2.5 <= pause <= 5.0 for pause in clock.slept[10:])
+
+
+def test_what_is_there_is_not_mentioned(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    assert waited_for("store", Moody(1).ask, StoreError, StillClock(), never) == "here"
+    assert caplog.records == []
+
+
+def test_patience_may_be_bounded() -> None:
+    clock = StillClock()
+    with pytest.raises(StoreError, match="away"):
+        waited_for("store", Moody(10**6).ask, StoreError, clock, never, seconds=20)
+    assert 20 <= clock.time <= 26
+
+
+def test_it_stops_when_asked() -> None:
+    clock = StillClock()
+    found = waited_for("store", Moody(10**6).ask, StoreError, clock, lambda: clock.time > 3)
+    assert found is None
+
+
+def test_what_cannot_mend_itself_is_raised_at_once() -> None:
+    def ask() -> str:
+        raise UsageError("this store breaks its promise")
+
+    with pytest.raises(UsageError, match="promise"):
+        waited_for("store", ask, StoreError, StillClock(), never)
