@@ -1,19 +1,25 @@
 """A batch as the client sends it and the store keeps it: whole records of one file.
 
     object = head body          head: frame.py, magic "CAUDALB1", index: class Batch
-    body   = the records' bytes, as they are in the file, or compressed with zstd
+    body   = the records, or the records compressed with zstd
+    records = the bytes of whole CSV records, as they are in the file; or, of a file of typed rows
+              (Parquet), some of its rows as one Arrow IPC stream
 
 docs/formats/batch.md has an example.
 """
+
+from collections.abc import Iterator
+from typing import NotRequired, TypedDict
 
 import msgspec
 import pyarrow as pa
 
 from caudal.errors import FormatError
 from caudal.formats import frame
-from caudal.formats.digest import digest
+from caudal.formats.digest import Digesting, digest
 
 MAGIC = b"CAUDALB1"
+_PIECE_BYTES = 1 << 20  # unpacked at a time by who only checks
 _LEAST_SAVING = 0.9  # compressed only if that leaves less than this part of the bytes
 
 
@@ -30,11 +36,23 @@ class Batch(msgspec.Struct, frozen=True):
     bytes: int  # of the records, uncompressed
     digest: str  # of the records, uncompressed
     codec: str = "none"  # or "zstd"
+    records: str = "csv"  # or "arrow"; then `first_line` and `offset` count rows
 
     def holds_the_same(self, other: "Batch") -> bool:
         """The same records, read the same way; the file may have moved."""
         mine = self.digest, self.bytes, self.columns, self.first_line
         return mine == (other.digest, other.bytes, other.columns, other.first_line)
+
+
+class Content(TypedDict):
+    """What some records are and where they come from, as `encode` takes it."""
+
+    columns: tuple[str, ...]
+    first_line: int
+    offset: int
+    newlines: int
+    data: bytes | memoryview
+    records: NotRequired[str]
 
 
 def encode(
@@ -46,10 +64,12 @@ def encode(
     first_line: int,
     offset: int,
     newlines: int,
-    data: bytes,
+    data: bytes | memoryview,
+    records: str = "csv",
+    compress: bool = True,
 ) -> bytes:
-    """A batch as bytes."""
-    packed = pa.compress(data, codec="zstd", asbytes=True) if data else b""
+    """A batch as bytes, compressed if that is wanted and saves enough."""
+    packed = pa.compress(data, codec="zstd", asbytes=True) if compress and data else data
     pays = len(packed) < _LEAST_SAVING * len(data)
     index = Batch(
         table=table,
@@ -62,8 +82,9 @@ def encode(
         bytes=len(data),
         digest=digest(data),
         codec="zstd" if pays else "none",
+        records=records,
     )
-    return frame.encode(MAGIC, index) + (packed if pays else data)
+    return b"".join((frame.encode(MAGIC, index), packed if pays else data))
 
 
 def describe(read: frame.Read, key: str) -> Batch:
@@ -73,20 +94,59 @@ def describe(read: frame.Read, key: str) -> Batch:
 
 def decode(data: bytes, key: str) -> tuple[Batch, bytes]:
     """A batch and its records, checked against their digest."""
+    index, records = view(data, key)
+    return index, bytes(records)
+
+
+def view(data: bytes, key: str, *, check: bool = True) -> tuple[Batch, bytes | memoryview]:
+    """As `decode`, without a copy of records that are not compressed."""
     index, body = frame.decode(frame.of_bytes(data), MAGIC, Batch, key)
-    records = _unpacked(data[body:], index, key)
-    if len(records) != index.bytes or digest(records) != index.digest:
+    records = _unpacked(memoryview(data)[body:], index, key)
+    if check and (len(records) != index.bytes or digest(records) != index.digest):
         raise FormatError(f"{key} is damaged: its records do not match their digest")
     return index, records
 
 
-def _unpacked(body: bytes, index: Batch, key: str) -> bytes:
+def check(data: bytes, key: str) -> Batch:
+    """What a batch says about itself, its records checked against their digest and not kept."""
+    index, body = frame.decode(frame.of_bytes(data), MAGIC, Batch, key)
+    found, size = Digesting(), 0
+    for piece in _pieces(memoryview(data)[body:], index, key):
+        found.update(piece)
+        size += len(piece)
+        if size > index.bytes:
+            break  # it claims less than it holds: no need to see how much
+    if size != index.bytes or found.value != index.digest:
+        raise FormatError(f"{key} is damaged: its records do not match their digest")
+    return index
+
+
+def _pieces(body: memoryview, index: Batch, key: str) -> Iterator[bytes | memoryview]:
+    _check_codec(index, key)
+    if index.codec == "none":
+        yield body
+        return
+    try:
+        with pa.input_stream(pa.py_buffer(body), compression="zstd") as stream:
+            while piece := stream.read(_PIECE_BYTES):
+                yield piece
+    except (pa.ArrowException, OSError) as error:
+        raise FormatError(f"{key} is damaged: {error}") from error
+
+
+def _unpacked(body: memoryview, index: Batch, key: str) -> bytes | memoryview:
+    _check_codec(index, key)
     if index.codec == "none":
         return body
-    if index.codec != "zstd":
-        raise FormatError(f"{key} is compressed with {index.codec!r}, which this Caudal lacks")
     try:
         unpacked: bytes = pa.decompress(body, index.bytes, codec="zstd", asbytes=True)
     except (pa.ArrowException, OSError) as error:
         raise FormatError(f"{key} is damaged: {error}") from error
     return unpacked
+
+
+def _check_codec(index: Batch, key: str) -> None:
+    if index.codec not in ("none", "zstd"):
+        raise FormatError(f"{key} is compressed with {index.codec!r}, which this Caudal lacks")
+    if index.records not in ("csv", "arrow"):
+        raise FormatError(f"{key} holds {index.records!r}, which this Caudal does not know")

@@ -11,6 +11,7 @@ import msgspec
 from caudal.formats import document
 from caudal.formats.digest import digest
 
+STRICT = "a row to reject: "  # how the reason begins when a strict job failed with one
 State = Literal["done", "failed", "cancelled", "expired"]
 
 

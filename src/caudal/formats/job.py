@@ -39,6 +39,8 @@ class Options(msgspec.Struct, frozen=True):
     group: int = GROUP  # batches per group
     silent_seconds: float = 600.0  # a client that is silent for so long has left
     keep_seconds: float = 86_400.0  # results stay for so long
+    strict: bool = False  # the first rejected row fails the job
+    every_reject: bool = False  # the rejects report names every row, not the first of each reason
 
 
 class Request(msgspec.Struct, frozen=True):

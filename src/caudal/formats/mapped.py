@@ -129,6 +129,12 @@ class MappedReader:
         span = found.slices[number]
         return self._stream(span if span.length else found.empty)
 
+    def streams(self, stage: str) -> list[bytes]:
+        """The slices of one scan that hold rows, as they lie; if none does, its schema."""
+        found = self.index.stages[stage]
+        spans = [span for span in found.slices if span.length] or [found.empty]
+        return [read_stream(self._read, self.body, span, self._key) for span in spans]
+
     def rejects(self) -> list[tuple[int, str]]:
         """(line, reason) of every rejected row of the batch."""
         rows = self._stream(self.index.rejects).to_pydict()
@@ -149,7 +155,7 @@ def read_stream(read: Read, body: int, span: Span, key: str) -> bytes:
     return data
 
 
-def read_rows(stream: bytes) -> pa.Table:
+def read_rows(stream: bytes | memoryview) -> pa.Table:
     """The rows of a stream that was checked."""
     return pa.ipc.open_stream(stream).read_all()
 

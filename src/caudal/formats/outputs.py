@@ -51,7 +51,12 @@ def encode_result(query: str, title: str, rows: pa.Table) -> bytes:
     return frame.encode(RESULT_MAGIC, index) + bytes(body)
 
 
+def describe_result(read: frame.Read, key: str) -> tuple[Result, int]:
+    """What a result says about itself, and where its body begins."""
+    return frame.decode(read, RESULT_MAGIC, Result, key)
+
+
 def decode_result(data: bytes, key: str) -> tuple[Result, pa.Table]:
     read = frame.of_bytes(data)
-    index, body = frame.decode(read, RESULT_MAGIC, Result, key)
+    index, body = describe_result(read, key)
     return index, mapped.read_rows(mapped.read_stream(read, body, index.rows, key))

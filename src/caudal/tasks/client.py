@@ -1,18 +1,26 @@
-"""The client: sends a job's files to whichever gateway answers, and waits for the results.
+"""The client: sends a job's tables to whichever gateway answers, and takes the results.
 
 Rules
 1. Whatever was not answered is asked again, of another gateway: every request may come twice.
 2. A batch is sent only if the gateway does not have it; one that it has with another digest means
    that the file changed, which is an error and never a mixture.
 3. An answer with another run than the first means that the job began anew: stop.
+4. A result is taken as soon as it is there, but only after this client's own end of every table
+   that the query reads was confirmed: whatever else was sent under the same id, the result is of
+   the data that this client read.
+5. A job that is done takes no batches. Its ends still stand, and an end that is equal says that
+   the data was the same: so a client that resumes too late, or whose last answer was lost, gets
+   its results all the same.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, TypeVar
 
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
+from caudal.formats.batch import Batch
 from caudal.formats.ending import End, Outcome, digest_of_digests
 from caudal.formats.job import Request
 from caudal.tasks.gateway import Receipt
@@ -20,6 +28,10 @@ from caudal.tasks.ports import BusyError, Clock, ConflictError, GoneError, Unrea
 from caudal.tasks.status import Status
 
 Answer = TypeVar("Answer")
+Sendable = bytes | Callable[[], bytes]  # a batch, or what makes it: called by who sends it
+Numbered = tuple[int, Sendable]
+# Like map: the outcomes in the order of the items.
+Each = Callable[[Callable[[Numbered], Batch], Iterable[Numbered]], Iterable[Batch]]
 
 
 class Gateways(Protocol):
@@ -40,14 +52,27 @@ class Gateways(Protocol):
     def cancel(self, job_id: str, owner: str) -> Outcome: ...
 
 
+class Listener:
+    """Told how far an order has come. This one does nothing with it."""
+
+    def sent(self, table: str, batch: Batch) -> None:
+        """A batch is safe; called by whichever thread sent it, in any order."""
+
+    def ended(self, table: str) -> None: ...
+
+    def saw(self, status: Status) -> None: ...
+
+    def answered(self, query: str, result: bytes) -> None: ...
+
+
 @dataclass(frozen=True)
 class Order:
-    """What to send: a request, and the batches of its tables (formats/batch.py)."""
+    """What to send: a request, and the batches of its tables (formats/batch.py), read once."""
 
     job_id: str
     owner: str
     request: Request
-    batches: Mapping[str, Sequence[bytes]]
+    batches: Mapping[str, Iterable[Sendable]]
 
 
 @dataclass(frozen=True)
@@ -59,68 +84,35 @@ class Client:
     tries: int = 200
     pause_seconds: float = 0.5
     look_first: bool = field(default=False)  # resume: ask what has arrived before sending
+    each: Each = map  # another one may send several batches at once
+    listener: Listener = field(default_factory=Listener)
 
     def run(self, order: Order) -> tuple[Outcome, dict[str, bytes]]:
         """Send everything, wait, and fetch the results by name, the rejects report among them."""
-        run = self.send(order)
-        outcome = self.wait(order, run)
-        return outcome, self.results(order, run) if outcome.state == "done" else {}
+        errand = self.begin(order)
+        for _ in errand.send():
+            errand.look()
+        outcome = errand.follow()
+        return outcome, errand.results if outcome.state == "done" else {}
 
     def send(self, order: Order) -> str:
         """Create the job and send its tables; gives the run."""
-        first = self._ask(lambda: self.gateways.create(order.job_id, order.owner, order.request))
-        for table in first.tables:
-            digests, size = [], 0
-            for number, data in enumerate(order.batches.get(table, ())):
-                index = batch_format.describe(frame.of_bytes(data), f"batch {number}")
-                digests.append(index.digest)
-                size += index.bytes
-                self._send_batch(order, first.run, table, number, data)
-            end = End(len(digests), size, digest_of_digests(digests))
-            self._send_end(order, first.run, table, end)
-        return first.run
+        errand = self.begin(order)
+        for _ in errand.send():
+            pass
+        return errand.run
 
-    def wait(self, order: Order, run: str) -> Outcome:
-        """Until the job has ended, however long that takes."""
-        while True:
-            status = self._ask(lambda: self.gateways.status(order.job_id, order.owner))
-            _check_run(order, run, status.run)
-            if status.outcome is not None:
-                return status.outcome
-            self.clock.sleep(self.pause_seconds)
+    def begin(self, order: Order) -> "Errand":
+        """Create the job, or find it again."""
+        request = order.request
+        receipt = self.ask(lambda: self.gateways.create(order.job_id, order.owner, request))
+        errand = Errand(self, order, receipt.run, receipt.tables)
+        if self.look_first:
+            errand.look()
+        return errand
 
-    def results(self, order: Order, run: str) -> dict[str, bytes]:
-        status = self._ask(lambda: self.gateways.status(order.job_id, order.owner))
-        _check_run(order, run, status.run)
-        return {name: self._result(order, name) for name in status.results}
-
-    def _result(self, order: Order, name: str) -> bytes:
-        return self._ask(lambda: self.gateways.result(order.job_id, order.owner, name))
-
-    def _send_batch(self, order: Order, run: str, table: str, number: int, data: bytes) -> None:
-        if self.look_first and self._has(order, table, number, data):
-            return
-        receipt = self._ask(lambda: self.gateways.put_batch(order.job_id, order.owner, data))
-        _check_run(order, run, receipt.run)
-
-    def _send_end(self, order: Order, run: str, table: str, end: End) -> None:
-        receipt = self._ask(lambda: self.gateways.put_end(order.job_id, order.owner, table, end))
-        _check_run(order, run, receipt.run)
-
-    def _has(self, order: Order, table: str, number: int, data: bytes) -> bool:
-        stored = self._ask(
-            lambda: self.gateways.stored_digest(order.job_id, order.owner, table, number)
-        )
-        if stored is None:
-            return False
-        if stored != batch_format.describe(frame.of_bytes(data), f"batch {number}").digest:
-            raise ConflictError(
-                f"batch {number} of table {table} has arrived with other content: the file "
-                "changed; send it under a new job"
-            )
-        return True
-
-    def _ask(self, request: Callable[[], Answer]) -> Answer:
+    def ask(self, request: Callable[[], Answer]) -> Answer:
+        """Rule 1."""
         for _ in range(self.tries - 1):
             try:
                 return request()
@@ -129,6 +121,128 @@ class Client:
         return request()
 
 
-def _check_run(order: Order, expected: str, found: str) -> None:
-    if found != expected:
-        raise GoneError(f"job {order.job_id} ended and began anew: send it again")
+@dataclass
+class Errand:
+    """One order under way. One thread may `send` while another one follows."""
+
+    client: Client
+    order: Order
+    run: str
+    tables: tuple[str, ...]  # those that must be sent
+    results: dict[str, bytes] = field(default_factory=dict)
+    _sent: dict[str, list[tuple[str, int]]] = field(default_factory=dict)  # digests and sizes
+    _ended: frozenset[str] = frozenset()  # tables whose end was confirmed
+    _is_done: bool = False  # rule 5
+
+    def send(self) -> Iterator[str]:
+        """Send the tables; gives the name of each one that has ended."""
+        for table in self.tables:
+            self.put(table, self.order.batches.get(table, ()))
+            self.end(table)
+            yield table
+
+    def put(self, table: str, batches: Iterable[Sendable]) -> None:
+        """Send batches of a table, which go on behind those that were sent before."""
+        sent = self._sent.setdefault(table, [])
+        numbered = enumerate(batches, len(sent))
+        for batch in self.client.each(partial(self._send_batch, table), numbered):
+            sent.append((batch.digest, batch.bytes))
+
+    def end(self, table: str) -> None:
+        """Say that all of a table was sent."""
+        sent = self._sent.get(table, [])
+        digest = digest_of_digests(digest for digest, _ in sent)
+        end = End(len(sent), sum(size for _, size in sent), digest)
+        self._check(self._ask(lambda: self.client.gateways.put_end(*self._job, table, end)).run)
+        self._ended |= {table}
+        self.client.listener.ended(table)
+
+    def follow(self, stopping: Callable[[], bool] = lambda: False) -> Outcome:
+        """Take results as they come, until the job has ended, however long that takes."""
+        while True:
+            all_sent = self._ended.issuperset(self.tables)  # asked before looking, not after
+            outcome = (status := self.look()).outcome
+            if outcome is not None and outcome.state != "done":
+                return outcome
+            if outcome is not None and all_sent:
+                self._check_whole(status)
+                return outcome
+            if stopping():
+                raise GoneError(f"nobody waits for job {self.order.job_id} any more")
+            self.client.clock.sleep(self.client.pause_seconds)
+
+    def look(self) -> Status:
+        """Ask how far the job is, and take the results that are there (rule 4)."""
+        status = self._status()
+        while fetched := {name: self._fetch(name) for name in self._there(status)}:
+            status = self._status()  # the same run before and after: they are of this run
+            self.results |= fetched
+            for name, data in fetched.items():
+                self.client.listener.answered(name, data)
+        self.client.listener.saw(status)
+        return status
+
+    def _there(self, status: Status) -> list[str]:
+        """The results that are there, that this client may take, and that it has not got yet."""
+        return [
+            name
+            for name in status.results
+            if name not in self.results
+            and self._ended.issuperset(status.reads.get(name, self.tables))
+        ]
+
+    def _fetch(self, query: str) -> bytes:
+        return self._ask(lambda: self.client.gateways.result(*self._job, query))
+
+    def _check_whole(self, status: Status) -> None:
+        """Of a job that is done, all results were taken."""
+        if lost := set(status.reads) - set(self.results):
+            raise GoneError(
+                f"job {self.order.job_id} is done, and its result of {min(lost)} was deleted since"
+            )
+
+    def _send_batch(self, table: str, numbered: Numbered) -> Batch:
+        number, made = numbered
+        data = made if isinstance(made, bytes) else made()
+        batch = batch_format.describe(frame.of_bytes(data), f"batch {number}")
+        try:
+            if not self._is_done and not self._has(table, batch):
+                self._check(self._ask(lambda: self.client.gateways.put_batch(*self._job, data)).run)
+        except GoneError as error:
+            self._note(error.outcome)
+            if not self._is_done:
+                raise
+        self.client.listener.sent(table, batch)
+        return batch
+
+    def _has(self, table: str, batch: Batch) -> bool:
+        if not self.client.look_first:
+            return False
+        number = batch.number
+        digest = self._ask(lambda: self.client.gateways.stored_digest(*self._job, table, number))
+        if digest is not None and digest != batch.digest:
+            raise ConflictError(
+                f"batch {number} of table {table} has arrived with other content: the file "
+                "changed; send it under a new job"
+            )
+        return digest is not None
+
+    def _status(self) -> Status:
+        status = self._ask(lambda: self.client.gateways.status(*self._job))
+        self._check(status.run)
+        self._note(status.outcome)
+        return status
+
+    def _note(self, outcome: Outcome | None) -> None:
+        self._is_done = self._is_done or (outcome is not None and outcome.state == "done")
+
+    def _ask(self, request: Callable[[], Answer]) -> Answer:
+        return self.client.ask(request)
+
+    @property
+    def _job(self) -> tuple[str, str]:
+        return self.order.job_id, self.order.owner
+
+    def _check(self, run: str) -> None:
+        if run != self.run:
+            raise GoneError(f"job {self.order.job_id} ended and began anew: send it again")

@@ -1,47 +1,38 @@
 """The engine behind the compute port, in this process. Not for use by two threads at once."""
 
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pyarrow as pa
-
-from caudal.core.tasks import REJECTS, Task
-from caudal.engine import mapping
-from caudal.engine.functions import register_functions
-from caudal.engine.sandbox import Limits, Sandbox, Types
-from caudal.engine.split_plan import SplitPlan, from_json, make_plan, to_json
-from caudal.engine.stages import Hashing
-from caudal.formats import mapped, outputs
+from caudal.core.tasks import Task
+from caudal.engine.sandbox import Limits
+from caudal.engine.split_plan import make_plan, to_json
+from caudal.engine.suspects import is_suspect
+from caudal.errors import ApplicationError, QueryError
 from caudal.formats.job import Job, Request
-from caudal.kernels.hashing import partition_of
 from caudal.kernels.sentiment import load_model
-from caudal.model import Application, RejectedRow
-from caudal.rejects import Rejects
-from caudal.tasks.ports import Inputs, Part, Planned
-
-_PLACE = pa.struct([("file", pa.string()), ("line", pa.int64())])
-REPORT = pa.schema(
-    [
-        ("table", pa.string()),
-        ("reason", pa.string()),  # null: rows that were kept, with bytes that are not UTF-8
-        ("rows", pa.int64()),
-        ("first", pa.list_(_PLACE)),
-    ]
-)
+from caudal.model import Application
+from caudal.tasks.ports import Inputs, NotNowError, Planned
+from caudal.tasks.steps import Steps
+from caudal.tasks.suspecting import Suspects
 
 
 class LocalCompute:
-    """Plans and runs in a sandbox of this process."""
+    """Plans and runs in sandboxes of this process; suspects in a child process."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, suspects: Suspects | None = None) -> None:
         self._limits = limits or Limits()
-        self._sandboxes: dict[str, tuple[Sandbox, Sandbox]] = {}  # by sentiment model
+        self._steps = Steps(self._limits)
+        self._suspects = suspects or Suspects()
+        self._stopping = False
 
     def close(self) -> None:
-        for pair in self._sandboxes.values():
-            for sandbox in pair:
-                sandbox.close()
+        self._steps.close()
+
+    def interrupt(self) -> None:
+        """End what is running in this process, from another thread: the process is stopping, and
+        tasks are handed back from now on."""
+        self._stopping = True
+        self._steps.interrupt()
 
     def plan(self, request: Request, moment: float) -> Planned:
         """See the port."""
@@ -61,46 +52,13 @@ class LocalCompute:
         return Planned(tuple(one.table.name for one in split.maps), to_json(split))
 
     def run(self, job: Job, task: Task, inputs: Inputs, deliveries: int) -> bytes:
-        """See the port."""
-        split = from_json(job.plan)
-        hashing = Hashing(job.request.options.partitions, partition_of)
-        sandboxes = self._pair(job.request.application.sentiment)
-        if task.kind == "map":
-            data, place = inputs[task.name][0].data, f"batch {task.number} of {task.name}"
-            return mapping.map_batch(split, data, hashing, sandboxes[0], place)
-        if task.kind == "finish" and task.name == REJECTS:
-            return report(split, inputs)
-        streams = {name: [part.data for part in parts] for name, parts in inputs.items()}
-        if task.kind == "finish":
-            return mapping.finish_query(split, task.name, streams, hashing, sandboxes)
-        return mapping.fold_partition(split, task.name, task.number, streams, hashing, sandboxes[0])
-
-    def _pair(self, name: str) -> tuple[Sandbox, Sandbox]:
-        if name not in self._sandboxes:
-            model = load_model(name)
-            one, other = (
-                Sandbox(self._limits, lambda to: register_functions(to, model), types)
-                for types in (Types.LOSSLESS, Types.PLAIN)
-            )
-            self._sandboxes[name] = one, other
-        return self._sandboxes[name]
-
-
-def report(split: SplitPlan, inputs: Mapping[str, Sequence[Part]]) -> bytes:
-    """The rejects report as a result."""
-    rejects = Rejects()
-    for one in split.maps:
-        for part in inputs.get(one.table.name, ()):
-            found = mapped.read_rows(part.data).to_pydict()
-            rejects.add(
-                RejectedRow(one.table.name, part.file, line, reason)
-                for line, reason in zip(found["line"], found["reason"], strict=True)
-            )
-            rejects.note_repaired(one.table.name, part.repaired)
-    rows: list[tuple[str, str | None, int, list[dict[str, str | int]]]] = [
-        (one.table, one.reason, one.count, [{"file": f, "line": n} for f, n in one.first])
-        for one in rejects
-    ]
-    rows += [(table, None, count, []) for table, count in rejects.repaired.items()]
-    columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], [], []]
-    return outputs.encode_result(REJECTS, "Rejected rows", pa.table(columns, schema=REPORT))
+        """See the port. A task that was delivered often may be killing its workers: it runs in a
+        child process, which takes the harm in their place."""
+        if is_suspect(deliveries):
+            return self._suspects.run(job, task, inputs, self._limits)
+        try:
+            return self._steps.run(job, task, inputs)
+        except (QueryError, ApplicationError) as error:
+            if self._stopping:
+                raise NotNowError("the worker is stopping") from error
+            raise

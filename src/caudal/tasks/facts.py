@@ -1,12 +1,15 @@
 """What exists of a job, asked of the store: lists of one group or one level, never of the whole."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from caudal.core.intervals import IntervalSet
 from caudal.core.tasks import Keys
 from caudal.errors import NotFoundError
 from caudal.formats import ending
 from caudal.store.port import Store
+
+Answer = TypeVar("Answer")
 
 
 class StoreFacts:
@@ -71,3 +74,42 @@ class StoreFacts:
             if page.last is None:
                 return
             after = page.last
+
+
+class OneLook:
+    """Facts of one look at a job: every question is asked of the store once.
+
+    For who looks at a whole job, decides, and looks anew the next time. Never for `follow_up`,
+    which must see what exists after the task's output does.
+    """
+
+    def __init__(self, facts: StoreFacts) -> None:
+        self._facts = facts
+        self._answers: dict[tuple[str, ...], Any] = {}
+
+    def end(self, table: str) -> int | None:
+        return self._once(("end", table), lambda: self._facts.end(table))
+
+    def mapped(self, table: str, group: int) -> IntervalSet:
+        return self._once(("mapped", table, str(group)), lambda: self._facts.mapped(table, group))
+
+    def merged(self, table: str) -> IntervalSet:
+        return self._once(("merged", table), lambda: self._facts.merged(table))
+
+    def folded(self, fold: str) -> IntervalSet:
+        return self._once(("folded", fold), lambda: self._facts.folded(fold))
+
+    def finished(self) -> frozenset[str]:
+        return self._once(("finished",), self._facts.finished)
+
+    def groups(self, table: str) -> Iterator[int]:
+        return self._facts.groups(table)
+
+    def batches(self, table: str, group: int) -> IntervalSet:
+        return self._once(("batches", table, str(group)), lambda: self._facts.batches(table, group))
+
+    def _once(self, question: tuple[str, ...], ask: Callable[[], Answer]) -> Answer:
+        if question not in self._answers:
+            self._answers[question] = ask()
+        answer: Answer = self._answers[question]
+        return answer

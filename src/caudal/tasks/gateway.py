@@ -8,13 +8,17 @@ Rules
    durable and on its way, and a repeat of what was not confirmed publishes again.
 4. Every request of the client, refused ones too, leaves a mark that it was heard.
 5. Answers name the run: a client that sees another one knows that its job began anew.
+
+Several threads may use one gateway at once.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import msgspec
 
 from caudal.core.readiness import after_end, at_creation
 from caudal.core.tasks import Task, job_key, lane_of
-from caudal.errors import AlreadyExistsError, NotFoundError
+from caudal.errors import AlreadyExistsError, NotFoundError, UsageError
 from caudal.formats import batch as batch_format
 from caudal.formats import ending, merged
 from caudal.formats import job as job_format
@@ -24,13 +28,30 @@ from caudal.kernels.hashing import HASH_VERSION
 from caudal.tasks.facts import StoreFacts
 from caudal.tasks.gathering import WrongEndError, check_coverage
 from caudal.tasks.life import Life, end_life, exists, read_outcome
-from caudal.tasks.ports import BusyError, ConflictError, GoneError
-from caudal.tasks.requests import check_job_id, check_request
+from caudal.tasks.listing import JobPage, jobs_of
+from caudal.tasks.ports import (
+    BusyError,
+    ConflictError,
+    GoneError,
+    NotReadyError,
+    UnknownNameError,
+)
+from caudal.tasks.previewing import Preview
+from caudal.tasks.requests import (
+    check_batch,
+    check_job_id,
+    check_request,
+    described,
+    identity,
+)
+from caudal.tasks.results import StoredResult, stored_result
 from caudal.tasks.status import Status, status_of
 from caudal.tasks.tools import Tools
 from caudal.version import __version__
 
 _MARKS = 4  # per time of silence: how often a client that is heard is noted down
+_MARKED = 1024  # jobs of which a gateway remembers that the mark of this moment exists
+_GROUPS = 1_000_000  # per table: what a key has digits for
 
 
 @dataclass(frozen=True)
@@ -39,6 +60,16 @@ class Receipt:
 
     run: str
     tables: tuple[str, ...]
+    new: bool = field(default=True, compare=False)  # False: it was confirmed before
+
+
+@dataclass(frozen=True)
+class Admission:
+    """A batch that may be sent, decided before its bytes are read."""
+
+    life: Life
+    table: str
+    number: int
 
 
 class Gateway:
@@ -47,60 +78,79 @@ class Gateway:
     def __init__(self, tools: Tools, name: str) -> None:
         self._tools = tools
         self._name = name
+        self._marked: dict[tuple[str, str], int] = {}
 
     def create(self, job_id: str, owner: str, request: Request) -> Receipt:
         """Validate, plan and create a job; the same request again gives the same job."""
         check_job_id(job_id)
         check_request(request)
-        life = self._tools.lives.open(job_id)
-        if life is None:
-            life = self._create(job_id, owner, request)
+        found = self._tools.lives.open(job_id)
+        life = found or self._create(job_id, owner, request)
         self._check_owner(life, job_id, owner)
-        if life.job.request_digest != job_format.request_digest(request):
+        if life.job.request_digest != identity(request):
             raise ConflictError(f"job {job_id} exists with another content: choose another id")
         self._hear(life)
         self._publish(life, at_creation(life.shape))
-        return Receipt(life.job.run, life.job.tables)
+        return Receipt(life.job.run, life.job.tables, new=found is None)
 
     def put_batch(self, job_id: str, owner: str, data: bytes) -> Receipt:
         """Store a batch and publish its map task; the same batch again publishes again."""
         life = self._running(job_id, owner)
-        index, _ = batch_format.decode(data, "the batch")
-        self._refuse_when_full(Task("map", index.table, index.number))
-        self._check_table(life, index.table)
-        end = StoreFacts(self._tools.store, life.keys).end(index.table)
-        if end is not None and index.number >= end:
-            raise ConflictError(
-                f"table {index.table} has ended with {end} batches: there is no batch "
-                f"{index.number} of it"
+        index = described(data)
+        self._check_wanted(life, index.table, index.number)
+        return self.put_admitted(Admission(life, index.table, index.number), data)
+
+    def admit(self, job_id: str, owner: str, table: str, number: int) -> Admission:
+        """May this batch be sent? Whoever asks first spares both sides its bytes."""
+        life = self._running(job_id, owner)
+        self._check_wanted(life, table, number)
+        return Admission(life, table, number)
+
+    def put_admitted(self, admission: Admission, data: bytes) -> Receipt:
+        """Like put_batch. What happened since the admission does no harm: a batch of a life that
+        is over is read by nobody, one beyond the end is ignored."""
+        life, index = admission.life, described(data)
+        if (index.table, index.number) != (admission.table, admission.number):
+            raise UsageError(
+                f"this is batch {index.number} of table {index.table!r}, not batch "
+                f"{admission.number} of {admission.table!r}"
             )
-        self._create_batch(life, index, data)
+        check_batch(data, index, self._tools.bounds.batch_bytes)
+        new = self._create_batch(life, index, data)
         self._publish(life, [Task("map", index.table, index.number)])
-        return Receipt(life.job.run, life.job.tables)
+        return Receipt(life.job.run, life.job.tables, new=new)
 
     def put_end(self, job_id: str, owner: str, table: str, end: End) -> Receipt:
-        """Say that a table is sent, and publish what may run now."""
-        life = self._running(job_id, owner)
+        """Say that a table is sent, and publish what may run now.
+
+        Of a job that is done, it says whether the table was the same: a client that resumes
+        late, or whose first answer was lost, must know.
+        """
+        life = self._life(job_id, owner)
         self._check_table(life, table)
         store, key = self._tools.store, life.keys.end(table)
+        outcome = read_outcome(store, life.keys)
+        if outcome is not None:
+            first = StoreFacts(store, life.keys).ending(table)
+            if outcome.state != "done" or first is None:
+                raise self._gone(job_id, outcome)
+            _check_same_end(table, first, end)
+            return Receipt(life.job.run, life.job.tables, new=False)
+        new = not exists(store, key)  # two at once may both be told that theirs was the first
         try:
             store.create(key, ending.encode_end(end))
         except AlreadyExistsError:
-            first = ending.decode_end(store.read(key), key)
-            if first != end:
-                raise ConflictError(
-                    f"table {table} has ended with {first.batches} batches of {first.bytes} "
-                    f"bytes; this end says {end.batches} of {end.bytes}, or other content"
-                ) from None
+            _check_same_end(table, ending.decode_end(store.read(key), key), end)
         if self._covers_too_much(life, table, end):
             raise self._gone(job_id, read_outcome(store, life.keys))
         self._publish(life, after_end(table, life.shape, StoreFacts(store, life.keys)))
-        return Receipt(life.job.run, life.job.tables)
+        return Receipt(life.job.run, life.job.tables, new=new)
 
     def stored_digest(self, job_id: str, owner: str, table: str, number: int) -> str | None:
         """The digest of a batch's records, if it has arrived: for a client that resumes."""
         life = self._running(job_id, owner)
         self._check_table(life, table)
+        self._check_number(life, number)
         key = life.keys.batch(table, number)
         store = self._tools.store
         try:
@@ -115,13 +165,47 @@ class Gateway:
 
     def result(self, job_id: str, owner: str, query: str) -> bytes:
         """The rows of a query (formats/outputs.py), as soon as they are there."""
+        found = self.open_result(job_id, owner, query)
+        return found.read(0, found.end)
+
+    def open_result(self, job_id: str, owner: str, query: str) -> StoredResult:
+        """The same without reading its rows."""
         life = self._life(job_id, owner)
         if query not in life.shape.finishes:
-            raise ConflictError(f"job {job_id} has no query {query!r}")
-        try:
-            return self._tools.store.read(life.keys.output(Task("finish", query)))
-        except NotFoundError:
-            raise GoneError(f"job {job_id} has no result of {query} (yet)") from None
+            raise UnknownNameError("query", f"job {job_id} has no query {query!r}")
+        found = stored_result(self._tools.store, life, query)
+        if found is None:
+            outcome = read_outcome(self._tools.store, life.keys)
+            if outcome is None:
+                raise NotReadyError(f"job {job_id} has no result of {query} yet: ask again later")
+            found = stored_result(
+                self._tools.store, life, query
+            )  # it may have come just before the outcome
+            if found is None:
+                raise self._gone(job_id, outcome)
+        return found
+
+    def jobs(self, owner: str, after: str = "", limit: int = 100) -> JobPage:
+        """Some of the owner's jobs, by id, those behind `after`."""
+        return jobs_of(self._tools.store, owner, after, limit)
+
+    def watch(self, job_id: str, owner: str) -> Life:
+        """The present life, for whoever looks at it again and again without being heard again."""
+        return self._life(job_id, owner)
+
+    def look(self, life: Life) -> Status:
+        """The status of a life that is watched; GoneError if another one took its place."""
+        now = self._tools.lives.open(life.job.id)
+        if now is None or now.job.run != life.job.run:
+            raise self._gone(life.job.id)
+        return status_of(self._tools.store, life)
+
+    def preview(self, job_id: str, owner: str, query: str) -> Preview:
+        """The rows of a query that only filters, batch by batch, while its table arrives."""
+        life = self._life(job_id, owner)
+        if query not in life.shape.finishes:
+            raise UnknownNameError("query", f"job {job_id} has no query {query!r}")
+        return Preview.of(self._tools, life, query)
 
     def cancel(self, job_id: str, owner: str) -> Outcome:
         """End a job, unless it has ended already; gives how it ended."""
@@ -132,13 +216,14 @@ class Gateway:
     def _create(self, job_id: str, owner: str, request: Request) -> Life:
         now = self._tools.clock.now()
         planned = self._tools.compute.plan(request, now)
+        same, request = identity(request), self._granted(request)
         job = Job(
             id=job_id,
             run=self._tools.new_id(),
             owner=owner,
             created=now,
             request=request,
-            request_digest=job_format.request_digest(request),
+            request_digest=same,
             tables=planned.tables,
             plan=job_format.raw(planned.plan),
             versions={"caudal": __version__, "hash": str(HASH_VERSION)},
@@ -152,17 +237,29 @@ class Gateway:
             return life
         return Life.of(job)
 
-    def _create_batch(self, life: Life, index: batch_format.Batch, data: bytes) -> None:
+    def _granted(self, request: Request) -> Request:
+        least, most = self._tools.bounds.silence_seconds
+        seconds = min(max(request.options.silent_seconds, least), most)
+        options = msgspec.structs.replace(request.options, silent_seconds=seconds)
+        return msgspec.structs.replace(request, options=options)
+
+    def _create_batch(self, life: Life, index: batch_format.Batch, data: bytes) -> bool:
+        """Is it new? (Two at once may both be told so.)"""
         store, key = self._tools.store, life.keys.batch(index.table, index.number)
+        new = not exists(store, key)
         try:
-            store.create(key, data)
+            if new:
+                store.create(key, data)
         except AlreadyExistsError:
+            new = False
+        if not new:
             first = batch_format.describe(lambda *at: store.read(key, *at), key)
             if not first.holds_the_same(index):
                 raise ConflictError(
                     f"batch {index.number} of table {index.table} has arrived with other "
                     "content: the file changed; send it under a new job"
-                ) from None
+                )
+        return new
 
     def _covers_too_much(self, life: Life, table: str, end: End) -> bool:
         """Does the last group hold more than the end names? Then the job fails."""
@@ -178,6 +275,7 @@ class Gateway:
         return False
 
     def _life(self, job_id: str, owner: str) -> Life:
+        check_job_id(job_id)
         life = self._tools.lives.open(job_id)
         if life is None:
             raise self._gone(job_id)
@@ -202,11 +300,27 @@ class Gateway:
         why = f": {outcome.reason}" if outcome.reason else ""
         return GoneError(f"job {job_id} is {outcome.state}{why}", outcome)
 
+    def _check_wanted(self, life: Life, table: str, number: int) -> None:
+        self._check_table(life, table)
+        self._check_number(life, number)
+        self._refuse_when_full(Task("map", table, number))
+        end = StoreFacts(self._tools.store, life.keys).end(table)
+        if end is not None and number >= end:
+            raise ConflictError(
+                f"table {table} has ended with {end} batches: there is no batch {number} of it"
+            )
+
+    def _check_number(self, life: Life, number: int) -> None:
+        most = life.shape.group * _GROUPS
+        if not 0 <= number < most:
+            raise UsageError(f"{number} is no number of a batch: they count from 0 to {most - 1}")
+
     def _check_table(self, life: Life, table: str) -> None:
         if table not in life.shape.tables:
-            raise ConflictError(
+            raise UnknownNameError(
+                "table",
                 f"no query of job {life.job.id} reads a table {table!r}; it reads: "
-                f"{', '.join(life.shape.tables) or 'none'}"
+                f"{', '.join(life.shape.tables) or 'none'}",
             )
 
     def _refuse_when_full(self, task: Task) -> None:
@@ -215,10 +329,24 @@ class Gateway:
 
     def _hear(self, life: Life) -> None:
         """Leave a mark, at most a few in the time after which a client counts as silent."""
+        name = life.job.id, life.job.run
         slot = int(self._tools.clock.now() * _MARKS / life.job.request.options.silent_seconds)
+        if self._marked.get(name) == slot:
+            return
         mark = f"{life.keys.seen()}{slot:010}-{self._name}"
         self._tools.store.create(mark, b"heard")
+        if len(self._marked) >= _MARKED:
+            self._marked = {}  # forgetting costs a mark that exists already
+        self._marked[name] = slot
 
     def _publish(self, life: Life, tasks: list[Task]) -> None:
         if tasks:
             self._tools.broker.publish([life.message(task) for task in tasks])
+
+
+def _check_same_end(table: str, first: End, end: End) -> None:
+    if first != end:
+        raise ConflictError(
+            f"table {table} has ended with {first.batches} batches of {first.bytes} "
+            f"bytes; this end says {end.batches} of {end.bytes}, or other content"
+        ) from None

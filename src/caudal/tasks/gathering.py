@@ -10,16 +10,24 @@ Rules
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 
+from caudal.core.readiness import table_complete
 from caudal.core.tasks import REJECTS, Task
 from caudal.errors import NotFoundError
 from caudal.formats import frame, mapped, merged, outputs
 from caudal.formats.ending import End, digest_of_digests
 from caudal.formats.mapped import Span, StageIndex
 from caudal.store.port import Store
+from caudal.tasks.borrowing import BorrowingStore
 from caudal.tasks.facts import StoreFacts
 from caudal.tasks.life import Life, stage_of
 from caudal.tasks.ports import Inputs, JobError, Part
+
+_MOST_HINT_BATCHES = 4_096  # of the table that a hint is made of
+_MOST_HINT_BYTES = 8 << 20
+_MOST_READ_BYTES = 64 << 20
 
 
 class WrongEndError(JobError):
@@ -43,7 +51,8 @@ def merge_group(store: Store, life: Life, task: Task) -> bytes:
 def gather(store: Store, life: Life, task: Task) -> Inputs:
     """The inputs of a map, fold or finish."""
     if task.kind == "map":
-        return {task.name: [Part(store.read(life.keys.batch(task.name, task.number)))]}
+        batch = _batch(store, life.keys.batch(task.name, task.number))
+        return {**hint_inputs(store, life, task.name), task.name: [batch]}
     if task.kind == "finish" and task.name == REJECTS:
         return {
             table: list(_reports(store, life, table_members(store, life, table)))
@@ -56,6 +65,38 @@ def gather(store: Store, life: Life, task: Task) -> Inputs:
         return {name: gathered.parts(name, only) for name in fold.inputs}
     stages = life.split.plan.finish(task.name).inputs.values()
     return {name: gathered.parts(name) for name in sorted(set(stages))}
+
+
+def _batch(store: Store, key: str) -> Part:
+    fresh = store.take_fresh(key) if isinstance(store, BorrowingStore) else None
+    return Part(store.read(key)) if fresh is None else Part(fresh, fresh=True)
+
+
+def hint_inputs(store: Store, life: Life, table: str) -> Inputs:
+    """Whole stages of other tables that are complete, where they let this table's scans drop rows.
+
+    Complete stages never change, so a life keeps what was gathered once. What is large is not
+    gathered: a hint may come and go without changing an answer.
+    """
+    names = life.hint_stages(table)
+    for name in names:
+        if name not in life.hints and (parts := _hint_parts(store, life, name)) is not None:
+            life.hints[name] = parts
+    return {name: life.hints[name] for name in names if life.hints.get(name)}
+
+
+def _hint_parts(store: Store, life: Life, stage: str) -> list[Part] | None:
+    """A stage's streams; none if they are too large, None while its table is not complete."""
+    scan, facts = stage_of(life, stage), StoreFacts(store, life.keys)
+    end = facts.end(scan.table) if scan else None
+    if scan is None or end is None:
+        return None
+    if end > _MOST_HINT_BATCHES:
+        return []
+    if not table_complete(scan.table, life.shape, facts):
+        return None
+    gathered = _Gathered(store, life)
+    return gathered.parts(stage) if gathered.size(stage) <= _MOST_HINT_BYTES else []
 
 
 def table_members(store: Store, life: Life, table: str) -> list[merged.Member]:
@@ -107,9 +148,23 @@ class _Gathered:
             key, body, index = sources[0]
             spans = [(key, body, index.empty)]
         return [
-            Part(mapped.read_stream(_reader(self._store, key), body, span, key))
-            for key, body, span in spans
+            Part(data)
+            for (key, body), together in groupby(spans, key=itemgetter(0, 1))
+            for data in self._streams(key, body, [span for _, _, span in together])
         ]
+
+    def size(self, stage: str) -> int:
+        """How many bytes its streams take."""
+        return sum(span.length for _, _, index in self._sources(stage) for span in index.slices)
+
+    def _streams(self, key: str, body: int, spans: Sequence[Span]) -> Iterator[bytes]:
+        """The streams of one object. They lie side by side, so a few reads give them all."""
+        for together in _side_by_side(spans):
+            first, last = together[0], together[-1]
+            begin = body + first.offset
+            data = self._store.read(key, begin, last.offset + last.length - first.offset)
+            for span in together:
+                yield mapped.read_stream(_from(data, begin), body, span, key)
 
     def _sources(self, stage: str) -> Iterable[tuple[str, int, StageIndex]]:
         scan = stage_of(self._life, stage)
@@ -127,6 +182,26 @@ class _Gathered:
             key = self._life.keys.output(Task("fold", fold, number))
             index, body = outputs.decode_fold(_reader(self._store, key), key)
             yield key, body, index.slices
+
+
+def _side_by_side(spans: Sequence[Span]) -> Iterator[list[Span]]:
+    """Runs of spans without a gap, none of them larger than one read should be."""
+    run: list[Span] = []
+    for span in spans:
+        if run and (
+            span.offset != run[-1].offset + run[-1].length
+            or span.offset + span.length - run[0].offset > _MOST_READ_BYTES
+        ):
+            yield run
+            run = []
+        run.append(span)
+    if run:
+        yield run
+
+
+def _from(data: bytes, begin: int) -> frame.Read:
+    """Ranged reads of an object of which only the bytes from `begin` on are here."""
+    return lambda offset, length: data[offset - begin : offset - begin + length]
 
 
 def _chosen(index: StageIndex, only: int | None) -> Sequence[Span]:

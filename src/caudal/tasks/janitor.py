@@ -3,10 +3,11 @@
 Rules
 1. List first, then read job.json. Objects lie under a run only after job.json named it, and a run
    is never named twice; so a run that was listed and is not named now never will be: garbage.
-2. Once a life has its outcome, its data goes: everything but results and the outcome. Whatever a
-   late worker adds goes in a later round.
+2. Once a life has its outcome, its data goes: everything but results, the outcome, and the ends of
+   tables, by which a late client knows its data. Whatever a late worker adds goes in a later round.
 3. When the results' time is over: results, then job.json, then the outcome. Without its outcome a
    job that still has its job.json would seem to run.
+4. In a directory, temporary files of writers that died are swept; the store itself knows which.
 
 The one delete that is not harmless when late is that of job.json, whose key a new life under the
 same id would share: so it is read again just before. A janitor that is stopped exactly between
@@ -19,10 +20,13 @@ from collections.abc import Iterator
 from caudal.core.tasks import job_key
 from caudal.errors import FormatError, StoreError
 from caudal.formats.ending import Outcome
+from caudal.store.directory import DirectoryStore
 from caudal.store.port import Store, entries
 from caudal.tasks.life import Life, read_outcome
 from caudal.tasks.reconciler import job_ids
 from caudal.tasks.tools import Tools
+
+_SWEPT_SECONDS = 3_600.0  # younger temporary files are not even looked at
 
 
 class Janitor:
@@ -38,6 +42,8 @@ class Janitor:
                 self._clean(job_id)
             except (StoreError, FormatError):
                 continue
+        if isinstance(self._tools.store, DirectoryStore):
+            self._tools.store.sweep(_SWEPT_SECONDS)
 
     def _clean(self, job_id: str) -> None:
         runs = list(run_names(self._tools.store, job_id))
@@ -53,10 +59,11 @@ class Janitor:
 
     def _clean_ended(self, life: Life, outcome: Outcome) -> None:
         keys = life.keys
-        self._delete(f"{keys.root}/", but=(keys.results(), keys.outcome))
+        self._delete(f"{keys.root}/", but=(keys.results(), keys.outcome, keys.ends()))
         if self._tools.clock.now() - outcome.at < life.job.request.options.keep_seconds:
             return
         self._delete(keys.results())
+        self._delete(keys.ends())
         again = self._tools.lives.open(life.job.id)
         if again is not None and again.job.run == life.job.run:
             self._tools.store.delete(job_key(life.job.id))

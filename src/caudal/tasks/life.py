@@ -6,7 +6,9 @@ Rules
 2. The outcome is created once. Whoever comes second takes the first one's word.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Lock
 
 from caudal.core.readiness import Shape, Step
 from caudal.core.tasks import REJECTS, Keys, Message, Task, job_key
@@ -18,7 +20,7 @@ from caudal.formats.ending import Outcome, State
 from caudal.formats.job import Job
 from caudal.sql.planner import Scan
 from caudal.store.port import Store
-from caudal.tasks.ports import Clock
+from caudal.tasks.ports import Clock, Part
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,27 @@ class Life:
     keys: Keys
     split: SplitPlan
     shape: Shape
+    hints: dict[str, Sequence[Part]] = field(default_factory=dict, compare=False, repr=False)
+    """Streams of complete stages, by stage: what hints are made of. Empty: not worth a hint."""
 
     @classmethod
     def of(cls, job: Job) -> "Life":
         split = from_json(job.plan)
         return cls(
             job, Keys(job.id, job.run, job.request.options.group), split, shape_of(job, split)
+        )
+
+    def hint_stages(self, table: str) -> tuple[str, ...]:
+        """The scans of other tables that the hints of this table's scans are made of."""
+        tables = {scan.name: scan.table for scan in self.split.plan.scans}
+        return tuple(
+            dict.fromkeys(
+                stage
+                for hint in self.split.plan.hints
+                if tables[hint.scan] == table
+                for stage, _ in hint.sources
+                if tables.get(stage, table) != table
+            )
         )
 
     def message(self, task: Task) -> Message:
@@ -64,13 +81,17 @@ def stage_of(life: Life, name: str) -> Scan | None:
 
 
 class Lives:
-    """Opens jobs. What was decoded once is kept, as long as the same bytes are read again."""
+    """Opens jobs. What was decoded once is kept, as long as the same bytes are read again.
+
+    Several threads may ask at once: the lock guards what is kept, never a read of the store.
+    """
 
     _KEPT = 64
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[str, tuple[bytes, Life]] = {}
+        self._lock = Lock()
 
     def open(self, job: str) -> Life | None:
         """The present life of a job; None if there is none."""
@@ -78,14 +99,17 @@ class Lives:
         try:
             data = self._store.read(key)
         except NotFoundError:
-            self._known.pop(job, None)
+            with self._lock:
+                self._known.pop(job, None)
             return None
-        known = self._known.get(job)
+        with self._lock:
+            known = self._known.get(job)
         if known is None or known[0] != data:
             known = data, Life.of(job_format.decode(data, key))
-            if len(self._known) >= self._KEPT:
-                self._known.pop(next(iter(self._known)))
-            self._known[job] = known
+            with self._lock:
+                if len(self._known) >= self._KEPT:
+                    self._known.pop(next(iter(self._known)))
+                self._known[job] = known
         return known[1]
 
     def running(self, message: Message) -> Life | None:

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from caudal.core.tasks import Task
-from caudal.errors import CaudalError
+from caudal.errors import JobError as JobError
+from caudal.errors import UnreachableError as UnreachableError
 from caudal.formats.ending import Outcome
 from caudal.formats.job import Job, Request
 
@@ -24,11 +25,15 @@ class Clock(Protocol):
 
 @dataclass(frozen=True)
 class Part:
-    """One stream of an input. `file` and `repaired` matter to the rejects report only."""
+    """One stream of an input. `file` and `repaired` matter to the rejects report only.
+
+    `fresh` is a batch that was made in this process and never left its memory: no need to check it.
+    """
 
     data: bytes
     file: str = ""
     repaired: int = 0
+    fresh: bool = False
 
 
 Inputs = Mapping[str, Sequence[Part]]  # stage (or table, for a map or the report) -> its parts
@@ -52,12 +57,16 @@ class Compute(Protocol):
         """The output of a map, fold or finish. Raises what DETERMINISTIC names if it must fail."""
 
 
-class JobError(CaudalError):
-    """A request about a job cannot be served."""
-
-
 class ConflictError(JobError):
     """The request contradicts what the job already holds: correct it, or make a new job."""
+
+
+class UnknownNameError(ConflictError):
+    """The job has no such table or query. `kind` says which of them it lacks."""
+
+    def __init__(self, kind: Literal["table", "query", "preview"], message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class GoneError(JobError):
@@ -68,9 +77,17 @@ class GoneError(JobError):
         self.outcome = outcome
 
 
+class NotReadyError(GoneError):
+    """What was asked for does not exist yet: ask again later."""
+
+
+class CondemnedError(JobError):
+    """A task crashes whoever runs it, or takes more than it may: its job fails."""
+
+
+class NotNowError(JobError):
+    """Whether a task can be done is unknown, and not its fault: hand it back and try again."""
+
+
 class BusyError(JobError):
     """Too much is waiting already: ask again later."""
-
-
-class UnreachableError(JobError):
-    """No gateway answered: whether anything happened is unknown; ask again."""

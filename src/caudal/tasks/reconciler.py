@@ -21,7 +21,7 @@ from caudal.core.watching import (
 )
 from caudal.errors import FormatError, StoreError
 from caudal.store.port import Store
-from caudal.tasks.facts import StoreFacts
+from caudal.tasks.facts import OneLook, StoreFacts
 from caudal.tasks.life import Life, end_life, read_outcome
 from caudal.tasks.tools import Tools
 
@@ -48,7 +48,7 @@ class Reconciler:
 
     def _look(self, life: Life) -> None:
         facts = StoreFacts(self._tools.store, life.keys)
-        missing = tuple(missing_tasks(life.shape, facts))
+        missing = tuple(missing_tasks(life.shape, OneLook(facts)))
         name, patience = (life.job.id, life.job.run), self._patience(life)
         watch = observe(
             self._watches.get(name), self._tools.clock.elapsed(), missing, facts.heard(), patience

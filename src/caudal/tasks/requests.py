@@ -2,11 +2,18 @@
 
 import re
 
+import msgspec
+
 from caudal.core.tasks import REJECTS
-from caudal.errors import UsageError
+from caudal.errors import FormatError, UsageError
+from caudal.formats import batch as batch_format
+from caudal.formats import frame
+from caudal.formats import job as job_format
 from caudal.formats.job import Request
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+_MOST_COLUMNS = 10_000
+_MOST_NAMES = 1_000  # of tables, and of queries
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}\Z")
 
 
@@ -23,6 +30,13 @@ def check_request(request: Request) -> None:
             raise UsageError(f"{name!r} cannot be a name here: use letters, digits and _")
     if any(query.name == REJECTS for query in text.queries):
         raise UsageError(f"no query may be called {REJECTS!r}: the rejects report is")
+    _check_once("tables", [one.name for one in text.tables])
+    _check_once("queries", [one.name for one in text.queries])
+    for table in text.tables:
+        if not all(table.columns) or len(table.columns) > _MOST_COLUMNS:
+            raise UsageError(
+                f"table {table.name}: each column needs a name, and {_MOST_COLUMNS} are the most"
+            )
     for label, value, least, most in (
         ("batch_bytes", options.batch_bytes, 1, 1 << 30),
         ("partitions", options.partitions, 1, 9_999),
@@ -32,3 +46,36 @@ def check_request(request: Request) -> None:
     ):
         if not least <= value <= most:
             raise UsageError(f"{label} must lie between {least} and {most}, not {value}")
+
+
+def _check_once(what: str, names: list[str]) -> None:
+    """Names of SQL differ by more than their case."""
+    if len(names) > _MOST_NAMES:
+        raise UsageError(f"{len(names)} {what} are too many: {_MOST_NAMES} are the most")
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise UsageError(f"two {what} are called {name!r}: names must differ")
+        seen.add(name.lower())
+
+
+def identity(request: Request) -> str:
+    """What makes two requests the same: all but the time of silence, which is the gateway's."""
+    options = msgspec.structs.replace(request.options, silent_seconds=0.0)
+    return job_format.request_digest(msgspec.structs.replace(request, options=options))
+
+
+def described(data: bytes) -> batch_format.Batch:
+    try:
+        return batch_format.describe(frame.of_bytes(data), "the batch")
+    except FormatError as error:
+        raise UsageError(f"this is no batch: {error}") from None
+
+
+def check_batch(data: bytes, index: batch_format.Batch, most: int) -> None:
+    if index.bytes > most:
+        raise UsageError(f"the batch holds {index.bytes} bytes; at most {most} are taken")
+    try:
+        batch_format.check(data, "the batch")
+    except FormatError as error:
+        raise UsageError(f"this is no batch: {error}") from None

@@ -5,9 +5,11 @@ import msgspec
 from caudal.core.intervals import IntervalSet
 from caudal.core.readiness import Shape
 from caudal.formats.ending import Outcome
+from caudal.formats.job import Options
+from caudal.sql.planner import only_filters
 from caudal.store.port import Store
 from caudal.tasks.facts import StoreFacts
-from caudal.tasks.life import Life, read_outcome
+from caudal.tasks.life import Life, query_names, read_outcome
 
 
 class TableStatus(msgspec.Struct, frozen=True):
@@ -26,6 +28,12 @@ class Status(msgspec.Struct, frozen=True):
     tables: dict[str, TableStatus]
     folds: dict[str, tuple[int, int]]
     results: tuple[str, ...]
+    reads: dict[str, tuple[str, ...]] = {}  # by query: the tables that it waits for
+    options: Options = Options()  # for a client that resumes: it must cut at the same places
+    queries: tuple[str, ...] = ()  # without the rejects report
+    previews: tuple[str, ...] = ()  # queries whose rows can be seen before their table is complete
+    application: str = ""
+    created: float = 0.0  # seconds since 1970, UTC
 
 
 def status_of(store: Store, life: Life) -> Status:
@@ -41,7 +49,23 @@ def status_of(store: Store, life: Life) -> Status:
             for name, step in (shape.folds.items() if running else ())
         },
         results=tuple(sorted(facts.finished())),
+        reads={name: tables_of(name, shape) for name in shape.finishes},
+        options=life.job.request.options,
+        queries=tuple(query_names(life)),
+        previews=tuple(name for name in query_names(life) if only_filters(life.split.plan, name)),
+        application=life.job.request.application.name,
+        created=life.job.created,
     )
+
+
+def tables_of(query: str, shape: Shape) -> tuple[str, ...]:
+    """The tables that must be complete before a query can be answered."""
+    steps, tables = [shape.finishes[query]], set[str]()
+    while steps:
+        step = steps.pop()
+        tables |= step.tables
+        steps += [shape.folds[name] for name in step.folds]
+    return tuple(table for table in shape.tables if table in tables)
 
 
 def _table(table: str, shape: Shape, facts: StoreFacts) -> TableStatus:

@@ -6,6 +6,7 @@ from enum import Enum
 from caudal.broker.port import BrokerError, Consumer, Delivery
 from caudal.core.readiness import all_finished, follow_up
 from caudal.core.tasks import Task
+from caudal.engine.suspects import is_suspect
 from caudal.errors import (
     AlreadyExistsError,
     ApplicationError,
@@ -19,13 +20,21 @@ from caudal.errors import (
 from caudal.tasks.facts import StoreFacts
 from caudal.tasks.gathering import WrongEndError, gather, merge_group
 from caudal.tasks.life import Life, end_life, exists
+from caudal.tasks.ports import CondemnedError, NotNowError
 from caudal.tasks.tools import Tools
 
 # Errors that the same task meets on every machine and every time: they fail the job.
-DETERMINISTIC = (QueryError, ApplicationError, DataError, FormatError, WrongEndError)
+DETERMINISTIC = (
+    *(QueryError, ApplicationError, DataError, FormatError, WrongEndError),
+    CondemnedError,
+)
 # Errors of this machine or of the moment: a model or package that is not here, a disk that fails.
 # FormatError, before the task is even looked at: a job for a newer worker.
-PASSING = (StoreError, BrokerError, FormatError, UsageError, MissingPackageError, OSError)
+# NotNowError, after it: a suspect of which nothing could be found out.
+PASSING = (
+    *(StoreError, BrokerError, FormatError, UsageError, MissingPackageError, OSError),
+    NotNowError,
+)
 
 
 class Ending(Enum):
@@ -65,7 +74,12 @@ def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> Ending:
 
 
 def _make(tools: Tools, life: Life, task: Task, deliveries: int) -> bool:
-    """Step 3; False if the task must fail wherever it runs, and the job with it."""
+    """Step 3; False if the task must fail wherever it runs, and the job with it.
+
+    A damaged input is read again, by this worker or another one, before it is believed: the store
+    may be well and the way to it not. It is never deleted and made anew: others have read it, and
+    objects never change.
+    """
     try:
         if task.kind == "merge":
             data = merge_group(tools.store, life, task)
@@ -73,6 +87,8 @@ def _make(tools: Tools, life: Life, task: Task, deliveries: int) -> bool:
             inputs = gather(tools.store, life, task)
             data = tools.compute.run(life.job, task, inputs, deliveries)
     except DETERMINISTIC as error:
+        if isinstance(error, FormatError) and not is_suspect(deliveries):
+            raise
         end_life(tools.store, tools.clock, life.keys, "failed", str(error))
         return False
     with contextlib.suppress(AlreadyExistsError):

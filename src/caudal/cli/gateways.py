@@ -1,0 +1,59 @@
+"""The options that every command takes which talks to a cluster."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:  # loaded by the commands that do talk
+    from caudal.client.http import HttpGateways
+
+GatewayOption = Annotated[
+    str | None,
+    typer.Option(
+        "--gateway",
+        "-g",
+        metavar="URL[,URL...]",
+        help="The gateways of the cluster; any of them will do.",
+        show_default="$CAUDAL_GATEWAY",
+    ),
+]
+TokenFileOption = Annotated[
+    Path | None,
+    typer.Option("--token-file", help="A file with the token.", show_default="$CAUDAL_TOKEN_FILE"),
+]
+PatienceOption = Annotated[
+    float,
+    typer.Option(
+        "--patience",
+        metavar="SECONDS",
+        min=0.0,
+        help="Give up when none answers for so long.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Way:
+    """How to reach the cluster."""
+
+    gateway: str | None = None
+    token_file: Path | None = None
+    patience: float = 60.0
+
+    def open(self) -> "HttpGateways":
+        from caudal.client.addresses import addresses_of, read_token
+        from caudal.client.http import HttpGateways
+
+        return HttpGateways(
+            addresses_of(self.gateway, os.environ),
+            read_token(self.token_file, os.environ),
+            patience_seconds=self.patience,
+        )
+
+    def words(self) -> list[str]:
+        """The same way, as options of a command."""
+        words = ["--gateway", self.gateway] if self.gateway else []
+        return words + (["--token-file", str(self.token_file)] if self.token_file else [])

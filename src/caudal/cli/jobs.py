@@ -1,0 +1,112 @@
+"""`caudal jobs`, `results`, `cancel`: jobs that are on a cluster already."""
+
+import sys
+from dataclasses import fields
+from datetime import datetime
+from functools import partial
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from caudal.answers import Result
+from caudal.cli.delivering import checked_format, give
+from caudal.cli.gateways import GatewayOption, PatienceOption, TokenFileOption, Way
+from caudal.cli.options import Asking, with_asking
+from caudal.cli.show import print_rejects
+from caudal.client.decoding import error_of_outcome, rejects_of, result_of
+from caudal.client.http import HttpGateways
+from caudal.core.tasks import REJECTS
+from caudal.engine.adhoc import ADHOC
+from caudal.errors import JobError, UsageError
+from caudal.tasks.status import Status
+
+JobArgument = Annotated[str, typer.Argument(help="The job's id.", metavar="JOB")]
+_NOT_OF_FILES = frozenset(field.name for field in fields(Asking)) - {"form", "out"}
+
+
+def jobs(
+    gateway: GatewayOption = None,
+    token_file: TokenFileOption = None,
+    patience: PatienceOption = 60.0,
+) -> None:
+    """List the jobs of this token on a cluster.
+
+    Example: `caudal jobs --gateway http://one:8421`
+    """
+    with Way(gateway, token_file, patience).open() as gateways:
+        for job in sorted(gateways.jobs(), key=lambda one: one.created):
+            created = datetime.fromtimestamp(job.created).astimezone()
+            typer.echo(f"{job.id}  {job.state:<9}  {created:%Y-%m-%d %H:%M:%S}  {job.application}")
+
+
+@partial(with_asking, without=_NOT_OF_FILES)
+def results(
+    job: JobArgument,
+    asking: Asking,
+    query: Annotated[
+        list[str] | None, typer.Option("--query", "-q", help="Only this query (repeatable).")
+    ] = None,
+    gateway: GatewayOption = None,
+    token_file: TokenFileOption = None,
+    patience: PatienceOption = 60.0,
+) -> None:
+    """Give the answers of a job on a cluster, those that are there.
+
+    Example: `caudal results 8b1f0c… --gateway http://one:8421 --out answers --format csv`
+    """
+    console = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
+    with Way(gateway, token_file, patience).open() as gateways:
+        status = gateways.status(job, "")
+        asked = _chosen(job, status, query)
+        ready = [name for name in asked if name in status.results]
+        form = checked_format(asking.form, asking.out, len(ready))
+        give({name: _result(gateways, job, name) for name in ready}, form, asking.out)
+        if REJECTS in status.results:
+            print_rejects(rejects_of(gateways.result(job, "", REJECTS)), console)
+    missing = [name for name in asked if name not in ready]
+    if missing:
+        console.print(f"still to come: {', '.join(missing)}", highlight=False)
+
+
+def cancel(
+    job: JobArgument,
+    gateway: GatewayOption = None,
+    token_file: TokenFileOption = None,
+    patience: PatienceOption = 60.0,
+) -> None:
+    """End a job on a cluster.
+
+    Example: `caudal cancel 8b1f0c… --gateway http://one:8421`
+    """
+    with Way(gateway, token_file, patience).open() as gateways:
+        outcome = gateways.cancel(job, "")
+    typer.echo(f"job {job} is {outcome.state}" + (f": {outcome.reason}" if outcome.reason else ""))
+
+
+def _chosen(job: str, status: Status, query: list[str] | None) -> list[str]:
+    """The queries to answer; an error if none of them can be."""
+    for name in query or ():
+        if name not in status.queries:
+            known = ", ".join(status.queries)
+            raise UsageError(f"job {job} has no query {name!r}; its queries are: {known}")
+    asked = list(query or status.queries)
+    if not any(name in status.results for name in asked):
+        if status.outcome is not None and status.outcome.state != "done":
+            raise error_of_outcome(job, status.outcome)
+        raise JobError(f"job {job} has no answer yet: {_progress(status)}")
+    return asked
+
+
+def _progress(status: Status) -> str:
+    tables = [
+        f"{table}: {one.mapped} of {one.arrived} batches read"
+        + ("" if one.arrived == one.batches else ", more to come")
+        for table, one in status.tables.items()
+    ]
+    return "; ".join(tables) or "it has ended, and its results were deleted"
+
+
+def _result(gateways: HttpGateways, job: str, name: str) -> Result:
+    found = result_of(name, gateways.result(job, "", name))
+    return Result(name, "" if name == ADHOC else found.title, found.table, found.seconds)

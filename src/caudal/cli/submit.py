@@ -1,0 +1,178 @@
+"""`caudal submit`: an application's queries answered by a cluster, over files of this machine."""
+
+import shlex
+import sys
+from functools import partial
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from caudal.application import find_application
+from caudal.cli.delivering import checked_format, reject_file
+from caudal.cli.gateways import GatewayOption, PatienceOption, TokenFileOption, Way
+from caudal.cli.options import AppArgument, Asking, ParamOption, parameter_values, with_asking
+from caudal.cli.sending import Delivery
+from caudal.cli.show import print_rejects
+from caudal.client.batches import Compress
+from caudal.client.decoding import error_of_outcome, every_reject, rejects_of
+from caudal.client.submitting import Submission, with_sentiment
+from caudal.client.submitting import submit as submit_files
+from caudal.core.tasks import REJECTS
+from caudal.engine.adhoc import ADHOC
+from caudal.errors import UnreachableError
+from caudal.formats.job import Options
+from caudal.model import Application
+
+_ELSEWHERE = ("engine", "memory_limit", "profile")  # options of engines in this process
+
+
+@partial(with_asking, without=_ELSEWHERE)
+def submit(
+    app: AppArgument,
+    asking: Asking,
+    query: Annotated[
+        list[str] | None, typer.Option("--query", "-q", help="Only this query (repeatable).")
+    ] = None,
+    param: ParamOption = None,
+    gateway: GatewayOption = None,
+    token_file: TokenFileOption = None,
+    resume: Annotated[
+        str | None, typer.Option("--resume", metavar="JOB", help="Go on with a job.")
+    ] = None,
+    job_timeout: Annotated[
+        float,
+        typer.Option(
+            "--job-timeout",
+            metavar="SECONDS",
+            min=1.0,
+            help="Without a sign of life of its client for so long, the job expires.",
+        ),
+    ] = 600.0,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Send everything, and do not wait for answers.")
+    ] = False,
+    compress: Annotated[
+        Compress, typer.Option("--compress", help="auto: unless the gateways are on this machine.")
+    ] = Compress.AUTO,
+    preview: Annotated[
+        bool | None,
+        typer.Option(
+            "--preview/--no-preview",
+            help="Show rows of filtering queries while files are still being sent.",
+            show_default="on a terminal",
+        ),
+    ] = None,
+    patience: PatienceOption = 60.0,
+) -> None:
+    """Answer an application's queries on a cluster, over files of this machine.
+
+    Examples:
+
+    - `caudal submit books --data ~/amazon-books --gateway http://one:8421,http://two:8421`
+    - `caudal submit movies -d data -g one:8421 -q q1 -q q4 --out answers --format parquet`
+    - `zcat reviews.csv.gz | caudal submit books -d data -g one:8421 --file reviews=-`
+    - `caudal submit books -d data -g one:8421 --resume 8b1f0c…`
+    """
+    application = with_sentiment(find_application(app), asking.sentiment)
+    submission = Submission(
+        app=application,
+        sources=asking.sources(application),
+        queries=tuple(query or ()),
+        parameters=parameter_values(application, param),
+        options=_options(asking, job_timeout),
+        compress=compress,
+        resume=resume,
+    )
+    words = ["caudal", "submit", app, *(f"--query={one}" for one in query or ())]
+    words += [f"--param={one}" for one in param or ()]
+    way = Way(gateway, token_file, patience)
+    _answer(submission, asking, way, words, preview=preview, detach=detach)
+
+
+def sql_on_cluster(app: Application, asking: Asking, way: Way) -> None:
+    """`caudal sql APP SELECT --gateway URL`."""
+    application = with_sentiment(app, asking.sentiment)
+    submission = Submission(application, asking.sources(application), options=_options(asking))
+    _answer(submission, asking, way, [], preview=False)
+
+
+def _options(asking: Asking, silent_seconds: float = 600.0) -> Options:
+    given = asking.run_options(None)
+    return Options(
+        batch_bytes=given.batch_bytes,
+        partitions=given.partitions,
+        silent_seconds=silent_seconds,
+        strict=asking.strict,
+        every_reject=asking.rejects is not None,
+    )
+
+
+def _answer(
+    submission: Submission,
+    asking: Asking,
+    way: Way,
+    words: list[str],
+    *,
+    preview: bool | None,
+    detach: bool = False,
+) -> None:
+    """Send, give the answers as they come, and say what else there is to say."""
+    form = checked_format(asking.form, asking.out, len(submission.asked))
+    console = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
+    untitled = submission.asked == (ADHOC,)
+    shows = console.is_terminal if preview is None else preview
+    with way.open() as gateways:
+        delivery = Delivery(gateways, form, asking.out, preview=shows, untitled=untitled)
+        again = partial(_how_to_go_on, delivery, asking, way, words)
+        try:
+            with delivery.shown():
+                outcome, results = submit_files(submission, gateways, delivery, detach=detach)
+        except KeyboardInterrupt:
+            console.print(again(), soft_wrap=True, highlight=False, markup=False)
+            raise
+        except UnreachableError as error:
+            raise UnreachableError(f"{error}; {again()}") from None
+    if outcome is None:
+        typer.echo(delivery.job_id)
+        console.print(f"`caudal results {delivery.job_id}` gives its answers", highlight=False)
+        return
+    if outcome.state != "done":
+        raise error_of_outcome(delivery.job_id, outcome)
+    delivery.finish(submission.asked)
+    _report(submission.app, asking, results[REJECTS], delivery, console)
+
+
+def _report(
+    app: Application, asking: Asking, rejects: bytes, delivery: Delivery, console: Console
+) -> None:
+    with reject_file(asking.rejects) as sink:
+        if sink is not None:
+            for row in every_reject(rejects, [table.name for table in app.tables]):
+                sink(row)
+    print_rejects(rejects_of(rejects), console)
+    console.print(f"{app.name}: {delivery.seconds:.2f} s", highlight=False)
+
+
+def _how_to_go_on(delivery: Delivery, asking: Asking, way: Way, words: list[str]) -> str:
+    """The commands that resume or cancel a job."""
+    if not delivery.job_id:
+        return "nothing was sent: give the command again"
+    cancel = shlex.join(["caudal", "cancel", delivery.job_id, *way.words()])
+    if not words:
+        return f"cancel it with: {cancel}"
+    resume = shlex.join([*words, *_given(asking), *way.words(), "--resume", delivery.job_id])
+    return f"go on with: {resume}; or cancel it with: {cancel}"
+
+
+def _given(asking: Asking) -> list[str]:
+    """The options of a command that matter to the same job."""
+    words = ["--data", str(asking.data)] if asking.data else []
+    words += [f"--file={one}" for one in asking.file or ()]
+    pairs: list[tuple[str, object]] = [
+        ("--format", asking.form.value if asking.form else None),
+        ("--out", asking.out),
+        ("--rejects", asking.rejects),
+        ("--sentiment", asking.sentiment),
+    ]
+    return words + [word for name, value in pairs if value for word in (name, str(value))]

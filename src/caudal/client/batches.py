@@ -1,0 +1,142 @@
+"""What a client sends: batches cut from files, from standard input, or from rows, one at a time.
+
+Nothing is held but what is on its way. A batch is packed (digest, compression) by the thread that
+sends it; cutting goes on meanwhile.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+
+from caudal.client.addresses import is_loopback
+from caudal.client.rows import Rows, pieces_of
+from caudal.engine.running import Sources
+from caudal.errors import DataError, UsageError
+from caudal.formats import batch as batch_format
+from caudal.kernels import csv
+from caudal.model import Table
+from caudal.tasks.client import Sendable
+from caudal.tasks.cutting import cut_unpacked
+
+STANDARD_INPUT = "-"
+
+
+class Compress(StrEnum):
+    """Whether batches are compressed on their way."""
+
+    AUTO = "auto"  # if a gateway is on another machine
+    ALWAYS = "always"
+    NEVER = "never"
+
+    def pays(self, addresses: Iterable[str]) -> bool:
+        """Batches that do not shrink are sent as they are in any case."""
+        if self is Compress.AUTO:
+            return not all(is_loopback(address) for address in addresses)
+        return self is Compress.ALWAYS
+
+
+@dataclass(frozen=True)
+class Cutter:
+    """Cuts tables into batches of about `batch_bytes`."""
+
+    batch_bytes: int
+    compress: bool
+
+    def table(
+        self, table: Table, sources: Sources, standard_input: Callable[[], csv.Stream]
+    ) -> Iterator[Sendable]:
+        """The batches of a table; `-` among its files is standard input."""
+        given = sources.overrides.get(table.name, ())
+        if STANDARD_INPUT not in given:
+            return cut_unpacked(
+                table.name,
+                sources.files(table),
+                self.batch_bytes,
+                columns=table.columns,
+                compress=self.compress,
+            )
+        if len(given) > 1:
+            raise UsageError(f"table {table.name} is read from standard input or from files")
+        return self.stream(table.name, standard_input(), "standard input")
+
+    def stream(self, table: str, stream: csv.Stream, name: str) -> Iterator[Sendable]:
+        """The batches of a CSV stream."""
+        for cut in csv.cut_batches(stream, name, batch_bytes=self.batch_bytes):
+            yield partial(self._pack, table, cut)
+
+    def _pack(self, table: str, cut: csv.Batch) -> bytes:
+        return batch_format.encode(
+            table=table,
+            number=cut.number,
+            file=cut.file,
+            columns=cut.header.names,
+            first_line=cut.first_line,
+            offset=cut.offset,
+            newlines=cut.newlines,
+            data=cut.data.tobytes(),
+            compress=self.compress,
+        )
+
+
+@dataclass
+class RowWriter:
+    """Gathers rows of one table until they make a batch."""
+
+    table: str
+    cutter: Cutter
+    of_tuples: tuple[str, ...] | None = None  # the columns of rows that name none
+    columns: tuple[str, ...] | None = None  # of all rows, once there was one
+    _waiting: list[bytes] = field(default_factory=list)
+    _number: int = 0
+    _line: int = 1
+    _offset: int = 0
+
+    def batches(self, rows: Rows, columns: Sequence[str] | None = None) -> Iterator[Sendable]:
+        """The batches that these rows complete; what is left waits for more, or for `rest`."""
+        for names, data in pieces_of(rows, columns or self.columns, self.of_tuples):
+            if self.columns is None:
+                self.columns = names
+            elif names != self.columns:
+                raise DataError(
+                    f"table {self.table}: rows with the columns {', '.join(names)} after rows with "
+                    f"{', '.join(self.columns)}"
+                )
+            self._waiting.append(data)
+            if sum(map(len, self._waiting)) >= self.cutter.batch_bytes:
+                yield self._batch()
+
+    def rest(self) -> Iterator[Sendable]:
+        """The last batch, if anything waits."""
+        if self._waiting:
+            yield self._batch()
+
+    def _batch(self) -> Sendable:
+        data, number, line, offset = b"".join(self._waiting), self._number, self._line, self._offset
+        newlines = data.count(b"\n")
+        self._waiting = []
+        self._number += 1
+        self._line += newlines
+        self._offset += len(data)
+        return partial(
+            batch_format.encode,
+            table=self.table,
+            number=number,
+            file=f"rows of {self.table}",
+            columns=self.columns or (),
+            first_line=line,
+            offset=offset,
+            newlines=newlines,
+            data=data,
+            compress=self.cutter.compress,
+        )
+
+
+def file_sizes(tables: Iterable[Table], sources: Sources) -> Mapping[str, int]:
+    """How large the files of each table are; standard input has no size."""
+    return {
+        table.name: sum(Path(path).stat().st_size for path in sources.files(table))
+        for table in tables
+        if STANDARD_INPUT not in sources.overrides.get(table.name, ())
+    }

@@ -1,0 +1,234 @@
+"""Caudal's cluster from Python: the same answers as `caudal.run`, computed elsewhere.
+
+`import caudal` is quick: what a client needs is loaded by the first call that needs it.
+"""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+from caudal.answers import Answers, Result
+from caudal.errors import UnreachableError, UsageError
+from caudal.model import ParameterValue
+
+if TYPE_CHECKING:
+    from caudal.client.http import HttpGateways
+    from caudal.client.job import Job
+    from caudal.client.submitting import Submission
+    from caudal.formats.ending import Outcome
+    from caudal.tasks.listing import JobEntry
+    from caudal.tasks.status import Status
+
+_BATCH_BYTES = 8 << 20
+
+
+class How(TypedDict, total=False):
+    """How a job runs. The first three are those of `caudal.run`."""
+
+    parameters: Mapping[str, ParameterValue] | None
+    sentiment: str | None
+    strict: bool
+    partitions: int
+    batch_bytes: int
+    silent_seconds: float  # without a sign of life for so long, the job expires
+
+
+class Client:
+    """A way to a cluster. `gateway` is one address, several with commas between, or a list.
+
+    >>> import caudal
+    >>> with caudal.Client(example_gateway) as client:
+    ...     answers = client.run("movies", data=example_data, queries=["q1", "q2"])
+    >>> answers["q2"].to_arrow().column_names
+    ['country', 'budget']
+
+    What one gateway does not answer is asked of the next; when none has answered for
+    `patience_seconds`, `caudal.errors.UnreachableError` is raised, and the job can be resumed.
+    """
+
+    def __init__(
+        self,
+        gateway: str | Sequence[str] | None = None,
+        token: str | None = None,
+        *,
+        token_file: str | os.PathLike[str] | None = None,
+        patience_seconds: float = 60.0,
+        compress: str = "auto",
+    ) -> None:
+        from caudal.client.addresses import addresses_of, checked_token, read_token
+        from caudal.client.batches import Compress
+
+        self.addresses = addresses_of(gateway, os.environ)
+        self._token = checked_token(token, "token") if token else read_token(token_file, os.environ)
+        self._patience_seconds = patience_seconds
+        if compress not in set(Compress):
+            raise UsageError(f"compress is one of {', '.join(Compress)}, not {compress!r}")
+        self._compress = Compress(compress)
+
+    def __repr__(self) -> str:
+        return f"Client({','.join(self.addresses)!r})"
+
+    def run(
+        self,
+        app: str | os.PathLike[str],
+        data: str | os.PathLike[str] = ".",
+        queries: Sequence[str] | str | None = None,
+        *,
+        files: Mapping[str, str | Sequence[str]] | None = None,
+        resume: str | None = None,
+        **how: Unpack[How],
+    ) -> Answers:
+        """Answer queries of an application over the files of a folder, as `caudal.run` does.
+
+        `resume` is the id of a job that was begun with the same files; see `How` for the rest.
+        """
+        return self._answers(
+            self._submission(app, queries, data=data, files=files, resume=resume, **how)
+        )
+
+    def sql(
+        self,
+        query: str,
+        app: str | os.PathLike[str],
+        data: str | os.PathLike[str] = ".",
+        *,
+        files: Mapping[str, str | Sequence[str]] | None = None,
+        sentiment: str | None = None,
+    ) -> Result:
+        """Answer any SELECT over an application's cleaned tables.
+
+        >>> import caudal
+        >>> client = caudal.Client(example_gateway)
+        >>> client.sql("SELECT count(*) AS films FROM movies", "movies", example_data).rows()
+        [{'films': 3}]
+        """
+        from caudal.engine.adhoc import ADHOC
+
+        submission = self._submission(
+            app, None, data=data, files=files, sentiment=sentiment, select=query
+        )
+        return self._answers(submission)[ADHOC]
+
+    def job(
+        self,
+        app: str | os.PathLike[str],
+        queries: Sequence[str] | str | None = None,
+        **how: Unpack[How],
+    ) -> "Job":
+        """A job whose rows this program sends. `how` is as for `run`.
+
+        >>> import caudal
+        >>> row = {"Title": "Dune", "authors": ["Frank Herbert"], "publisher": None,
+        ...        "publishedDate": "1965", "categories": ["Fiction"]}
+        >>> with caudal.Client(example_gateway).job("books", queries=["q1", "q2"],
+        ...                                         parameters={"min_decades": 1}) as job:
+        ...     job.send("books", [row])
+        ...     job.end("books")
+        ...     job.results()["q2"].rows()
+        [{'author': 'Frank Herbert'}]
+        """
+        from caudal.client.job import Job
+
+        return Job(self._submission(app, queries, **how), self.gateways())
+
+    def jobs(self) -> "list[JobEntry]":
+        """The jobs of this token that still exist."""
+        with self.gateways() as gateways:
+            return list(gateways.jobs())
+
+    def status(self, job_id: str) -> "Status":
+        """How far a job is."""
+        with self.gateways() as gateways:
+            return gateways.status(job_id, "")
+
+    def results(self, job_id: str) -> Answers:
+        """The answers of a job that is done."""
+        from caudal.client.decoding import answers_of
+        from caudal.core.tasks import REJECTS
+
+        with self.gateways() as gateways:
+            queries = gateways.status(job_id, "").queries
+            results = {name: gateways.result(job_id, "", name) for name in (*queries, REJECTS)}
+        return answers_of(results, queries)
+
+    def cancel(self, job_id: str) -> "Outcome":
+        """End a job; gives how it ended, which may have been before."""
+        with self.gateways() as gateways:
+            return gateways.cancel(job_id, "")
+
+    def gateways(self) -> "HttpGateways":
+        """A connection of one's own; the caller closes it."""
+        from caudal.client.http import HttpGateways
+
+        return HttpGateways(self.addresses, self._token, patience_seconds=self._patience_seconds)
+
+    def _answers(self, submission: "Submission") -> Answers:
+        from caudal.client.decoding import answers_of, error_of_outcome
+        from caudal.client.submitting import submit
+
+        job_id, began = submission.resume or submission.job_id, time.perf_counter()
+        try:
+            with self.gateways() as gateways:
+                outcome, results = submit(submission, gateways)
+        except UnreachableError as error:
+            raise UnreachableError(f"{error}; go on with resume={job_id!r}") from None
+        assert outcome is not None
+        if outcome.state != "done":
+            raise error_of_outcome(job_id, outcome)
+        return answers_of(results, submission.asked, time.perf_counter() - began)
+
+    def _submission(
+        self,
+        app: str | os.PathLike[str],
+        queries: Sequence[str] | str | None,
+        *,
+        data: str | os.PathLike[str] = ".",
+        files: Mapping[str, str | Sequence[str]] | None = None,
+        resume: str | None = None,
+        parameters: Mapping[str, ParameterValue] | None = None,
+        sentiment: str | None = None,
+        strict: bool = False,
+        partitions: int = 4,
+        batch_bytes: int = _BATCH_BYTES,
+        silent_seconds: float = 600.0,
+        select: str | None = None,
+    ) -> "Submission":
+        from caudal.application import find_application
+        from caudal.client.submitting import Submission, with_sentiment
+        from caudal.engine.adhoc import with_adhoc_query
+        from caudal.engine.running import Sources
+        from caudal.formats.job import Options
+
+        application = with_sentiment(find_application(os.fspath(app)), sentiment)
+        overrides = {
+            table: [given] if isinstance(given, str) else list(given)
+            for table, given in (files or {}).items()
+        }
+        return Submission(
+            app=with_adhoc_query(application, select) if select else application,
+            sources=Sources(Path(data), overrides),
+            queries=tuple([queries] if isinstance(queries, str) else queries or ()),
+            parameters=parameters or {},
+            options=Options(
+                strict=strict,
+                partitions=partitions,
+                batch_bytes=batch_bytes,
+                silent_seconds=silent_seconds,
+            ),
+            compress=self._compress,
+            resume=resume,
+        )
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Every call opens and closes its own connections: there is nothing left to close."""

@@ -1,0 +1,66 @@
+"""Result objects as answers: the same that a run on this machine gives."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from caudal.answers import Answers, Result
+from caudal.core.tasks import REJECTS
+from caudal.errors import CaudalError, JobError, RejectedRowError
+from caudal.formats import outputs
+from caudal.formats.ending import STRICT, Outcome
+from caudal.model import RejectedRow
+from caudal.rejects import Reason, Rejects
+
+_PLACES_KEPT = 5  # of each reason, as in a run on this machine
+
+
+def result_of(name: str, data: bytes, seconds: float = 0.0) -> Result:
+    """One result."""
+    index, rows = outputs.decode_result(data, f"the result of {name}")
+    return Result(name, index.title, rows, seconds)
+
+
+def answers_of(
+    results: Mapping[str, bytes], queries: Iterable[str], seconds: float = 0.0
+) -> Answers:
+    """All results of a job, in the order of its queries."""
+    return Answers(
+        {name: result_of(name, results[name]) for name in queries},
+        rejects_of(results[REJECTS]),
+        seconds=seconds,
+    )
+
+
+def rejects_of(data: bytes) -> Rejects:
+    """The rejects report, with the first places of each reason."""
+    rejects = Rejects()
+    for row in _report_rows(data):
+        if row["reason"] is None:
+            rejects.note_repaired(row["table"], row["rows"])
+        else:
+            places = [(place["file"], place["line"]) for place in row["first"][:_PLACES_KEPT]]
+            rejects.enter(Reason(row["table"], row["reason"], row["rows"], places))
+    return rejects
+
+
+def every_reject(data: bytes, tables: Sequence[str]) -> list[RejectedRow]:
+    """The rows that a report names, in the order of tables, files and lines."""
+    rows = [
+        RejectedRow(row["table"], place["file"], place["line"], row["reason"])
+        for row in _report_rows(data)
+        for place in row["first"]
+    ]
+    return sorted(rows, key=lambda row: (tables.index(row.table), row.file, row.line))
+
+
+def _report_rows(data: bytes) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = outputs.decode_result(data, "the rejects report")[1].to_pylist()
+    return rows
+
+
+def error_of_outcome(job_id: str, outcome: Outcome) -> CaudalError:
+    """What to raise for a job that ended without answers."""
+    if outcome.reason.startswith(STRICT):
+        return RejectedRowError(outcome.reason.removeprefix(STRICT))
+    why = f": {outcome.reason}" if outcome.reason else ""
+    return JobError(f"job {job_id} is {outcome.state}{why}")

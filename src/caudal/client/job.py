@@ -1,0 +1,143 @@
+"""A job whose rows come from a program instead of files."""
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Any
+
+from caudal.answers import Answers, Result
+from caudal.client import sending
+from caudal.client.batches import Cutter, RowWriter
+from caudal.client.decoding import answers_of, error_of_outcome, result_of
+from caudal.client.events import previews
+from caudal.client.http import HttpGateways
+from caudal.client.rows import Rows
+from caudal.client.submitting import Submission
+from caudal.errors import UsageError
+from caudal.formats.ending import Outcome
+from caudal.tasks.client import Listener, Order
+from caudal.tasks.status import Status
+
+
+class Job:
+    """Made by `caudal.Client.job`. Not for use by two threads at once.
+
+    As a context manager it cancels the job if the block ends with an error.
+    """
+
+    def __init__(self, submission: Submission, gateways: HttpGateways) -> None:
+        self._submission = submission
+        self._gateways = gateways
+        options = submission.options
+        cutter = Cutter(options.batch_bytes, submission.compress.pays(gateways.addresses))
+        self._writers = {
+            one.name: RowWriter(one.name, cutter, one.columns) for one in submission.app.tables
+        }
+        self._open: list[str] = []
+        self._began = time.perf_counter()
+        with contextlib.ExitStack() as stack:
+            stack.callback(gateways.close)
+            order = Order(submission.job_id, "", submission.request(options), {})
+            self._errand = stack.enter_context(sending.opened(gateways, order, Listener()))
+            self._stack = stack.pop_all()
+        self._open = list(self._errand.tables)
+
+    @property
+    def id(self) -> str:
+        """The job's name, for `caudal results`, `caudal cancel` and `Client.results`."""
+        return self._submission.job_id
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that the chosen queries read: those to send, in this order."""
+        return self._errand.tables
+
+    def send(self, table: str, rows: Rows, columns: Sequence[str] | None = None) -> None:
+        """Send rows: dictionaries, tuples (with `columns`), or anything that holds Arrow.
+
+        Tuples without `columns` have those that the application names for the table. Rows of a
+        table that no chosen query reads are not sent.
+        """
+        writer = self._writer(table)
+        if table in self._errand.tables:
+            if table not in self._open:
+                raise UsageError(f"table {table} has ended: no rows can follow")
+            self._errand.put(table, writer.batches(rows, columns))
+
+    def end(self, *tables: str) -> None:
+        """Say that these tables are complete; without names, all of them."""
+        for table in tables or tuple(self._open):
+            writer = self._writer(table)
+            if table in self._open:
+                self._errand.put(table, writer.rest())
+                self._errand.end(table)
+                self._open.remove(table)
+
+    def status(self) -> Status:
+        """How far the job is."""
+        return self._errand.look()
+
+    def result(self, query: str) -> Result:
+        """One answer, as soon as the tables that it reads have ended and been computed."""
+        while query not in self._errand.results:
+            status = self._errand.look()
+            if query not in status.reads:
+                raise UsageError(f"job {self.id} has no query {query!r}")
+            waits = [table for table in status.reads[query] if table in self._open]
+            if waits:
+                raise UsageError(f"{query} reads table {waits[0]}: call end({waits[0]!r}) first")
+            self._check(status.outcome)
+            if query not in self._errand.results:
+                self._errand.client.clock.sleep(self._errand.client.pause_seconds)
+        return result_of(query, self._errand.results[query])
+
+    def results(self) -> Answers:
+        """All answers, once they are there."""
+        if self._open:
+            raise UsageError(f"table {self._open[0]} has not ended: call end({self._open[0]!r})")
+        self._check(self._errand.follow())
+        seconds = time.perf_counter() - self._began
+        return answers_of(self._errand.results, self._submission.asked, seconds)
+
+    def preview(self, query: str) -> Iterator[dict[str, Any]]:
+        """The rows of a query that only filters, each once, while its table still arrives."""
+        stopping = self._gateways.stop.requested
+        for one in previews(self._gateways, self.id, query, stopping):
+            yield from one.rows
+
+    def cancel(self) -> Outcome:
+        """End the job; what it has is deleted."""
+        return self._gateways.cancel(self.id, "")
+
+    def close(self) -> None:
+        """Let go of it. The job itself goes on."""
+        self._stack.close()
+
+    def __enter__(self) -> "Job":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if error is not None:
+                with contextlib.suppress(Exception):
+                    self.cancel()
+        finally:
+            self.close()
+
+    def _writer(self, table: str) -> RowWriter:
+        if table not in self._writers:
+            raise UsageError(
+                f"{self._submission.app.name} has no table {table!r}; "
+                f"its tables are: {', '.join(self._writers)}"
+            )
+        return self._writers[table]
+
+    def _check(self, outcome: Outcome | None) -> None:
+        if outcome is not None and outcome.state != "done":
+            raise error_of_outcome(self.id, outcome)

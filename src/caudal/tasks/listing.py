@@ -1,0 +1,60 @@
+"""Whose jobs there are. Each job.json on the way is read, so a page is bounded by what it looks at.
+
+A job of a format that this Caudal does not know is left out, and so is one that ends meanwhile.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from caudal.core.tasks import Keys, job_key
+from caudal.errors import FormatError, NotFoundError
+from caudal.formats import job as job_format
+from caudal.formats.ending import State
+from caudal.store.port import Store
+from caudal.tasks.life import read_outcome
+
+_LOOKED_AT = 500  # jobs of anybody, per page
+
+
+class JobEntry(msgspec.Struct, frozen=True):
+    """A job in a listing. `created` in seconds since 1970, UTC."""
+
+    id: str
+    state: State | Literal["running"]
+    created: float
+    application: str
+
+
+class JobPage(msgspec.Struct, frozen=True):
+    """Some jobs by id; `next` is the `after` of the next page, None at the end."""
+
+    jobs: tuple[JobEntry, ...]
+    next: str | None
+
+
+def jobs_of(store: Store, owner: str, after: str, limit: int) -> JobPage:
+    """The jobs of an owner behind `after`: at most `limit`, and fewer while many are others'."""
+    prefix = "jobs/"
+    start = f"{prefix}{after}/" if after else ""
+    page = store.list(prefix, recursive=False, after=start, limit=_LOOKED_AT)
+    names = [folder[len(prefix) : -1] for folder in page.folders]
+    found: list[JobEntry] = []
+    for name in names:
+        found += _entries(store, name, owner)
+        if len(found) == limit:
+            return JobPage(tuple(found), name if name != names[-1] or page.last else None)
+    return JobPage(tuple(found), names[-1] if page.last and names else None)
+
+
+def _entries(store: Store, job_id: str, owner: str) -> Iterator[JobEntry]:
+    key = job_key(job_id)
+    try:
+        job = job_format.decode(store.read(key), key)
+    except (NotFoundError, FormatError):
+        return
+    if job.owner == owner:
+        outcome = read_outcome(store, Keys(job.id, job.run, job.request.options.group))
+        state = outcome.state if outcome else "running"
+        yield JobEntry(job.id, state, job.created, job.request.application.name)
