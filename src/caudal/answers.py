@@ -3,30 +3,31 @@
 import html
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from caudal.rejects import Rejects
+from caudal.values import python_values, text
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # `import caudal` is quick: what is heavy is loaded by whoever computes
     import pandas
     import polars
+    import pyarrow as pa
 
 _ROWS_SHOWN = 20
+_LONGEST_CELL = 60  # of a table as text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
-    """The rows that answer one query. Shows itself as a table in a notebook."""
+    """The rows that answer one query. Shows itself as a table, in a notebook too."""
 
     name: str
     title: str
-    table: pa.Table = field(repr=False)
+    table: "pa.Table"
     seconds: float = 0.0
+    rejects: Rejects = field(default_factory=Rejects, compare=False)  # of a SELECT on its own
 
-    def to_arrow(self) -> pa.Table:
+    def to_arrow(self) -> "pa.Table":
         return self.table
 
     def to_polars(self) -> "polars.DataFrame":
@@ -41,9 +42,12 @@ class Result:
         return frame
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows as dictionaries, with decimals as floats; a second `a` is called `a_1`."""
+        """The rows as dictionaries of Python values; a second `a` is called `a_1`.
+
+        A DECIMAL is an int where it is whole, else a float, or a Decimal beyond 15 digits.
+        """
         names = _unique(self.table.column_names)
-        columns = [[plain(value) for value in column.to_pylist()] for column in self.table.columns]
+        columns = [python_values(column) for column in self.table.columns]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def __len__(self) -> int:
@@ -52,10 +56,27 @@ class Result:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows())
 
+    def __repr__(self) -> str:
+        columns = [
+            [name, *(_short(show(value)) for value in python_values(column))]
+            for name, column in zip(
+                self.table.column_names, self.table.slice(0, _ROWS_SHOWN).columns, strict=True
+            )
+        ]
+        widths = [max(map(len, column)) for column in columns]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in zip(*columns, strict=True)
+        ]
+        lines[1:1] = ["  ".join("─" * width for width in widths)]
+        more = f"… {len(self):,} rows in all" if len(self) > _ROWS_SHOWN else ""
+        heading = f"{self.name}: {self.title}" if self.title else self.name
+        return "\n".join([heading, *lines, *filter(None, [more])])
+
     def _repr_html_(self) -> str:
         names = self.table.column_names
         head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-        columns = [column.to_pylist() for column in self.table.slice(0, _ROWS_SHOWN).columns]
+        columns = [python_values(column) for column in self.table.slice(0, _ROWS_SHOWN).columns]
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(show(value))}</td>" for value in row) + "</tr>"
             for row in zip(*columns, strict=True)
@@ -90,7 +111,7 @@ class OperatorProfile:
     seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answers(Mapping[str, Result]):
     """Results by query name, with the rejects report and the profile of the run."""
 
@@ -109,6 +130,10 @@ class Answers(Mapping[str, Result]):
     def __len__(self) -> int:
         return len(self.results)
 
+    def __repr__(self) -> str:
+        told = [repr(self.rejects)] if self.rejects else []
+        return "\n\n".join([*map(repr, self.results.values()), *told])
+
     def _repr_html_(self) -> str:
         parts = [result._repr_html_() for result in self.results.values()]
         if self.rejects:
@@ -118,15 +143,16 @@ class Answers(Mapping[str, Result]):
 
 def show(value: Any) -> str:
     """A value as a person wants to read it."""
-    if value is None:
-        return ""
     if isinstance(value, list):
         return ", ".join(show(item) for item in value)
-    if isinstance(value, Decimal):
-        return f"{value.normalize():f}"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return f"{value:.0f}"
-    return str(value)
+    return text(value)
+
+
+def _short(cell: str) -> str:
+    cell = " ".join(cell.split())
+    return cell if len(cell) <= _LONGEST_CELL else cell[: _LONGEST_CELL - 1] + "…"
 
 
 def _unique(names: list[str]) -> list[str]:
@@ -139,14 +165,3 @@ def _unique(names: list[str]) -> list[str]:
             free = f"{name}_{number}"
         given.append(free)
     return given
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON can hold it, without losing what it means."""
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    return value

@@ -1,29 +1,30 @@
-"""Caudal from Python: the same answers as the command line, as Arrow, Polars or pandas."""
+"""Caudal from Python: the same answers as the command line, as Arrow, Polars or pandas.
+
+`import caudal` is quick: the engines are loaded by the first call that needs them.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from caudal.answers import Answers, Result
-from caudal.application import find_application
-from caudal.engine.adhoc import ADHOC, run_adhoc, with_adhoc_query
-from caudal.engine.choosing import run_with
-from caudal.engine.database import parse_bytes
-from caudal.engine.running import Engine, RunOptions, Sources
 from caudal.errors import UsageError
-from caudal.kernels.sentiment import load_model
 from caudal.model import ParameterValue
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from caudal.engine.running import Engine, Sources
 
 
 def run(
     app: str | os.PathLike[str],
     data: str | os.PathLike[str] = ".",
-    queries: Sequence[str] | None = None,
+    queries: str | Sequence[str] | None = None,
     *,
     parameters: Mapping[str, ParameterValue] | None = None,
     files: Mapping[str, str | Sequence[str]] | None = None,
@@ -42,16 +43,21 @@ def run(
     0
 
     `engine="split"` answers by the stages that a cluster runs; the rows are the same.
-    `app` is a shipped application (`movies`, `books`) or the path of a folder. `files` replaces
-    the files of single tables. The answers convert with `to_arrow()`, `to_polars()` and
-    `to_pandas()`; `answers.rejects` says which rows were left out and why.
+    `app` is a shipped application (`movies`, `books`) or the path of a folder. `queries` is one
+    name or several; none means all. `files` replaces the files of single tables. The answers
+    convert with `to_arrow()`, `to_polars()` and `to_pandas()`; `answers.rejects` says which rows
+    were left out and why.
     """
+    from caudal.application import find_application
+    from caudal.engine.choosing import run_with
+    from caudal.engine.running import RunOptions
+
     options = RunOptions(sentiment=sentiment, memory_limit=_bytes(memory_limit), strict=strict)
     return run_with(
         _engine(engine),
         find_application(os.fspath(app)),
         _sources(data, files),
-        queries,
+        [queries] if isinstance(queries, str) else queries,
         parameters,
         options=options,
     )
@@ -64,6 +70,9 @@ def sql(
     *,
     files: Mapping[str, str | Sequence[str]] | None = None,
     sentiment: str | None = None,
+    memory_limit: str | int | None = None,
+    strict: bool = False,
+    engine: str = "embedded",
 ) -> Result:
     """Answer any SELECT: over an application's cleaned tables, or over files by their names.
 
@@ -72,44 +81,93 @@ def sql(
     [{'happy': True}]
     >>> caudal.sql("SELECT count(*) AS films FROM movies", "movies", example_data).rows()
     [{'films': 3}]
+    >>> found = caudal.sql("SELECT title FROM 'movies_metadata.csv'", data=example_data)
+    >>> len(found), found.rejects
+    (3, no rows were rejected)
+
+    CSV files are read by the same rules as an application's: types are sniffed, and rows that do
+    not fit are rejected; `result.rejects` says which. Parquet and JSON files are read by DuckDB.
     """
-    options = RunOptions(sentiment=sentiment)
-    if app is None:
-        return run_adhoc(query, options)
-    application = with_adhoc_query(find_application(os.fspath(app)), query)
-    answers = run_with(Engine.EMBEDDED, application, _sources(data, files), options=options)
-    return answers[ADHOC]
+    from caudal.application import find_application
+    from caudal.application.adhoc import files_application
+    from caudal.engine.adhoc import ADHOC, asker_mistakes, require_values, with_adhoc_query
+    from caudal.engine.choosing import run_with
+    from caudal.engine.running import RunOptions
+
+    chosen = _engine(engine)
+    options = RunOptions(sentiment=sentiment, memory_limit=_bytes(memory_limit), strict=strict)
+    if app is not None:
+        application = with_adhoc_query(find_application(os.fspath(app)), query)
+    elif files:
+        raise UsageError("`files` is for an application's tables: name the file in the SELECT")
+    else:
+        folder = Path(data)
+        application = files_application(query, folder if folder != Path() else None, chosen)
+    with asker_mistakes():
+        require_values(application)
+        answers = run_with(chosen, application, _sources(data, files), options=options)
+    return replace(answers[ADHOC], rejects=answers.rejects)
 
 
-def sentiment(texts: Any, *, model: str = "lexicon") -> NDArray[np.float64]:
+def sentiment(texts: Any, *, model: str = "lexicon") -> "NDArray[np.float64]":
     """The polarity of each text in [-1, 1]; null and empty texts give 0.0.
 
-    Takes a list of texts, an Arrow array or column, or a Polars or pandas series.
+    Takes a list of texts, an Arrow array or column, a Polars or pandas series, or one text (which
+    gives an array of one score).
 
     >>> import caudal
     >>> caudal.sentiment(["a wonderful book", "a terrible book", None]).round(2).tolist()
     [1.0, -1.0, 0.0]
+    >>> caudal.sentiment("a wonderful book").tolist()
+    [1.0]
     """
-    if hasattr(texts, "to_arrow"):
-        texts = texts.to_arrow()
-    elif not isinstance(texts, pa.Array | pa.ChunkedArray):
-        texts = pa.array(texts, pa.string())
-    return load_model(model).score(texts)
+    from caudal.kernels.sentiment import load_model
+
+    return load_model(model).score(_texts(texts))
 
 
-def _engine(name: str) -> Engine:
+def _texts(given: Any) -> "pa.Array | pa.ChunkedArray":
+    """Any column of texts as Arrow's."""
+    import pyarrow as pa
+
+    if isinstance(given, str) or given is None:
+        given = [given]
+    if hasattr(given, "to_arrow"):
+        given = given.to_arrow()
+    try:
+        if not isinstance(given, pa.Array | pa.ChunkedArray):
+            given = pa.array(given, pa.string(), from_pandas=True)
+        kind = given.type.value_type if pa.types.is_dictionary(given.type) else given.type
+        texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+        if not any(is_text(kind) for is_text in (*texts, pa.types.is_null)):
+            raise TypeError(f"a column of {kind}")
+        return given if any(is_text(given.type) for is_text in texts) else given.cast(pa.string())
+    except (TypeError, pa.ArrowException) as error:
+        reason = " ".join(str(error).split())
+        raise UsageError(
+            f"sentiment takes texts: a str, a list of them, a column ({reason})"
+        ) from None
+
+
+def _engine(name: str) -> "Engine":
+    from caudal.engine.running import Engine
+
     if name not in set(Engine):
         raise UsageError(f"no engine {name!r}: choose one of {', '.join(Engine)}")
     return Engine(name)
 
 
 def _bytes(limit: str | int | None) -> int | None:
+    from caudal.engine.database import parse_bytes
+
     return parse_bytes(limit) if isinstance(limit, str) else limit
 
 
 def _sources(
     data: str | os.PathLike[str], files: Mapping[str, str | Sequence[str]] | None
-) -> Sources:
+) -> "Sources":
+    from caudal.engine.running import Sources
+
     overrides = {
         table: [given] if isinstance(given, str) else list(given)
         for table, given in (files or {}).items()

@@ -34,8 +34,24 @@ class MissingPackageError(CaudalError):
     """An optional package is not installed: the message says how to install it."""
 
 
+class OutputError(CaudalError):
+    """The answers cannot be written: make room, or choose another place."""
+
+
+class JobError(CaudalError):
+    """A request about a job cannot be served, or the job ended without answers."""
+
+
+class UnreachableError(JobError):
+    """No gateway answered: whether anything happened is unknown; ask again."""
+
+
 class FormatError(CaudalError):
     """Stored bytes are damaged, or of a format that this Caudal does not know."""
+
+
+class BrokerError(CaudalError):
+    """The broker did not confirm what was asked: it may have happened or not; ask again."""
 
 
 class StoreError(CaudalError):

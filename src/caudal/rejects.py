@@ -21,13 +21,23 @@ class Reason:
     count: int = 0
     first: list[tuple[str, int]] = field(default_factory=list)  # (file, line)
 
+    def told(self) -> str:
+        """For people: `movies: 2 rows: id is not an integer (lines 4, 9)`."""
+        lines = ", ".join(str(line) for _, line in self.first)
+        more = ", …" if self.count > len(self.first) else ""
+        plural = "" if self.count == 1 else "s"
+        return (
+            f"{self.table}: {self.count:,} row{plural}: {self.reason} (line{plural} {lines}{more})"
+        )
 
-@dataclass
+
+@dataclass(repr=False)
 class Rejects:
     """The rejects report of a run. Falsy when nothing was rejected."""
 
     sink: Callable[[RejectedRow], None] | None = None
     repaired: dict[str, int] = field(default_factory=dict)  # rows with bytes that are not UTF-8
+    lines_kept: int | None = _LINES_KEPT  # per reason; None: all
     _reasons: dict[tuple[str, str], Reason] = field(default_factory=dict)
 
     def add(self, rows: Iterable[RejectedRow]) -> None:
@@ -35,10 +45,14 @@ class Rejects:
             key = row.table, row.reason
             found = self._reasons.setdefault(key, Reason(*key))
             found.count += 1
-            if len(found.first) < _LINES_KEPT:
+            if self.lines_kept is None or len(found.first) < self.lines_kept:
                 found.first.append((row.file, row.line))
             if self.sink is not None:
                 self.sink(row)
+
+    def enter(self, found: Reason) -> None:
+        """Take over what somebody else has counted."""
+        self._reasons[found.table, found.reason] = found
 
     def note_repaired(self, table: str, rows: int) -> None:
         if rows:
@@ -53,6 +67,12 @@ class Rejects:
                 key=lambda found: (tables.index(found.table), -found.count, found.reason),
             )
         )
+
+    def __repr__(self) -> str:
+        if not self:
+            return "no rows were rejected"
+        head = f"{self.total:,} row{'' if self.total == 1 else 's'} rejected"
+        return "\n".join([head, *(f"  {found.told()}" for found in self)])
 
     def __bool__(self) -> bool:
         return bool(self._reasons)

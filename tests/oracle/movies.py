@@ -87,6 +87,8 @@ def film(row: rows.Row) -> Film:
     released = rows.need(rows.day(row["release_date"]), "release_date is not a YYYY-MM-DD date")
     budget = rows.need(rows.number(row["budget"]), "budget is not a number")
     revenue = rows.need(rows.number(row["revenue"]), "revenue is not a number")
+    for name, amount in (("budget", budget), ("revenue", revenue)):
+        rows.need(within_range(amount), f"{name} is out of range")
     title = rows.filled(row, "title")
     genres = rows.filled(row, "genres")
     overview = rows.filled(row, "overview")
@@ -121,6 +123,11 @@ def argentine_spanish_films(films: list[Film]) -> list[dict[str, object]]:
     ]
     chosen.sort(key=lambda film: (film.title, film.genres, film.film_id))
     return [{"title": film.title, "genres": film.genres} for film in chosen]
+
+
+def within_range(amount: Fraction) -> bool | None:
+    """Amounts have 32 digits before the point and 6 after it; None: this one does not fit."""
+    return amount == 0 or Fraction(1, 2_000_000) <= abs(amount) < 10**32 or None
 
 
 def biggest_budgets(films: list[Film]) -> list[dict[str, object]]:

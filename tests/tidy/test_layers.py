@@ -9,14 +9,16 @@ ROOT = Path(__file__).parents[2] / "src" / "caudal"
 
 # From the bottom up. A module may import from its own room and from rooms above it in this list.
 LAYERS = [
-    ("errors", "model", "version"),
+    ("errors", "model", "values", "version"),
     ("core", "sql"),
     ("formats",),
-    ("kernels", "store", "broker"),
-    ("rejects", "answers"),
+    ("kernels", "store", "broker", "process"),
+    ("rejects", "answers", "representing"),
     ("engine",),
     ("tasks",),
+    ("gateway", "medic", "worker"),
     ("application", "generate", "series"),
+    ("client",),
     ("api",),
     ("cli", "__main__"),
 ]

@@ -9,6 +9,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from caudal.engine.choosing import run_with
 from caudal.engine.running import Engine, RunOptions, Sources
 from caudal.errors import ApplicationError, CaudalError
 from caudal.model import Application, ParameterValue
+from caudal.values import json_value
 
 _TOLERANCE = 1e-9
 
@@ -59,7 +61,7 @@ def _run_case(app: Application, folder: Path, options: RunOptions, engine: Engin
         return CaseOutcome(folder.name, expected.about, (str(error),))
     problems = []
     for name, rows in expected.answers.items():
-        difference = first_difference(answers[name].rows(), rows)
+        difference = first_difference(json_value(answers[name].rows()), rows)
         if difference:
             problems.append(f"{name}: {difference}")
     problems += _reject_problems(answers.rejects.counts(), expected.rejects)
@@ -101,9 +103,11 @@ def first_difference(found: list[dict[str, Any]], expected: list[dict[str, Any]]
 
 def same_value(one: Any, other: Any) -> bool:
     """Equal, with numbers within 1e-9 relative."""
-    if isinstance(one, float) or isinstance(other, float):
-        numbers = isinstance(one, int | float) and isinstance(other, int | float)
+    if isinstance(one, float | Decimal) or isinstance(other, float | Decimal):
+        numbers = isinstance(one, int | float | Decimal) and isinstance(other, int | float)
         return numbers and math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=0.0)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same_value, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return list(one) == list(other) and all(same_value(one[key], other[key]) for key in one)
     return bool(one == other)

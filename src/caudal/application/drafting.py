@@ -47,7 +47,7 @@ def texts(name: str, tables: Sequence[DraftTable]) -> dict[str, str]:
     """The files of the folder: path to text."""
     found = {"app.toml": _app_file(name, tables)}
     for table in tables:
-        found[f"tables/{table.name}.sql"] = _table_sql(table)
+        found[f"tables/{table.name}.sql"] = table_sql(table)
         found |= {f"queries/{query}.sql": sql for query, sql in _queries(table).items()}
     return found
 
@@ -77,13 +77,13 @@ def _listed(words: Sequence[str], *, indent: int) -> str:
     return "\n".join(lines)
 
 
-def _table_sql(table: DraftTable) -> str:
+def table_sql(table: DraftTable) -> str:
     title = f"-- One row for each record of {' '.join(table.file.split())}"
     typed = [column for column in table.columns if column.kind is not TEXT]
     values = [f"{_converted(column)} AS {_sql_name(column.name)}" for column in table.columns]
     if not typed:
         return f"{title}\nSELECT\n{_lines(values, indent=4)}\nFROM raw\n"
-    texts = [f"{_raw(column)} AS {column.text}" for column in typed]
+    texts = [f"{_raw(column)} AS {_sql_name(column.text)}" for column in typed]
     names = _listed([_sql_name(column.name) for column in table.columns], indent=4)
     return (
         f"{title}\n-- An empty field is null; a text that does not convert rejects its row.\n"
@@ -100,28 +100,32 @@ def _lines(words: Sequence[str], *, indent: int) -> str:
 
 def _reason(column: DraftColumn) -> str:
     return (
-        f"        WHEN {_sql_name(column.name)} IS NULL AND {column.text} IS NOT NULL\n"
+        f"        WHEN {_sql_name(column.name)} IS NULL AND {_sql_name(column.text)} IS NOT NULL\n"
         f"        THEN {literal(f'{column.raw} {column.kind.is_not}')}\n"
     )
 
 
-def draft_columns(columns: Sequence[Column]) -> Iterator[DraftColumn]:
-    """Names in SQL's usual form, each once."""
+def draft_columns(columns: Sequence[Column], *, keep_names: bool = False) -> Iterator[DraftColumn]:
+    """Names in SQL's usual form, or those of the file; each once."""
     taken = {REJECT}
     names = [
-        _unused(identifier(column.name) or f"column_{place}", taken)
+        unused(column.name if keep_names else _usual_name(column, place), taken)
         for place, column in enumerate(columns, start=1)
     ]
     for column, name in zip(columns, names, strict=True):
-        text = _unused(f"{name}_text", taken) if column.kind is not TEXT else name
+        text = unused(f"{name}_text", taken) if column.kind is not TEXT else name
         yield DraftColumn(column.name, name, text, column.kind, column.repeats, column.distinct)
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def _usual_name(column: Column, place: int) -> str:
+    return identifier(column.name) or f"column_{place}"
+
+
+def unused(name: str, taken: set[str]) -> str:
     """The name, or the name with the first number that makes it new; it is taken then."""
     names = itertools.chain([name], (f"{name}_{number}" for number in itertools.count(2)))
-    free = next(candidate for candidate in names if candidate not in taken)
-    taken.add(free)
+    free = next(candidate for candidate in names if candidate.lower() not in taken)
+    taken.add(free.lower())
     return free
 
 

@@ -50,7 +50,7 @@ def find_application(name: str) -> Application:
     if name in shipped:
         return load_application(shipped[name])
     folder = Path(name)
-    if not folder.is_dir():
+    if not name or not folder.is_dir():
         raise UsageError(
             f"no application {name!r}: it is neither a shipped one ({', '.join(shipped)}) "
             "nor a folder; `caudal new` writes a folder to start from"

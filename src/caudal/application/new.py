@@ -6,7 +6,6 @@ Each file becomes a table with typed columns (sniffing.py), a query or two to st
 
 import csv
 import itertools
-import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,8 +16,10 @@ from caudal.application import drafting
 from caudal.application.folder import load_application
 from caudal.application.sniffing import sample, sniff
 from caudal.engine.embedded import run
+from caudal.engine.reading import shown_path
 from caudal.engine.running import Sources
-from caudal.errors import UsageError
+from caudal.errors import DataError, OutputError, UsageError
+from caudal.values import json_bytes
 
 _SUFFIXES = (".csv", ".gz", ".zst", ".parquet")
 _CASE = "first_rows"
@@ -31,6 +32,7 @@ def write_application(folder: Path, files: Sequence[Path]) -> list[Path]:
     The files are found again with `--data` and their `data_folder`.
     """
     _check_request(folder, files)
+    _check_paths([folder, *files])
     samples = {path: sample(path) for path in files}
     root = data_folder(files)
     tables = [_draft(path, root, rows) for path, rows in samples.items()]
@@ -48,7 +50,7 @@ def write_application(folder: Path, files: Sequence[Path]) -> list[Path]:
             draft.rename(folder)
             return [folder / path.relative_to(draft) for path in written]
     except OSError as error:
-        raise UsageError(f"cannot write {folder}: {error.strerror}") from error
+        raise OutputError(f"cannot write {folder}: {error.strerror}") from error
 
 
 def data_folder(files: Sequence[Path]) -> Path:
@@ -66,13 +68,20 @@ def _check_request(folder: Path, files: Sequence[Path]) -> None:
     names: dict[str, Path] = {}
     for path in files:
         if not path.is_file():
-            raise UsageError(f"no file {path}")
+            raise DataError(f"no file {path}: name CSV files that are there")
         if path.stat().st_size == 0:
-            raise UsageError(f"{path} is empty: a CSV file begins with a line of column names")
+            raise DataError(f"{path} is empty: a CSV file begins with a line of column names")
         name = _table_name(path)
         if name in names:
             raise UsageError(f"{names[name]} and {path} would both be table {name!r}: rename one")
         names[name] = path
+
+
+def _check_paths(paths: Sequence[Path]) -> None:
+    """Names go into app.toml, which is UTF-8."""
+    for path in paths:
+        if shown_path(path) != str(path):
+            raise UsageError(f"the name {shown_path(path)} is not UTF-8: rename it first")
 
 
 def _draft(path: Path, root: Path, rows: pa.Table) -> drafting.DraftTable:
@@ -116,5 +125,4 @@ def _write_case(folder: Path, first_rows: Mapping[str, pa.Table]) -> None:
         "answers": {name: result.rows() for name, result in answers.items()},
         "rejects": answers.rejects.counts(),
     }
-    text = json.dumps(expected, ensure_ascii=False, indent=2) + "\n"
-    (case / "expected.json").write_text(text, encoding="utf-8")
+    (case / "expected.json").write_bytes(json_bytes(expected))

@@ -14,8 +14,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from caudal.engine.database import open_database
-from caudal.engine.reading import Wanted, column_names, pieces
-from caudal.errors import UsageError
+from caudal.engine.reading import Wanted, column_names, pieces, require_commas
+from caudal.errors import DataError
 from caudal.kernels.sentiment import load_model
 from caudal.sql.lifts import quote
 
@@ -71,15 +71,16 @@ KINDS = (
         "is not an integer",
     ),
     Kind(
-        "TRY_CAST($ AS DECIMAL(38, 9))",
+        "TRY_CAST(number_text($) AS DECIMAL(38, 9))",
         _all(
-            f"CAST(TRY_CAST($ AS DECIMAL(38, 9)) AS DOUBLE) = TRY_CAST($ AS DOUBLE) AND {_NO_CODE}"
+            "CAST(TRY_CAST(number_text($) AS DECIMAL(38, 9)) AS DOUBLE) = TRY_CAST($ AS DOUBLE) "
+            f"AND {_NO_CODE}"
         ),
         "is not a number",
     ),
     Kind(
-        "TRY_CAST($ AS DOUBLE)",
-        _all(f"isfinite(TRY_CAST($ AS DOUBLE)) AND {_NO_CODE}"),
+        "TRY_CAST(number_text($) AS DOUBLE)",
+        _all(f"isfinite(TRY_CAST(number_text($) AS DOUBLE)) AND {_NO_CODE}"),
         "is not a number",
     ),
     Kind(
@@ -103,9 +104,9 @@ KINDS = (
 )
 
 
-def sample(path: Path) -> pa.Table:
-    """The first sound rows of a file as columns of text; columns without a name are left out."""
-    names = [name for name in column_names(path) if name]
+def sample(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """The first sound rows of a file as columns of text: these, or all that have a name."""
+    names = list(columns or (name for name in column_names(path) if name))
     _check_names(path, names)
     tables: list[pa.Table] = []
     for piece in pieces(path, Wanted(path.name, tuple(names)), batch_bytes=_BATCH_BYTES):
@@ -139,13 +140,12 @@ def _about(sql: str, name: str) -> str:
 
 def _check_names(path: Path, names: Sequence[str]) -> None:
     if not names:
-        raise UsageError(f"{path} names no columns in its first line")
-    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
-        raise UsageError(f"{path}: its fields are not separated by commas; convert it first")
+        raise DataError(f"{path} names no columns in its first line")
+    require_commas(names, str(path))
     seen: dict[str, str] = {}
     for name in names:
         if name.lower() in seen:
-            raise UsageError(
+            raise DataError(
                 f"{path}: columns {seen[name.lower()]!r} and {name!r} have the same name for SQL; "
                 "rename one"
             )

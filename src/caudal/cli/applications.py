@@ -1,5 +1,6 @@
 """`caudal apps`, `check`, `test`, `new`: application folders."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,13 @@ from caudal.application import find_application, load_application, shipped_appli
 from caudal.application.cases import run_cases
 from caudal.application.checking import check_application
 from caudal.application.new import data_folder, write_application
-from caudal.cli.questions import AppArgument, EngineOption, SentimentOption
+from caudal.cli.options import (
+    AppArgument,
+    EngineOption,
+    ParamOption,
+    SentimentOption,
+    parameter_values,
+)
 from caudal.cli.status import ExitStatus
 from caudal.engine.running import Engine, RunOptions
 from caudal.errors import ApplicationError
@@ -26,16 +33,21 @@ def apps() -> None:
             typer.echo(f"  query {query.name:<10} {query.title}")
 
 
-def check(app: AppArgument) -> None:
+def check(app: AppArgument, param: ParamOption = None) -> None:
     """Check an application without data: its form, its SQL, its names.
 
-    Example: `caudal check ./my_app`
+    A parameter without a default needs a value here too, of the type that runs will give it.
+
+    Examples:
+
+    - `caudal check ./my_app`
+    - `caudal check ./my_app --param country=Chile`
     """
     application = find_application(app)
-    check_application(application)
+    check_application(application, parameter_values(application, param))
     typer.echo(
-        f"{application.name} is sound: {len(application.tables)} tables, "
-        f"{len(application.queries)} queries"
+        f"{application.name} is sound: {_counted(len(application.tables), 'table', 'tables')}, "
+        f"{_counted(len(application.queries), 'query', 'queries')}"
     )
 
 
@@ -74,4 +86,10 @@ def new(
     """
     for path in write_application(name, files):
         typer.echo(str(path), err=True)
-    typer.echo(f"now try: caudal run ./{name} --data {data_folder(files)}")
+    folder = str(name) if name.is_absolute() or name.parts[0] == ".." else f"./{name}"
+    words = ["caudal", "run", folder, "--data", str(data_folder(files))]
+    typer.echo(f"now try: {shlex.join(words)}")
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"

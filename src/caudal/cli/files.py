@@ -1,33 +1,60 @@
 """Files that appear whole or not at all."""
 
 import contextlib
+import errno
+import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from caudal.errors import UsageError
+from caudal.errors import OutputError
 
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Write to a temporary neighbour; rename at the end, remove it on any error or Ctrl-C."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    """Write to a temporary neighbour; rename at the end, remove it on any error or signal.
+
+    What is no regular file (a device, a pipe) is written to as it is.
+    """
     with _one_line_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = partial.open("wb")
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if path.exists() and not path.is_file():
+            target, partial = path, path
+        else:
+            target = path.resolve()  # the file behind a link, not the link
+            partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+            target.parent.mkdir(parents=True, exist_ok=True)
+        file = io.BufferedWriter(_Output(partial, path))
     try:
         with file:
             yield file
-        with _one_line_errors(path):
-            partial.replace(path)
+        if partial != target:
+            with _one_line_errors(path):
+                partial.replace(target)
     finally:
-        partial.unlink(missing_ok=True)
+        if partial != target:
+            partial.unlink(missing_ok=True)
+
+
+class _Output(io.FileIO):
+    """A file whose failures are explained in one line, and not taken for other errors."""
+
+    def __init__(self, partial: Path, path: Path) -> None:
+        super().__init__(partial, "w")
+        self._path = path
+
+    def write(self, data: object, /) -> int:
+        with _one_line_errors(self._path):
+            return super().write(data) or 0  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager
 def _one_line_errors(path: Path) -> Iterator[None]:
     try:
         yield
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from caudal.answers import Result
 from caudal.cli.files import whole_file
-from caudal.cli.formats import BINARY, Format, encode, json_bytes
+from caudal.cli.formats import BINARY, Format, encode
 from caudal.cli.series_show import (
     print_ingest,
     print_months,
@@ -145,14 +145,14 @@ def read(
     result = _read(config, code, store, first, last, as_of)
     if out is not None:
         with whole_file(out) as file:
-            file.write(_bytes(result, Format.CSV if form is Format.TABLE else form))
+            file.write(encode(result, Format.CSV if form is Format.TABLE else form))
         typer.echo(str(out), err=True)
     elif form is Format.TABLE:
         print_values(result, Console(width=None if sys.stdout.isatty() else 160))
     elif form in BINARY and sys.stdout.isatty():
         raise UsageError(f"--format {form.value} is not for a terminal: add --out FILE")
     else:
-        sys.stdout.buffer.write(_bytes(result, form))
+        sys.stdout.buffer.write(encode(result, form))
 
 
 @series.command()
@@ -224,7 +224,3 @@ def _day(text: str | None, option: str) -> date | None:
         return date.fromisoformat(text) if text else None
     except ValueError as error:
         raise UsageError(f"{option} {text}: write a day as 2025-08-31") from error
-
-
-def _bytes(result: Result, form: Format) -> bytes:
-    return json_bytes(result.rows()) if form is Format.JSON else encode(result, form)

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from caudal.answers import Answers, Result, show
 from caudal.rejects import Rejects
+from caudal.values import python_values
 
 _ROWS_ON_SCREEN = 50
 _LONGEST_CELL = 100
@@ -17,7 +18,7 @@ _LONGEST_CELL = 100
 def print_result(result: Result, console: Console) -> None:
     """One answer, shortened to what fits a screen."""
     table = _table("", result.table.column_names)
-    columns = [column.to_pylist() for column in result.table.slice(0, _ROWS_ON_SCREEN).columns]
+    columns = [python_values(column) for column in result.table.slice(0, _ROWS_ON_SCREEN).columns]
     for row in zip(*columns, strict=True):
         table.add_row(*(Text(_short(show(value))) for value in row))
     left = len(result) - _ROWS_ON_SCREEN
@@ -33,18 +34,11 @@ def print_result(result: Result, console: Console) -> None:
 def print_rejects(rejects: Rejects, console: Console) -> None:
     """Nothing when there is nothing to say."""
     for found in rejects:
-        lines = ", ".join(str(line) for _, line in found.first)
-        more = ", …" if found.count > len(found.first) else ""
-        plural = "s" if found.count != 1 else ""
-        console.print(
-            f"rejected: {found.table}: {found.count:,} row{plural}: {found.reason} "
-            f"(line{'s' if found.count != 1 else ''} {lines}{more})",
-            highlight=False,
-            markup=False,
-        )
+        console.print(f"rejected: {found.told()}", highlight=False, markup=False)
     for table, rows in rejects.repaired.items():
         console.print(
-            f"note: {table}: {rows:,} rows held bytes that are not UTF-8, read as \ufffd",
+            f"note: {table}: {rows:,} row{'' if rows == 1 else 's'} held bytes that are not UTF-8, "
+            "read as \ufffd",
             highlight=False,
         )
 

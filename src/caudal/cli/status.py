@@ -1,24 +1,39 @@
 """Exit statuses of the command line, one for each kind of remedy."""
 
 from enum import IntEnum
+from typing import Self
 
 from caudal import errors
 
 
 class ExitStatus(IntEnum):
-    """What `caudal` returns to the shell."""
+    """What `caudal` returns to the shell; `meaning` is what `caudal --help` says of it."""
 
-    OK = 0
-    CASES_FAILED = 1  # `caudal test` found a difference
-    USAGE = 2  # correct the command
-    APPLICATION = 3  # mend the application's folder
-    DATA = 4  # mend the files, or point to others
-    QUERY = 5  # a query failed while it ran
-    REJECTED_ROW = 6  # `--strict` met a row to reject
-    MISSING_PACKAGE = 7  # install what the message names
-    STORE = 8  # the store is away, full, or holds damaged objects
-    BUG = 70  # ours: please report it
-    INTERRUPTED = 130  # Ctrl-C
+    meaning: str
+
+    def __new__(cls, value: int, meaning: str) -> Self:
+        status = int.__new__(cls, value)
+        status._value_ = value
+        status.meaning = meaning
+        return status
+
+    OK = 0, "all is well"
+    CASES_FAILED = 1, "`caudal test` found a difference"
+    USAGE = 2, "correct the command or the SQL given with it"
+    APPLICATION = 3, "mend the application's folder"
+    DATA = 4, "mend the files, or point to others"
+    QUERY = 5, "a query failed while it ran"
+    REJECTED_ROW = 6, "`--strict` met a row to reject"
+    MISSING_PACKAGE = 7, "install what the message names"
+    STORE = 8, "the store is away, full, or holds damaged objects"
+    OUTPUT = 9, "the answers cannot be written: make room, or choose another place"
+    JOB = 10, "a job on a cluster failed, was cancelled, or does not exist"
+    UNREACHABLE = 11, "no gateway answered: the message says how to go on"
+    BROKER = 12, "RabbitMQ is away, or refuses"
+    BUG = 70, "a bug in Caudal: please report it"
+    HUNG_UP = 129, "the terminal was closed"
+    INTERRUPTED = 130, "Ctrl-C"
+    TERMINATED = 143, "SIGTERM"
 
 
 _BY_ERROR: dict[type[errors.CaudalError], ExitStatus] = {
@@ -29,7 +44,11 @@ _BY_ERROR: dict[type[errors.CaudalError], ExitStatus] = {
     errors.QueryError: ExitStatus.QUERY,
     errors.MissingPackageError: ExitStatus.MISSING_PACKAGE,
     errors.StoreError: ExitStatus.STORE,
+    errors.BrokerError: ExitStatus.BROKER,
     errors.FormatError: ExitStatus.STORE,
+    errors.OutputError: ExitStatus.OUTPUT,
+    errors.JobError: ExitStatus.JOB,
+    errors.UnreachableError: ExitStatus.UNREACHABLE,
 }
 
 

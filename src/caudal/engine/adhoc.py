@@ -1,41 +1,45 @@
-"""Any SELECT that is not part of an application."""
+"""A SELECT that is not part of an application: its only query, and whose mistake it is."""
 
-import time
+import contextlib
+from collections.abc import Iterator
 from dataclasses import replace
 
-import duckdb
-
-from caudal.answers import Result
-from caudal.engine.catalog import describe
-from caudal.engine.database import one_line, open_database
-from caudal.engine.running import RunOptions
-from caudal.errors import ApplicationError, QueryError, UsageError
-from caudal.kernels.sentiment import load_model
+from caudal.errors import ApplicationError, UsageError
 from caudal.model import Application, Query
+from caudal.sql.parameters import parameter_names
 
 ADHOC = "sql"
+_ORIGIN = "the query"
 
 
 def with_adhoc_query(app: Application, sql: str) -> Application:
     """The application with this SELECT as its only query."""
-    return replace(app, queries=(Query(ADHOC, sql, clean_statement(sql), "the query"),))
+    return replace(app, queries=(Query(ADHOC, sql, clean_statement(sql), _ORIGIN),))
 
 
-def run_adhoc(sql: str, options: RunOptions) -> Result:
-    """Answer a SELECT over files that it names itself, as DuckDB reads them."""
-    statement = clean_statement(sql)
-    began = time.perf_counter()
-    model = load_model(options.sentiment or "lexicon")
-    with open_database(model, memory_limit=options.memory_limit) as connection:
-        try:
-            names = [name for name, _ in describe(connection, statement, "the query")]
-            table = connection.sql(statement).to_arrow_table()
-        except ApplicationError as error:
-            raise UsageError(str(error)) from None
-        except duckdb.Error as error:
-            raise QueryError(f"the query: {one_line(error)}") from None
-    return Result(ADHOC, sql, table.rename_columns(names), time.perf_counter() - began)
+def require_values(app: Application) -> None:
+    """Every parameter of the only query has a default: nobody is asked for values here."""
+    (query,) = app.queries
+    for name in parameter_names(query.sql, query.origin):
+        if name not in app.parameters:
+            raise UsageError(f"{query.origin}: no value for ${name}: write it into the SELECT")
 
 
 def clean_statement(sql: str) -> str:
+    """One statement as text that DuckDB can take."""
+    try:
+        sql.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{_ORIGIN} is not UTF-8 text: give it in UTF-8") from None
     return sql.strip().rstrip(";").rstrip()
+
+
+@contextlib.contextmanager
+def asker_mistakes() -> Iterator[None]:
+    """SQL that was given with the command is the asker's to correct, not an application's."""
+    try:
+        yield
+    except ApplicationError as error:
+        if str(error).startswith(f"{_ORIGIN}: "):
+            raise UsageError(str(error)) from error
+        raise

@@ -6,7 +6,8 @@ from typing import Any
 
 import duckdb
 
-from caudal.engine.sandbox import Register, first_line
+from caudal.engine.database import one_line
+from caudal.engine.sandbox import Register
 from caudal.errors import UsageError
 from caudal.sql.planner import OutputColumn, TableSchema, types
 
@@ -27,6 +28,7 @@ class DuckDBBinder:
 
     def __init__(self, tables: Mapping[str, TableSchema], register: Register | None = None) -> None:
         self._connection = duckdb.connect(":memory:", config={"threads": 1})
+        self._tables = frozenset(tables)
         if register is not None:
             register(self._connection)
         for table, schema in tables.items():
@@ -39,10 +41,13 @@ class DuckDBBinder:
         self._connection.close()
 
     def table_names(self, sql: str) -> set[str]:
+        """The tables that a SELECT reads; all whose names occur in a text that DuckDB executes
+        but does not look through, such as one with #1."""
         try:
             return set(self._connection.get_table_names(sql))
-        except duckdb.Error as error:
-            raise UsageError(first_line(error)) from error
+        except duckdb.Error:
+            self.columns(sql)
+            return {table for table in self._tables if table.lower() in sql.lower()}
 
     def columns(self, sql: str) -> list[OutputColumn]:
         try:
@@ -52,7 +57,7 @@ class DuckDBBinder:
                 for name, kind in zip(relation.columns, relation.types, strict=True)
             ]
         except duckdb.Error as error:
-            raise UsageError(first_line(error)) from error
+            raise UsageError(one_line(error)) from error
 
     def same(self, sql: str, other: str) -> bool:
         return bool(self._tree(sql) == self._tree(other))

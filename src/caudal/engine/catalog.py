@@ -1,8 +1,8 @@
 """Binding an application: do its SQL files fit each other, and what must be read for a run?
 
 DuckDB decides, on empty tables; no row is read here.
-1. A table's SELECT gives one row for each row of `raw`; its column `reject`, if any, holds the
-   reason to leave a row out.
+1. A table's SELECT gives one row for each row of `raw`, by itself (rowwise.py); its column
+   `reject`, if any, holds the reason to leave a row out.
 2. Which columns a SELECT reads is what remains in DuckDB's plan once unused columns are removed.
    Columns that nothing reads are never kept: they appear as typed nulls, so the SQL still binds.
 """
@@ -10,19 +10,21 @@ DuckDB decides, on empty tables; no row is read here.
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import duckdb
 
 from caudal.engine.database import one_line
 from caudal.engine.reading import Wanted
-from caudal.errors import ApplicationError, CaudalError, UsageError
+from caudal.engine.rowwise import require_row_wise
+from caudal.errors import ApplicationError, UsageError
 from caudal.kernels.csv import NumberColumn
 from caudal.model import REJECT, ROW, Application, ParameterValue, Query, Table
 from caudal.sql.lifts import (
     EVERYTHING,
     Lift,
+    Member,
     Schema,
     Schemas,
     Seen,
@@ -34,6 +36,7 @@ from caudal.sql.lifts import (
 from caudal.sql.numbers import Number, lift_numbers
 from caudal.sql.parameters import bind_parameters, parameter_names
 from caudal.sql.planner import rewrite_averages
+from caudal.sql.sieves import Flag, Sieve, project
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class Cleaning:
     sql: str  # one batch of `raw` -> outputs, and the reason to reject last
     wanted: Wanted  # of the files
     numbers: tuple[Number, ...]  # columns of `raw` that the reader fills with numbers
+    sieve: Sieve
 
 
 @dataclass(frozen=True)
@@ -165,10 +169,11 @@ def empty_schema(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckD
         cursor.execute(
             f"SET disabled_optimizers = '{','.join(r for r in rules if r != 'unused_columns')}'"
         )
-        cursor.execute("CREATE SCHEMA binding; USE binding")
+        cursor.execute("ATTACH ':memory:' AS binding")  # where `main` is this one, not the real one
+        cursor.execute("SET search_path = 'binding.main,memory.main'")
         yield cursor
     finally:
-        cursor.execute("USE main; DROP SCHEMA binding CASCADE; SET disabled_optimizers = ''")
+        cursor.execute("USE memory; DETACH binding; SET disabled_optimizers = ''")
         cursor.close()
 
 
@@ -192,6 +197,7 @@ def bind_table(cursor: duckdb.DuckDBPyConnection, table: Table) -> Schema:
         raise ApplicationError(f"{table.origin}: app.toml lists no columns for {table.name}")
     create_empty(cursor, "raw", dict.fromkeys(table.columns, "VARCHAR"))
     columns = describe(cursor, table.sql, table.origin)
+    require_row_wise(cursor, table.sql, table.columns, table.origin)
     names = [name.lower() for name, _ in columns]
     doubled = [name for name in names if names.count(name) > 1]
     if doubled:
@@ -225,7 +231,7 @@ def _bind_query(
     names = tuple(name for name, _ in columns)
     types = [kind for _, kind in columns]
     sql = rewrite_averages(sql, lambda text: _types(cursor, text) == types)
-    seen = look(sql, schemas, label=query.name)
+    seen = look(sql, schemas)
     if seen.lifts:
         try:
             for table, schema in _with_lifts(schemas, seen.lifts).items():
@@ -236,14 +242,18 @@ def _bind_query(
             for table, schema in schemas.items():
                 create_empty(cursor, table, schema)
         seen = replace(seen, sql=sql, lifts=())
-    return _bound(query, names, columns_read(cursor, sql), seen)
+    read = columns_read(cursor, sql)
+    with contextlib.suppress(duckdb.Error):  # it does not know #1
+        for table in schemas.keys() & cursor.get_table_names(sql):
+            read.setdefault(table, set())  # DESCRIBE reads no row, but needs the table
+    return _bound(query, names, read, seen)
 
 
 def _types(cursor: duckdb.DuckDBPyConnection, sql: str) -> list[str] | None:
     """The types of a SELECT's columns; None when it does not bind."""
     try:
-        return [kind for _, kind in describe(cursor, sql, "")]
-    except CaudalError:
+        return [row[1] for row in cursor.execute(f"DESCRIBE {sql}").fetchall()]
+    except duckdb.Error:
         return None
 
 
@@ -281,20 +291,14 @@ def _load(
     sights = [
         sight for query in readers for sight in query.seen.sights.get(table.name, (EVERYTHING,))
     ]
-    key_sets = tuple(dict.fromkeys(keys for one in sights for keys in one.key_sets)) + tuple(
-        keys for one in lifts for keys in one.sight.key_sets
-    )
+    seen = [*sights, *(one.sight for one in lifts)]
+    key_sets = tuple(dict.fromkeys(keys for sight in seen for keys in sight.key_sets))
     for name, select in key_sets:
         cursor.execute(f"CREATE OR REPLACE TABLE {name} AS {select} LIMIT 0")
     outputs = [quote(name) for name in kept]
-    outputs += [
-        f"CASE WHEN {reject_reason(cleaned)} IS NULL AND {_visible([o.sight for o in same])} "
-        f"THEN {same[0].function}({quote(same[0].column)}) END AS {quote(name)}"
-        for name, same in _by_name(lifts).items()
-    ]
     stored = f"stored.{quote(table.name)}"
     return TableLoad(
-        cleaning=make_cleaning(cursor, table, cleaned, outputs, _visible(sights)),
+        cleaning=make_cleaning(cursor, table, cleaned, outputs, lifts, sights),
         create=_creation(table.name, stored, schema, kept, lifts),
         stored=stored,
         key_sets=key_sets,
@@ -330,34 +334,95 @@ def make_cleaning(
     table: Table,
     cleaned: Schema,
     outputs: Sequence[str],
-    visible: str = "TRUE",
+    lifts: Sequence[Lift] = (),
+    sights: Sequence[Sight] = (EVERYTHING,),
 ) -> Cleaning:
-    """A batch of `raw` to the given outputs, reading no more of the files than that needs.
+    """A batch of `raw` to the given outputs and lifts, reading no more of the files than needed.
 
-    The SQL gives the rows that are visible and those to reject, each with its place in `raw`; and
-    the last one in any case, so that it shows whether there are as many as in `raw`.
+    The SQL gives at least the rows that are visible and those to reject, each with its place in
+    `raw`; and the last one in any case, so that it shows whether there are as many as in `raw`.
     """
-    texts = dict.fromkeys(table.columns, "VARCHAR")
-    lifted, numbers = lift_numbers(table.sql, table.columns)
-    create_empty(cursor, "raw", {**texts, **{one.name: one.type for one in numbers}})
-    if _types(cursor, lifted) != list(cleaned.values()):
-        lifted, numbers = table.sql, ()
+    source = _over_raw(cursor, table, cleaned, [*sights, *(one.sight for one in lifts)])
     reason = reject_reason(cleaned)
+    computed = [
+        f"CASE WHEN {reason} IS NULL AND {_visible([one.sight for one in same], source.flags)} "
+        f"THEN {same[0].function}({quote(same[0].column)}) END AS {quote(name)}"
+        for name, same in _by_name(lifts).items()
+    ]
     place = f"row_number() OVER () - 1 AS {quote(ROW)}"
-    listed = ", ".join([*outputs, f"{reason} AS {quote(REJECT)}", place])
-    sql = f"SELECT {listed} FROM (\n{lifted}\n) AS cleaned"
-    if visible != "TRUE":
+    listed = ", ".join([*outputs, *computed, f"{reason} AS {quote(REJECT)}", place])
+    sql = f"SELECT {listed} FROM (\n{source.sql}\n) AS cleaned"
+    visible = _visible(sights, source.flags)
+    if visible != "TRUE" and not source.decides(sights):
         sql += (
             f" QUALIFY {visible} OR {reason} IS NOT NULL "
             f"OR {quote(ROW)} >= (SELECT count(*) - 1 FROM raw)"
         )
     read = columns_read(cursor, sql).get("raw", set())
+    sieve = source.sieve(sights)
+    texts = [name for name in table.columns if name in read | sieve.columns]
     wanted = Wanted(
         table.name,
-        tuple(name for name in table.columns if name in read),
-        tuple(NumberColumn(one.column, one.precision, one.scale) for one in numbers),
+        tuple(name for name in texts if name in sieve.columns or not sieve.drops),
+        tuple(NumberColumn(one.column, one.precision, one.scale) for one in source.numbers),
+        tuple(name for name in texts if name not in sieve.columns and sieve.drops),
     )
-    return Cleaning(table, sql, wanted, numbers)
+    return Cleaning(table, sql, wanted, source.numbers, sieve)
+
+
+@dataclass(frozen=True)
+class _OverRaw:
+    """A table's SQL over a `raw` that the reader fills with numbers and flags too."""
+
+    sql: str
+    numbers: tuple[Number, ...] = ()
+    flags: Mapping[Member, Flag] = field(default_factory=dict)
+    present: tuple[str, ...] | None = None
+
+    def decides(self, sights: Sequence[Sight]) -> bool:
+        """Does the sieve drop what is out of sight, so that the SQL need not?"""
+        return self.present is not None and all(
+            not sight.conditions and self.flags.keys() >= set(sight.members) for sight in sights
+        )
+
+    def sieve(self, sights: Sequence[Sight]) -> Sieve:
+        """The sieve for rows of these sights."""
+        flags = tuple(dict.fromkeys(self.flags.values()))
+        if self.present is None:
+            return Sieve(flags)
+        seen = [
+            tuple(self.flags[member] for member in sight.members if member in self.flags)
+            for sight in sights
+        ]
+        return Sieve(flags, self.present, tuple(dict.fromkeys(seen)))
+
+
+def _over_raw(
+    cursor: duckdb.DuckDBPyConnection, table: Table, cleaned: Schema, sights: Sequence[Sight]
+) -> _OverRaw:
+    """What can be moved from a table's SQL into the reader; DuckDB has the last word."""
+    sql, numbers = lift_numbers(table.sql, table.columns)
+    raw = dict.fromkeys(table.columns, "VARCHAR")
+    raw |= {one.name: one.type for one in numbers} | {one.odd: "VARCHAR" for one in numbers}
+    present: tuple[str, ...] | None = ()
+    flags: dict[Member, Flag] = {}
+    if (projection := project(sql, raw)) is not None:
+        present = projection.present() if REJECT in cleaned else ()
+        for member in dict.fromkeys(one for sight in sights for one in sight.members):
+            origin = projection.origin(member.column)
+            if origin is not None and _key_types(cursor, member.keys) == [raw[origin]]:
+                flags[member] = Flag(origin, member.keys)
+        if flags:
+            sql = projection.carrying(tuple(flags.values()))
+    named = {flag.name: "BOOLEAN" for flag in flags.values()}
+    create_empty(cursor, "raw", {**raw, **named})
+    if _types(cursor, sql) == [*cleaned.values(), *named.values()]:
+        return _OverRaw(sql, numbers, flags, present)
+    return _OverRaw(table.sql)
+
+
+def _key_types(cursor: duckdb.DuckDBPyConnection, keys: str) -> list[str]:
+    return [str(kind) for kind in cursor.table(keys).types]
 
 
 def _by_name(lifts: Sequence[Lift]) -> dict[str, list[Lift]]:
@@ -367,9 +432,12 @@ def _by_name(lifts: Sequence[Lift]) -> dict[str, list[Lift]]:
     return grouped
 
 
-def _visible(sights: Sequence[Sight]) -> str:
-    """On which rows some SELECT looks: true or false, never null."""
-    if any(sight.condition is None for sight in sights):
+def _visible(sights: Sequence[Sight], flags: Mapping[Member, Flag]) -> str:
+    """On which rows some SELECT looks: true or false, never null; flags stand for their members."""
+    if EVERYTHING in sights:
         return "TRUE"
-    conditions = dict.fromkeys(str(sight.condition) for sight in sights)
-    return f"COALESCE({' OR '.join(conditions)}, FALSE)"
+    conditions = []
+    for sight in sights:
+        members = [quote(flags[one].name) if one in flags else one.sql for one in sight.members]
+        conditions.append(f"({' AND '.join([*members, *sight.conditions])})")
+    return f"COALESCE({' OR '.join(dict.fromkeys(conditions))}, FALSE)"

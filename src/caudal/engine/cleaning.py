@@ -1,6 +1,7 @@
 """From a piece of a file to clean rows: the step that every engine shares.
 
 One row of `raw` gives one cleaned row, in the same order; so a rejected row finds its line again.
+Rows that are certainly sound and out of sight are counted, but not cleaned (sql/sieves.py).
 """
 
 from collections.abc import Callable
@@ -9,14 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from caudal.engine.catalog import Cleaning
 from caudal.engine.reading import Piece, TextRows
+from caudal.engine.sieving import KeyFilters, Sifted, sift
 from caudal.errors import ApplicationError, RejectedRowError
 from caudal.kernels.csv import Numbers
 from caudal.model import REJECT, ROW, RejectedRow, Table
 from caudal.rejects import Rejects
-from caudal.sql.numbers import Number
+
+_NO_FILTERS: KeyFilters = {}
 
 Select = Callable[[str, str, pa.Table], pa.Table]  # SQL, the relation it reads, its rows
 
@@ -35,24 +39,31 @@ class Cleaned:
     piece: Piece
 
 
-def clean_piece(piece: Piece, cleaning: Cleaning, select: Select) -> Cleaned:
-    """Read a piece and clean it; `select` runs SQL over one relation."""
+def clean_piece(
+    piece: Piece, cleaning: Cleaning, select: Select, filters: KeyFilters = _NO_FILTERS
+) -> Cleaned:
+    """Read a piece and clean it; `select` runs SQL over one relation.
+
+    `filters` hold the key sets that the cleaning's sieve asks for.
+    """
     text, table = piece.read(), cleaning.table
-    cleaned = select(cleaning.sql, "raw", _raw(text, cleaning, select))
-    places = cleaned.column(ROW)
-    given = places[-1].as_py() + 1 if len(places) else 0
-    if given != text.table.num_rows:
+    sifted = sift(_raw(text, cleaning), cleaning.sieve, filters)
+    raw = _with_rest(sifted, text, cleaning)
+    cleaned = select(cleaning.sql, "raw", raw)
+    numbers = cleaned.column(ROW)
+    given = numbers[-1].as_py() + 1 if len(numbers) else 0
+    if given != raw.num_rows:
         raise ApplicationError(
-            f"{table.origin}: gives {given} rows for {text.table.num_rows} of raw; "
+            f"{table.origin}: gives {given} rows for {raw.num_rows} of raw; "
             "clean row by row, and leave rows out with a `reject` column instead of WHERE"
         )
     rejected = [RejectedRow(table.name, text.file, line, reason) for line, reason in text.damaged]
-    accepted = given
+    accepted = text.table.num_rows
     reasons = cleaned.column(REJECT)
     rows = cleaned.drop_columns([REJECT, ROW])
     if reasons.null_count < len(reasons):
         bad = np.flatnonzero(pc.is_valid(reasons).to_numpy())
-        lines = text.lines(places.take(bad).to_numpy())
+        lines = text.lines(sifted.places[numbers.take(bad).to_numpy()])
         rejected += [
             RejectedRow(table.name, text.file, int(line), reason)
             for line, reason in zip(lines, reasons.take(bad).to_pylist(), strict=True)
@@ -72,25 +83,35 @@ def note_rejects(rejects: Rejects, cleaned: Cleaned, table: Table, *, strict: bo
     rejects.note_repaired(table.name, cleaned.repaired)
 
 
-def _raw(text: TextRows, cleaning: Cleaning, select: Select) -> pa.Table:
+def _raw(text: TextRows, cleaning: Cleaning) -> pa.Table:
     """The relation `raw`: what was read, and nulls in the columns that nobody reads."""
-    rows = text.table.num_rows
     present = set(text.table.column_names)
-    absent = pa.nulls(rows, pa.string())
+    absent = pa.nulls(text.table.num_rows, pa.string())
     columns = {
-        name: text.table[name] if name in present else absent for name in cleaning.table.columns
+        name: text.table[name] if name in present else absent
+        for name in cleaning.table.columns
+        if name in present or name not in cleaning.wanted.later
     }
     for number, found in zip(cleaning.numbers, text.numbers, strict=True):
-        columns[number.name] = _whole_column(number, found, select)
+        columns[number.name] = found.values
     return pa.table(columns)
 
 
-def _whole_column(number: Number, found: Numbers, select: Select) -> pa.Array:
-    """A column of numbers, those that the kernel declined converted by SQL."""
+def _with_rest(sifted: Sifted, text: TextRows, cleaning: Cleaning) -> pa.Table:
+    """The rows that are left, with the columns that only they need: those for which reading
+    waited, and the texts of numbers that the reader declined."""
+    columns = text.later(sifted.places)
+    for number, found in zip(cleaning.numbers, text.numbers, strict=True):
+        columns[number.odd] = _odd_texts(found, sifted.places)
+    raw = sifted.raw
+    for name, column in columns.items():
+        raw = raw.append_column(name, column)
+    return raw
+
+
+def _odd_texts(found: Numbers, places: NDArray[np.int64]) -> pa.Array:
     if not len(found.odd_rows):
-        return found.values
-    sql = f"SELECT {number.conversion('text')} AS value FROM odd"
-    converted = select(sql, "odd", pa.table({"text": found.odd_texts}))["value"]
-    mask = np.zeros(len(found.values), dtype=bool)
-    mask[found.odd_rows] = True
-    return pc.replace_with_mask(found.values, mask, converted.combine_chunks())
+        return pa.nulls(len(places), pa.string())
+    nearest = np.minimum(np.searchsorted(found.odd_rows, places), len(found.odd_rows) - 1)
+    is_odd = found.odd_rows[nearest] == places
+    return found.odd_texts.cast(pa.string()).take(pa.array(nearest, mask=~is_odd))

@@ -15,6 +15,7 @@ from caudal.kernels.sentiment import SentimentModel
 # batches that are being read. A memory limit is for the process, so DuckDB gets the rest.
 _PROCESS_BYTES = 400 << 20
 _LEAST_DATABASE_BYTES = 128 << 20
+_LEAST_LIMIT_BYTES = 500_000_000
 
 _UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
 _BINARY_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -39,6 +40,11 @@ def open_database(
     on a thread of its own. What exceeds the memory limit spills to a temporary directory.
     Contained, it reads no file, no network and no extension: for SQL of others.
     """
+    if memory_limit is not None and memory_limit < _LEAST_LIMIT_BYTES:
+        raise UsageError(
+            f"a memory limit of {memory_limit / 1e6:,.3g}MB is too small: "
+            f"give at least {_LEAST_LIMIT_BYTES // 10**6}MB"
+        )
     with tempfile.TemporaryDirectory(prefix="caudal-") as spill:
         connection = duckdb.connect(
             config={
@@ -62,7 +68,7 @@ def open_database(
             connection.close()
 
 
-def one_line(error: duckdb.Error) -> str:
+def one_line(error: Exception) -> str:
     """DuckDB's message without its kind and without the echo of the SQL."""
     text = str(error).split("\n\nLINE ")[0].split("\nLINE ")[0]
     kind, separator, rest = text.partition(" Error: ")

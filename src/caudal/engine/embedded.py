@@ -6,12 +6,13 @@ Pieces in flight are bounded, so memory does not grow with the files. Rows are a
 order of the files whatever the pool's timing, so two runs give the same bits.
 """
 
+import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 
 import duckdb
 import pyarrow as pa
@@ -30,10 +31,14 @@ from caudal.engine.running import (
     Sources,
     in_order,
 )
+from caudal.engine.sieving import KeyFilters
 from caudal.errors import ApplicationError, QueryError
+from caudal.kernels.hashing import KeyFilter, key_words
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, ParameterValue
 from caudal.rejects import Rejects
+
+_INSERT_BYTES = 16 << 20
 
 
 def run(
@@ -73,41 +78,103 @@ class _Loader:
         for statement in load.create:
             self.connection.execute(statement)
         for name, select in load.key_sets:
-            self.connection.execute(f"CREATE TABLE {name} AS {select}")
+            self.connection.execute(f"CREATE TABLE IF NOT EXISTS {name} AS {select}")
         profile = ReadingProfile(load.table.name, files, self.progress)
         cut = (
             piece
             for path in files
             for piece in pieces(path, load.cleaning.wanted, batch_bytes=self.options.batch_bytes)
         )
-        work = partial(_clean, self.connection, load)
-        for cleaned in in_order(self.pool, work, cut, ahead=self.options.threads + 1):
-            self._append(load, cleaned)
-            profile.note(cleaned)
+        rows = _Rows(self.connection, load.stored)
+        with _cleaners(self.connection, load, self.options.threads) as clean:
+            for cleaned in in_order(self.pool, clean, cut, ahead=self.options.threads + 1):
+                note_rejects(self.rejects, cleaned, load.table, strict=self.options.strict)
+                rows.append(cleaned.rows)
+                profile.note(cleaned)
+        rows.insert()
         return profile.finished()
 
-    def _append(self, load: TableLoad, cleaned: Cleaned) -> None:
-        note_rejects(self.rejects, cleaned, load.table, strict=self.options.strict)
-        if cleaned.rows.num_rows:
-            self.connection.register("cleaned_rows", cleaned.rows)
-            self.connection.execute(f"INSERT INTO {load.stored} SELECT * FROM cleaned_rows")
-            self.connection.unregister("cleaned_rows")
+
+class _Rows:
+    """Rows on their way into a table: inserted many at a time, since each INSERT has its price."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, stored: str) -> None:
+        self._connection = connection
+        self._stored = stored
+        self._waiting: list[pa.Table] = []
+        self._bytes = 0
+
+    def append(self, rows: pa.Table) -> None:
+        self._waiting.append(rows)
+        self._bytes += rows.nbytes
+        if self._bytes >= _INSERT_BYTES:
+            self.insert()
+
+    def insert(self) -> None:
+        if any(one.num_rows for one in self._waiting):
+            self._connection.register("cleaned_rows", pa.concat_tables(self._waiting))
+            self._connection.execute(f"INSERT INTO {self._stored} SELECT * FROM cleaned_rows")
+            self._connection.unregister("cleaned_rows")
+        self._waiting.clear()
+        self._bytes = 0
 
 
-def _clean(connection: duckdb.DuckDBPyConnection, load: TableLoad, piece: Piece) -> Cleaned:
-    cursor = connection.cursor()
+class _Cleaner:
+    """Cleans pieces of one table, one after the other: its SQL is planned once, over a relation
+    `raw` whose rows are then exchanged."""
 
-    def select(sql: str, relation: str, rows: pa.Table) -> pa.Table:
-        cursor.register(relation, rows)
+    def __init__(
+        self, cursor: duckdb.DuckDBPyConnection, load: TableLoad, filters: KeyFilters
+    ) -> None:
+        self._cursor = cursor
+        self._load = load
+        self._filters = filters
+        self._rows = pa.table({})
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """DuckDB reads `raw` from here, each time that the SQL runs."""
+        return self._rows.__arrow_c_stream__(requested_schema)
+
+    def clean(self, piece: Piece) -> Cleaned:
         try:
-            return cursor.sql(sql).to_arrow_table()
+            return clean_piece(piece, self._load.cleaning, self._select, self._filters)
         except duckdb.Error as error:
-            raise ApplicationError(f"{load.table.origin}: {one_line(error)}") from None
+            raise ApplicationError(f"{self._load.table.origin}: {one_line(error)}") from None
+
+    def _select(self, sql: str, relation: str, rows: pa.Table) -> pa.Table:
+        planned, self._rows = self._rows.schema, rows
+        if rows.schema != planned:
+            self._cursor.register(relation, self)
+            self._cursor.execute(f"PREPARE clean AS {sql}")
+        return self._cursor.sql("EXECUTE clean").to_arrow_table()
+
+
+@contextlib.contextmanager
+def _cleaners(
+    connection: duckdb.DuckDBPyConnection, load: TableLoad, threads: int
+) -> Iterator[Callable[[Piece], Cleaned]]:
+    """A function that cleans pieces of a table, for so many threads."""
+    filters = {
+        flag.keys: KeyFilter(key_words(connection.table(flag.keys).to_arrow_table().column(0)))
+        for flag in load.cleaning.sieve.flags
+    }
+    cursors = [connection.cursor() for _ in range(threads)]
+    idle: SimpleQueue[_Cleaner] = SimpleQueue()
+    for cursor in cursors:
+        idle.put(_Cleaner(cursor, load, filters))
+
+    def clean(piece: Piece) -> Cleaned:
+        cleaner = idle.get()
+        try:
+            return cleaner.clean(piece)
+        finally:
+            idle.put(cleaner)
 
     try:
-        return clean_piece(piece, load.cleaning, select)
+        yield clean
     finally:
-        cursor.close()
+        for cursor in cursors:
+            cursor.close()
 
 
 def _answer(

@@ -10,7 +10,7 @@ from caudal.engine.catalog import TableLoad, bind, choose_queries
 from caudal.engine.database import open_database
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, ParameterValue
-from caudal.sql.lifts import EVERYTHING
+from caudal.sql.lifts import EVERYTHING, Lift
 
 # DuckDB's physical operators in the words of docs/glossary.md.
 _WORDS = {
@@ -107,6 +107,11 @@ def _detail(info: Mapping[str, Any]) -> str:
     return f" {'; '.join(parts)}" if parts else ""
 
 
+def _lift_line(lift: Lift) -> str:
+    where = f" where {lift.sight.condition}" if lift.sight.condition else ""
+    return f"  {lift.function:<20} of {lift.column}{where}"
+
+
 def _table_lines(load: TableLoad) -> list[str]:
     wanted = load.cleaning.wanted
     lines = [
@@ -118,8 +123,6 @@ def _table_lines(load: TableLoad) -> list[str]:
         seen = " or ".join(dict.fromkeys(str(sight.condition) for sight in load.sights))
         lines.append(f"  keep rows            where {seen}")
     lines.append(f"  keep columns         {', '.join(load.kept) or '(only a count of rows)'}")
-    for lift in load.lifts:
-        where = f" where {lift.sight.condition}" if lift.sight.condition else ""
-        lines.append(f"  {lift.function:<20} of {lift.column}{where}")
+    lines += dict.fromkeys(map(_lift_line, load.lifts))
     lines += [f"  {name} = {select}" for name, select in load.key_sets]
     return [*lines, ""]

@@ -16,6 +16,8 @@ SIGNATURES = {
     "items": "items(text) -> VARCHAR[]: the strings of a Python-literal list",
     "to_integer": "to_integer(text) -> BIGINT: null unless the text is a whole number "
     "(a plain TRY_CAST takes '1.5' for 2)",
+    "number_text": "number_text(text) -> VARCHAR: the text, but null where it holds an underscore "
+    "(a plain TRY_CAST takes '1_000' for 1000)",
 }
 
 RETURN_TYPES = {
@@ -23,6 +25,7 @@ RETURN_TYPES = {
     "names": "VARCHAR[]",
     "items": "VARCHAR[]",
     "to_integer": "BIGINT",
+    "number_text": "VARCHAR",
 }
 
 # The first branch is the common case and costs no regular expression.
@@ -31,6 +34,11 @@ CREATE OR REPLACE MACRO to_integer(text) AS CASE
     WHEN CAST(TRY_CAST(text AS BIGINT) AS VARCHAR) = text THEN TRY_CAST(text AS BIGINT)
     WHEN regexp_full_match(trim(text), '[+-]?[0-9]+') THEN TRY_CAST(text AS BIGINT)
 END
+"""
+
+
+_NUMBER_TEXT = """
+CREATE OR REPLACE MACRO number_text(text) AS CASE WHEN NOT contains(text, '_') THEN text END
 """
 
 
@@ -50,3 +58,4 @@ def register_functions(connection: duckdb.DuckDBPyConnection, model: SentimentMo
             null_handling=FunctionNullHandling.SPECIAL,
         )
     connection.execute(_TO_INTEGER)
+    connection.execute(_NUMBER_TEXT)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from caudal.engine import stages
 from caudal.engine.cleaning import Cleaned, clean_piece
-from caudal.engine.reading import Piece, TextRows, Wanted, require_columns
+from caudal.engine.reading import Piece, TextRows, Wanted, require_columns, typed_reader
 from caudal.engine.sandbox import Sandbox
 from caudal.engine.split_plan import SplitPlan, TableMap
 from caudal.errors import ApplicationError, QueryError
@@ -32,6 +32,7 @@ def map_piece(
     hashing: stages.Hashing,
     sandbox: Sandbox,
     *,
+    split: SplitPlan,
     source: batch.Batch | None = None,
 ) -> tuple[bytes, Cleaned]:
     """One batch to one mapped object."""
@@ -42,6 +43,10 @@ def map_piece(
         except QueryError as error:
             raise ApplicationError(f"{one.table.origin}: {error}") from None
 
+    def scanned(work: stages.Work) -> stages.Slices:
+        with split.naming(work.stage.queries):
+            return stages.scan(work.stage, cleaned.rows, number, hashing, sandbox, work.beside)
+
     cleaned = clean_piece(piece, one.cleaning, select)
     data = mapped.encode(
         table=one.table.name,
@@ -50,33 +55,36 @@ def map_piece(
         rows=cleaned.rows.num_rows,
         repaired=cleaned.repaired,
         rejects=[(row.line, row.reason) for row in cleaned.rejected],
-        stages={
-            work.stage.name: stages.scan(
-                work.stage, cleaned.rows, number, hashing, sandbox, work.beside
-            )
-            for work in works
-        },
+        stages={work.stage.name: scanned(work) for work in works},
         source_bytes=source.bytes if source else 0,
         source_digest=source.digest if source else "",
     )
     return data, cleaned
 
 
-def map_batch(
-    split: SplitPlan, data: bytes, hashing: stages.Hashing, sandbox: Sandbox, key: str
+def map_records(
+    split: SplitPlan,
+    index: batch.Batch,
+    records: bytes | memoryview,
+    hashing: stages.Hashing,
+    sandbox: Sandbox,
+    works: Sequence[stages.Work],
 ) -> bytes:
-    """A stored batch to a mapped object."""
-    index, records = batch.decode(data, key)
+    """The records of a stored batch to a mapped object; `works` are the table's scans."""
     one = split.table(index.table)
     wanted = one.cleaning.wanted
     require_columns(index.columns, wanted.columns, index.file, one.table.name)
-    works = [stages.Work(scan, {}) for scan in one.scans]
     piece = stored_piece(index, records, wanted)
-    return map_piece(one, works, index.number, piece, hashing, sandbox, source=index)[0]
+    made = map_piece(one, works, index.number, piece, hashing, sandbox, split=split, source=index)
+    return made[0]
 
 
-def stored_piece(index: batch.Batch, records: bytes, wanted: Wanted) -> Piece:
+def stored_piece(index: batch.Batch, records: bytes | memoryview, wanted: Wanted) -> Piece:
     """A stored batch as a piece of the file that it was cut from."""
+    if index.records == "arrow":
+        rows = mapped.read_rows(records).select(list(wanted.columns))
+        reader = typed_reader(index.file, rows, index.first_line, wanted)
+        return Piece(index.file, len(records), index.offset + rows.num_rows, reader)
     cut = csv.Batch(
         file=index.file,
         header=csv.Header(index.columns),
@@ -112,7 +120,8 @@ def fold_partition(
     """One partition of one fold, from its slices."""
     step = next(fold for fold in split.plan.folds if fold.name == name)
     inputs = {one: _table(split, one, streams[one], hashing, sandbox) for one in step.inputs}
-    slices = stages.fold(step, partition, inputs, hashing, sandbox)
+    with split.naming(step.queries):
+        slices = stages.fold(step, partition, inputs, hashing, sandbox)
     return outputs.encode_fold(name, partition, slices)
 
 
@@ -128,10 +137,8 @@ def finish_query(
     inputs = {
         one: _table(split, one, streams[one], hashing, sandboxes[0]) for one in step.inputs.values()
     }
-    try:
+    with split.naming([name]):
         rows = stages.finish(step, inputs, sandboxes[1])
-    except QueryError as error:
-        raise QueryError(f"{query.origin}: {error}") from None
     named = rows.rename_columns(list(split.names[name]))
     return outputs.encode_result(name, query.title, named)
 

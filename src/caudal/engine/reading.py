@@ -4,6 +4,7 @@ Cutting a file is sequential and cheap; reading a piece is the work, and any thr
 """
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BufferedReader
@@ -16,7 +17,15 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from caudal.errors import DataError
-from caudal.kernels.csv import Batch, NumberColumn, Numbers, Stream, cut_batches, read_batch
+from caudal.kernels.csv import (
+    Batch,
+    Later,
+    NumberColumn,
+    Numbers,
+    Stream,
+    cut_batches,
+    read_batch,
+)
 
 _COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
 _PARQUET = ".parquet"
@@ -34,6 +43,7 @@ class TextRows:
     damaged: tuple[tuple[int, str], ...] = ()
     repaired: int = 0
     numbers: tuple[Numbers, ...] = ()  # as many as were wanted
+    later: Later = field(default=lambda rows: {}, repr=False)  # columns not in the table, some rows
 
 
 @dataclass(frozen=True)
@@ -61,9 +71,9 @@ def _find(folder: Path, pattern: str, table: str) -> list[Path]:
     for form in (pattern, *(pattern + suffix for suffix in _COMPRESSION), parquet):
         if matches := _match(folder, form):
             return matches
-    where = f"in {folder}" if folder.is_dir() else f"because there is no folder {folder}"
+    where = f" in {folder}" if folder.is_dir() else f" because there is no folder {folder}"
     raise DataError(
-        f"table {table}: no file {pattern!r} {where}; "
+        f"table {table}: no file {pattern!r}{'' if Path(pattern).is_absolute() else where}; "
         f"point to it with --data DIR or --file {table}=PATH"
     )
 
@@ -79,22 +89,25 @@ def _match(folder: Path, pattern: str) -> list[Path]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to read of a table's files: columns as text, and columns as numbers."""
+    """What to read of a table's files: columns as text, and columns as numbers; and columns of
+    which perhaps only some rows will be asked for, later."""
 
     table: str
     texts: tuple[str, ...]
     numbers: tuple[NumberColumn, ...] = ()
+    later: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the files, each once."""
-        return tuple(dict.fromkeys([*self.texts, *(one.column for one in self.numbers)]))
+        numbers = (one.column for one in self.numbers)
+        return tuple(dict.fromkeys([*self.texts, *self.later, *numbers]))
 
 
 def pieces(path: Path, wanted: Wanted, *, batch_bytes: int) -> Iterator[Piece]:
     """The pieces of one file, holding what is wanted."""
-    with _one_line_errors(path):
-        if path.suffix == _PARQUET:
+    with one_line_errors(path):
+        if is_parquet(path):
             yield from _parquet_pieces(path, wanted)
         else:
             yield from _csv_pieces(path, wanted, batch_bytes)
@@ -102,37 +115,48 @@ def pieces(path: Path, wanted: Wanted, *, batch_bytes: int) -> Iterator[Piece]:
 
 def column_names(path: Path) -> tuple[str, ...]:
     """The names of a file's columns, in the file's order."""
-    with _one_line_errors(path):
-        if path.suffix == _PARQUET:
+    with one_line_errors(path):
+        if is_parquet(path):
             return tuple(pq.read_schema(path).names)
         with path.open("rb") as file:
-            batches = cut_batches(_stream(path, file), str(path), batch_bytes=_HEADER_BYTES)
+            batches = cut_batches(
+                text_stream(path, file), shown_path(path), batch_bytes=_HEADER_BYTES
+            )
             return next(batches).header.names
 
 
 @contextlib.contextmanager
-def _one_line_errors(path: Path) -> Iterator[None]:
+def one_line_errors(path: Path) -> Iterator[None]:
+    """What the disk or a damaged file says, as one line about that file."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         text = " ".join((reason or str(error)).split())
-        raise DataError(f"cannot read {path}: {text}") from error
+        raise DataError(f"cannot read {shown_path(path)}: {text}") from error
 
 
 def _csv_pieces(path: Path, wanted: Wanted, batch_bytes: int) -> Iterator[Piece]:
-    columns = wanted.columns
+    columns, name = wanted.columns, shown_path(path)
     with path.open("rb") as file:
-        stream = _stream(path, file)
-        for batch in cut_batches(stream, str(path), batch_bytes=batch_bytes, wanted=columns):
+        stream = text_stream(path, file)
+        for batch in cut_batches(stream, name, batch_bytes=batch_bytes, wanted=columns):
             if batch.number == 0:
-                require_columns(batch.header.names, columns, str(path), wanted.table)
-            yield Piece(str(path), len(batch.data), file.tell(), _csv_reader(batch, wanted))
+                require_columns(batch.header.names, columns, name, wanted.table)
+            yield Piece(name, len(batch.data), file.tell(), _csv_reader(batch, wanted))
 
 
-def _stream(path: Path, file: BufferedReader) -> Stream:
+def is_parquet(path: Path) -> bool:
+    return path.suffix == _PARQUET
+
+
+def is_compressed(path: Path) -> bool:
+    return path.suffix in _COMPRESSION
+
+
+def text_stream(path: Path, file: BufferedReader) -> Stream:
     """The text of a file that may be compressed."""
-    if path.suffix not in _COMPRESSION:
+    if not is_compressed(path):
         return file
     stream: Stream = pa.CompressedInputStream(file, _COMPRESSION[path.suffix])
     return stream
@@ -140,7 +164,7 @@ def _stream(path: Path, file: BufferedReader) -> Stream:
 
 def _csv_reader(batch: Batch, wanted: Wanted) -> Callable[[], TextRows]:
     def read() -> TextRows:
-        found = read_batch(batch, wanted.texts, wanted.numbers)
+        found = read_batch(batch, wanted.texts, wanted.numbers, wanted.later)
         return TextRows(
             batch.file,
             found.table,
@@ -148,42 +172,55 @@ def _csv_reader(batch: Batch, wanted: Wanted) -> Callable[[], TextRows]:
             found.damaged,
             found.repaired,
             found.numbers,
+            found.later,
         )
 
     return read
 
 
 def _parquet_pieces(path: Path, wanted: Wanted) -> Iterator[Piece]:
-    columns = list(wanted.columns)
+    columns, name = list(wanted.columns), shown_path(path)
+    require_columns(column_names(path), columns, name, wanted.table)
+    for rows in typed_rows(path, columns):
+        reader = typed_reader(name, rows.rows, rows.first, wanted)
+        yield Piece(name, rows.rows.nbytes, rows.position, reader)
+
+
+@dataclass(frozen=True)
+class TypedRows:
+    """Some rows of a Parquet file; the first is row `first`, counted from 1."""
+
+    rows: pa.Table
+    first: int
+    position: int  # how far into the file they reach
+
+
+def typed_rows(path: Path, columns: list[str] | None) -> Iterator[TypedRows]:
+    """The rows of a Parquet file, so many at a time; `columns` None: all of them."""
     with pq.ParquetFile(path) as file:
-        require_columns(file.schema_arrow.names, columns, str(path), wanted.table)
         done, total, size = 0, file.metadata.num_rows, path.stat().st_size
         for batch in file.iter_batches(_PARQUET_ROWS, columns=columns):
-            reader = _parquet_reader(str(path), pa.table(batch).select(columns), done + 1, wanted)
+            rows, first = pa.table(batch), done + 1
             done += batch.num_rows
-            yield Piece(str(path), batch.nbytes, size * done // total, reader)
+            yield TypedRows(rows.select(columns) if columns else rows, first, size * done // total)
 
 
-def _parquet_reader(
-    file: str, rows: pa.Table, first: int, wanted: Wanted
-) -> Callable[[], TextRows]:
+def typed_reader(file: str, rows: pa.Table, first: int, wanted: Wanted) -> Callable[[], TextRows]:
+    """How rows of typed columns are read as text."""
+
     def read() -> TextRows:
         texts = {name: _as_text(rows[name], name, file) for name in rows.column_names}
         every = np.arange(rows.num_rows)
         numbers = tuple(  # every text is left to the conversion in SQL
-            Numbers(pa.nulls(rows.num_rows, _number_type(one)), every, texts[one.column])
+            Numbers(pa.nulls(rows.num_rows, one.type), every, texts[one.column])
             for one in wanted.numbers
         )
-        shown = {name: texts[name] for name in wanted.texts}
+        shown = {name: texts[name] for name in [*wanted.texts, *wanted.later]}
         if not shown:  # rows count even when no column is wanted
             shown[""] = pa.nulls(rows.num_rows, pa.string())
         return TextRows(file, pa.table(shown), lambda numbers: numbers + first, numbers=numbers)
 
     return read
-
-
-def _number_type(one: NumberColumn) -> pa.DataType:
-    return pa.decimal128(one.precision, one.scale) if one.precision else pa.int64()
 
 
 def _as_text(column: pa.ChunkedArray, name: str, file: str) -> pa.ChunkedArray:
@@ -199,6 +236,8 @@ def _as_text(column: pa.ChunkedArray, name: str, file: str) -> pa.ChunkedArray:
 
 def require_columns(present: Sequence[str], wanted: Sequence[str], file: str, table: str) -> None:
     """Every wanted column is there, and only once."""
+    if wanted and not set(wanted) <= set(present):
+        require_commas(present, file)
     missing = [name for name in wanted if name not in present]
     if missing:
         shown = ", ".join(present[:12]) + (", …" if len(present) > 12 else "")
@@ -209,3 +248,14 @@ def require_columns(present: Sequence[str], wanted: Sequence[str], file: str, ta
     doubled = [name for name in wanted if list(present).count(name) > 1]
     if doubled:
         raise DataError(f"{file}: two columns are called {doubled[0]!r}; rename one of them")
+
+
+def require_commas(present: Sequence[str], file: str) -> None:
+    """A first line that is one name with other separators in it is not CSV of ours."""
+    if len(present) == 1 and any(mark in present[0] for mark in ";\t|"):
+        raise DataError(f"{file}: its fields are not separated by commas; convert it first")
+
+
+def shown_path(path: Path) -> str:
+    """A path as text that any encoding can hold: bytes that are not UTF-8 appear escaped."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from caudal.answers import TableProfile
 from caudal.engine.cleaning import Cleaned
 from caudal.engine.reading import find_files
-from caudal.errors import DataError
+from caudal.errors import DataError, UsageError
 from caudal.kernels.csv import DEFAULT_BATCH_BYTES
 from caudal.model import RejectedRow, Table
 
@@ -67,14 +67,33 @@ class Sources:
     overrides: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def files(self, table: Table) -> list[Path]:
-        """The files of a table; a path given for it counts from here, else from the folder."""
+        """The files of a table.
+
+        A path given for it counts from the current directory, or, if nothing is there, from the
+        folder. Where both have such a file, nothing is guessed; `./x.csv` always means the former.
+        """
         given = self.overrides.get(table.name)
         if given is None:
             return find_files(self.folder, table.files, table.name)
-        try:
-            return find_files(Path(), given, table.name)
-        except DataError:
-            return find_files(self.folder, given, table.name)
+        found = (path for pattern in given for path in self._given(pattern, table.name))
+        return list(dict.fromkeys(found))
+
+    def _given(self, pattern: str, table: str) -> list[Path]:
+        if pattern.startswith(("./", "../", "/")):
+            return find_files(Path(), [pattern], table)
+        here, there = _found(Path(), pattern, table), _found(self.folder, pattern, table)
+        if here and there and not here[0].samefile(there[0]):
+            raise UsageError(
+                f"{table}: both ./{here[0]} and {there[0]} could be meant: write one of these"
+            )
+        return here or there or find_files(self.folder, [pattern], table)
+
+
+def _found(folder: Path, pattern: str, table: str) -> list[Path]:
+    try:
+        return find_files(folder, [pattern], table)
+    except DataError:
+        return []
 
 
 def in_order(

@@ -5,13 +5,14 @@ Rules
    before it is executed.
 2. No file, no network, no extension, no Python variable: only the relations handed to the call.
    The configuration is locked before the first user's text is seen, so SQL cannot undo this.
-3. Memory and time are bounded; exceeding either is the query's error, not the process's death.
+3. Memory and time are bounded (`containment.py`); exceeding either is the query's error, not the
+   process's death. A disk that fails or is full is the machine's: an OSError, to be tried again.
 4. One thread: with several, DuckDB reorders rows and so changes the last bits of float sums.
 5. Between stages Arrow carries DuckDB's types without loss (HUGEINT stays HUGEINT); a result that
    leaves Caudal is in plain Arrow types.
 """
 
-import threading
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -22,6 +23,8 @@ from typing import Self
 import duckdb
 import pyarrow as pa
 
+from caudal.engine.containment import Call, Excess, contained
+from caudal.engine.database import one_line
 from caudal.errors import QueryError, UsageError
 
 Register = Callable[[duckdb.DuckDBPyConnection], None]  # adds Caudal's own functions
@@ -39,7 +42,7 @@ class Limits:
     """What one call may use."""
 
     memory_bytes: int = 1 << 30
-    seconds: float = 600.0
+    seconds: float = 600.0  # of the thread that runs it: a loaded machine costs none
     spill: Path | None = None  # where DuckDB may spill; None: it never does
 
 
@@ -58,12 +61,20 @@ class Sandbox:
         types: Types = Types.LOSSLESS,
     ) -> None:
         self._limits = limits or Limits()
-        self._connection = duckdb.connect(":memory:", config=_configuration(self._limits, types))
-        if register is not None:
-            register(self._connection)
-        self._connection.execute("SET TimeZone = 'UTC'")  # the same answers on every machine
-        self._connection.execute("SET enable_external_access = false")
-        self._connection.execute("SET lock_configuration = true")
+        self._register = register
+        self._types = types
+        self._connection = self._opened()
+        self._broken = False  # the database was invalidated: it will answer nothing any more
+
+    def _opened(self) -> duckdb.DuckDBPyConnection:
+        connection = duckdb.connect(":memory:", config=_configuration(self._limits, self._types))
+        if self._register is not None:
+            self._register(connection)
+        connection.execute("SET TimeZone = 'UTC'")  # the same answers on every machine
+        connection.execute("SET enable_progress_bar = false")  # it would write to standard output
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        return connection
 
     def __enter__(self) -> Self:
         return self
@@ -78,7 +89,8 @@ class Sandbox:
 
     def interrupt(self) -> None:
         """End what is running, from another thread."""
-        self._connection.interrupt()
+        with contextlib.suppress(duckdb.ConnectionException):  # it is just being reopened
+            self._connection.interrupt()
 
     def close(self) -> None:
         self._connection.close()
@@ -86,39 +98,49 @@ class Sandbox:
     def select(self, sql: str, relations: Mapping[str, pa.Table]) -> pa.Table:
         """The rows of one SELECT over the given relations."""
         self._require_one_select(sql)
-        for name, rows in relations.items():
-            self._connection.register(name, rows)
-        timer = threading.Timer(self._limits.seconds, self._connection.interrupt)
-        timer.daemon = True
-        timer.start()
+        limits = self._limits
         try:
-            return self._connection.sql(sql).to_arrow_table()
-        except duckdb.Error as error:
-            raise QueryError(self._explained(error)) from error
+            with contained(self.interrupt, limits.memory_bytes, limits.seconds) as call:
+                return self._rows(sql, relations, call)
         finally:
-            timer.cancel()
-            for name in relations:
+            if self._broken or call.grown_bytes > limits.memory_bytes // 2:
+                self._reopen()
+
+    def _rows(self, sql: str, relations: Mapping[str, pa.Table], call: Call) -> pa.Table:
+        try:
+            for name, rows in relations.items():
+                self._connection.register(name, rows)
+            return self._connection.sql(sql).to_arrow_table()
+        except duckdb.IOException as error:  # no file can be named here: a spill went wrong
+            raise OSError(one_line(error)) from error
+        except (duckdb.Error, MemoryError) as error:
+            self._broken = isinstance(error, duckdb.FatalException)
+            raise QueryError(self._explained(error, call)) from error
+        finally:
+            for name in () if self._broken else relations:
                 self._connection.unregister(name)
 
     def _require_one_select(self, sql: str) -> None:
         try:
             statements = self._connection.extract_statements(sql)
         except duckdb.Error as error:
-            raise QueryError(first_line(error)) from error
+            raise QueryError(one_line(error)) from error
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise UsageError("a query must be one SELECT statement: remove everything else")
 
-    def _explained(self, error: duckdb.Error) -> str:
-        if isinstance(error, duckdb.InterruptException):
+    def _reopen(self) -> None:
+        """A new database. Only this gives back what DuckDB's allocator keeps after large calls."""
+        self._connection.close()
+        self._connection = self._opened()
+        self._broken = False
+
+    def _explained(self, error: Exception, call: Call) -> str:
+        if call.excess is Excess.TIME:
             return f"the query took more than {self._limits.seconds:g} seconds"
-        if isinstance(error, duckdb.OutOfMemoryException):
+        memory = isinstance(error, duckdb.OutOfMemoryException | MemoryError)
+        if memory or call.excess is Excess.MEMORY:
             return f"the query needs more than {self._limits.memory_bytes >> 20} MiB of memory"
-        return first_line(error)
-
-
-def first_line(error: duckdb.Error) -> str:
-    """DuckDB's message without its drawing of the query."""
-    return str(error).split("\n", 1)[0]
+        return one_line(error)
 
 
 def _configuration(limits: Limits, types: Types) -> dict[str, str | bool | int | float | list[str]]:

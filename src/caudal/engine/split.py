@@ -7,25 +7,29 @@ Three kinds of step, each a function of immutable inputs:
 3. finish: one query gathers what is left and answers.
 
 Workers are threads, each with a DuckDB of its own that runs one thread; what a step answers never
-depends on which worker ran it, or when.
+depends on which worker ran it, or when. Outputs are kept in files (keeping.py), DuckDB spills, and
+the process as a whole is bounded (containment.py): by the memory limit, or by what is free.
 """
 
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
 
 from caudal.answers import Answers, Result, TableProfile
 from caudal.engine import stages
 from caudal.engine.catalog import choose_queries
 from caudal.engine.cleaning import Cleaned, note_rejects
+from caudal.engine.containment import available_bytes, memory_bound
 from caudal.engine.functions import register_functions
+from caudal.engine.keeping import Kept
 from caudal.engine.mapping import map_piece
+from caudal.engine.profiling import MeasuredSandbox, Measurements, profile_stages
 from caudal.engine.reading import Piece, pieces
 from caudal.engine.running import (
     Progress,
@@ -37,8 +41,8 @@ from caudal.engine.running import (
 )
 from caudal.engine.sandbox import Limits, Sandbox, Types
 from caudal.engine.split_plan import SplitPlan, TableMap, make_plan
-from caudal.errors import QueryError
-from caudal.formats import mapped
+from caudal.errors import UsageError
+from caudal.formats import outputs
 from caudal.kernels.hashing import partition_of
 from caudal.kernels.sentiment import SentimentModel, load_model
 from caudal.model import Application, ParameterValue, Query
@@ -48,6 +52,10 @@ from caudal.sql.planner import Finish, Fold, explain
 __all__ = ["explain_plan", "make_plan", "run"]
 
 _WORKER_MEMORY_BYTES = 2 << 30
+# With a memory limit: what a process holds besides its sandboxes (the interpreter with its
+# libraries, pieces in flight), and the least with which a sandbox answers anything of size.
+_PROCESS_BYTES = 256 << 20
+_LEAST_WORKER_BYTES = 64 << 20
 
 
 def explain_plan(
@@ -76,11 +84,15 @@ def run(
     split = make_plan(app, queries, parameters or {}, model)
     files = {one.table.name: sources.files(one.table) for one in split.maps}
     rejects = Rejects(options.reject_sink)
+    scans = {scan.name: scan.table for scan in split.plan.scans}
     with (
-        _Workers(model, options) as workers,
+        memory_bound(options.memory_limit or available_bytes()),
+        tempfile.TemporaryDirectory(prefix="caudal-") as folder,
+        _Workers(model, options, Path(folder)) as workers,
         ThreadPoolExecutor(options.threads, thread_name_prefix="caudal") as pool,
     ):
-        running = _Running(split, workers, pool, options)
+        kept = Kept(Path(folder), scans, is_limited=options.memory_limit is not None)
+        running = _Running(split, workers, pool, options, kept)
         try:
             tables = tuple(
                 running.map_table(one, files[one.table.name], rejects, progress)
@@ -91,18 +103,25 @@ def run(
             pool.shutdown(wait=False, cancel_futures=True)
             workers.interrupt()
             raise
-    return Answers(results, rejects, tables, (), time.perf_counter() - began)
+    operators = profile_stages(split.plan, workers.measured) if workers.measured else ()
+    return Answers(results, rejects, tables, operators, time.perf_counter() - began)
+
+
+def worker_limits(options: RunOptions) -> Limits:
+    """What each worker of a run may use."""
+    share = (options.memory_limit or 2 * _WORKER_MEMORY_BYTES) // (options.threads + 1)
+    return Limits(memory_bytes=share)
 
 
 class _Workers:
     """A contained DuckDB for every thread that asks for one."""
 
-    def __init__(self, model: SentimentModel, options: RunOptions) -> None:
+    def __init__(self, model: SentimentModel, options: RunOptions, folder: Path) -> None:
         self._register: Callable[[duckdb.DuckDBPyConnection], None] = lambda connection: (
             register_functions(connection, model)
         )
-        share = (options.memory_limit or 2 * _WORKER_MEMORY_BYTES) // (options.threads + 1)
-        self._limits = Limits(memory_bytes=share)
+        self._limits = Limits(memory_bytes=_share(options), spill=folder / "spilled")
+        self.measured = Measurements() if options.profile else None
         self._mine = threading.local()
         self._all: list[Sandbox] = []
 
@@ -121,9 +140,28 @@ class _Workers:
     def sandbox(self, types: Types = Types.LOSSLESS) -> Sandbox:
         mine: dict[Types, Sandbox] = self._mine.__dict__.setdefault("sandboxes", {})
         if types not in mine:
-            mine[types] = Sandbox(self._limits, self._register, types)
+            mine[types] = (
+                MeasuredSandbox(self._limits, self._register, types, self.measured)
+                if self.measured is not None
+                else Sandbox(self._limits, self._register, types)
+            )
             self._all.append(mine[types])
         return mine[types]
+
+
+def _share(options: RunOptions) -> int:
+    """The memory of one sandbox; every worker has one, and one more answers."""
+    workers = options.threads + 1
+    if options.memory_limit is None:
+        return 2 * _WORKER_MEMORY_BYTES // workers
+    least = _PROCESS_BYTES + workers * _LEAST_WORKER_BYTES
+    if options.memory_limit < least:
+        given = options.memory_limit / 1_000_000
+        raise UsageError(
+            f"a memory limit of {given:.0f}MB is too small for the split engine with "
+            f"{options.threads} threads: give at least {-(-least // 1_000_000)}MB"
+        )
+    return (options.memory_limit - _PROCESS_BYTES) // workers
 
 
 @dataclass
@@ -132,8 +170,7 @@ class _Running:
     workers: _Workers
     pool: ThreadPoolExecutor
     options: RunOptions
-    objects: dict[str, list[bytes]] = field(default_factory=dict)  # table -> mapped objects
-    folded: dict[str, list[stages.Slices]] = field(default_factory=dict)  # fold -> partitions
+    kept: Kept
 
     @property
     def hashing(self) -> stages.Hashing:
@@ -150,7 +187,8 @@ class _Running:
             for piece in pieces(path, one.cleaning.wanted, batch_bytes=self.options.batch_bytes)
         )
         works = self._works(one)
-        objects = self.objects.setdefault(one.table.name, [])
+        self.kept.keep_table(one.table.name)
+        mapped_bytes = 0
         for data, cleaned in in_order(
             self.pool,
             lambda numbered: self._map(one, works, *numbered),
@@ -158,76 +196,57 @@ class _Running:
             ahead=self.options.threads + 1,
         ):
             note_rejects(rejects, cleaned, one.table, strict=self.options.strict)
-            objects.append(data)
+            self.kept.keep_mapped(one.table.name, data)
+            mapped_bytes += len(data)
             profile.note(cleaned)
-        return replace(profile.finished(), mapped_bytes=sum(map(len, objects)))
+        return replace(profile.finished(), mapped_bytes=mapped_bytes)
 
     def _works(self, one: TableMap) -> list[stages.Work]:
         """The scans of a table, with hints from the tables that were mapped before."""
-        complete = [scan.name for scan in self.split.plan.scans if scan.table in self.objects]
+        complete = [scan.name for scan in self.split.plan.scans if self.kept.has_table(scan.table)]
         hints = self.split.plan.usable_hints(complete) if self.options.hints else {}
         sandbox = self.workers.sandbox()
         return [
-            stages.with_hint(scan, hints.get(scan.name), self._whole, sandbox) for scan in one.scans
+            stages.with_hint(scan, hints.get(scan.name), self.kept.whole, sandbox)
+            for scan in one.scans
         ]
 
     def _map(
         self, one: TableMap, works: Sequence[stages.Work], number: int, piece: Piece
     ) -> tuple[bytes, Cleaned]:
-        return map_piece(one, works, number, piece, self.hashing, self.workers.sandbox())
+        sandbox = self.workers.sandbox()
+        return map_piece(one, works, number, piece, self.hashing, sandbox, split=self.split)
 
     def answer(self, progress: Progress) -> dict[str, Result]:
         """Folds in the order of the plan, then every query."""
         for fold in self.split.plan.folds:
             count = self.options.partitions if fold.partitions == "all" else 1
             work = self._fold_work(fold, count)
-            self.folded[fold.name] = list(self.pool.map(work, range(count)))
+            for data in in_order(self.pool, work, range(count), ahead=self.options.threads):
+                self.kept.keep_folded(fold.name, data)
         results = {}
         for result in self.pool.map(self._finish, self.split.queries):
             results[result.name] = result
             progress.query(result.name, result.seconds)
         return results
 
-    def _fold_work(self, fold: Fold, count: int) -> Callable[[int], stages.Slices]:
-        def work(partition: int) -> stages.Slices:
+    def _fold_work(self, fold: Fold, count: int) -> Callable[[int], bytes]:
+        def work(partition: int) -> bytes:
             inputs = {
-                name: self._slice(name, partition) if count > 1 else self._whole(name)
+                name: self.kept.slice(name, partition) if count > 1 else self.kept.whole(name)
                 for name in fold.inputs
             }
-            return stages.fold(fold, partition, inputs, self.hashing, self.workers.sandbox())
+            with self.split.naming(fold.queries):
+                slices = stages.fold(fold, partition, inputs, self.hashing, self.workers.sandbox())
+            return outputs.encode_fold(fold.name, partition, slices)
 
         return work
 
     def _finish(self, query: Query) -> Result:
         began = time.perf_counter()
         finish: Finish = self.split.plan.finish(query.name)
-        inputs = {name: self._whole(name) for name in finish.inputs.values()}
-        try:
+        inputs = {name: self.kept.whole(name) for name in finish.inputs.values()}
+        with self.split.naming([query.name]):
             table = stages.finish(finish, inputs, self.workers.sandbox(Types.PLAIN))
-        except QueryError as error:
-            raise QueryError(f"{query.origin}: {error}") from None
         named = table.rename_columns(list(self.split.names[query.name]))
         return Result(query.name, query.title, named, time.perf_counter() - began)
-
-    def _slice(self, stage: str, number: int) -> pa.Table:
-        """Slice `number` of a cut output; the whole of a gathered one."""
-        return pa.concat_tables(
-            slices[min(number, len(slices) - 1)] for slices in self._outputs(stage, number)
-        )
-
-    def _whole(self, stage: str) -> pa.Table:
-        return pa.concat_tables(part for slices in self._outputs(stage) for part in slices)
-
-    def _outputs(self, stage: str, only: int | None = None) -> list[stages.Slices]:
-        """The slices of a stage: per batch of a scan, per partition of a fold."""
-        if stage in self.folded:
-            return self.folded[stage]
-        scan = next(scan for scan in self.split.plan.scans if scan.name == stage)
-        return [_read_slices(data, stage, only) for data in self.objects[scan.table]]
-
-
-def _read_slices(data: bytes, stage: str, only: int | None) -> stages.Slices:
-    reader = mapped.open_bytes(data)
-    count = len(reader.index.stages[stage].slices)
-    wanted = range(count) if only is None else [min(only, count - 1)]
-    return [reader.slice(stage, number) for number in wanted]

@@ -3,7 +3,8 @@
 It is data only and travels as JSON: whoever executes it needs nothing else of the application.
 """
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -22,14 +23,18 @@ from caudal.engine.catalog import (
     parameter_values,
     without_reject,
 )
+from caudal.engine.containment import Excess, contained, is_of_memory
 from caudal.engine.database import open_database
 from caudal.engine.functions import RETURN_TYPES, register_functions
-from caudal.errors import FormatError
+from caudal.errors import CaudalError, FormatError, QueryError
 from caudal.kernels.sentiment import SentimentModel
 from caudal.model import Application, ParameterValue, Query, Table
 from caudal.sql.lifts import quote
 from caudal.sql.parameters import bind_parameters
 from caudal.sql.planner import Plan, Scan, plan
+
+_PLANNING_BYTES = 256 << 20
+_PLANNING_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,15 @@ class SplitPlan:
     def query(self, name: str) -> Query:
         return next(one for one in self.queries if one.name == name)
 
+    @contextlib.contextmanager
+    def naming(self, queries: Sequence[str]) -> Iterator[None]:
+        """A query's error in here names the files of these queries."""
+        try:
+            yield
+        except QueryError as error:
+            origins = ", ".join(self.query(name).origin for name in queries)
+            raise QueryError(f"{origins}: {error}") from None
+
 
 def to_json(split: SplitPlan) -> bytes:
     return msgspec.json.encode(split)
@@ -82,19 +96,38 @@ def make_plan(
     chosen = choose_queries(app, queries)
     values = parameter_values(app, parameters)
     with open_database(model, contained=True) as connection, empty_schema(connection) as cursor:
-        cleaned = {table.name: bind_table(cursor, table) for table in app.tables}
-        texts = {query.name: bind_parameters(query.sql, values, query.origin) for query in chosen}
-        names = {
-            query.name: tuple(name for name, _ in describe(cursor, texts[query.name], query.origin))
-            for query in chosen
-        }
-        schemas = {name: without_reject(schema) for name, schema in cleaned.items()}
-        made = _planned(texts, schemas, model, moment or datetime.now(UTC))
-        maps = tuple(
-            _table_map(cursor, table, cleaned[table.name], made)
-            for table in app.tables
-            if any(scan.table == table.name for scan in made.scans)
-        )
+        # To bind is to compute what is constant: repeat('x', 2000000000) is, and takes 4 GiB.
+        with contained(cursor.interrupt, _PLANNING_BYTES, _PLANNING_SECONDS) as call:
+            try:
+                return _split_plan(cursor, app, chosen, values, model, moment or datetime.now(UTC))
+            except (CaudalError, MemoryError) as error:
+                if call.excess is None and not is_of_memory(error):
+                    raise
+        what = "memory" if call.excess is not Excess.TIME else "time"
+        raise QueryError(f"the constants of a query need too much {what} to be computed")
+
+
+def _split_plan(
+    cursor: duckdb.DuckDBPyConnection,
+    app: Application,
+    chosen: tuple[Query, ...],
+    values: Mapping[str, ParameterValue],
+    model: SentimentModel,
+    moment: datetime,
+) -> SplitPlan:
+    cleaned = {table.name: bind_table(cursor, table) for table in app.tables}
+    texts = {query.name: bind_parameters(query.sql, values, query.origin) for query in chosen}
+    names = {
+        query.name: tuple(name for name, _ in describe(cursor, texts[query.name], query.origin))
+        for query in chosen
+    }
+    schemas = {name: without_reject(schema) for name, schema in cleaned.items()}
+    made = _planned(texts, schemas, model, moment)
+    maps = tuple(
+        _table_map(cursor, table, cleaned[table.name], made)
+        for table in app.tables
+        if any(scan.table == table.name for scan in made.scans)
+    )
     return SplitPlan(made, maps, chosen, names)
 
 

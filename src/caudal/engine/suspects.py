@@ -6,12 +6,13 @@ Rules
 2. Condemned is a task whose child, after it began to compute, crashed (a signal that faulty code
    raises against itself) or exceeded its limits of memory or CPU time.
 3. Failed is a task whose computation raised an error that it would raise everywhere: a
-   `QueryError`, `DataError` or `ApplicationError`. DuckDB's out-of-memory is one of them.
+   `QueryError`, `DataError` or `ApplicationError` (DuckDB's out-of-memory is one of them), or a
+   `FormatError`: an input that is still damaged after so many deliveries stays so.
 4. Everything else is Inconclusive, which means: try again, the task is not to blame. That is
    SIGKILL (an operator, a medic, the kernel short of memory), SIGTERM and its kin, SIGBUS and
    SIGSYS (a disk error below mapped memory, a container's rules), a child that did not begin,
-   errors of disk and store, damaged objects, and `UsageError`: requests are checked before tasks
-   are made, so a worker that meets one lacks a model that others have.
+   errors of disk and store, and `UsageError`: requests are checked before tasks are made, so a
+   worker that meets one lacks a model that others have.
 5. What the child managed to report outweighs how it ended.
 6. Nothing is pickled. The computation is a module's function, named by reference in our own code
    and imported by the child; arguments are bytes, inputs and output are files in a private folder.
@@ -53,7 +54,7 @@ from caudal.engine.suspect_child import Computation, kind_name
 
 SUSPECT_AFTER = 3  # deliveries that nobody answered
 
-_BLAMED = (errors.QueryError, errors.DataError, errors.ApplicationError)
+_BLAMED = (errors.QueryError, errors.DataError, errors.ApplicationError, errors.FormatError)
 _CRASHES = frozenset((signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGTRAP))
 _SAMPLE_MILLISECONDS = 20
 _WORDS_BYTES = 4_000

@@ -7,20 +7,22 @@ Rules:
    that table alone, or of tables read earlier; and, where it joins the table to one read earlier
    by an equality, only rows whose key is among that table's keys. This is the *sight* of the
    SELECT. Rows out of sight contribute nothing: lifts are not computed for them, and rows that
-   are out of sight of every SELECT of every query are not kept at all.
+   are out of sight of every SELECT of every query are not kept at all. Where a SELECT groups the
+   table and the SELECT around it joins a group key in that way, the same holds for its rows.
 3. Outer, semi, anti, natural and positional joins in the SELECT, and samples, widen the sight to
    all rows: there, a row that is missing may matter.
 4. What sqlglot does not understand is not lifted and sees everything: slower, never wrong.
 """
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, traverse_scope
+
+from caudal.sql.parsing import NOT_UNDERSTOOD, read_sql
 
 Schema = Mapping[str, str]  # column -> DuckDB type
 Schemas = Mapping[str, Schema]  # by table, in the order of reading
@@ -31,11 +33,30 @@ _DIALECT = "duckdb, normalization_strategy=case_sensitive"
 
 
 @dataclass(frozen=True)
-class Sight:
-    """Which rows of a table a SELECT can see. Everything, when the condition is None."""
+class Member:
+    """The condition that a column is in a key set."""
 
-    condition: str | None = None  # over the table's columns
-    key_sets: tuple[tuple[str, str], ...] = ()  # (name, SELECT): sets that the condition reads
+    column: str
+    keys: str
+
+    @property
+    def sql(self) -> str:
+        return f"{quote(self.column)} IN (SELECT * FROM {self.keys})"
+
+
+@dataclass(frozen=True)
+class Sight:
+    """Which rows of a table a SELECT can see: those for which all of this holds."""
+
+    members: tuple[Member, ...] = ()
+    conditions: tuple[str, ...] = ()  # over the table's columns
+    key_sets: tuple[tuple[str, str], ...] = ()  # (name, SELECT): sets that all these read
+
+    @property
+    def condition(self) -> str | None:
+        """The sight as SQL over the table's columns; None when it is everything."""
+        parts = (*(one.sql for one in self.members), *self.conditions)
+        return f"({' AND '.join(parts)})" if parts else None
 
 
 EVERYTHING = Sight()
@@ -68,29 +89,26 @@ class Seen:
     sights: Mapping[str, tuple[Sight, ...]] = field(default_factory=dict)  # by table
 
 
-def look(sql: str, schemas: Schemas, *, label: str) -> Seen:
-    """Lift what can be lifted, and say what the query sees.
-
-    `label` keeps the names of its key sets apart from those of other queries.
-    """
+def look(sql: str, schemas: Schemas) -> Seen:
+    """Lift what can be lifted, and say what the query sees."""
     try:
-        tree = sqlglot.parse_one(sql, dialect="duckdb")
+        tree = read_sql(sql).copy()
         known: dict[str, object] = {name: dict(kinds) for name, kinds in schemas.items()}
         tree = qualify(tree, schema=known, dialect=_DIALECT, quote_identifiers=True)
-        eyes = _Eyes(schemas, label)
+        eyes = _Eyes(schemas)
         sights = eyes.sights(tree)
         lifts = eyes.take_lifts(tree)
         return Seen(tree.sql(dialect="duckdb") if lifts else sql, lifts, sights)
-    except (SqlglotError, ValueError, KeyError, RecursionError):
+    except (*NOT_UNDERSTOOD, KeyError):
         return Seen(sql)
 
 
 def output_names(sql: str) -> list[str]:
     """The names of a SELECT's columns as its author wrote them; empty when unknown."""
     try:
-        tree = sqlglot.parse_one(sql, dialect="duckdb")
+        tree = read_sql(sql)
         return list(tree.named_selects) if isinstance(tree, exp.Query) else []
-    except (SqlglotError, ValueError, RecursionError):
+    except NOT_UNDERSTOOD:
         return []
 
 
@@ -102,8 +120,6 @@ def quote(name: str) -> str:
 @dataclass
 class _Eyes:
     schemas: Schemas
-    label: str
-    _sets: int = 0
 
     def sights(self, tree: exp.Expr) -> dict[str, tuple[Sight, ...]]:
         """For each table, the sight of every SELECT that reads it."""
@@ -147,23 +163,21 @@ class _Eyes:
         if not _plain_joins(select) or source.args.get("sample") or source.args.get("pivots"):
             return EVERYTHING
         earlier = list(self.schemas)[: list(self.schemas).index(source.name)]
-        conjuncts = _conjuncts(select)
         key_sets: list[tuple[str, str]] = []
-        parts: list[exp.Expr] = []
-        for part in conjuncts:
+        keys = [*_joined_keys(scope, alias, earlier), *_keys_of_groups(scope, alias, earlier)]
+        conditions: list[str] = []
+        for part in _conjuncts(select):
             if _alone(part, alias, earlier):
-                parts.append(self._with_sets(part, alias, key_sets))
-            elif (pair := _join_keys(part, scope, alias, earlier)) is not None:
-                mine, theirs, other = pair
-                own = [one for one in conjuncts if _alone(one, theirs.table, earlier)]
-                keys = exp.select(theirs.copy()).from_(other.copy())
-                if own:
-                    keys = keys.where(*(one.copy() for one in own))
-                name = self._key_set(keys.sql(dialect="duckdb"), key_sets)
-                parts.append(_unqualified(mine, alias).isin(query=exp.select("*").from_(name)))
-        if not parts:
-            return EVERYTHING
-        return Sight(f"({exp.and_(*parts).sql(dialect='duckdb')})", tuple(key_sets))
+                if (pair := _listed_keys(part)) is not None:
+                    keys.append(pair)
+                else:
+                    own = self._with_sets(part, alias, key_sets)
+                    conditions.append(own.sql(dialect="duckdb"))
+        members = [
+            Member(column, self._key_set(select.sql(dialect="duckdb"), key_sets))
+            for column, select in keys
+        ]
+        return Sight(tuple(members), tuple(conditions), tuple(key_sets))
 
     def _with_sets(self, part: exp.Expr, alias: str, key_sets: list[tuple[str, str]]) -> exp.Expr:
         """A conjunct over the table's own columns, its subqueries replaced by key sets."""
@@ -176,8 +190,8 @@ class _Eyes:
         return _unqualified(holder, alias)
 
     def _key_set(self, select: str, key_sets: list[tuple[str, str]]) -> str:
-        name = f"keys_{self.label}_{self._sets}"
-        self._sets += 1
+        """Named after what it selects, so that the same set of several queries is one."""
+        name = f"keys_{hashlib.sha256(select.encode()).hexdigest()[:12]}"
         key_sets.append((name, select))
         return name
 
@@ -204,10 +218,77 @@ def _plain_joins(select: exp.Select) -> bool:
     )
 
 
-def _join_keys(
+Keys = tuple[str, exp.Expr]  # a column of the table, and the SELECT of the keys it must be among
+
+
+def _listed_keys(part: exp.Expr) -> Keys | None:
+    """`column IN (SELECT ...)`."""
+    part = part.unnest()
+    query = part.args.get("query") if isinstance(part, exp.In) else None
+    if query is None or not isinstance(part.this, exp.Column):
+        return None
+    return part.this.name, query.unnest()
+
+
+def _joined_keys(scope: Scope, alias: str, earlier: Sequence[str]) -> list[Keys]:
+    """What equalities with tables read earlier ask of the columns of `alias`."""
+    assert isinstance(scope.expression, exp.Select)
+    conjuncts = _conjuncts(scope.expression)
+    found: list[Keys] = []
+    for part in conjuncts:
+        if (pair := _join_columns(part, scope, alias, earlier)) is not None:
+            mine, theirs, other = pair
+            own = [one.copy() for one in conjuncts if _alone(one, theirs.table, earlier)]
+            found.append((mine.name, exp.select(theirs.copy()).from_(other.copy()).where(*own)))
+    return found
+
+
+def _keys_of_groups(scope: Scope, alias: str, earlier: Sequence[str]) -> list[Keys]:
+    """What the SELECT around a grouped one asks of its group keys: other groups do not matter,
+    and so none of their rows."""
+    select, around = scope.expression, scope.parent
+    if around is None or not scope.is_derived_table or not isinstance(select, exp.Select):
+        return []
+    if not isinstance(around.expression, exp.Select) or not _plain_joins(around.expression):
+        return []
+    if not _only_groups(select):
+        return []
+    names = [name for name, source in around.sources.items() if source is scope]
+    group = select.args["group"].expressions
+    own = [key for key in group if isinstance(key, exp.Column) and key.table == alias]
+    outputs = {
+        output.alias_or_name: output.unalias().name
+        for output in select.expressions
+        if output.unalias() in own
+    }
+    return [
+        (outputs[column], keys)
+        for name in names
+        for column, keys in _joined_keys(around, name, earlier)
+        if column in outputs
+    ]
+
+
+def _only_groups(select: exp.Select) -> bool:
+    """Does each row of a SELECT's result depend on the rows of one group alone?"""
+    given = {name for name, value in select.args.items() if value}
+    around = (
+        {name for name, value in select.parent.args.items() if value} if select.parent else {""}
+    )
+    group = select.args.get("group")
+    return (
+        given <= {"expressions", "from_", "joins", "where", "group", "having", "order"}
+        and around <= {"this", "alias"}
+        and group is not None
+        and {name for name, value in group.args.items() if value} <= {"expressions"}
+        and not any(isinstance(node, exp.Window) for node in select.walk())
+    )
+
+
+def _join_columns(
     part: exp.Expr, scope: Scope, alias: str, earlier: Sequence[str]
 ) -> tuple[exp.Column, exp.Column, exp.Table] | None:
-    """The two columns of an equality between this table and one read earlier, and that one."""
+    """The two columns of an equality between `alias` and a table read earlier, and that one."""
     if not isinstance(part, exp.EQ):
         return None
     for mine, theirs in ((part.this, part.expression), (part.expression, part.this)):
@@ -228,7 +309,7 @@ def _unqualified(tree: exp.Expr, alias: str) -> exp.Expr:
 
 def _alone(part: exp.Expr, alias: str, earlier: Sequence[str]) -> bool:
     """Does this conjunct speak only of the table `alias` and of tables read earlier?"""
-    if part.find(exp.AggFunc, exp.Window, *_VOLATILE):
+    if part.find(exp.AggFunc, exp.Window, exp.PositionalColumn, *_VOLATILE):
         return False
     if any(call.name.lower() in EXPENSIVE for call in part.find_all(exp.Anonymous)):
         return False

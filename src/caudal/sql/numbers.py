@@ -1,16 +1,17 @@
 """Numbers that the reader takes straight from the bytes.
 
-`to_integer(raw.x)` and `TRY_CAST(raw.x AS DECIMAL(p, s))` in a table's SQL become columns of `raw`
-that the reader fills: most numbers are a few digits, and a kernel reads them many times faster
-than SQL converts texts. What the kernel is not sure of is converted by the same SQL as before.
+`to_integer(raw.x)`, `TRY_CAST(raw.x AS DECIMAL(p, s))` and the same of `number_text(raw.x)` in a
+table's SQL become columns of `raw` that the reader fills: most numbers are a few digits, and a
+kernel reads them many times faster than SQL converts texts. The texts that the kernel is not sure
+of are a column of their own, and converted by the same SQL as before.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+
+from caudal.sql.parsing import NOT_UNDERSTOOD, read_sql
 
 _MOST_DIGITS = 18  # of a number in 64 bits
 
@@ -22,6 +23,7 @@ class Number:
     column: str
     precision: int = 0
     scale: int = 0
+    is_plain: bool = False  # written with `number_text`: no underscores
 
     @property
     def type(self) -> str:
@@ -29,33 +31,53 @@ class Number:
 
     @property
     def name(self) -> str:
-        """What the column is called in `raw`."""
-        return f"{self.column} as {self.type}"
+        """What the numbers are called in `raw`."""
+        return f"{self.column} as {'plain ' if self.is_plain else ''}{self.type}"
+
+    @property
+    def odd(self) -> str:
+        """What the texts that the kernel declined are called in `raw`."""
+        return f"odd {self.name}"
+
+    @property
+    def sql(self) -> str:
+        """The number as SQL over `raw`."""
+        odd = f"raw.{_quoted(self.odd)}"
+        return f"COALESCE(raw.{_quoted(self.name)}, {self.conversion(odd)})"
 
     def conversion(self, text: str) -> str:
         """The SQL that converts a text: what the kernel's answers are equal to."""
-        return f"TRY_CAST({text} AS {self.type})" if self.precision else f"to_integer({text})"
+        if not self.precision:
+            return f"to_integer({text})"
+        return f"TRY_CAST({f'number_text({text})' if self.is_plain else text} AS {self.type})"
+
+
+def _quoted(name: str) -> str:
+    return exp.to_identifier(name, quoted=True).sql(dialect="duckdb")
 
 
 def lift_numbers(sql: str, columns: Sequence[str]) -> tuple[str, tuple[Number, ...]]:
     """A table's SQL over a `raw` that holds numbers too, and those numbers."""
     try:
-        tree = sqlglot.parse_one(sql, dialect="duckdb")
-    except (SqlglotError, ValueError, RecursionError):
+        tree = read_sql(sql).copy()
+    except NOT_UNDERSTOOD:
         return sql, ()
     numbers: dict[Number, None] = {}
     for node in list(tree.find_all(exp.Anonymous, exp.TryCast)):
         number = _number(node, columns)
         if number is not None:
             numbers[number] = None
-            node.replace(exp.column(exp.to_identifier(number.name, quoted=True), table="raw"))
+            node.replace(read_sql(number.sql).copy())
     return (tree.sql(dialect="duckdb"), tuple(numbers)) if numbers else (sql, ())
 
 
 def _number(node: exp.Expr, columns: Sequence[str]) -> Number | None:
+    is_plain = False
     if isinstance(node, exp.TryCast):
         shape = _decimal(node.to)
         column = node.this
+        if isinstance(column, exp.Anonymous) and column.name.lower() == "number_text":
+            is_plain, column = True, column.expressions[0]
     elif node.name.lower() == "to_integer" and len(node.expressions) == 1:
         shape = (0, 0)
         column = node.expressions[0]
@@ -63,7 +85,7 @@ def _number(node: exp.Expr, columns: Sequence[str]) -> Number | None:
         return None
     if shape is None or not isinstance(column, exp.Column) or column.table != "raw":
         return None
-    return Number(column.name, *shape) if column.name in columns else None
+    return Number(column.name, *shape, is_plain) if column.name in columns else None
 
 
 def _decimal(kind: exp.DataType) -> tuple[int, int] | None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import tomllib
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +19,7 @@ from caudal.application.new import data_folder, write_application
 from caudal.engine import embedded
 from caudal.engine.embedded import run
 from caudal.engine.running import Sources
-from caudal.errors import UsageError
+from caudal.errors import DataError, OutputError, UsageError
 from caudal.model import Query
 
 ORDERS = """\
@@ -257,7 +258,7 @@ class TestRefusals:
 
     def refuse(self, folder: Path, files: list[Path]) -> str:
         before = sorted(folder.parent.rglob("*"))
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises((UsageError, DataError, OutputError)) as caught:
             write_application(folder, files)
         assert sorted(folder.parent.rglob("*")) == before
         return str(caught.value)
@@ -277,7 +278,7 @@ class TestRefusals:
 
     def test_a_missing_file(self, tmp_path: Path) -> None:
         absent = tmp_path / "t.csv"
-        assert self.refuse(tmp_path / "app", [absent]) == f"no file {absent}"
+        assert self.refuse(tmp_path / "app", [absent]).startswith(f"no file {absent}: ")
 
     def test_an_empty_file(self, tmp_path: Path, write: Write) -> None:
         path = write("t.csv", "")
@@ -298,6 +299,14 @@ class TestRefusals:
     def test_other_separators(self, tmp_path: Path, write: Write) -> None:
         path = write("t.csv", "a;b\n1;2\n")
         assert "not separated by commas" in self.refuse(tmp_path / "app", [path])
+
+    def test_names_that_are_not_utf8(self, tmp_path: Path, write: Write) -> None:
+        path = write("t.csv", "a\n1\n")
+        odd = path.with_name(os.fsdecode(b"caf\xe9.csv"))
+        odd.write_text("a\n1\n")
+        assert r"caf\xe9.csv is not UTF-8" in self.refuse(tmp_path / "app", [odd])
+        folder = tmp_path / os.fsdecode(b"caf\xe9")
+        assert r"caf\xe9 is not UTF-8" in self.refuse(folder, [path])
 
     def test_a_place_that_cannot_be_written(self, tmp_path: Path, write: Write) -> None:
         path = write("t.csv", "a\n1\n")

@@ -44,7 +44,7 @@ def test_planning_reads_no_file_for_others(data: Path, capsys: pytest.CaptureFix
 
 def test_a_file_in_the_way_of_a_folder(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     taken = data / "books_data.csv"
-    assert main(["sql", "SELECT 1", "--out", str(taken)]) == ExitStatus.USAGE
+    assert main(["sql", "SELECT 1", "--out", str(taken)]) == ExitStatus.OUTPUT
     assert "cannot write" in capsys.readouterr().err
 
 

@@ -377,7 +377,9 @@ def raised(error: Exception, cause: Exception | None = None) -> suspects.Raised:
         return msgspec.convert(described(caught), suspects.Raised)
 
 
-@pytest.mark.parametrize("kind", [errors.QueryError, errors.DataError, errors.ApplicationError])
+@pytest.mark.parametrize(
+    "kind", [errors.QueryError, errors.DataError, errors.ApplicationError, errors.FormatError]
+)
 def test_errors_of_the_computation_fail(kind: type[errors.CaudalError]) -> None:
     verdict = suspects.judge_error(raised(kind("why")), LIMITS)
     assert isinstance(verdict, Failed)
@@ -390,7 +392,6 @@ def test_errors_of_the_computation_fail(kind: type[errors.CaudalError]) -> None:
         (OSError(28, "No space left on device"), None),
         (errors.StoreError("away"), None),
         (errors.NotFoundError("gone"), None),
-        (errors.FormatError("damaged"), None),
         (errors.MissingPackageError("install it"), None),
         (errors.UsageError("no model"), None),
         (KeyError("a bug of ours"), None),

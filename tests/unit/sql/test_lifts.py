@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 
-from caudal.sql.lifts import EVERYTHING, Sight, look, output_names, quote
+from caudal.sql.lifts import EVERYTHING, Member, Sight, look, output_names, quote
 
 SCHEMAS = {
     "books": {"title": "VARCHAR", "categories": "VARCHAR[]", "year": "INTEGER"},
@@ -14,11 +14,11 @@ SCHEMAS = {
 
 
 def conditions(sql: str) -> list[str | None]:
-    return [one.sight.condition for one in look(sql, SCHEMAS, label="q").lifts]
+    return [one.sight.condition for one in look(sql, SCHEMAS).lifts]
 
 
 def test_a_call_on_a_column_becomes_a_column() -> None:
-    seen = look("SELECT sentiment(r.text) FROM reviews r", SCHEMAS, label="q")
+    seen = look("SELECT sentiment(r.text) FROM reviews r", SCHEMAS)
     assert 'r"."sentiment(text)"' in seen.sql
     assert [(one.table, one.name, one.sight) for one in seen.lifts] == [
         ("reviews", "sentiment(text)", EVERYTHING)
@@ -33,20 +33,54 @@ def test_conditions_on_the_table_alone_restrict_the_work() -> None:
 def test_a_set_of_keys_from_a_table_read_earlier_restricts_the_work() -> None:
     sql = """SELECT avg(sentiment(text)) FROM reviews
              WHERE title IN (SELECT title FROM books WHERE year > 1990)"""
-    (found,) = look(sql, SCHEMAS, label="q").lifts
-    assert found.sight.condition == '(("title" IN (SELECT * FROM keys_q_1)))'
-    assert [name for name, _ in found.sight.key_sets] == ["keys_q_1"]
+    (found,) = look(sql, SCHEMAS).lifts
+    ((name, keys),) = found.sight.key_sets
+    assert (
+        keys
+        == 'SELECT "books"."title" AS "title" FROM "books" AS "books" WHERE "books"."year" > 1990'
+    )
+    assert found.sight.members == (Member("title", name),)
+    assert found.sight.condition == f'("title" IN (SELECT * FROM {name}))'
 
 
 def test_a_join_to_a_table_read_earlier_restricts_what_is_seen() -> None:
     sql = """SELECT b.title, count(*) FROM books b JOIN reviews r ON r.title = b.title
              WHERE b.year > 1990 GROUP BY b.title"""
-    sights = look(sql, SCHEMAS, label="q").sights
+    sights = look(sql, SCHEMAS).sights
     (books,), (reviews,) = sights["books"], sights["reviews"]
     assert books.condition == '(("year" > 1990))'
-    assert reviews.condition == '("title" IN (SELECT * FROM keys_q_0))'
-    ((_, keys),) = reviews.key_sets
+    ((name, keys),) = reviews.key_sets
+    assert reviews.condition == f'("title" IN (SELECT * FROM {name}))'
     assert keys == 'SELECT "b"."title" FROM "books" AS "b" WHERE "b"."year" > 1990'
+
+
+def test_a_join_to_groups_restricts_what_their_select_sees() -> None:
+    sql = """SELECT b.title, r.reviews FROM books b
+             JOIN (SELECT title, count(*) AS reviews FROM reviews GROUP BY title) r
+             ON r.title = b.title WHERE b.year > 1990"""
+    ((reviews,), (books,)) = (look(sql, SCHEMAS).sights[name] for name in ("reviews", "books"))
+    ((name, keys),) = reviews.key_sets
+    assert keys == 'SELECT "b"."title" FROM "books" AS "b" WHERE "b"."year" > 1990'
+    assert reviews.members == (Member("title", name),)
+    assert books.condition == '(("year" > 1990))'
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        # Other groups decide about a rank, a limit or a subtotal.
+        "SELECT title, rank() OVER (ORDER BY count(*)) AS n FROM reviews GROUP BY title",
+        "SELECT title, count(*) AS n FROM reviews GROUP BY title ORDER BY n DESC LIMIT 3",
+        "SELECT title, count(*) AS n FROM reviews GROUP BY ROLLUP (title)",
+        # The key is not a group key as it stands.
+        "SELECT upper(title) AS title, count(*) AS n FROM reviews GROUP BY 1",
+        "SELECT max(title) AS title, count(*) AS n FROM reviews GROUP BY score",
+        "SELECT title, count(*) AS n FROM reviews GROUP BY ALL",
+    ],
+)
+def test_groups_that_matter_to_each_other_are_all_seen(groups: str) -> None:
+    sql = f"SELECT b.title, r.n FROM books b JOIN ({groups}) r ON r.title = b.title"
+    assert look(sql, SCHEMAS).sights["reviews"] == (EVERYTHING,)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +96,8 @@ def test_a_join_to_a_table_read_earlier_restricts_what_is_seen() -> None:
         "WHERE EXISTS (SELECT 1 FROM books b WHERE b.title = r.title)",
         # The table itself is not read yet while it is being read.
         "SELECT sentiment(text) FROM reviews WHERE score >= (SELECT max(r2.score) FROM reviews r2)",
+        # A column by its place in FROM is of whatever table stands there.
+        "SELECT sentiment(r.text) FROM reviews r, books b WHERE #9 > 3",
         # Chance may say one thing while reading and another while answering.
         "SELECT sentiment(text) FROM reviews WHERE score > random()",
     ],
@@ -80,7 +116,7 @@ def test_what_could_matter_elsewhere_restricts_nothing(sql: str) -> None:
     ],
 )
 def test_what_is_not_a_column_of_a_table_stays(sql: str) -> None:
-    seen = look(sql, SCHEMAS, label="q")
+    seen = look(sql, SCHEMAS)
     assert (seen.sql, seen.lifts) == (sql, ())
 
 
@@ -103,6 +139,14 @@ QUERIES = [
     "SELECT title, rank() OVER (ORDER BY score, text) FROM reviews WHERE score = 3",
     "SELECT title FROM books WHERE year > 1990 UNION ALL SELECT title FROM reviews WHERE score = 6",
     "SELECT count(*) FROM books b JOIN reviews r USING (title) WHERE r.score IN (1, 2)",
+    "SELECT b.title, r.n FROM books b JOIN (SELECT title, count(*) AS n FROM reviews "
+    "WHERE score > 2 GROUP BY title, score HAVING count(*) > 1) r "
+    "ON r.title = b.title WHERE b.year > 1990",
+    "SELECT b.title, r.n FROM books b LEFT JOIN (SELECT title, count(*) AS n FROM reviews "
+    "GROUP BY title) r ON r.title = b.title WHERE b.year > 2010 OR r.n IS NULL",
+    "SELECT r.title, r.n FROM (SELECT title, count(*) AS n FROM reviews GROUP BY title) r",
+    "SELECT a.title, r.n FROM (SELECT title, count(*) AS n FROM reviews GROUP BY title) r "
+    "JOIN books a ON a.title = r.title JOIN reviews o ON o.title = r.title WHERE a.year < 1985",
     "SELECT count(*) FROM books b SEMI JOIN reviews r ON r.title = b.title AND r.score > 5",
 ]
 
@@ -134,7 +178,7 @@ def test_what_is_out_of_sight_does_not_matter(
     for table in SCHEMAS:
         connection.execute(f"CREATE OR REPLACE VIEW {table} AS SELECT * FROM all_{table}")
     expected = sorted(connection.execute(sql).fetchall(), key=repr)
-    seen = look(sql, SCHEMAS, label="q")
+    seen = look(sql, SCHEMAS)
     assert set(seen.sights) == {name for name in SCHEMAS if name in sql}
     for table in SCHEMAS:
         lifts = [one for one in seen.lifts if one.table == table]

@@ -28,6 +28,12 @@ def test_text_takes_the_type_of_the_default(
     assert convert("p", text, default) == value
 
 
+@pytest.mark.parametrize("text", ["1_000.5", "inf", "nan", "1,5", "", "1e999", "\u0663"])
+def test_what_is_no_number(text: str) -> None:
+    with pytest.raises(UsageError, match="p must be a number"):
+        convert("p", text, 1.0)
+
+
 def test_wrong_values_are_named() -> None:
     with pytest.raises(UsageError, match="p must be a whole number"):
         convert("p", "many", 1)

@@ -129,4 +129,4 @@ def test_explain_names_stages_keys_operators_and_sharing() -> None:
 
 def test_explain_says_why_a_query_is_gathered() -> None:
     made = plan({"q": "SELECT rid, rank() OVER (ORDER BY rid) AS r FROM sales"}, SCHEMAS)
-    assert "  because of window functions see all rows at once" in explain(made, "q")
+    assert "  because: window functions see all rows at once" in explain(made, "q")

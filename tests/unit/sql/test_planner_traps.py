@@ -37,6 +37,13 @@ ROWS = {
 
 TRAPS = {
     "distinct on keeps one row of each kind": "SELECT DISTINCT ON (k) k, id FROM t ORDER BY k, id",
+    "a constant to order by is no position": """
+        SELECT k AS a, 7 AS b, count(*) AS n FROM t GROUP BY ALL ORDER BY b DESC, n, a LIMIT 2""",
+    "a constant text to order by": "SELECT id, 'x' AS b FROM t ORDER BY b, id LIMIT 3",
+    "a table with its schema is no common table": """
+        WITH t AS (SELECT 99 AS id) SELECT a.id, t.id AS other FROM main.t AS a, t""",
+    "positions are not names": "SELECT #2 AS a, #1 AS b FROM t WHERE #2 > 1",
+    "positions in a join": "SELECT t.id FROM t, r WHERE t.id = #11",
     "group by all of constants": "SELECT 1 AS one FROM t GROUP BY ALL",
     "a count of nothing is zero": "SELECT count(*) AS n, sum(k) AS s FROM t WHERE id > 99",
     "a group of nothing is no row": "SELECT k, count(*) AS n FROM t WHERE id > 99 GROUP BY k",

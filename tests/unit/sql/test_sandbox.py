@@ -113,3 +113,22 @@ def test_large_integers_travel_without_loss_and_leave_as_decimals() -> None:
         small = stage.select("SELECT 5::HUGEINT AS h", {})
         left = result.select("SELECT h FROM t", {"t": small})
         assert left.schema.field("h").type == pa.decimal128(38, 0)
+
+
+def test_a_full_disk_is_not_the_query_s_fault(tmp_path: Path) -> None:
+    """The folder for spilling is a file: nothing can be written there."""
+    nowhere = tmp_path / "file"
+    nowhere.write_text("taken")
+    with Sandbox(Limits(memory_bytes=60 << 20, spill=nowhere / "spill")) as small:
+        with pytest.raises(OSError, match=r"spill|directory"):
+            small.select(
+                "SELECT max(a) FROM (SELECT md5(range::VARCHAR) AS a, random() AS r "
+                "FROM range(3000000) ORDER BY r LIMIT 2000000)",
+                {},
+            )
+        assert small.select("SELECT 1 AS a", {}).num_rows == 1
+
+
+def test_asleep_is_time_too(sandbox: Sandbox) -> None:
+    with pytest.raises(QueryError, match="more than 1 seconds"):
+        sandbox.select("SELECT sleep_ms(100000000)", {})

@@ -3,6 +3,7 @@
 from caudal.sql.planner.averages import rewrite_averages
 from caudal.sql.planner.binder import Binder, OutputColumn
 from caudal.sql.planner.explain import explain
+from caudal.sql.planner.filtering import only_filters, source_of
 from caudal.sql.planner.plan import (
     Finish,
     Fold,
@@ -30,7 +31,9 @@ __all__ = [
     "TableSchema",
     "explain",
     "from_json",
+    "only_filters",
     "plan",
     "rewrite_averages",
+    "source_of",
     "to_json",
 ]

@@ -97,6 +97,8 @@ def _source(item: exp.Expr, bound: Environment) -> tuple[Node, Scope]:
 
 def _relation(item: exp.Expr, bound: Environment) -> Relation:
     extra = {key for key, value in item.args.items() if value} - {"this", "alias", "expressions"}
+    if isinstance(item, exp.Table) and extra == {"db"} and item.db.lower() == "main":
+        return _table(item, bound)  # never a common table
     if extra:
         raise UnsupportedError(f"a table with {', '.join(sorted(extra))}")
     if isinstance(item, exp.Values):

@@ -20,7 +20,7 @@ def _lines(plan: Plan, finish: Finish, sql: bool) -> Iterator[str]:
     query = finish.query
     yield f"{query}: {finish.strategy}: {_STRATEGIES[finish.strategy]}"
     if finish.reason:
-        yield f"  because of {finish.reason}"
+        yield f"  because: {finish.reason}"
     hints = {hint.scan: hint for hint in plan.hints}
     for scan in plan.scans:
         if query in scan.queries:

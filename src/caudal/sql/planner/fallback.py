@@ -2,8 +2,9 @@
 
 Rules
 1. A column is left behind only if its name appears nowhere in the text and nothing in it (a star,
-   COLUMNS, NATURAL, PIVOT, a whole row) could mean it without naming it. Every table keeps the
-   columns of a name or none does, so leaving some behind cannot change what a name means.
+   COLUMNS, NATURAL, PIVOT, SUMMARIZE, #1, a whole row, a text that is a query itself) could mean it
+   without naming it. Every table keeps the columns of a name or none does, so leaving some behind
+   cannot change what a name means.
 2. A predicate is pushed into a scan only if it stands as a conjunct in the WHERE of the only SELECT
    that reads the table, names columns of that table alone, and the join keeps no row without it.
 3. A text that cannot be parsed here gathers whole tables; DuckDB's parser names them.
@@ -22,7 +23,10 @@ from caudal.sql.planner.expressions import Reader
 from caudal.sql.planner.plan import TableSchema
 from caudal.sql.planner.scopes import Scope, Source
 
-_BY_POSITION = (exp.Pivot, exp.TableSample)
+_BY_POSITION = (
+    exp.Pivot, exp.TableSample, exp.PositionalColumn, exp.Summarize, exp.Describe, exp.Show,
+)  # fmt: skip
+_OF_TEXTS = ("columns", "query", "query_table")  # their arguments name columns or tables
 
 
 def needed_columns(query: exp.Query, sql: str, schema: TableSchema) -> list[str]:
@@ -46,7 +50,7 @@ def _means_unnamed_columns(query: exp.Query, schema: TableSchema) -> bool:
         return True
     if any(not _is_count_star(star) for star in query.find_all(exp.Star)):
         return True
-    if any(call.name.lower() == "columns" for call in query.find_all(exp.Anonymous)):
+    if any(call.name.lower() in _OF_TEXTS for call in query.find_all(exp.Anonymous)):
         return True
     if any(join.method or join.kind == "POSITIONAL" for join in query.find_all(exp.Join)):
         return True

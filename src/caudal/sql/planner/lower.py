@@ -7,6 +7,7 @@ Rules
    noted as the reason why the query does not scale.
 """
 
+import re
 from dataclasses import dataclass, field, replace
 
 from caudal.sql.planner import lower_aggregate, lower_join, types
@@ -31,6 +32,9 @@ from caudal.sql.planner.blocks import Block
 from caudal.sql.planner.dialect import quoted
 from caudal.sql.planner.pieces import Cutter, Needed, Piece, Wanted
 from caudal.sql.planner.rewrite import rewritten
+
+# To order by a literal changes nothing, and a whole number would be taken for a position.
+_LITERAL = re.compile(r"\(*(-?[\d.]+(e[+-]?\d+)?|'([^']|'')*'|TRUE|FALSE|NULL)\)*", re.IGNORECASE)
 
 
 @dataclass
@@ -217,8 +221,9 @@ class Lowering:
 
         def cut(block: Block, limit: int | None, offset: int) -> Block:
             plain = block.sealed(kept, names) if block.is_cut else block
-            texts = [plain.text(e) + way for e, way in zip(exprs, after, strict=True)]
-            return plain.topped(texts, limit, offset)
+            texts = [(plain.text(expr), way) for expr, way in zip(exprs, after, strict=True)]
+            order = [text + way for text, way in texts if not _LITERAL.fullmatch(text)]
+            return plain.topped(order, limit, offset)
 
         if node.limit is not None and piece.place != "one":
             local = piece.each(lambda block: cut(block, (node.limit or 0) + node.offset, 0))

@@ -145,6 +145,8 @@ class _Planner:
         self, name: str, query: exp.Query, text: _Text, registry: Registry, reason: str
     ) -> Finish:
         read = {table.name.lower() for table in query.find_all(exp.Table)}
+        if self.binder is not None:  # which also looks into query('FROM ...')
+            read |= {table.lower() for table in self.binder.table_names(text.sql)}
         inputs = {}
         for table, schema in self.tables.items():
             if table.lower() in read:

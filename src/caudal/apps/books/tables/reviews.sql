@@ -8,7 +8,7 @@ SELECT
 FROM (
     SELECT
         raw."Title" AS title,
-        TRY_CAST(raw."review/score" AS DECIMAL(18, 9)) AS score,
+        TRY_CAST(number_text(raw."review/score") AS DECIMAL(18, 9)) AS score,
         raw."review/text" AS text
     FROM raw
 )

@@ -10,6 +10,6 @@ FROM (
     SELECT
         to_integer(raw.userId) AS user_id,
         to_integer(raw.movieId) AS movie_id,
-        TRY_CAST(raw.rating AS DECIMAL(18, 9)) AS rating
+        TRY_CAST(number_text(raw.rating) AS DECIMAL(18, 9)) AS rating
     FROM raw
 )

@@ -1,0 +1,170 @@
+"""A SELECT over files that it names, without any application: `SELECT ... FROM 'x.csv'`.
+
+1. A CSV file (also .gz or .zst, or a glob) that stands in FROM or JOIN is read by Caudal, by the
+   same rules as an application's files: it becomes a table whose columns have the names that the
+   file gives them and the types that `caudal new` would give them. So its damaged rows are
+   rejected, counted and reported.
+2. Every other file, and every table function (`read_csv(...)`, `read_parquet(...)`), is DuckDB's.
+3. Relative names count from the data folder.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from caudal.application import drafting
+from caudal.application.folder import shipped_applications
+from caudal.application.sniffing import SAMPLED_ROWS, sample, sniff
+from caudal.engine.adhoc import ADHOC, clean_statement, with_adhoc_query
+from caudal.engine.reading import find_files
+from caudal.engine.running import Engine
+from caudal.errors import DataError, UsageError
+from caudal.model import Application, Table
+
+_COMPRESSIONS = (".gz", ".zst")
+_CSV = (".csv", *(f".csv{suffix}" for suffix in _COMPRESSIONS))
+_FILES = (*_CSV, ".parquet", ".json", ".jsonl", ".ndjson")
+
+
+def files_application(
+    sql: str, folder: Path | None, engine: Engine = Engine.EMBEDDED
+) -> Application:
+    """The application whose tables are the CSV files that a SELECT names.
+
+    Where a folder was chosen, every file counts from it, and what would bypass it is refused.
+    """
+    statement = clean_statement(sql)
+    if not statement:
+        raise UsageError("the query is empty: give a SELECT")
+    if statement in shipped_applications() or Path(statement).is_dir():
+        raise UsageError(
+            f"give a SELECT after the application: caudal sql {statement} 'SELECT ...'"
+        )
+    tree = _tree(statement)
+    named = [node for node in _nodes(tree, "BASE_TABLE") if _full_name(node).endswith(_FILES)]
+    if folder is not None:
+        _refuse_readers(tree)
+    taken = {str(node["table_name"]).lower() for node in _nodes(tree, "BASE_TABLE")}
+    taken |= {str(entry["key"]).lower() for entry in _cte_entries(tree)}
+    tables: dict[str, Table] = {}
+    for node in named:
+        path = _full_name(node)
+        if path.endswith(_CSV):
+            if path not in tables:
+                tables[path] = _table(path, folder or Path(), taken)
+            _point(node, tables[path].name, path)
+        elif engine is not Engine.EMBEDDED:
+            raise UsageError(f"only CSV files can be read with --engine {engine}: {path} is none")
+        elif folder is not None and not Path(path).is_absolute():
+            _point(node, str(folder / path), path)
+    if named:
+        statement = _text(tree)
+    app = Application(ADHOC, "", folder or Path(), tuple(tables.values()), ())
+    return with_adhoc_query(app, statement)
+
+
+def _table(pattern: str, folder: Path, taken: set[str]) -> Table:
+    """The table of a CSV file: its columns typed by a sample, under their own names."""
+    try:
+        paths = find_files(folder, [pattern], pattern)
+    except DataError:
+        raise DataError(
+            f"no file {pattern!r} in {folder.absolute()}: name one that is there, or its folder "
+            "with --data DIR"
+        ) from None
+    name = drafting.unused(drafting.table_name(_stem(pattern)), taken)
+    columns = tuple(drafting.draft_columns(sniff(_sample(paths)), keep_names=True))
+    draft = drafting.DraftTable(name, pattern, columns)
+    return Table(
+        name=name,
+        files=(pattern,),
+        columns=tuple(column.raw for column in columns),
+        sql=drafting.table_sql(draft),
+        origin=pattern,
+    )
+
+
+def _sample(paths: list[Path]) -> pa.Table:
+    """The first rows of the files, with the columns of the first."""
+    samples = [sample(paths[0])]
+    for path in paths[1:]:
+        if sum(rows.num_rows for rows in samples) >= SAMPLED_ROWS:
+            break
+        samples.append(sample(path, samples[0].column_names))
+    return pa.concat_tables(samples)
+
+
+def _tree(statement: str) -> Any:
+    with duckdb.connect() as connection:
+        rows = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [statement]).fetchall()
+    tree = json.loads(rows[0][0])
+    if tree["error"]:
+        reason = " ".join(str(tree["error_message"]).split())
+        if reason.startswith("Only SELECT"):
+            reason = "must hold one SELECT and nothing else"
+        raise UsageError(f"the query: {reason}")
+    if len(tree["statements"]) != 1:
+        raise UsageError("the query: must hold one SELECT and nothing else")
+    return tree
+
+
+def _text(tree: Any) -> str:
+    with duckdb.connect() as connection:
+        rows = connection.execute(
+            "SELECT json_deserialize_sql(?::JSON)", [json.dumps(tree)]
+        ).fetchall()
+    return str(rows[0][0])
+
+
+def _nodes(tree: Any, kind: str) -> Iterator[dict[str, Any]]:
+    """The nodes of one type, anywhere in the tree."""
+    if isinstance(tree, list):
+        for item in tree:
+            yield from _nodes(item, kind)
+    elif isinstance(tree, dict):
+        if tree.get("type") == kind:
+            yield tree
+        for value in tree.values():
+            yield from _nodes(value, kind)
+
+
+def _cte_entries(tree: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(tree, list):
+        for item in tree:
+            yield from _cte_entries(item)
+    elif isinstance(tree, dict):
+        yield from (tree.get("cte_map") or {}).get("map", [])
+        for value in tree.values():
+            yield from _cte_entries(value)
+
+
+def _full_name(node: dict[str, Any]) -> str:
+    """`x.csv` without quotes is a schema and a table to DuckDB."""
+    parts = (node["catalog_name"], node["schema_name"], node["table_name"])
+    return ".".join(str(part) for part in parts if part)
+
+
+def _point(node: dict[str, Any], name: str, path: str) -> None:
+    """Let a reference mean this table, under the alias that DuckDB gives to a file."""
+    node.update(catalog_name="", schema_name="", table_name=name)
+    node["alias"] = node["alias"] or _stem(path)
+    node["qualified_name"] = {"path": [name]}
+
+
+def _stem(path: str) -> str:
+    name = Path(path).name
+    return next((name.removesuffix(end) for end in _FILES if name.endswith(end)), name)
+
+
+def _refuse_readers(tree: Any) -> None:
+    for node in _nodes(tree, "TABLE_FUNCTION"):
+        name = str(node["function"]["function_name"]).lower()
+        if name.startswith(("read_", "parquet_", "glob", "sniff_")):
+            raise UsageError(
+                f"--data is for files named in FROM, and {name}() reads its own: "
+                "write the whole path there and leave --data out"
+            )

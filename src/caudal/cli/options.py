@@ -1,0 +1,177 @@
+"""The options that several commands take, each declared once, and what they mean.
+
+`Asking` holds those of every command that reads files and gives answers. A command that wants them
+takes one parameter `asking` and is decorated with `with_asking`: typer then sees an option for
+each field.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+import typer
+
+from caudal.cli.formats import Format
+from caudal.engine.database import parse_bytes
+from caudal.engine.running import Engine, RunOptions, Sources
+from caudal.errors import UsageError
+from caudal.model import Application, ParameterValue, RejectedRow
+from caudal.sql.parameters import convert
+
+_LEAST_BATCH_BYTES, _MOST_BATCH_BYTES = 4 << 10, 1 << 30
+
+Returned = TypeVar("Returned")
+
+AppArgument = Annotated[str, typer.Argument(help="A shipped application, or a folder's path.")]
+ParamOption = Annotated[
+    list[str] | None, typer.Option("--param", help="NAME=VALUE for a $NAME of the queries.")
+]
+SentimentOption = Annotated[
+    str | None,
+    typer.Option("--sentiment", help="`lexicon`, or `transformers:DIR` for a local model."),
+]
+EngineOption = Annotated[Engine, typer.Option("--engine", help="What executes the queries.")]
+ProgressStoreOption = Annotated[
+    str | None,
+    typer.Option("--store", help="DIR or s3://…: keeps the progress of --engine split."),
+]
+ResumeOption = Annotated[
+    bool, typer.Option("--resume", help="Go on with a run in --store that was killed.")
+]
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Where the files are, how to read them, and how to give the answers."""
+
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", "-d", help="The folder with the files.", show_default="."),
+    ] = None
+    file: Annotated[
+        list[str] | None,
+        typer.Option("--file", help="TABLE=PATH: other files (or a glob) for one table."),
+    ] = None
+    form: Annotated[
+        Format | None,
+        typer.Option("--format", help="How to write the answers.", show_default="table"),
+    ] = None
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write a file per query into this folder.")
+    ] = None
+    rejects: Annotated[
+        Path | None, typer.Option("--rejects", help="Write every rejected row to this CSV file.")
+    ] = None
+    strict: Annotated[bool, typer.Option("--strict", help="Fail on the first rejected row.")] = (
+        False
+    )
+    sentiment: SentimentOption = None
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            "--memory-limit", help="Memory for the process, e.g. 1GB; more spills to disk."
+        ),
+    ] = None
+    engine: EngineOption = Engine.EMBEDDED
+    partitions: Annotated[
+        int, typer.Option("--partitions", min=1, max=4096, help="Of the split engine's folds.")
+    ] = 4
+    batch_size: Annotated[
+        str, typer.Option("--batch-size", help="How much of a file is read at a time.")
+    ] = "8MiB"
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Show rows, bytes and seconds per table and operator.")
+    ] = False
+
+    def run_options(self, sink: Callable[[RejectedRow], None] | None) -> RunOptions:
+        return RunOptions(
+            sentiment=self.sentiment,
+            memory_limit=parse_bytes(self.memory_limit) if self.memory_limit else None,
+            batch_bytes=_batch_bytes(self.batch_size),
+            partitions=self.partitions,
+            strict=self.strict,
+            profile=self.profile,
+            reject_sink=sink,
+        )
+
+    def sources(self, app: Application) -> Sources:
+        folder = self.data or Path()
+        if not folder.is_dir():
+            raise UsageError(f"no folder {folder}: give the folder with the files as --data DIR")
+        return Sources(folder, _overrides(app, self.file))
+
+
+def with_asking(
+    command: Callable[..., Returned], without: Collection[str] = ()
+) -> Callable[..., Returned]:
+    """The command with an option for each field of `Asking` where it takes `asking`.
+
+    Options `without` meaning for the command keep their default.
+    """
+    hints = get_type_hints(Asking, include_extras=True)
+    offered = [field for field in fields(Asking) if field.name not in without]
+    shared = [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default,
+            annotation=hints[field.name],
+        )
+        for field in offered
+    ]  # fmt: skip
+    own = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for parameter in inspect.signature(command).parameters.values()
+        if parameter.name != "asking"
+    ]
+
+    @functools.wraps(command)
+    def called(**given: Any) -> Returned:
+        asking = Asking(**{field.name: given.pop(field.name) for field in offered})
+        return command(asking=asking, **given)
+
+    arguments = [one for one in own if one.default is inspect.Parameter.empty]
+    options = [one for one in own if one.default is not inspect.Parameter.empty]
+    signature = inspect.Signature([*arguments, *options, *shared])
+    called.__signature__ = signature  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
+    return called
+
+
+def parameter_values(app: Application, given: list[str] | None) -> dict[str, ParameterValue]:
+    """The values given as NAME=VALUE, each of the type of its default."""
+    return {
+        name: convert(name, value, app.parameters.get(name, ""))
+        for name, value in _pairs(given, "--param", "NAME=VALUE")
+    }
+
+
+def _overrides(app: Application, given: list[str] | None) -> dict[str, list[str]]:
+    tables = [table.name for table in app.tables]
+    overrides: dict[str, list[str]] = {}
+    for table, path in _pairs(given, "--file", "TABLE=PATH"):
+        if table not in tables:
+            raise UsageError(
+                f"--file {table}={path}: {app.name} has no table {table!r}; "
+                f"its tables are: {', '.join(tables)}"
+            )
+        overrides.setdefault(table, []).append(path)
+    return overrides
+
+
+def _pairs(given: list[str] | None, option: str, form: str) -> list[tuple[str, str]]:
+    pairs = []
+    for text in given or ():
+        name, separator, value = text.partition("=")
+        if not separator or not name or (form == "TABLE=PATH" and not value):
+            raise UsageError(f"{option} {text}: write it as {form}")
+        pairs.append((name, value))
+    return pairs
+
+
+def _batch_bytes(text: str) -> int:
+    size = parse_bytes(text)
+    if not _LEAST_BATCH_BYTES <= size <= _MOST_BATCH_BYTES:
+        raise UsageError(f"--batch-size {text}: choose from 4KiB to 1GiB")
+    return size

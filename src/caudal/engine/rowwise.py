@@ -1,0 +1,127 @@
+"""Is a table's SQL row by row? Each row of `raw` must give one row, by itself and by nothing else.
+
+Files are cleaned in batches, in parallel and, on a cluster, more than once. What looks at several
+rows (a window, an order, a limit, a join) or at anything but its row (the clock, chance) would
+answer differently for another batch size. DuckDB says what the SQL does:
+1. In its plan, only projections lie between the result and one scan of `raw`.
+2. In its tree, no function is called that gives another value at another time.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import duckdb
+
+from caudal.errors import ApplicationError
+
+_IN_PASSING = frozenset({"PROJECTION", "CTE"})
+_SCAN, _CTE_SCAN = "SEQ_SCAN", "CTE_SCAN"
+
+# What DuckDB's operators are called in SQL; what is not here keeps DuckDB's name.
+_WORDS = {
+    "WINDOW": "a window function",
+    "STREAMING_WINDOW": "a window function",
+    "ORDER_BY": "ORDER BY",
+    "TOP_N": "ORDER BY with LIMIT",
+    "LIMIT": "LIMIT",
+    "STREAMING_LIMIT": "LIMIT",
+    "LIMIT_PERCENT": "LIMIT",
+    "FILTER": "WHERE",
+    "UNNEST": "unnest",
+    "HASH_GROUP_BY": "an aggregate or DISTINCT",
+    "PERFECT_HASH_GROUP_BY": "an aggregate or DISTINCT",
+    "UNGROUPED_AGGREGATE": "an aggregate",
+    "UNION": "UNION",
+    "STREAMING_SAMPLE": "a sample",
+    "RESERVOIR_SAMPLE": "a sample",
+}
+_JOINS = ("JOIN", "CROSS_PRODUCT", "POSITIONAL_SCAN")
+
+# Functions that DuckDB calls volatile, or consistent within one query only, and macros of them
+# (tests/unit/engine/test_rowwise.py compares with DuckDB's own list).
+CHANGING = frozenset(
+    {
+        "ago", "current_catalog", "current_connection_id", "current_database", "current_date",
+        "current_query", "current_query_id", "current_schema", "current_schemas",
+        "current_setting", "current_transaction_id", "currval", "gen_random_uuid",
+        "get_current_time", "get_current_timestamp", "getvariable", "in_search_path", "nextval",
+        "now", "pg_conf_load_time", "pg_postmaster_start_time", "pg_sleep", "random", "setseed",
+        "setval", "sleep_ms", "stats", "today", "transaction_timestamp", "txid_current", "uuid",
+        "uuidv4", "uuidv7", "vector_type", "write_log",
+    }
+)  # fmt: skip
+HARMLESS = frozenset({"error"})  # ends the run, or does nothing
+_KEYWORDS = frozenset(  # values that SQL names without parentheses
+    ["current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"]
+)
+
+
+def require_row_wise(
+    cursor: duckdb.DuckDBPyConnection, sql: str, columns: Sequence[str], origin: str
+) -> None:
+    """Refuse SQL over `raw` that is not row by row. It has been bound: DuckDB accepts it."""
+    explained = cursor.execute(f"EXPLAIN (FORMAT json) {sql}").fetchall()
+    serialized = cursor.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchall()
+    if word := next(_strange_operators(json.loads(explained[0][1])[0]), None):
+        remedy = (
+            "leave rows out with a `reject` column instead"
+            if word in ("WHERE", "LIMIT", "a sample")
+            else "do that in a query"
+        )
+        raise ApplicationError(
+            f"{origin}: {word} is not row by row, and each row of raw must give one row by itself; "
+            f"{remedy}"
+        )
+    names = {name.lower() for name in columns}
+    if word := next(_strange_names(json.loads(serialized[0][0]), names), None):
+        raise ApplicationError(
+            f"{origin}: {word} depends on more than the row, so that cleaning twice would give two "
+            "answers; use it in a query instead"
+        )
+
+
+def _strange_operators(plan: dict[str, Any]) -> Iterator[str]:
+    """What lies between the result and its one scan of `raw` that should not (rule 1)."""
+    definitions: dict[str, Any] = {}
+    node = plan
+    while True:
+        name, info, children = node["name"].strip(), node["extra_info"], node["children"]
+        if name == "CTE":
+            definitions[info["Table Index"]] = children[0]
+            node = children[1]
+        elif name == _CTE_SCAN:
+            node = definitions[info["CTE Index"]]
+        elif name in _IN_PASSING:
+            node = children[0]
+        else:
+            if name != _SCAN or not str(info.get("Table", "")).endswith(".raw"):
+                yield _word(name)
+            return
+
+
+def _word(operator: str) -> str:
+    if any(part in operator for part in _JOINS):
+        return "a join or a subquery"
+    if operator.endswith("_SCAN"):
+        return "a SELECT that does not read `raw`"
+    return _WORDS.get(operator, operator.lower().replace("_", " "))
+
+
+def _strange_names(tree: Any, columns: set[str]) -> Iterator[str]:
+    """Calls in the tree whose value changes (rule 2), and rowid, which raw has not."""
+    if isinstance(tree, list):
+        for item in tree:
+            yield from _strange_names(item, columns)
+    if not isinstance(tree, dict):
+        return
+    if tree.get("class") == "FUNCTION" and str(tree["function_name"]).lower() in CHANGING:
+        yield f"{str(tree['function_name']).lower()}()"
+    if tree.get("class") == "COLUMN_REF":
+        name = str(tree["column_names"][-1]).lower()
+        if name not in columns and (
+            name == "rowid" or (len(tree["column_names"]) == 1 and name in _KEYWORDS)
+        ):
+            yield name
+    for value in tree.values():
+        yield from _strange_names(value, columns)

@@ -1,0 +1,153 @@
+"""`caudal sql "SELECT ... FROM 'x.csv'"`: files by name, read by Caudal's own rules."""
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from caudal.cli.main import main
+from caudal.cli.status import ExitStatus
+
+# An inch sign in a field, a stray quote, a short and a long record, an id that is none.
+TOOLS = (
+    "id,name,price,since\n"
+    '1,6" ruler,1.50,2020-01-31\n'
+    '2,"open,2,2020-02-01\n'
+    "3,short\n"
+    "4,long,1,2020-02-01,more\n"
+    "5,saw,12.25,2021-05-05\n"
+)
+
+Capture = pytest.CaptureFixture[bytes]
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "tools.csv").write_text(TOOLS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def asked(select: str, capture: Capture, *more: str) -> tuple[list[dict[str, object]], str]:
+    assert main(["sql", select, "--format", "json", *more]) == ExitStatus.OK
+    out, err = capture.readouterr()
+    return json.loads(out)["sql"], err.decode()
+
+
+@pytest.mark.parametrize("engine", ["embedded", "split"])
+def test_csv_by_our_rules(data: Path, capsysbinary: Capture, engine: str) -> None:
+    select = "SELECT id, name, price, since FROM 'tools.csv' ORDER BY id"
+    rows, err = asked(select, capsysbinary, "--engine", engine)
+    assert rows == [
+        {"id": 1, "name": '6" ruler', "price": 1.5, "since": "2020-01-31"},
+        {"id": 5, "name": "saw", "price": 12.25, "since": "2021-05-05"},
+    ]
+    for reason, line in (("unclosed quote", 3), ("too few fields", 4), ("too many fields", 5)):
+        assert f"rejected: tools: 1 row: {reason} (line {line})" in err
+
+
+def test_the_same_reject_file_and_strictness_as_a_run(data: Path, capsysbinary: Capture) -> None:
+    select = "SELECT count(*) AS n FROM 'tools.csv'"
+    rows, _ = asked(select, capsysbinary, "--rejects", "rejects.csv")
+    assert rows == [{"n": 2}]
+    rejected = list(csv.DictReader((data / "rejects.csv").read_text().splitlines()))
+    assert [(row["file"], row["line"]) for row in rejected] == [
+        ("tools.csv", "3"),
+        ("tools.csv", "4"),
+        ("tools.csv", "5"),
+    ]
+    assert main(["sql", select, "--strict"]) == ExitStatus.REJECTED_ROW
+    assert b"tools.csv line 3: unclosed quote" in capsysbinary.readouterr().err
+
+
+def test_a_value_that_does_not_fit_the_sniffed_type(data: Path, capsysbinary: Capture) -> None:
+    lines = [f"{n},{n * 2}\n" for n in range(12_000)]
+    (data / "long.csv").write_text("n,twice\n" + "".join(lines) + "x,1\n")
+    rows, err = asked("SELECT sum(twice) AS s, typeof(max(n)) AS t FROM long.csv", capsysbinary)
+    assert rows == [{"s": 12_000 * 11_999, "t": "BIGINT"}]
+    assert "rejected: long: 1 row: n is not an integer (line 12002)" in err
+
+
+def test_names_of_columns_stay_and_joins_aliases_and_ctes_work(
+    data: Path, capsysbinary: Capture
+) -> None:
+    (data / "stock.csv").write_text("Tool Id,in/stock\n1,7\n5,0\n")
+    select = """
+        WITH tools AS (SELECT 9 AS nine)
+        SELECT t.name, stock."in/stock", nine
+        FROM 'tools.csv' AS t JOIN 'stock.csv' ON t.id = stock."Tool Id", tools
+        WHERE t.name <> 'tools.csv' ORDER BY t.id
+    """
+    rows, _ = asked(select, capsysbinary)
+    assert rows == [
+        {"name": '6" ruler', "in/stock": 7, "nine": 9},
+        {"name": "saw", "in/stock": 0, "nine": 9},
+    ]
+
+
+def test_compressed_files_and_globs(data: Path, capsysbinary: Capture) -> None:
+    (data / "parts").mkdir()
+    for part in "ab":
+        with gzip.open(data / "parts" / f"{part}.csv.gz", "wt") as file:
+            file.write(TOOLS)
+    (data / "z.csv.zst").write_bytes(pa.compress(TOOLS.encode(), "zstd", asbytes=True))
+    for name, rows in (("parts/a.csv.gz", 2), ("parts/*.csv.gz", 4), ("z.csv.zst", 2)):
+        found, _ = asked(f"SELECT count(*) AS n FROM '{name}'", capsysbinary)
+        assert found == [{"n": rows}], name
+
+
+def test_relative_names_count_from_the_data_folder(
+    data: Path, capsysbinary: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pq.write_table(pa.table({"id": [1], "kind": ["measure"]}), data / "kinds.parquet")
+    (data / "elsewhere").mkdir()
+    monkeypatch.chdir(data / "elsewhere")
+    select = "SELECT kind FROM 'tools.csv' AS t JOIN 'kinds.parquet' USING (id)"
+    assert asked(select, capsysbinary, "-d", "..")[0] == [{"kind": "measure"}]
+    assert main(["sql", select]) == ExitStatus.DATA
+    assert b"no file 'tools.csv' in" in capsysbinary.readouterr().err
+
+
+def test_a_profile_of_a_file(data: Path, capsysbinary: Capture) -> None:
+    for select, operator in (
+        ("SELECT count(*) AS n FROM 'tools.csv'", "statistics"),
+        ("SELECT price, count(*) AS n FROM 'tools.csv' GROUP BY price", "group"),
+    ):
+        _, err = asked(select, capsysbinary, "--profile")
+        assert "MB/s" in err
+        assert operator in err
+
+
+REFUSED = [
+    (["SELECT 1", "--file", "t=x.csv"], ExitStatus.USAGE, "name the file in the SELECT"),
+    (["FROM read_csv('tools.csv')", "-d", "."], ExitStatus.USAGE, "leave --data out"),
+    (["FROM 'x.parquet'", "--engine", "split"], ExitStatus.USAGE, "only CSV files"),
+    (["FROM 'nope.csv'"], ExitStatus.DATA, "no file 'nope.csv'"),
+    (["FROM 'empty.csv'"], ExitStatus.DATA, "empty.csv is empty"),
+    (["FROM 'semicolons.csv'"], ExitStatus.DATA, "not separated by commas"),
+    (["SELECT nope FROM 'tools.csv'"], ExitStatus.USAGE, '"nope" not found'),
+    (["books"], ExitStatus.USAGE, "give a SELECT after the application"),
+    (["PIVOT 'tools.csv' ON id"], ExitStatus.USAGE, "one SELECT"),
+    (["SELEC 1"], ExitStatus.USAGE, "syntax error"),
+    (["SELECT CAST(name AS INTEGER) FROM 'tools.csv'"], ExitStatus.QUERY, "the query: "),
+    (["SELECT INTERVAL 1 DAY", "-o", "o", "--format", "parquet"], ExitStatus.USAGE, "AS VARCHAR"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "status", "message"), REFUSED, ids=lambda x: str(x)[:40])
+def test_refusals(
+    data: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], status: int, message: str
+) -> None:
+    (data / "empty.csv").touch()
+    (data / "semicolons.csv").write_text("a;b\n1;2\n")
+    pq.write_table(pa.table({"id": [1]}), data / "x.parquet")
+    assert main(["sql", *arguments]) == status
+    out, err = capsys.readouterr()
+    assert out == ""
+    last = err.splitlines()[-1]
+    assert last.startswith("caudal: ")
+    assert message in last

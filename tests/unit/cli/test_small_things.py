@@ -1,0 +1,147 @@
+"""Small things that a newcomer meets: where paths count from, words, numbers, statuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from caudal.cli.main import main
+from caudal.cli.status import ExitStatus
+
+Capture = pytest.CaptureFixture[str]
+
+APP = """\
+[[tables]]
+name = "orders"
+files = ["orders.csv"]
+columns = ["id", "amount"]
+"""
+COUNT = ["sql", "movies", "SELECT sum(rating) AS s FROM ratings", "--format", "json"]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    return tmp_path
+
+
+def ratings(path: Path, rating: int) -> None:
+    path.write_text(f"userId,movieId,rating\n1,1,{rating}\n")
+
+
+def application(folder: Path, query: str) -> None:
+    for name in ("tables", "queries"):
+        (folder / name).mkdir(parents=True)
+    (folder / "app.toml").write_text(APP)
+    (folder / "tables" / "orders.sql").write_text("SELECT to_integer(id) AS id FROM raw")
+    (folder / "queries" / "q.sql").write_text(query)
+
+
+def test_where_the_path_of_a_file_counts_from(here: Path, capsys: Capture) -> None:
+    def total(path: str) -> object:
+        assert main([*COUNT, "-d", "data", "--file", f"ratings={path}"]) == ExitStatus.OK
+        return json.loads(capsys.readouterr().out)["sql"][0]["s"]
+
+    ratings(here / "data" / "small.csv", 2)
+    assert total("small.csv") == 2  # nothing here, so from the data folder
+    assert total("data/small.csv") == 2
+    ratings(here / "other.csv", 3)
+    assert total("other.csv") == 3
+    ratings(here / "small.csv", 4)
+    assert main([*COUNT, "-d", "data", "--file", "ratings=small.csv"]) == ExitStatus.USAGE
+    said = capsys.readouterr().err
+    assert "both ./small.csv and data/small.csv could be meant: write one of these" in said
+    assert total("./small.csv") == 4
+    assert total("data/small.csv") == 2
+    assert total(str(here / "small.csv")) == 4
+    assert main([*COUNT, "-d", ".", "--file", "ratings=small.csv"]) == ExitStatus.OK
+
+
+def test_a_parameter_without_a_default(here: Path, capsys: Capture) -> None:
+    application(here / "app", "SELECT id FROM orders WHERE id > $least")
+    assert main(["check", "app"]) == ExitStatus.APPLICATION
+    assert "q.sql: no value for $least: give --param least=VALUE" in capsys.readouterr().err
+    assert main(["check", "app", "--param", "least=3"]) == ExitStatus.OK
+    assert capsys.readouterr().out == "app is sound: 1 table, 1 query\n"
+
+
+@pytest.mark.parametrize("value", ["1_000", "1e3", "", "٣", "0x10", "1.0", "many"])
+def test_what_is_no_whole_number(value: str, capsys: Capture) -> None:
+    arguments = ["run", "books", "-d", ".", "--param", f"min_reviews={value}"]
+    assert main(arguments) == ExitStatus.USAGE
+    assert "min_reviews must be a whole number" in capsys.readouterr().err
+
+
+def test_other_separators_than_commas(here: Path, capsys: Capture) -> None:
+    (here / "data" / "ratings.csv").write_text("userId;movieId;rating\n1;1;4\n")
+    for engine in ("embedded", "split"):
+        assert main([*COUNT, "-d", "data", "--engine", engine]) == ExitStatus.DATA
+        assert "fields are not separated by commas; convert it first" in capsys.readouterr().err
+
+
+def test_the_hint_of_new_can_be_pasted(here: Path, capsys: Capture) -> None:
+    folder = here / "my data"
+    folder.mkdir()
+    (folder / "t.csv").write_text("a\n1\n")
+    assert main(["new", "my app", str(folder / "t.csv")]) == ExitStatus.OK
+    assert f"now try: caudal run './my app' --data '{folder}'" in capsys.readouterr().out
+    assert main(["new", str(here / "second"), str(folder / "t.csv")]) == ExitStatus.OK
+    assert f"caudal run {here / 'second'} " in capsys.readouterr().out
+
+
+def test_explain_says_everything_once(capsys: Capture) -> None:
+    assert main(["explain", "movies", "q5"]) == ExitStatus.OK
+    assert capsys.readouterr().out.count("of overview where") == 1
+    select = "SELECT median(rating) FROM ratings"
+    assert main(["explain", "movies", select, "--engine", "split"]) == ExitStatus.OK
+    assert "because of" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["sql", "movies", "FROM ratings", "-d", "data"],
+        ["sql", "FROM 'ratings.csv'", "-d", "data"],
+        ["new", "app", "data/ratings.csv"],
+    ],
+)
+def test_an_empty_file_has_one_status(here: Path, arguments: list[str], capsys: Capture) -> None:
+    (here / "data" / "ratings.csv").touch()
+    assert main(arguments) == ExitStatus.DATA
+    assert "ratings.csv is empty: a CSV file begins with a line" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["sql", "SELECT nope"],
+        ["sql", "movies", "SELECT nope FROM ratings"],
+        ["sql", "movies", "SELECT nope FROM ratings", "--engine", "split"],
+        ["explain", "movies", "SELECT nope FROM ratings"],
+        ["explain", "movies", "SELECT nope FROM ratings", "--engine", "split"],
+    ],
+)
+def test_bad_sql_has_one_status(arguments: list[str], capsys: Capture) -> None:
+    assert main(arguments) == ExitStatus.USAGE
+    assert 'caudal: the query: Referenced column "nope"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["check", "run", "explain"])
+@pytest.mark.parametrize("engine", ["embedded", "split"])
+def test_bad_sql_of_an_application_has_one_status(
+    here: Path, command: str, engine: str, capsys: Capture
+) -> None:
+    application(here / "app", "SELECT nope FROM orders")
+    (here / "orders.csv").write_text("id,amount\n1,2\n")
+    more = {"check": [], "run": ["--engine", engine], "explain": ["q", "--engine", engine]}
+    assert main([command, "app", *more[command]]) == ExitStatus.APPLICATION
+    assert 'app/queries/q.sql: Referenced column "nope"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("engine", ["embedded", "split"])
+def test_a_query_that_fails_is_named(here: Path, engine: str, capsys: Capture) -> None:
+    application(here / "app", "SELECT CAST('x' || id AS INTEGER) AS n FROM orders")
+    (here / "orders.csv").write_text("id,amount\n1,2\n")
+    assert main(["run", "app", "--engine", engine]) == ExitStatus.QUERY
+    assert "app/queries/q.sql: Could not convert string 'x1'" in capsys.readouterr().err

@@ -1,0 +1,112 @@
+"""The split engine under a memory limit: outputs lie in files, and what is too small is refused."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from caudal.engine.choosing import run_with
+from caudal.engine.keeping import Kept
+from caudal.engine.running import Engine, RunOptions, Sources
+from caudal.errors import UsageError
+from caudal.formats import outputs
+from caudal.model import Application, Query, Table
+
+ROWS = 20_000
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("data")
+    lines = (f"{row},{row % 7},{'word ' * 20}{row}" for row in range(ROWS))
+    (made / "t.csv").write_text("id,k,text\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return made
+
+
+def application(folder: Path, *texts: str) -> Application:
+    sql = "SELECT id::INTEGER AS id, k::INTEGER AS k, text, NULL::VARCHAR AS reject FROM raw"
+    table = Table("t", ("t.csv",), ("id", "k", "text"), sql, "t.sql")
+    queries = tuple(Query(f"q{n}", text, text, f"q{n}.sql") for n, text in enumerate(texts))
+    return Application("limited", "limited", folder, (table,), queries)
+
+
+def test_a_limit_changes_no_row(folder: Path) -> None:
+    app = application(
+        folder,
+        "SELECT k, count(*) AS n, max(text) AS m FROM t GROUP BY k ORDER BY k",
+        "SELECT id, row_number() OVER (ORDER BY md5(text)) AS n FROM t ORDER BY id",
+        "SELECT count(*) AS n FROM t AS a JOIN t AS b ON a.text = b.text",
+        "SELECT k FROM t WHERE id < 0",
+    )
+    plain, limited = (
+        run_with(
+            Engine.SPLIT,
+            app,
+            Sources(folder),
+            options=RunOptions(threads=2, partitions=3, batch_bytes=100_000, memory_limit=limit),
+        )
+        for limit in (None, 700_000_000)
+    )
+    for name in plain:
+        assert plain[name].table.equals(limited[name].table)
+
+
+def test_a_limit_that_is_too_small_is_refused(folder: Path) -> None:
+    options = RunOptions(threads=2, memory_limit=100_000_000)
+    with pytest.raises(UsageError, match=r"100MB is too small .* give at least 470MB"):
+        run_with(Engine.SPLIT, application(folder, "FROM t"), Sources(folder), options=options)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT length(repeat('x', 2000000000)) FROM t LIMIT 1",
+        "SELECT max(length(repeat(text, 10000))) FROM t",
+        "SELECT string_agg(repeat(text, 1000), '') FROM t",
+        "SELECT count(*) FROM t WHERE len(range(100000000 + id)) > 3",
+    ],
+)
+def test_a_bomb_stays_within_the_limit(sql: str, folder: Path) -> None:
+    script = """
+import resource, sys
+from pathlib import Path
+from caudal.engine.choosing import run_with
+from caudal.engine.running import Engine, RunOptions, Sources
+from caudal.errors import QueryError
+from tests.unit.engine.test_split_memory import application
+folder = Path(sys.argv[1])
+def run(sql):
+    options = RunOptions(threads=2, memory_limit=600_000_000)
+    return run_with(Engine.SPLIT, application(folder, sql), Sources(folder), options=options)
+try:
+    run(sys.argv[2])
+except QueryError as error:
+    print(error)
+print(run("SELECT count(*) AS n FROM t")["q0"].table.to_pylist())
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(folder), sql],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=Path(__file__).parents[3],
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    error, answer, peak = done.stdout.splitlines()
+    assert "MiB of memory" in error
+    assert answer == f"[{{'n': {ROWS}}}]"
+    assert int(peak) < 600 + 128 + 200  # the limit, the reserve, and the pages of libraries
+
+
+def test_what_is_put_together_in_a_file_leaves_no_file(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, {}, is_limited=True)
+    rows = pa.table({"a": [1, 2]})
+    for partition in range(2):
+        kept.keep_folded("f", outputs.encode_fold("f", partition, [rows, rows.slice(0, 0)]))
+    before = sorted(tmp_path.iterdir())
+    assert kept.whole("f").to_pydict() == {"a": [1, 2, 1, 2]}
+    assert kept.slice("f", 1).to_pydict() == {"a": []}
+    assert sorted(tmp_path.iterdir()) == before
