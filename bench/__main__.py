@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import memory, split
+from bench import memory, split, tasks
 from bench.answers import DifferentAnswersError
 from bench.race import CONTESTANTS, ContestantFailedError, race
 from bench.report import Report
@@ -59,8 +59,11 @@ def _bench(chosen: argparse.Namespace) -> None:
         console.print(sentiment.rich())
     stages = split.measure()
     console.print(stages.rich())
+    task_engine = tasks.measure()
+    for table in task_engine:
+        console.print(table.rich())
     if chosen.write is not None:
-        _write(chosen.write, began, [*races, stages], sentiment)
+        _write(chosen.write, began, [*races, stages, *task_engine], sentiment)
 
 
 def _load() -> str:

@@ -48,6 +48,11 @@ def measure(folder: Path | None = None) -> list[Speed]:
     return speeds
 
 
+def creates_per_second(folder: Path | None = None) -> float:
+    """Durable creates from one process, on one thread."""
+    return _median(partial(_creates, threads=1, fsync=True), folder)
+
+
 def _median(run: Callable[[Path], float], folder: Path | None) -> float:
     speeds = []
     for _ in range(_REPEATS):

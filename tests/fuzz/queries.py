@@ -18,10 +18,15 @@ Option = TypeVar("Option")
 _KINDS = {
     "INTEGER": "int", "BIGINT": "int", "SMALLINT": "int", "HUGEINT": "int", "VARCHAR": "text",
     "DOUBLE": "float", "DATE": "date", "BOOLEAN": "bool", "VARCHAR[]": "texts",
-    "INTEGER[]": "ints",
+    "INTEGER[]": "ints", "UTINYINT": "uint", "UBIGINT": "uint", "UHUGEINT": "uint",
+    "STRUCT(x INTEGER, y VARCHAR)": "struct", "INTERVAL": "interval", "BLOB": "blob",
 }  # fmt: skip
 
-_USABLE = ("int", "float", "text", "date", "bool", "decimal", "texts", "ints", "moment")
+_JOINED = ("int", "text", "date", "float", "decimal", "uint", "struct", "interval", "blob")
+_USABLE = (
+    "int", "float", "text", "date", "bool", "decimal", "texts", "ints", "moment", "uint", "struct",
+    "interval", "blob",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -148,7 +153,7 @@ class Generator:
         if self._one_in(2):
             return made
         outer = self._name()
-        return self._over(Relation(f"({made.text}) AS {outer}", _under(outer, made.columns)))
+        return self._over(Relation(f"({made.text}) AS {outer}", under(outer, made.columns)))
 
     def combined(self) -> Select:
         kinds = [self._pick(["int", "text", "date", "float"]) for _ in range(2)]
@@ -157,7 +162,7 @@ class Generator:
         text = f"{left.text} {word} {right.text}"
         if self._one_in(2):
             return Select(text, left.columns)
-        inside = Relation(f"({text}) AS {(alias := self._name())}", _under(alias, left.columns))
+        inside = Relation(f"({text}) AS {(alias := self._name())}", under(alias, left.columns))
         return self._over(inside)
 
     def common(self) -> Select:
@@ -166,11 +171,11 @@ class Generator:
         columns = tuple(c for c in inner.columns if c.kind in _USABLE)
         if not columns:
             return inner
-        one = Relation(f"{name} AS {(first := self._name())}", _under(first, columns))
+        one = Relation(f"{name} AS {(first := self._name())}", under(first, columns))
         if self._one_in(2):
             outer = self._over(one)
         else:
-            two = Relation(f"{name} AS {(second := self._name())}", _under(second, columns))
+            two = Relation(f"{name} AS {(second := self._name())}", under(second, columns))
             key = self._pick(range(len(columns)))
             on = f"{one.columns[key].text} = {two.columns[key].text}"
             both = Relation(f"{one.text} JOIN {two.text} ON {on}", one.columns + two.columns)
@@ -183,7 +188,7 @@ class Generator:
         if not columns:
             return inner
         alias = self._name()
-        return self._over(Relation(f"({inner.text}) AS {alias}", _under(alias, columns)))
+        return self._over(Relation(f"({inner.text}) AS {alias}", under(alias, columns)))
 
     def correlated(self) -> Select:
         alias, inner = self._name(), self._name()
@@ -247,7 +252,7 @@ class Generator:
         order = ", ".join(str(place) for place in range(1, len(columns) + 1))
         alias = self._name()
         text = f"({inner.text} ORDER BY {order} LIMIT {self._pick([1, 4, 9])}) AS {alias}"
-        made = Relation(text, _under(alias, columns))
+        made = Relation(text, under(alias, columns))
         if self._one_in(2):
             return self._over(made)
         other = self._table(self._pick(list(SCHEMAS)), self._name())
@@ -270,7 +275,7 @@ class Generator:
         if not numbers:
             return inner
         name, number = self._name(), self._pick(numbers).text
-        outer = self._over(Relation(name, _under(name, columns)))
+        outer = self._over(Relation(name, under(name, columns)))
         call = self._pick(["min", "max", "median"])
         extra = f"{name}.{number} >= (SELECT {call}({number}) FROM {name})"
         text = outer.text
@@ -287,7 +292,7 @@ class Generator:
         if self._one_in(2):
             return made
         alias = self._name()
-        return self._over(Relation(f"({made.text}) AS {alias}", _under(alias, columns)))
+        return self._over(Relation(f"({made.text}) AS {alias}", under(alias, columns)))
 
     def by_alias(self) -> Select:
         """Names of the list used by GROUP BY, HAVING and other items of the list."""
@@ -341,8 +346,8 @@ class Generator:
             (one, two)
             for one in left.columns
             for two in right.columns
-            if (one.kind == two.kind and one.kind in ("int", "text", "date", "float", "decimal"))
-            or {one.kind, two.kind} in ({"int", "float"}, {"int", "decimal"})
+            if (one.kind == two.kind and one.kind in _JOINED)
+            or {one.kind, two.kind} in ({"int", "float"}, {"int", "decimal"}, {"int", "uint"})
         ]
         columns = left.columns if "SEMI" in kind or "ANTI" in kind else left.columns + right.columns
         if kind in ("CROSS JOIN", ","):
@@ -402,7 +407,10 @@ class Generator:
         return simple
 
     def comparison(self, source: Relation) -> str:
-        kinds = ("int", "text", "float", "date", "decimal", "bool", "texts")
+        kinds = (
+            "int", "text", "float", "date", "decimal", "bool", "texts", "uint", "struct",
+            "interval", "blob",
+        )  # fmt: skip
         column = self._pick(source.of(*kinds) or [Column("1", "int")])
         name = column.text
         options = {
@@ -414,6 +422,11 @@ class Generator:
             "decimal": [f"{name} > 1.5", f"{name} IS NOT NULL"],
             "bool": [f"{name}", f"{name} IS NOT TRUE"],
             "texts": [f"list_contains({name}, 'a')", f"len({name}) = 1"],
+            "uint": [f"{name} > 2", f"{name} IN (1, 7)", f"{name} IS NULL"],
+            "struct": [f"({name}).x = 1", f"{name} IS NOT NULL",
+                       f"{name} = {{'x': 1, 'y': 'a'}}"],
+            "interval": [f"{name} > INTERVAL 1 HOUR", f"{name} = INTERVAL 1 DAY"],
+            "blob": [f"{name} = 'a'::BLOB", f"{name} >= 'a'::BLOB", f"octet_length({name}) > 1"],
         }  # fmt: skip
         return self._pick(options[column.kind])
 
@@ -436,6 +449,13 @@ class Generator:
             "texts": [(name, "texts"), (f"len({name})", "int"), (f"{name}[1]", "text")],
             "ints": [(name, "ints"), (f"{name}[1]", "int"), (f"len({name})", "int")],
             "moment": [(name, "moment")],
+            "uint": [(name, "uint"), (f"{name} // 2", "uint"), (f"coalesce({name}, 9)", "uint"),
+                     (f"CAST({name} AS VARCHAR)", "text"), (f"{name} > 3", "bool")],
+            "struct": [(name, "struct"), (f"({name}).x", "int"), (f"({name})['y']", "text"),
+                       (f"struct_pack(x := ({name}).x + 1, y := 'c')", "struct")],
+            "interval": [(name, "interval"), (f"extract(day FROM {name})", "int"),
+                         (f"DATE '2020-01-31' + {name}", "moment")],
+            "blob": [(name, "blob"), (f"octet_length({name})", "int"), (f"hex({name})", "text")],
         }  # fmt: skip
         text, kind = self._pick(options[column.kind])
         return Column(text, kind)
@@ -459,6 +479,10 @@ class Generator:
         options: list[tuple[str, str]] = [
             ("count(*)", "int"), (f"count({name})", "int"), (f"count(DISTINCT {name})", "int"),
         ]  # fmt: skip
+        if column.kind in ("uint", "interval", "blob", "struct"):
+            options += [(f"min({name})", column.kind), (f"max({name})", column.kind)]
+        if column.kind == "uint":
+            options += [(f"sum({name} // 9)", "uint"), (f"quantile_disc({name}, 0.5)", "uint")]
         if column.kind in ("int", "float", "decimal", "text", "date"):
             options += [(f"min({name})", column.kind), (f"max({name})", column.kind)]
         if column.kind in ("int", "float", "decimal"):
@@ -506,5 +530,5 @@ class Generator:
         return options[self.chance.randrange(len(options))]
 
 
-def _under(alias: str, columns: Sequence[Column]) -> tuple[Column, ...]:
+def under(alias: str, columns: Sequence[Column]) -> tuple[Column, ...]:
     return tuple(Column(f"{alias}.{c.text}", c.kind) for c in columns if c.kind in _USABLE)

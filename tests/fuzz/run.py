@@ -16,7 +16,7 @@ from caudal.errors import CaudalError
 from caudal.kernels.hashing import partition_of
 from caudal.sql.planner import Plan
 from tests.fuzz.check import Bench, DifferenceError
-from tests.fuzz.queries import Generator
+from tests.fuzz.odd import OddGenerator
 
 MOST_DIFFERENCES = 5  # then stop: more of the same help nobody
 
@@ -27,7 +27,7 @@ Queries = list[tuple[str, bool]]
 def case(seed: int, bench: Bench) -> tuple[Tables, Queries]:
     """The tables and the queries of a seed."""
     chance = random.Random(seed)
-    return bench.maker.tables(chance), Generator(chance).queries()
+    return bench.maker.tables(chance), OddGenerator(chance).queries()
 
 
 def checked(seed: int, bench: Bench) -> Plan | None:

@@ -19,6 +19,7 @@ SCHEMAS: dict[str, dict[str, str]] = {
         "day": "DATE",
         "tags": "VARCHAR[]",
         "big": "HUGEINT",
+        "code": "UBIGINT",
     },
     "items": {
         "rid": "INTEGER",
@@ -28,6 +29,8 @@ SCHEMAS: dict[str, dict[str, str]] = {
         "made": "DATE",
         "sold": "BOOLEAN",
         "codes": "INTEGER[]",
+        "spot": "STRUCT(x INTEGER, y VARCHAR)",
+        "tiny": "UTINYINT",
     },
     "shops": {
         "rid": "INTEGER",
@@ -36,8 +39,16 @@ SCHEMAS: dict[str, dict[str, str]] = {
         "size": "SMALLINT",
         "rate": "DOUBLE",
         "fee": "DECIMAL(10,3)",
+        "pause": "INTERVAL",
+        "mark": "BLOB",
+        "wide": "UHUGEINT",
     },
 }
+
+# None equals another, as 24 hours equal a day: which of them a group keeps would be chance.
+_PAUSES = ["0 seconds", "1 day", "90 minutes", "2 months", "-3 days", "1 microsecond"]
+_BYTES = [b"", b"a", b"\x00", b"\xff\xfe", b"ab"]
+_UNSIGNED = {"UTINYINT": 2**8 - 1, "UBIGINT": 2**64 - 1, "UHUGEINT": 2**128 - 1}
 
 _WORDS = ["", "a", "b", "ab", "B", "ñu", "x y", "it's"]
 
@@ -78,8 +89,13 @@ def _arrow(kind: str) -> pa.DataType:
         return pa.list_(_arrow(kind[:-2]))
     if kind.startswith("DECIMAL"):
         return pa.decimal128(18, 4)
+    if kind.startswith("STRUCT"):
+        return pa.struct([("x", pa.int32()), ("y", pa.string())])
+    if kind in _UNSIGNED or kind == "INTERVAL":
+        return pa.string()  # which DuckDB casts
     plain = {
-        "VARCHAR": pa.string(), "DOUBLE": pa.float64(), "DATE": pa.date32(), "BOOLEAN": pa.bool_()
+        "VARCHAR": pa.string(), "DOUBLE": pa.float64(), "DATE": pa.date32(), "BOOLEAN": pa.bool_(),
+        "BLOB": pa.binary(),
     }  # fmt: skip
     return plain.get(kind, pa.int64())
 
@@ -108,6 +124,16 @@ def _scalar(kind: str, chance: random.Random) -> Any:
         return datetime.date(2020, 1, 1) + datetime.timedelta(days=chance.randrange(0, 60))
     if kind == "BOOLEAN":
         return chance.random() < 0.5
+    if kind == "INTERVAL":
+        return chance.choice(_PAUSES)
+    if kind == "BLOB":
+        return chance.choice(_BYTES)
+    if kind in _UNSIGNED:
+        most = _UNSIGNED[kind]
+        return str(chance.choice([0, 1, 2, 3, 5, 7, most - 1, most]))
+    if kind.startswith("STRUCT"):
+        x, y = chance.choice([None, 0, 1, 2]), chance.choice([None, "a", "b"])
+        return {"x": x, "y": y}
     return chance.randrange(-3, 8)
 
 

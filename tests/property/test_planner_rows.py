@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.fuzz.check import Bench
-from tests.fuzz.queries import Generator
+from tests.fuzz.odd import OddGenerator
 
 from caudal.kernels.hashing import partition_of
 
@@ -27,7 +27,7 @@ def bench() -> Iterator[Bench]:
 @given(chance=st.randoms(use_true_random=False))
 def test_a_plan_gives_the_rows_of_duckdb(bench: Bench, chance: random.Random) -> None:
     tables = bench.maker.tables(chance)
-    bench.check(Generator(chance).queries(), tables, chance)
+    bench.check(OddGenerator(chance).queries(), tables, chance)
 
 
 def test_most_random_queries_are_split(bench: Bench) -> None:
@@ -35,7 +35,7 @@ def test_most_random_queries_are_split(bench: Bench) -> None:
     for seed in range(200):
         chance = random.Random(seed)
         tables = bench.maker.tables(chance)
-        made = bench.check(Generator(chance).queries(), tables, chance)
+        made = bench.check(OddGenerator(chance).queries(), tables, chance)
         strategies += [] if made is None else [finish.strategy for finish in made.finishes]
     share = strategies.count("scaled") / len(strategies)
     print(f"{share:.0%} of {len(strategies)} random queries were split")

@@ -1,19 +1,16 @@
-"""Store, broker, clock and network of one simulated process: real memory, with faults around."""
+"""Store and broker of the simulated world: real memory, with faults around."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from caudal.broker.port import BrokerError, Delivery
 from caudal.core.tasks import Lane, Message
-from caudal.errors import AlreadyExistsError, CaudalError, StoreError
+from caudal.errors import AlreadyExistsError, StoreError
 from caudal.store.memory import MemoryStore
 from caudal.store.port import PAGE, Page
-from caudal.tasks.ports import JobError, UnreachableError
 from tests.simulation.faults import Faults, Value
-from tests.simulation.scheduler import Process, Scheduler
 
 
 def kind_of(key: str) -> str:
@@ -37,18 +34,20 @@ class SimulatedStore:
             assert isinstance(data, bytes)
             before = self._present(key)
             self.memory.create(key, data)
-            if before and self.faults.rates.store_error and self._doubts():
+            if before and self._doubts():
                 raise AlreadyExistsError(f"{key} is taken (by the same bytes)")
             if not before:
                 self.created(key)
 
         self._effect("create", key, act)
 
+    def _doubts(self) -> bool:
+        """Now and then one's own object is reported as taken."""
+        faults = self.faults
+        return faults.rates.store_error > 0 and faults.scheduler.chance.random() < 0.5
+
     def _present(self, key: str) -> bool:
         return key in self.memory._objects
-
-    def _doubts(self) -> bool:
-        return self.faults.scheduler.chance.random() < 0.5
 
     def read(self, key: str, offset: int = 0, length: int | None = None) -> bytes:
         return self._effect("read", key, lambda: self.memory.read(key, offset, length))
@@ -91,7 +90,7 @@ class SimulatedBroker:
         self._tags = count()
 
     def publish(self, messages: Sequence[Message]) -> None:
-        about = ", ".join(f"{m.task.kind} {m.task.name} {m.task.number}" for m in messages)
+        about = _About(messages)
         kept = len(messages)
         if self.faults.happens("broker_error"):
             kept = self.faults.scheduler.chance.randrange(len(messages) + 1)
@@ -188,7 +187,7 @@ class SimulatedConsumer:
     def _drop(self, delivery: Delivery) -> None:
         self._broker.held.pop(delivery.tag, None)
 
-    def _effect(self, operation: str, about: str, act: Callable[[], Value]) -> Value:
+    def _effect(self, operation: str, about: object, act: Callable[[], Value]) -> Value:
         try:
             return self._broker.faults.effect(operation, about, act, BrokerError, "broker_error")
         except BrokerError:
@@ -196,84 +195,18 @@ class SimulatedConsumer:
             raise
 
 
-def _about(delivery: Delivery) -> str:
-    task = delivery.message.task
-    return f"{task.kind} {task.name} {task.number} of {delivery.message.job}"
+class _About:
+    """Messages, in words when somebody reads the trace."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._messages = messages
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{one.task.kind} {one.task.name} {one.task.number} of {one.job}"
+            for one in self._messages
+        )
 
 
-@dataclass(frozen=True)
-class SimulatedClock:
-    """The scheduler's time, as one process sees it."""
-
-    scheduler: Scheduler
-    process: Process
-
-    def now(self) -> float:
-        return self.scheduler.now + self.process.skew
-
-    def elapsed(self) -> float:
-        return self.scheduler.now
-
-    def sleep(self, seconds: float) -> None:
-        self.scheduler.give_way(self.scheduler.now + seconds)
-
-
-@dataclass
-class Answer:
-    """What a request came to, once its handler is done."""
-
-    value: Any = None
-    error: CaudalError | None = None
-    done: bool = False
-
-
-@dataclass
-class SimulatedNetwork:
-    """A client's way to the gateways: requests and answers get lost, doubled, late."""
-
-    faults: Faults
-    gateways: Callable[[], Sequence[tuple[Process, Any]]]
-    timeout: float = 20.0
-    asked: int = field(default=0)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return lambda *arguments: self._ask(name, arguments)
-
-    def _ask(self, name: str, arguments: tuple[Any, ...]) -> Any:
-        def act() -> Answer:
-            present = self.gateways()
-            if not present:
-                raise UnreachableError("no gateway")
-            answer = self._start(name, arguments, present)
-            if self.faults.happens("doubled_request"):
-                self._start(name, arguments, present)
-            return answer
-
-        scheduler = self.faults.scheduler
-        answer = self.faults.effect(f"ask {name}", "", act, UnreachableError, "lost_answer")
-        scheduler.give_way(scheduler.now + self.timeout, lambda: answer.done)
-        if not answer.done or self.faults.happens("lost_answer"):
-            raise UnreachableError(f"{name}: no answer")
-        if answer.error is not None:
-            if isinstance(answer.error, JobError):
-                raise answer.error
-            raise UnreachableError(str(answer.error)) from answer.error
-        return answer.value
-
-    def _start(
-        self, name: str, arguments: tuple[Any, ...], present: Sequence[tuple[Process, Any]]
-    ) -> Answer:
-        scheduler, answer = self.faults.scheduler, Answer()
-        process, gateway = scheduler.chance.choice(present)
-
-        def handle() -> None:
-            try:
-                answer.value = getattr(gateway, name)(*arguments)
-            except CaudalError as error:
-                answer.error = error
-            answer.done = True
-
-        scheduler.spawn(process, f"gateway {name}", handle)
-        return answer
+def _about(delivery: Delivery) -> _About:
+    return _About([delivery.message])

@@ -1,14 +1,21 @@
-"""What may go wrong, how often, and the one place where effects meet their fate."""
+"""What may go wrong, how often, and the one place where effects meet their fate.
+
+One number is drawn per effect: nearly always it says that nothing happens.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
-from tests.simulation.scheduler import Coverage, Crash, Scheduler
+from caudal.errors import CaudalError
+from tests.simulation.coverage import Coverage, Point, Side, effect_name
+from tests.simulation.scheduler import Actor, Crash, Process, Scheduler
 
 Value = TypeVar("Value")
+Error = Callable[[str], Exception]
 _CRASHING = ("worker", "gateway", "client")
+_FRAGILE = 0.04  # how likely a fragile client is to be killed at an effect
 
 
 @dataclass
@@ -25,6 +32,7 @@ class Rates:
     lost_answer: float = 0.0
     doubled_request: float = 0.0
     slow: float = 0.0
+    not_now: float = 0.0  # per computation
 
     @classmethod
     def drawn(cls, chance: Random) -> "Rates":
@@ -44,7 +52,20 @@ class Rates:
             lost_answer=rate(0.02, 0.1),
             doubled_request=rate(0.02, 0.1),
             slow=rate(0.01, 0.05),
+            not_now=rate(0.02, 0.2),
         )
+
+
+@dataclass(frozen=True)
+class Aim:
+    """Whoever comes by this point first is killed, or frozen before it for so many seconds."""
+
+    point: Point
+    frozen_seconds: float | None = None
+
+    def __str__(self) -> str:
+        what = "killed" if self.frozen_seconds is None else f"frozen for {self.frozen_seconds:g} s"
+        return f"{what} {self.point}"
 
 
 @dataclass
@@ -55,6 +76,9 @@ class Faults:
     rates: Rates
     coverage: Coverage = field(default_factory=Coverage)
     fragile: set[str] = field(default_factory=set)  # clients that may be killed
+    aims: tuple[Aim, ...] = ()  # each hits once
+    outages: dict[str, float] = field(default_factory=dict)  # by rate: until when nothing works
+    _freeze_seconds: float | None = None
 
     def happens(self, name: str) -> bool:
         rate: float = getattr(self.rates, name)
@@ -66,62 +90,102 @@ class Faults:
     def calm(self) -> None:
         self.rates = Rates()
 
+    def begin_outage(self, rate: str, seconds: float) -> None:
+        """From now on every effect of that kind fails."""
+        self.outages[rate] = self.scheduler.now + seconds
+        self.coverage.faults[f"outage of {rate}"] += 1
+
     def effect(
-        self,
-        operation: str,
-        about: str,
-        act: Callable[[], Value],
-        error: Callable[[str], Exception],
-        rate: str,
+        self, operation: str, about: object, act: Callable[[], Value], error: Error, rate: str
     ) -> Value:
         """Let others act, then do it, unless fate decides otherwise."""
         scheduler = self.scheduler
         actor = scheduler.current
-        kind = f"{actor.label} {operation}"
-        self.coverage.effects[kind] += 1
-        slow = scheduler.chance.uniform(0.5, 15) if self.happens("slow") else 0.0
-        scheduler.give_way(scheduler.now + slow if slow else 0.0)
-        self._maybe_freeze()
-        if self._crashes(kind):
-            self._crash(kind, "before", about)
-        failure = self.happens(rate)
-        if failure and scheduler.chance.random() < 0.5:
+        name = effect_name(actor.label, operation)
+        scheduler.give_way()
+        self.coverage.effects[name] += 1
+        fate = self._fate(actor.process, name, rate)
+        while fate in ("slow", "freeze"):
+            self._delay(actor, fate)
+            fate = self._fate(actor.process, name, rate)
+        if fate == "killed before":
+            self._kill(actor, name, "before", about)
+        if fate == "failed before":
             scheduler.note(actor, f"{operation} FAILED", about)
             raise error(f"{operation} {about}: simulated")
-        value = act()
-        scheduler.note(actor, operation, about)
-        if self._crashes(kind):
-            self._crash(kind, "after", about)
-        if failure:
+        try:
+            value = act()
+            scheduler.note(actor, operation, about)
+        except CaudalError as refusal:
+            scheduler.note(actor, f"{operation}: {type(refusal).__name__}", about)
+            if fate != "killed after":
+                raise
+        if fate == "killed after":
+            self._kill(actor, name, "after", about)
+        if fate == "failed after":
             scheduler.note(actor, f"{operation} DONE BUT FAILED", about)
             raise error(f"{operation} {about}: simulated, though done")
         return value
 
-    def _crashes(self, kind: str) -> bool:
-        """Kinds of effect that are rare in this run are as likely to be hit as common ones."""
-        process = self.scheduler.current.process
+    def _fate(self, process: Process, name: str, rate: str) -> str:
+        """What becomes of an effect; mostly nothing."""
+        if self.aims and (hit := self._hit(name)):
+            return hit
+        if self.outages.get(rate, 0.0) > self.scheduler.now:
+            return "failed before"
+        rates = self.rates
+        failing: float = getattr(rates, rate)
+        crash = self._crash_rate(process, name)
+        freeze = rates.freeze if process.kind != "client" else 0.0
+        drawn = self.scheduler.chance.random()
+        if drawn >= rates.slow + freeze + 2 * crash + failing:
+            return ""
+        for fate, chance, counted in (
+            ("slow", rates.slow, "slow"),
+            ("freeze", freeze, "freeze"),
+            ("killed before", crash, "crash"),
+            ("killed after", crash, "crash"),
+            ("failed before", failing / 2, rate),
+            ("failed after", failing / 2, rate),
+        ):
+            if drawn < chance:
+                self.coverage.faults[counted] += 1
+                return fate
+            drawn -= chance
+        return ""
+
+    def _hit(self, name: str) -> str:
+        aim = next((one for one in self.aims if one.point.effect == name), None)
+        if aim is None:
+            return ""
+        self.aims = tuple(one for one in self.aims if one is not aim)
+        if aim.frozen_seconds is None:
+            return f"killed {aim.point.side}"
+        self._freeze_seconds = aim.frozen_seconds
+        return "freeze"
+
+    def _crash_rate(self, process: Process, name: str) -> float:
+        """Effects that are rare in this run are as likely to be hit as common ones."""
         rate = self.rates.crash
         if process.kind == "client":
-            rate = 0.04 if process.name in self.fragile else 0.0
+            rate = _FRAGILE if process.name in self.fragile else 0.0
         if not rate or process.kind not in _CRASHING:
-            return False
-        rare = 12 / (1 + self.coverage.effects[kind])
-        if self.scheduler.chance.random() >= rate * (0.3 + rare):
-            return False
-        self.coverage.faults["crash"] += 1
-        return True
+            return 0.0
+        return rate * (0.3 + 6 / (1 + self.coverage.effects[name]))
 
-    def _crash(self, kind: str, side: str, about: str) -> None:
-        actor = self.scheduler.current
-        self.coverage.crashes[f"{kind} {side}"] += 1
-        self.scheduler.note(actor, f"KILLED {side}", f"{kind} {about}")
+    def _kill(self, actor: Actor, name: str, side: Side, about: object) -> NoReturn:
+        self.coverage.crashes[Point(name, side)] += 1
+        self.scheduler.note(actor, f"KILLED {side}", f"{name} {about}")
         self.scheduler.kill(actor.process)
         raise Crash
 
-    def _maybe_freeze(self) -> None:
-        actor = self.scheduler.current
-        if actor.process.kind != "client" and self.happens("freeze"):
-            seconds = self.scheduler.chance.choice((3.0, 30.0, 150.0, 400.0))
-            self.scheduler.note(actor, "FROZEN", f"{seconds:g} s")
-            self.scheduler.freeze(actor.process, seconds)
-            self.scheduler.give_way()
+    def _delay(self, actor: Actor, fate: str) -> None:
+        chance = self.scheduler.chance
+        if fate == "slow":
+            self.scheduler.give_way(self.scheduler.now + chance.uniform(0.5, 15))
+            return
+        seconds = self._freeze_seconds or chance.choice((3.0, 30.0, 150.0, 400.0))
+        self._freeze_seconds = None
+        self.scheduler.note(actor, "FROZEN", f"{seconds:g} s")
+        self.scheduler.freeze(actor.process, seconds)
+        self.scheduler.give_way()

@@ -3,30 +3,40 @@
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import pyarrow as pa
 
 from caudal.core.tasks import REJECTS, Keys, Task, job_key
 from caudal.errors import NotFoundError
 from caudal.formats import batch as batch_format
-from caudal.formats import ending, frame, outputs
+from caudal.formats import ending, frame
 from caudal.formats import job as job_format
 from caudal.formats.ending import Outcome, digest_of_digests
-from caudal.formats.job import Request
 from caudal.store.memory import MemoryStore
 from caudal.store.port import entries
 from caudal.tasks.life import Life
-from tests.simulation.applications import Tables, expected
+from caudal.tasks.previewing import Rows
+from tests.fuzz.check import DifferenceError, compare
+from tests.simulation.remembering import Asked, Tables
+
+_KEPT = ("results", "outcome.json", "tables")
 
 
 class ViolationError(AssertionError):
     """Something that must never happen."""
 
 
+@lru_cache(maxsize=2_000)
 def table_digest(batches: Sequence[bytes]) -> str:
     return digest_of_digests(
         batch_format.describe(frame.of_bytes(one), "a batch").digest for one in batches
     )
+
+
+@lru_cache(maxsize=64)
+def _opened(data: bytes, job_id: str) -> Life:
+    return Life.of(job_format.decode(data, job_id))
 
 
 @dataclass
@@ -34,14 +44,16 @@ class Truth:
     """Knows all data that any client ever meant to send, by table and digest."""
 
     memory: MemoryStore
+    asked: Mapping[str, Asked]  # by job
     sent: dict[tuple[str, str], Sequence[bytes]] = field(default_factory=dict)
     outcomes: dict[str, list[Outcome]] = field(default_factory=dict)  # job -> how its lives ended
     decided: dict[tuple[str, str], str] = field(default_factory=dict)  # by job and run
+    reads: dict[tuple[str, str], set[str]] = field(default_factory=dict)  # tables of a query
     finished: int = 0
 
     def learn(self, tables: Tables) -> None:
         for table, batches in tables.items():
-            self.sent[table, table_digest(batches)] = batches
+            self.sent[table, table_digest(tuple(batches))] = batches
 
     def created(self, key: str) -> None:
         """Called at the very moment an object comes to be."""
@@ -76,25 +88,33 @@ class Truth:
                 tables[table] = self.sent[table, end.digest]
                 continue
             raise ViolationError(f"{query} of {job_id} was answered before {table} had ended")
+        self.reads[job_id, query] = set(tables)
         if query != REJECTS:
             data = self.memory.read(life.keys.output(Task("finish", query)))
-            self.check_rows(life.job.request, query, tables, data, job_id)
+            self.check_rows(job_id, query, tables, data)
         self.finished += 1
 
-    def check_rows(
-        self,
-        request: Request,
-        query: str,
-        tables: Mapping[str, Sequence[bytes]],
-        data: bytes,
-        who: str,
-    ) -> None:
-        wanted = expected(request, query, tables)
-        _, rows = outputs.decode_result(data, query)
-        if not rows.equals(wanted):
-            raise ViolationError(
-                f"wrong rows for {query} of {who}: {_shown(rows)}, not {_shown(wanted)}"
-            )
+    def check_rows(self, job_id: str, query: str, tables: Tables, result: bytes) -> None:
+        """`tables` are those that the query reads, or more."""
+        reads = self.reads.get((job_id, query))
+        if reads is not None:
+            tables = {name: batches for name, batches in tables.items() if name in reads}
+        wrong = self.asked[job_id].difference(query, tables, result)
+        if wrong is not None:
+            raise ViolationError(f"wrong rows for {query} of {job_id}: {wrong}")
+
+    def check_preview(self, job_id: str, query: str, tables: Tables, shown: Sequence[Rows]) -> None:
+        """All that was shown, batch by batch, is all that the answer holds."""
+        if (job_id, query) not in self.reads or [one.batch for one in shown] != [
+            *range(len(shown))
+        ]:
+            raise ViolationError(f"the preview of {query} of {job_id} was complete too soon")
+        wanted = self.asked[job_id].expected(query, tables)
+        rows = pa.concat_tables([one.rows for one in shown]) if shown else wanted.slice(0, 0)
+        try:
+            compare(wanted, rows, ordered=False)
+        except DifferenceError as error:
+            raise ViolationError(f"the preview of {query} of {job_id}: {error}") from None
 
     def _behind(self, life: Life, query: str) -> set[str]:
         """The tables that a query reads through its folds."""
@@ -110,7 +130,7 @@ class Truth:
             data = self.memory.read(job_key(job_id))
         except NotFoundError:
             return None
-        return Life.of(job_format.decode(data, job_id))
+        return _opened(data, job_id)
 
     def _has(self, key: str) -> bool:
         with contextlib.suppress(NotFoundError):
@@ -120,26 +140,32 @@ class Truth:
 
     def running(self) -> list[str]:
         """The jobs that have a job.json and no outcome."""
-        found = []
-        for entry in entries(self.memory, "jobs/"):
-            if entry.key.endswith("/job.json"):
-                job = job_format.decode(self.memory.read(entry.key), entry.key)
-                if not self._has(Keys(job.id, job.run).outcome):
-                    found.append(job.id)
-        return found
+        lives = [self._life(job_id) for job_id in self.asked]
+        return [
+            life.job.id
+            for life in lives
+            if life is not None and not self._has(Keys(life.job.id, life.job.run).outcome)
+        ]
 
     def check_remains(self, kept: set[str]) -> None:
-        """Beyond results, job.json and outcome of jobs whose results are kept, nothing is left."""
+        """Of jobs whose results are kept, job.json, outcome and ends are left; nothing else is."""
         for entry in entries(self.memory, ""):
             _, job_id, *rest = entry.key.split("/")
             life = self._life(job_id)
             named = life is not None and len(rest) > 1 and rest[0] == life.job.run
-            allowed = rest == ["job.json"] or (named and rest[1] in ("results", "outcome.json"))
+            allowed = rest == ["job.json"] or (named and rest[1] in _KEPT)
             if job_id not in kept or not allowed:
                 raise ViolationError(f"left over: {entry.key}")
             if life is not None and not self._has(life.keys.outcome):
                 raise ViolationError(f"{job_id} has a job.json and no outcome")
+        for job_id in sorted(kept & self.outcomes.keys()):
+            self._check_kept(job_id, self.outcomes[job_id][-1])
 
-
-def _shown(rows: pa.Table) -> str:
-    return str(rows.slice(0, 5).to_pylist())
+    def _check_kept(self, job_id: str, outcome: Outcome) -> None:
+        """A job that ended and is kept can still be asked how, and for its results."""
+        life = self._life(job_id)
+        if life is None:
+            raise ViolationError(f"{job_id} was {outcome.state}, is kept, and has no job.json")
+        for query in life.shape.finishes if outcome.state == "done" else ():
+            if not self._has(life.keys.output(Task("finish", query))):
+                raise ViolationError(f"{job_id} is done and kept, and lacks {query}")

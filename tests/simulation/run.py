@@ -1,16 +1,30 @@
-"""Many runs, one after the other: `python -m tests.simulation.run --seeds 300 --first 0`.
+"""Many runs: `python -m tests.simulation.run --seeds 300 --first 0 --processes 2`.
 
-`--seed K` runs one seed and prints its trace. Exits with 1 if a run fails.
+At the end a process is killed at every point of the code that these seeds left out. A failure
+prints the seed and the trace, and the exit status is 1. `--seed K` runs one seed and prints its
+trace.
 """
 
 import argparse
+import subprocess
 import sys
+import threading
 import time
-from collections import Counter
+from collections.abc import Iterator
+
+import msgspec
 
 from tests.simulation.invariants import ViolationError
-from tests.simulation.scheduler import Coverage
-from tests.simulation.world import World, simulate
+from tests.simulation.random_applications import BLOCK
+from tests.simulation.tally import Tally, reach_the_rest, run_all
+from tests.simulation.world import World
+
+
+class Progress(msgspec.Struct):
+    """A line that a child process writes: what a block of seeds came to, or how one failed."""
+
+    tally: Tally | None = None
+    failure: str = ""
 
 
 def main() -> int:
@@ -18,45 +32,139 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=300)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--part", type=int, help=argparse.SUPPRESS)  # of a child process
     chosen = parser.parse_args()
-    return show(chosen.seed) if chosen.seed is not None else many(chosen.first, chosen.seeds)
+    if chosen.seed is not None:
+        return show(chosen.seed)
+    if chosen.part is not None:
+        return work(chosen.first, chosen.seeds, chosen.part, chosen.processes)
+    return Many(chosen.first, chosen.seeds, chosen.processes).run()
 
 
 def show(seed: int) -> int:
     world = World(seed)
     try:
         world.run()
+        status, last = 0, "passed"
     except Exception as error:
-        print(world.scheduler.readable(last=100_000))
-        print(f"seed {seed}: {error!r}")
-        return 1
+        status, last = 1, repr(error)
     print(world.scheduler.readable(last=100_000))
+    print(f"seed {seed}: {last}")
+    world.scheduler.close()
+    return status
+
+
+def blocks(first: int, seeds: int) -> Iterator[range]:
+    """Seeds that share a random application stay together."""
+    end = first + seeds
+    while first < end:
+        after = min((first // BLOCK + 1) * BLOCK, end)
+        yield range(first, after)
+        first = after
+
+
+def work(first: int, seeds: int, part: int, parts: int) -> int:
+    """What one of several processes does: every so-manieth block, a line for each."""
+    for number, block in enumerate(blocks(first, seeds)):
+        if number % parts != part:
+            continue
+        try:
+            line = Progress(run_all(block))
+        except ViolationError as error:
+            line = Progress(failure=str(error))
+        sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
+        sys.stdout.buffer.flush()
+        if line.failure:
+            return 1
     return 0
 
 
-def many(first: int, seeds: int) -> int:
-    began, coverage, outcomes = time.perf_counter(), Coverage(), Counter[str]()
-    steps = answers = longest = 0
-    for seed in range(first, first + seeds):
+class Many:
+    """Child processes, and the sum of what they report."""
+
+    def __init__(self, first: int, seeds: int, processes: int) -> None:
+        self._first = first
+        self._seeds = seeds
+        self._processes = processes
+        self._tally = Tally()
+        self._failures: list[str] = []
+        self._lock = threading.Lock()
+        self._began = time.monotonic()
+
+    def run(self) -> int:
+        children = [self._start(part) for part in range(self._processes)]
+        readers = [threading.Thread(target=self._read, args=(one, children)) for one in children]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join()
+        broken = [child.returncode for child in children if child.wait()]
+        if self._failures or broken:
+            print("\n".join(self._failures) or f"a child process ended with {broken}")
+            return 1
+        return self._finish()
+
+    def _start(self, part: int) -> "subprocess.Popen[bytes]":
+        numbers = {
+            "--first": self._first,
+            "--seeds": self._seeds,
+            "--processes": self._processes,
+            "--part": part,
+        }
+        options = [word for name, number in numbers.items() for word in (name, str(number))]
+        command = [sys.executable, "-m", "tests.simulation.run", *options]
+        return subprocess.Popen(command, stdout=subprocess.PIPE)
+
+    def _read(
+        self, child: "subprocess.Popen[bytes]", children: list["subprocess.Popen[bytes]"]
+    ) -> None:
+        assert child.stdout is not None
+        with child.stdout as lines:
+            for line in lines:
+                self._hear(msgspec.json.decode(line, type=Progress), children)
+
+    def _hear(self, told: Progress, children: list["subprocess.Popen[bytes]"]) -> None:
+        with self._lock:
+            if told.failure:
+                self._failures.append(told.failure)
+                for child in children:
+                    child.terminate()
+            if told.tally is not None:
+                self._tally.add(told.tally)
+                seconds = time.monotonic() - self._began
+                done = f"{self._tally.seeds} of {self._seeds} seeds"
+                print(f"{done}, {self._tally.seeds / seconds:.1f} a second", flush=True)
+
+    def _finish(self) -> int:
+        """Reach the points that are left, and report."""
+        tally, seconds = self._tally, time.monotonic() - self._began
+        random = len(tally.coverage().points()) - len(tally.coverage().unreached())
+        print(report(tally, self._first, seconds))
         try:
-            report = simulate(seed)
+            aimed = sum(1 for _ in reach_the_rest(tally))
         except ViolationError as error:
             print(error)
             return 1
-        coverage.add(report.coverage)
-        outcomes.update(report.outcomes)
-        steps += report.steps
-        longest = max(longest, report.steps)
-        answers += report.answers
-    seconds = time.perf_counter() - began
-    points, unreached = coverage.points(), coverage.unreached()
-    print(f"{seeds} seeds from {first} in {seconds:.1f} s: {seeds / seconds:.1f} seeds/s")
-    print(f"{steps} steps (at most {longest} in a run), {answers} results checked")
-    print(f"outcomes: {dict(outcomes)}")
-    print(f"faults: {dict(coverage.faults)}")
-    print(f"crash points reached: {len(points) - len(unreached)} of {len(points)}")
-    print("not reached:", ", ".join(unreached) or "none")
-    return 0
+        points, left = tally.coverage().points(), tally.coverage().unreached()
+        print(
+            f"points of the code at which a process was killed: {len(points) - len(left)} of "
+            f"{len(points)}, {random} by chance and the rest by {aimed} runs aimed at them"
+        )
+        for point in left:
+            print(f"  not reached: {point}")
+        return 1 if left else 0
+
+
+def report(tally: Tally, first: int, seconds: float) -> str:
+    rate = tally.seeds / seconds
+    outcomes = ", ".join(f"{number} {name}" for name, number in sorted(tally.outcomes.items()))
+    faults = ", ".join(f"{number} {name}" for name, number in sorted(tally.faults.items()))
+    return (
+        f"{tally.seeds} seeds from {first} in {seconds:.0f} s: {rate:.1f} a second\n"
+        f"{tally.steps} turns (at most {tally.longest} in a run), {tally.answers} results checked\n"
+        f"jobs: {outcomes}\nfaults ({sum(tally.faults.values()) / tally.seeds:.0f} a run): {faults}"
+    )
 
 
 if __name__ == "__main__":

@@ -13,18 +13,18 @@ from unittest import mock
 from caudal.broker.port import BrokerError, Consumer, Delivery
 from caudal.core.readiness import follow_up
 from caudal.core.tasks import Message, Task, job_key
-from caudal.errors import AlreadyExistsError, FormatError, NotFoundError, StoreError
+from caudal.errors import AlreadyExistsError, NotFoundError
 from caudal.formats import batch as batch_format
 from caudal.formats import ending, frame, mapped, merged
 from caudal.formats.job import Job
 from caudal.store.memory import MemoryStore
-from caudal.tasks import gateway, gathering, janitor, reconciler, worker
+from caudal.tasks import client, gateway, gathering, janitor, reconciler, worker
 from caudal.tasks.facts import StoreFacts
-from caudal.tasks.life import Life, exists
-from caudal.tasks.ports import ConflictError
+from caudal.tasks.life import Life, exists, stage_of
+from caudal.tasks.ports import CondemnedError, ConflictError, NotNowError
 from caudal.tasks.tools import Tools
 from tests.simulation.adapters import SimulatedBroker
-from tests.simulation.world import KINDS
+from tests.simulation.stories import KINDS
 
 Patch = Callable[[], contextlib.AbstractContextManager[Any]]
 
@@ -35,15 +35,16 @@ class Sabotage:
 
     patch: Patch
     kinds: Sequence[str] = KINDS
+    known: int = 0  # a seed that catches it
 
 
 SABOTAGES: dict[str, Sabotage] = {}
 PLAIN = ("plain",)
 
 
-def sabotage(name: str, kinds: Sequence[str] = KINDS) -> Callable[[Patch], Patch]:
+def sabotage(name: str, kinds: Sequence[str] = KINDS, known: int = 0) -> Callable[[Patch], Patch]:
     def register(broken: Patch) -> Patch:
-        SABOTAGES[name] = Sabotage(broken, kinds)
+        SABOTAGES[name] = Sabotage(broken, kinds, known)
         return broken
 
     return register
@@ -56,12 +57,12 @@ def without_reconciler() -> Iterator[None]:
         yield
 
 
-@sabotage("acknowledge before publish", PLAIN)
+@sabotage("acknowledge before publish", PLAIN, known=1)
 def acknowledge_first() -> Any:
     def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> worker.Ending:
         consumer.acknowledge(delivery)
         message = delivery.message
-        with contextlib.suppress(StoreError, BrokerError, FormatError):
+        with contextlib.suppress(*worker.PASSING):
             found = tools.lives.running(message)
             if found is not None:
                 present = exists(tools.store, found.keys.output(message.task))
@@ -90,7 +91,7 @@ def readiness_first() -> Any:
     return calmly(mock.patch.multiple(worker, _make=early, follow=follow))
 
 
-@sabotage("create replaced by overwrite")
+@sabotage("create replaced by overwrite", known=26)
 def overwrite() -> Any:
     def create(self: MemoryStore, key: str, data: bytes) -> None:
         self.replace(key, data)
@@ -98,7 +99,7 @@ def overwrite() -> Any:
     return mock.patch.object(MemoryStore, "create", create)
 
 
-@sabotage("end count not compared: whatever was merged is read")
+@sabotage("end count not compared: whatever was merged is read", known=2)
 def end_count_not_compared() -> Any:
     return _both(
         mock.patch.multiple(gathering, check_coverage=_nothing, table_members=_unchecked_members),
@@ -120,7 +121,7 @@ def second_end_confirmed() -> Any:
     return mock.patch.object(gateway.Gateway, "put_end", confirmed)
 
 
-@sabotage("digest of the table not compared")
+@sabotage("digest of the table not compared", known=2)
 def digest_not_compared() -> Any:
     return mock.patch.object(gathering, "table_members", _unchecked_members)
 
@@ -136,19 +137,20 @@ def _unchecked_members(store: Any, found: Life, table: str) -> list[merged.Membe
     return members
 
 
-@sabotage("own write reported as AlreadyExists treated as foreign")
+@sabotage("own write reported as AlreadyExists treated as foreign", known=5)
 def own_write_is_foreign() -> Any:
-    def create_batch(self: Any, found: Life, index: batch_format.Batch, data: bytes) -> None:
+    def create_batch(self: Any, found: Life, index: batch_format.Batch, data: bytes) -> bool:
         key = found.keys.batch(index.table, index.number)
         try:
             self._tools.store.create(key, data)
         except AlreadyExistsError:
             raise ConflictError("somebody else sent it") from None
+        return True
 
     return mock.patch.object(gateway.Gateway, "_create_batch", create_batch)
 
 
-@sabotage("cleaner deletes the outcome before job.json")
+@sabotage("cleaner deletes the outcome before job.json", known=8)
 def outcome_first() -> Any:
     def clean(self: Any, found: Life, outcome: ending.Outcome) -> None:
         keys = found.keys
@@ -162,7 +164,16 @@ def outcome_first() -> Any:
     return mock.patch.object(janitor.Janitor, "_clean_ended", clean)
 
 
-@sabotage("cleaner deletes data as soon as results exist, without an outcome")
+@sabotage("cleaner deletes job.json first, with the data")
+def job_first() -> Any:
+    def clean(self: Any, found: Life, outcome: ending.Outcome) -> None:
+        self._tools.store.delete(job_key(found.job.id))
+        self._delete(f"{found.keys.root}/", but=(found.keys.results(), found.keys.outcome))
+
+    return mock.patch.object(janitor.Janitor, "_clean_ended", clean)
+
+
+@sabotage("cleaner deletes data as soon as results exist, without an outcome", known=1)
 def data_without_outcome() -> Any:
     def clean(self: Any, job_id: str) -> None:
         found = self._tools.lives.open(job_id)
@@ -175,7 +186,7 @@ def data_without_outcome() -> Any:
     return mock.patch.object(janitor.Janitor, "_clean", clean)
 
 
-@sabotage("janitor reads job.json a round before it lists", ("again",))
+@sabotage("janitor reads job.json a round before it lists", ("again",), known=1)
 def read_before_list() -> Any:
     read: dict[tuple[int, str], str | None] = {}
     clean = janitor.Janitor._clean
@@ -192,7 +203,7 @@ def read_before_list() -> Any:
     return mock.patch.object(janitor.Janitor, "_clean", stale)
 
 
-@sabotage("no sweep: runs that job.json does not name stay")
+@sabotage("no sweep: runs that job.json does not name stay", known=1)
 def no_sweep() -> Any:
     return mock.patch.object(janitor, "run_names", _no_names)
 
@@ -202,8 +213,39 @@ def reconciler_off() -> Any:
     return without_reconciler()
 
 
-@sabotage("a hint that drops too much")
+@sabotage("a hint that drops too much: made of a part of its stage", known=23)
 def greedy_hint() -> Any:
+    hint_parts = gathering._hint_parts
+
+    def fewer(store: Any, found: Life, stage: str) -> Any:
+        parts = hint_parts(store, found, stage)
+        return parts[:1] if parts else parts
+
+    return mock.patch.object(gathering, "_hint_parts", fewer)
+
+
+@sabotage("a hint made of a table that is not complete", known=17)
+def early_hint() -> Any:
+    """Whatever is merged by now is taken for the whole."""
+
+    def table_members(store: Any, found: Life, table: str) -> list[merged.Member]:
+        members: list[merged.Member] = []
+        for number in StoreFacts(store, found.keys).merged(table):
+            key = found.keys.output(Task("merge", table, number))
+            members += merged.decode(store.read(key), key).members
+        return members
+
+    def parts(store: Any, found: Life, stage: str) -> Any:
+        gathered, scan = gathering._Gathered(store, found), stage_of(found, stage)
+        if scan is not None:
+            gathered._members[scan.table] = table_members(store, found, scan.table)
+        return gathered.parts(stage)
+
+    return mock.patch.object(gathering, "_hint_parts", parts)
+
+
+@sabotage("a slice of the inputs is left out")
+def slice_left_out() -> Any:
     parts = gathering._Gathered.parts
 
     def fewer(self: Any, stage: str, only: int | None = None) -> list[Any]:
@@ -213,7 +255,7 @@ def greedy_hint() -> Any:
     return mock.patch.object(gathering._Gathered, "parts", fewer)
 
 
-@sabotage("mixed attempts: a loser goes on with its own output")
+@sabotage("mixed attempts: a loser goes on with its own output", known=30)
 def mixed_attempts() -> Any:
     """A merge that remembers the index which this worker computed, not the one that was stored."""
     own: dict[str, bytes] = {}
@@ -259,7 +301,7 @@ def _merge_with(reader: Callable[[Any, str], frame.Read]) -> Any:
     return merge_group
 
 
-@sabotage("a group object seen but not followed up after a crash", PLAIN)
+@sabotage("a group object seen but not followed up after a crash", PLAIN, known=16)
 def no_follow_up_when_present() -> Any:
     def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> worker.Ending:
         message = delivery.message
@@ -269,7 +311,7 @@ def no_follow_up_when_present() -> Any:
             if found and not present:
                 worker._make(tools, found, message.task, delivery.count)
                 worker.follow(tools, found, message.task)
-        except (StoreError, BrokerError, FormatError):
+        except worker.PASSING:
             consumer.hand_back(delivery)
             return worker.Ending.HANDED_BACK
         consumer.acknowledge(delivery)
@@ -278,7 +320,7 @@ def no_follow_up_when_present() -> Any:
     return calmly(mock.patch.object(worker, "handle", handle))
 
 
-@sabotage("an old run's objects adopted: one run for all lives", ("again",))
+@sabotage("an old run's objects adopted: one run for all lives", ("again",), known=1)
 def one_run() -> Any:
     def job(**fields: Any) -> Job:
         return Job(**{**fields, "run": "life"})
@@ -286,7 +328,7 @@ def one_run() -> Any:
     return mock.patch.object(gateway, "Job", job)
 
 
-@sabotage("inputs taken from a listing")
+@sabotage("inputs taken from a listing", known=2)
 def inputs_from_listing() -> Any:
     def table_members(store: Any, found: Life, table: str) -> list[merged.Member]:
         members: list[merged.Member] = []
@@ -319,7 +361,7 @@ def missing_is_fewer() -> Any:
     )
 
 
-@sabotage("the client's expiry asks for an end only")
+@sabotage("the client's expiry asks for an end only", known=6)
 def expiry_by_end_only() -> Any:
     def awaits(shape: Any, facts: StoreFacts) -> bool:
         return any(facts.end(table) is None for table in shape.tables)
@@ -327,12 +369,12 @@ def expiry_by_end_only() -> Any:
     return mock.patch.object(reconciler, "awaits_client", awaits)
 
 
-@sabotage("a table's last group is not looked at when its end arrives", PLAIN)
+@sabotage("a table's last group is not looked at when its end arrives", PLAIN, known=1)
 def no_follow_up_at_end() -> Any:
     return calmly(mock.patch.object(gateway, "after_end", _no_tasks))
 
 
-@sabotage("a batch is confirmed to the client before it is published", PLAIN)
+@sabotage("a batch is confirmed to the client before it is published", PLAIN, known=22)
 def confirm_before_publish() -> Any:
     publish = gateway.Gateway._publish
 
@@ -341,6 +383,37 @@ def confirm_before_publish() -> Any:
             publish(self, found, list(tasks))
 
     return calmly(mock.patch.object(gateway.Gateway, "_publish", lazily))
+
+
+@sabotage("a machine that cannot run a task now fails the job", known=14)
+def passing_is_blamed() -> Any:
+    return mock.patch.object(worker, "DETERMINISTIC", (*worker.DETERMINISTIC, NotNowError))
+
+
+@sabotage("a condemned task is handed back for ever", known=2)
+def never_condemned() -> Any:
+    blamed = tuple(one for one in worker.DETERMINISTIC if one is not CondemnedError)
+    return mock.patch.multiple(
+        worker, DETERMINISTIC=blamed, PASSING=(*worker.PASSING, CondemnedError)
+    )
+
+
+@sabotage("a client takes results before its own ends were confirmed", ("other", "short"), known=75)
+def results_of_others() -> Any:
+    def there(self: Any, status: Any) -> list[str]:
+        return [name for name in status.results if name not in self.results]
+
+    return mock.patch.object(client.Errand, "_there", there)
+
+
+@sabotage("a job that is done is believed to be of the same data", ("other", "short"), known=1)
+def end_of_done_not_compared() -> Any:
+    return mock.patch.object(gateway, "_check_same_end", _nothing)
+
+
+@sabotage("another owner is served", ("stranger",), known=1)
+def owner_not_checked() -> Any:
+    return mock.patch.object(gateway.Gateway, "_check_owner", _nothing)
 
 
 def calmly(broken: Any) -> Any:

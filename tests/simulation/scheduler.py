@@ -7,15 +7,20 @@ Rules
    place; all actors of the process are dead from then on and every further effect of theirs raises
    again. A frozen process is not scheduled until it thaws: a zombie.
 3. Time moves a little with every turn, and jumps when everybody sleeps.
+4. Whoever gives way chooses who acts next and switches to it: the hub is asked only now and then,
+   whether the run is over.
 """
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import count
 from random import Random
 from typing import Any
 
 from greenlet import getcurrent, greenlet
+
+LOOK_EVERY = 16  # turns between two looks at whether the run is over
 
 
 class Crash(BaseException):
@@ -46,29 +51,29 @@ class Actor:
     process: Process
     label: str
     greenlet: Any = None
-    wakes: float = 0.0
-    waits_for: Callable[[], bool] | None = None  # or until `wakes`
-
-    def ready(self, now: float) -> bool:
-        if now < self.process.frozen_until:
-            return False
-        return self.wakes <= now or (self.waits_for is not None and self.waits_for())
+    alarm: int | None = None  # which entry among the sleepers is its own; None: it is awake
 
 
 class Scheduler:
     """Runs actors until nobody can do anything, or until told to stop."""
 
+    current: Actor
+
     def __init__(self, seed: int) -> None:
         self.chance = Random(seed)
         self.now = 1_000_000.0
         self.steps = 0
-        self.actors: list[Actor] = []
-        self.trace: list[tuple[float, str, str, str]] = []
+        self.trace: list[tuple[float, Actor, str, object]] = []
         self.errors: list[BaseException] = []
-        self._hub: Any = None
+        self.thaws = 0.0  # when the last frozen process goes on
+        self._actors: list[Actor] = []  # all that ever were
+        self._awake: list[Actor] = []
+        self._sleepers: list[tuple[float, int, Actor]] = []
+        self._alarms = count()
+        self._hub: Any = getcurrent()
 
     def spawn(self, process: Process, label: str, work: Callable[[], None]) -> Actor:
-        actor = Actor(process, label, wakes=self.now)
+        actor = Actor(process, label)
 
         def body() -> None:
             try:
@@ -78,89 +83,121 @@ class Scheduler:
             except Exception as error:  # a bug: told at the end
                 self.errors.append(error)
                 self.note(actor, "BUG", repr(error))
+            if actor in self._awake:
+                self._awake.remove(actor)
 
-        actor.greenlet = greenlet(body)
-        actor.greenlet.actor = actor
-        self.actors.append(actor)
+        actor.greenlet = greenlet(body, self._hub)
+        self._actors.append(actor)
+        if process.frozen_until > self.now:
+            self._rest(actor, process.frozen_until)
+        else:
+            self._awake.append(actor)
         return actor
 
-    @property
-    def current(self) -> Actor:
-        actor: Actor = getcurrent().actor
-        return actor
-
-    def give_way(self, wakes: float = 0.0, waits_for: Callable[[], bool] | None = None) -> None:
+    def give_way(self, wakes: float = 0.0) -> None:
         """Let others act; come back when it is time."""
         actor = self.current
         if actor.process.alive:
-            actor.wakes, actor.waits_for = wakes, waits_for
-            self._hub.switch()
+            if wakes > self.now:
+                self._awake.remove(actor)
+                self._rest(actor, wakes)
+            self.steps += 1
+            following = self._next() if self.steps % LOOK_EVERY else None
+            if following is None:
+                self._hub.switch()
+            elif following is not actor:
+                following.greenlet.switch()
         if not actor.process.alive:
             raise Crash
+
+    def wake(self, actor: Actor) -> None:
+        """What it waited for has come before its time was over."""
+        if actor.alarm is not None and actor.process.alive:
+            self._rouse(actor)
 
     def run(self, until: Callable[[], bool], most_steps: int, most_seconds: float) -> None:
         """Turns, until the condition holds; StuckError if that takes too many, or too long."""
         latest = self.now + most_seconds
-        self._hub = getcurrent()
         while not until():
-            self.steps += 1
             if self.steps > most_steps:
                 raise StuckError(f"no end after {most_steps} steps")
             if self.now > latest:
                 raise StuckError(f"no end after {most_seconds:g} simulated seconds")
             if self.errors:
                 raise self.errors[0]
-            now = self.now
-            ready = [actor for actor in self.actors if actor.ready(now)]
-            if not ready:
-                if not self.actors:
-                    raise StuckError("nobody is left to act")
-                self.now = min(max(a.wakes, a.process.frozen_until) for a in self.actors)
-                continue
-            actor = ready[self.chance.randrange(len(ready))]
-            self.now += 0.01
-            actor.greenlet.switch()
-            if actor.greenlet.dead and actor in self.actors:
-                self.actors.remove(actor)
+            self.steps += 1
+            following = self._next()
+            if following is None:
+                raise StuckError("nobody is left to act")
+            following.greenlet.switch()
+
+    def _next(self) -> Actor | None:
+        """Whoever acts next; None if nobody is left."""
+        self.now += 0.01
+        self._ring()
+        while not self._awake:
+            if not self._sleepers:
+                return None
+            self.now = max(self.now, self._sleepers[0][0])
+            self._ring()
+        self.current = chosen = self._awake[int(self.chance.random() * len(self._awake))]
+        return chosen
+
+    def _ring(self) -> None:
+        """Rouse everybody whose time has come."""
+        sleepers, now = self._sleepers, self.now
+        while sleepers and sleepers[0][0] <= now:
+            _, alarm, actor = heappop(sleepers)
+            if actor.alarm == alarm:
+                self._rouse(actor)
+
+    def _rest(self, actor: Actor, wakes: float) -> None:
+        actor.alarm = next(self._alarms)
+        heappush(self._sleepers, (wakes, actor.alarm, actor))
+
+    def _rouse(self, actor: Actor) -> None:
+        """It is awake from now on, unless its process is frozen."""
+        if actor.process.frozen_until > self.now:
+            self._rest(actor, actor.process.frozen_until)
+        else:
+            actor.alarm = None
+            self._awake.append(actor)
 
     def kill(self, process: Process) -> None:
         """None of its actors acts again."""
         if process.alive:
             process.alive = False
-            self.actors = [actor for actor in self.actors if actor.process is not process]
+            self._awake = [actor for actor in self._awake if actor.process is not process]
+            for _, _, actor in self._sleepers:
+                if actor.process is process:
+                    actor.alarm = None
             for hook in process.at_death:
                 hook()
 
     def freeze(self, process: Process, seconds: float) -> None:
         process.frozen_until = self.now + seconds
+        self.thaws = max(self.thaws, process.frozen_until)
+        for actor in [one for one in self._awake if one.process is process]:
+            self._awake.remove(actor)
+            self._rest(actor, process.frozen_until)
         for hook in process.at_freeze:
             hook()
 
-    def note(self, actor: Actor, what: str, about: str = "") -> None:
-        self.trace.append((self.now, f"{actor.process.name}/{actor.label}", what, about))
+    def close(self) -> None:
+        """End every actor where it stands, so that what it holds is freed at once."""
+        for actor in self._actors:
+            actor.process.alive = False
+            actor.greenlet.throw()
+        self._actors.clear()
+        self._awake.clear()
+        self._sleepers.clear()
+
+    def note(self, actor: Actor, what: str, about: object = "") -> None:
+        """One line of the trace; nothing is put into words before somebody reads it."""
+        self.trace.append((self.now, actor, what, about))
 
     def readable(self, last: int = 400) -> str:
-        lines = [
-            f"{t - 1e6:9.2f}  {who:22} {what:26} {about}" for t, who, what, about in self.trace
-        ]
-        return "\n".join(lines[-last:])
-
-
-@dataclass
-class Coverage:
-    """Which effects were seen, and at which of them a process was killed."""
-
-    effects: Counter[str] = field(default_factory=Counter)
-    crashes: Counter[str] = field(default_factory=Counter)
-    faults: Counter[str] = field(default_factory=Counter)
-
-    def add(self, other: "Coverage") -> None:
-        self.effects += other.effects
-        self.crashes += other.crashes
-        self.faults += other.faults
-
-    def points(self) -> list[str]:
-        return [f"{effect} {side}" for effect in self.effects for side in ("before", "after")]
-
-    def unreached(self) -> list[str]:
-        return sorted(point for point in self.points() if point not in self.crashes)
+        return "\n".join(
+            f"{at - 1e6:9.2f}  {actor.process.name + '/' + actor.label:22} {what:26} {about}"
+            for at, actor, what, about in self.trace[-last:]
+        )

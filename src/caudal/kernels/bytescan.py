@@ -93,6 +93,19 @@ def find_byte(buffer: Any, start: int, end: int, byte: int) -> int:
 
 
 @entry
+def holds_byte(buffer: Any, byte: int) -> bool:
+    """Does `byte` stand anywhere in the buffer?"""
+    end = len(buffer)
+    i = 0
+    while i + 64 <= end:
+        if equal_bits(buffer, i, byte):
+            return True
+        i += 64
+    place: int = find_byte(buffer, i, end, byte)
+    return place < end
+
+
+@entry
 def find_either(buffer: Any, start: int, end: int, one: int, other: int) -> int:
     """Where `one` or `other` first stands in buffer[start:end], or `end`."""
     one_lanes = uint64(one) * uint64(_ONES)

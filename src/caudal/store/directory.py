@@ -13,6 +13,10 @@ If the name is taken, its file and folder are synced before anything is said abo
 writer may have died before step 4. Clean-up removes empty folders; a create that finds its folder
 gone makes it again and starts over.
 
+Everything happens below the folder that was opened, by its descriptor and not by its name. So a
+root that is moved, or hidden by a mount, is never mistaken for an empty store: "not found" would
+make clean-up delete what is only out of sight.
+
 Limits: the file system must support link(2), flock(2) and names of 255 bytes, and tell upper from
 lower case. Without `fsync` a killed process still harms nothing, but a power cut may take or
 damage objects that were reported as created.
@@ -77,7 +81,7 @@ class DirectoryStore:
         keys.check_range(offset, length)
         with self._errors("read", key):
             try:
-                descriptor = os.open(self._path(key), _READ_ONLY)
+                descriptor = os.open(key, _READ_ONLY, dir_fd=self._root_descriptor)
             except (FileNotFoundError, NotADirectoryError):
                 raise NotFoundError(f"there is no object {key}") from None
             try:
@@ -103,7 +107,7 @@ class DirectoryStore:
         keys.check_key(key)
         with self._errors("delete", key):
             with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
-                self._path(key).unlink()
+                os.unlink(key, dir_fd=self._root_descriptor)
             self._sync_folder(self._remove_empty_folders(key))
 
     def replace(self, key: str, data: bytes | Path) -> str:
@@ -171,7 +175,7 @@ class DirectoryStore:
         folder = key.rpartition("/")[0]
         while folder:
             try:
-                self._path(folder).rmdir()
+                os.rmdir(folder, dir_fd=self._root_descriptor)
             except FileNotFoundError:
                 pass
             except OSError:
@@ -181,30 +185,36 @@ class DirectoryStore:
 
     def _sync_folder(self, name: str) -> None:
         with suppress(FileNotFoundError):
-            descriptor = os.open(self._path(name), _READ_ONLY)
+            descriptor = self._open_folder(name)
             try:
                 self._sync(descriptor)
             finally:
                 os.close(descriptor)
 
     def _level(self, folder: str) -> Iterator[str]:
-        with (
-            suppress(FileNotFoundError, NotADirectoryError),
-            os.scandir(self._path(folder)) as found,
-        ):
-            for entry in found:
-                if keys.is_name(entry.name):
-                    yield entry.name + "/" if entry.is_dir() else entry.name
+        with suppress(FileNotFoundError, NotADirectoryError):
+            descriptor = self._open_folder(folder)
+            try:
+                with os.scandir(descriptor) as found:
+                    for entry in found:
+                        if keys.is_name(entry.name):
+                            yield entry.name + "/" if entry.is_dir() else entry.name
+            finally:
+                os.close(descriptor)
 
     def _describe(self, key: str) -> Entry | None:
         try:
-            found = self._path(key).stat()
+            found = os.stat(key, dir_fd=self._root_descriptor)
         except FileNotFoundError:
             return None
         return Entry(key, found.st_size, _tag(found))
 
-    def _path(self, key: str) -> Path:
-        return self._root / key
+    def _open_folder(self, name: str) -> int:
+        return os.open(name or ".", _READ_ONLY, dir_fd=self._root_descriptor)
+
+    @property
+    def _root_descriptor(self) -> int:
+        return self._folders.open("").descriptor
 
     @contextmanager
     def _errors(self, verb: str, key: str) -> Iterator[None]:

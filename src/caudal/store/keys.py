@@ -19,11 +19,16 @@ PROBE_FOLDER = ".caudal-probe"
 MAX_KEY_BYTES = 900
 MAX_NAME_BYTES = 255
 
+# Nearly all keys are of this kind, and need no closer look.
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}(?:/[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}){0,7}")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f\\\\\ud800-\udfff\ufffe\uffff]")
 
 
 def check_key(key: str) -> None:
     """Raise UsageError unless this can name an object."""
+    if _PLAIN.fullmatch(key):
+        return
     names = key.split("/")
     if names[0] == PROBE_FOLDER:
         names = names[1:] or [""]
@@ -48,7 +53,7 @@ def check_range(offset: int, length: int | None) -> None:
 
 def is_name(name: str) -> bool:
     """Whether this can be one part of a key that callers may use."""
-    return (
+    return _PLAIN_NAME.fullmatch(name) is not None or (
         name not in {"", ".", ".."}
         and not name.startswith(OWN)
         and _FORBIDDEN.search(name) is None

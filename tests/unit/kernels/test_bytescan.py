@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from caudal.kernels.bytescan import copy_bytes, find_byte, find_either
+from caudal.kernels.bytescan import copy_bytes, find_byte, find_either, holds_byte
 
 # Neighbours of the bytes looked for, and the values whose borrow could mark a wrong lane.
 BYTES = st.sampled_from([0x00, 0x01, 0x09, 0x0A, 0x0B, 0x2C, 0x2D, 0x7F, 0x80, 0x81, 0xFE, 0xFF])
@@ -33,6 +33,13 @@ def spans(draw: st.DrawFn) -> tuple[bytes, int, int]:
 def test_find_byte_is_bytes_find(span: tuple[bytes, int, int], byte: int) -> None:
     data, start, end = span
     assert find_byte(array(data), start, end, np.uint8(byte)) == first(data, byte, start, end)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.integers(0, 140), BUFFERS, BYTES)
+def test_holds_byte_looks_at_every_byte(before: int, data: bytes, byte: int) -> None:
+    data = b"-" * before + data
+    assert holds_byte(array(data), np.uint8(byte)) == (bytes([byte]) in data)
 
 
 @settings(deadline=None, max_examples=300)

@@ -54,8 +54,8 @@ def trace(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 
     def watched_unlink(name: str | Path, *, dir_fd: int | None = None) -> None:
         unlink(name, dir_fd=dir_fd)
-        if dir_fd is None:
-            made.append(("unlink", os.path.relpath(name, tmp_path)))
+        if dir_fd is not None:
+            record("unlink", dir_fd, str(name))
 
     monkeypatch.setattr(os, "fsync", watched_fsync)
     monkeypatch.setattr(os, "write", watched_write)
@@ -144,3 +144,15 @@ def test_without_fsync_nothing_is_synced(tmp_path: Path, trace: Trace) -> None:
     store.replace("a/key", b"other")
     store.delete("a/key")
     assert "fsync" not in {name for name, _ in trace}
+
+
+def test_a_root_that_is_moved_away_is_not_an_empty_store(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "root")
+    store.create("jobs/j/job.json", b"a job")
+    (tmp_path / "root").rename(tmp_path / "elsewhere")
+    assert store.read("jobs/j/job.json") == b"a job"
+    assert [entry.key for entry in store.list("jobs/").entries] == ["jobs/j/job.json"]
+    (tmp_path / "root").mkdir()  # a disk that is not mounted yet looks like this
+    assert store.read("jobs/j/job.json") == b"a job"
+    store.delete("jobs/j/job.json")
+    assert not (tmp_path / "elsewhere" / "jobs").exists()

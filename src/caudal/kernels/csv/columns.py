@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from caudal.kernels.bytescan import copy_bytes, find_byte, load_word
 from caudal.kernels.compiled import entry, inlined
 from caudal.kernels.csv.batches import Batch
-from caudal.kernels.csv.numbers import read_decimals, read_integers
-from caudal.kernels.csv.records import REASONS, SOUND
+from caudal.kernels.csv.numbers import NumberColumn, read_numbers
+from caudal.kernels.csv.records import REASONS
 
 _QUOTE = np.uint8(34)
 _SLACK = 8
@@ -35,15 +35,8 @@ class TextColumns:
     starts: NDArray[np.int64] = field(repr=False)
     damaged: tuple[tuple[int, str], ...]  # (line, reason)
     repaired: int  # rows that held bytes which are not UTF-8
-    numbers: tuple["Numbers", ...] = ()
-
-
-class NumberColumn(NamedTuple):
-    """A column that is wanted as numbers: integers if `precision` is 0, else decimals."""
-
-    column: str
-    precision: int
-    scale: int
+    numbers: tuple["Numbers", ...]
+    later: "Later" = field(repr=False)
 
 
 class Numbers(NamedTuple):
@@ -54,53 +47,59 @@ class Numbers(NamedTuple):
     odd_texts: pa.Array
 
 
+Later = Callable[[NDArray[np.int64]], dict[str, pa.Array]]  # rows -> columns of text, those rows
+
+
 def read_batch(
-    batch: Batch, columns: Sequence[str], numbers: Sequence[NumberColumn] = ()
+    batch: Batch,
+    columns: Sequence[str],
+    numbers: Sequence[NumberColumn] = (),
+    later: Sequence[str] = (),
 ) -> TextColumns:
-    """The wanted columns of a batch as texts, and some as numbers, in the order asked for."""
+    """The wanted columns of a batch as texts, and some as numbers, in the order asked for.
+
+    The columns `later` are made when somebody asks for some of their rows; but at once where texts
+    must be repaired, since repaired rows are counted.
+    """
     header = batch.header
-    slots = header.slots(tuple(dict.fromkeys([*columns, *(one.column for one in numbers)])))
+    wanted = [*columns, *later, *(one.column for one in numbers)]
+    slots = header.slots(tuple(dict.fromkeys(wanted)))
     records = batch.records(slots)
-    sound = records.verdicts == SOUND
     fields, starts = records.fields, records.starts
-    damaged: tuple[tuple[int, str], ...] = ()
-    if not sound.all():
-        bad = np.flatnonzero(~sound)
-        lines = batch.lines(starts[bad])
-        damaged = tuple(
-            (int(line), REASONS[int(records.verdicts[row])])
-            for line, row in zip(lines, bad, strict=True)
-        )
-        fields, starts = fields[sound], starts[sound]
-    read = _views if _is_utf8(batch.data) else _checked
+    lines = batch.lines(records.damage.starts)
+    damaged = tuple(
+        (int(line), REASONS[int(verdict)])
+        for line, verdict in zip(lines, records.damage.verdicts, strict=True)
+    )
+    spans = {name: fields[slots[header.position(name)]] for name in wanted}
+    is_utf8 = _is_utf8(batch.data)
+    read = _views if is_utf8 else _checked
+    if not is_utf8:
+        columns, later = [*columns, *later], ()
     arrays, repaired = [], np.zeros(len(starts), dtype=bool)
     for name in columns:
-        array, broken = read(batch.data, fields, int(slots[header.position(name)]))
+        array, broken = read(batch.data, spans[name])
         arrays.append(array)
         if broken is not None:
             repaired |= broken
     table = pa.table(arrays, names=list(columns)) if columns else _no_columns(len(starts))
-    found = tuple(
-        _numbers(batch.data, fields, int(slots[header.position(one.column)]), one, read)
-        for one in numbers
-    )
-    return TextColumns(table, starts, damaged, int(np.count_nonzero(repaired)), found)
+    found = tuple(_numbers(batch.data, spans[one.column], one, read) for one in numbers)
+
+    def read_later(rows: NDArray[np.int64]) -> dict[str, pa.Array]:
+        return {name: _views(batch.data, spans[name][rows])[0] for name in later}
+
+    return TextColumns(table, starts, damaged, int(np.count_nonzero(repaired)), found, read_later)
 
 
 def _numbers(
     data: NDArray[np.uint8],
-    fields: NDArray[np.int32],
-    slot: int,
+    spans: NDArray[np.int32],
     wanted: NumberColumn,
     read: Callable[..., tuple[pa.Array, NDArray[np.bool_] | None]],
 ) -> Numbers:
-    if wanted.precision:
-        values, odd = read_decimals(data, fields, slot, wanted.precision, wanted.scale)
-    else:
-        values, odd = read_integers(data, fields, slot)
-    rows = np.flatnonzero(odd)
-    texts, _ = read(data, fields[rows], slot)
-    return Numbers(values, rows, texts)
+    values, odd_rows = read_numbers(data, spans, wanted)
+    texts, _ = read(data, spans[odd_rows])
+    return Numbers(values, odd_rows, texts)
 
 
 def _is_utf8(data: NDArray[np.uint8]) -> bool:
@@ -118,24 +117,22 @@ def _no_columns(rows: int) -> pa.Table:
     return pa.table({"": pa.nulls(rows, pa.string())})
 
 
-def _views(
-    buffer: NDArray[np.uint8], fields: NDArray[np.int32], slot: int
-) -> tuple[pa.Array, None]:
+def _views(buffer: NDArray[np.uint8], spans: NDArray[np.int32]) -> tuple[pa.Array, None]:
     """A column of UTF-8 texts as views; the second buffer holds the texts written anew."""
-    rows = len(fields)
+    rows = len(spans)
     views = np.empty((rows, 2), dtype=np.uint64)
     present = np.empty(rows, dtype=np.bool_)
-    rewritten = np.empty(_doubled_bytes(fields, slot) + _SLACK, dtype=np.uint8)
-    _make_views(buffer, fields, slot, views, present, rewritten)
+    rewritten = np.empty(_doubled_bytes(spans) + _SLACK, dtype=np.uint8)
+    _make_views(buffer, spans, views, present, rewritten)
     buffers = [_bitmap(present), pa.py_buffer(views), pa.py_buffer(buffer), pa.py_buffer(rewritten)]
     return pa.Array.from_buffers(pa.string_view(), rows, buffers), None
 
 
 def _checked(
-    buffer: NDArray[np.uint8], fields: NDArray[np.int32], slot: int
+    buffer: NDArray[np.uint8], spans: NDArray[np.int32]
 ) -> tuple[pa.Array, NDArray[np.bool_] | None]:
     """A column of texts that may hold bytes which are not UTF-8."""
-    array, _ = _views(buffer, fields, slot)
+    array, _ = _views(buffer, spans)
     try:
         array.validate(full=True)
     except pa.ArrowInvalid:
@@ -154,30 +151,28 @@ def _repair(array: pa.Array) -> tuple[pa.Array, NDArray[np.bool_]]:
         text is not None and "\ufffd" in text and text.encode() != value
         for text, value in zip(texts, values, strict=True)
     ]
-    return pa.array(texts, pa.string()), np.array(broken, dtype=np.bool_)
+    return pa.array(texts, pa.string_view()), np.array(broken, dtype=np.bool_)
 
 
 @entry
-def _doubled_bytes(fields: Any, slot: int) -> Any:
+def _doubled_bytes(spans: Any) -> Any:
     """The bytes of all fields that hold doubled quotes: room enough to write them anew."""
     total = int64(0)
-    for row in range(len(fields)):
-        end = int64(fields[row, slot, 1])
+    for row in range(len(spans)):
+        end = int64(spans[row, 1])
         if end < 0:
-            total += ~end - fields[row, slot, 0]
+            total += ~end - spans[row, 0]
     return total
 
 
 @entry
-def _make_views(
-    buffer: Any, fields: Any, slot: int, views: Any, present: Any, rewritten: Any
-) -> None:
+def _make_views(buffer: Any, spans: Any, views: Any, present: Any, rewritten: Any) -> None:
     """Arrow's views: the length, then the text itself if it takes at most twelve bytes, else
     its first four bytes, the number of its buffer, and its place there."""
     at = int64(0)
-    for row in range(len(fields)):
-        begin = int64(fields[row, slot, 0])
-        end = int64(fields[row, slot, 1])
+    for row in range(len(spans)):
+        begin = int64(spans[row, 0])
+        end = int64(spans[row, 1])
         if end >= 0:
             _put_view(views, row, buffer, begin, end, 0)
         else:

@@ -61,7 +61,9 @@ def _names(source: records.Source, start: int, most: int) -> tuple[str, ...]:
     target = _target(most)
     records.read_record(source, start, target, 0, records.ALL_FIELDS)
     return tuple(
-        _text(source.buffer, int(begin), int(end)) for begin, end in target.fields[0] if begin >= 0
+        _text(source.buffer, int(begin), int(end))
+        for begin, end in target.fields[:, 0]
+        if begin >= 0
     )
 
 
@@ -73,5 +75,5 @@ def _text(buffer: NDArray[np.uint8], begin: int, end: int) -> str:
 def _target(columns: int) -> records.Target:
     """Room for one record, of which the first so many fields are wanted."""
     return records.Target(
-        np.arange(columns, dtype=np.int32), np.full((1, max(columns, 1), 2), -1, dtype=np.int32)
+        np.arange(columns, dtype=np.int32), np.full((max(columns, 1), 1, 2), -1, dtype=np.int32)
     )

@@ -29,8 +29,15 @@ import numpy as np
 from numba import int64, uint64
 from numpy.typing import NDArray
 
-from caudal.kernels.bytescan import count_between, equal_bits, find_byte, find_either, lowest_bit
-from caudal.kernels.compiled import entry
+from caudal.kernels.bytescan import (
+    count_between,
+    equal_bits,
+    find_byte,
+    find_either,
+    holds_byte,
+    lowest_bit,
+)
+from caudal.kernels.compiled import entry, inlined
 
 MAX_RECORD_BYTES = 8 << 20
 
@@ -61,7 +68,7 @@ class Source(NamedTuple):
 
 
 class Target(NamedTuple):
-    """Where the begin and end of field number k of a record go: `fields[record, slots[k]]`.
+    """Where the begin and end of field number k of a record go: `fields[slots[k], record]`.
 
     `slots[k]` is -1 when nobody wants the field; there are as many slots as columns. The end is
     stored inverted (`~end`) when the field holds doubled quotes.
@@ -122,8 +129,8 @@ def read_record(source: Any, start: int, target: Any, row: int, max_fields: int)
         if i > limit:
             return TOO_LONG, i
         if count < len(slots) and slots[count] >= 0:
-            fields[row, slots[count], 0] = begin
-            fields[row, slots[count], 1] = ~stop if doubled else stop
+            fields[slots[count], row, 0] = begin
+            fields[slots[count], row, 1] = ~stop if doubled else stop
         count += 1
         if i == end or buffer[i] == _NEWLINE:
             break
@@ -164,16 +171,24 @@ def _sound_line(source: Any, line: int, after: int, target: Any, row: int) -> in
     return missing
 
 
+class Damage(NamedTuple):
+    """Where damaged records begin, and what is wrong with them."""
+
+    starts: NDArray[np.int64]
+    verdicts: NDArray[np.int8]
+
+
 @entry
-def scan(source: Any, target: Any, starts: Any, verdicts: Any) -> tuple[int, int]:
-    """All records of the source: (how many, how many bytes they take).
+def scan(source: Any, target: Any, starts: Any, damage: Any) -> tuple[int, int, int]:
+    """All records of the source: how many are sound, how many damaged, how many bytes they take.
 
     What follows the last whole record is not counted as taken, unless the source is final.
-    `target`, `starts` and `verdicts` are filled per record, damaged ones included.
+    `target` and `starts` are filled for sound records, `damage` for the others.
     """
     buffer, final, _ = source
     end = len(buffer)
     rows = int64(0)
+    damaged = int64(0)
     i = int64(0)
     sound = int64(0)  # the line that last proved an earlier one to be an unclosed quote
     while i < end:
@@ -200,93 +215,101 @@ def scan(source: Any, target: Any, starts: Any, verdicts: Any) -> tuple[int, int
                 if line_end < after:
                     verdict = UNCLOSED_QUOTE
                 after = next_line
-        starts[rows] = i
-        verdicts[rows] = verdict
-        rows += 1
+        if verdict == SOUND:
+            starts[rows] = i
+            rows += 1
+        else:
+            damage.starts[damaged] = i
+            damage.verdicts[damaged] = verdict
+            damaged += 1
         i = after
-    return rows, i
+    return rows, damaged, i
 
 
 @entry
-def scan_plain(source: Any, target: Any, starts: Any, verdicts: Any) -> tuple[int, int]:
+def scan_plain(source: Any, target: Any, starts: Any, damage: Any) -> tuple[int, int, int]:
     """What `scan` gives for bytes without any quote, where every newline ends a record.
 
     Commas and newlines are found 64 bytes at a time. A record that is longer than the bound is
-    the one thing that is left to `scan`: then (-1, 0).
+    the one thing that is left to `scan`: then -1 are sound.
     """
     buffer, final, max_record_bytes = source
     slots, fields = target
     end = len(buffer)
-    width = len(slots)
+    last = int64(len(slots) - 1)
     rows = int64(0)
+    damaged = int64(0)
     count = int64(0)
     start = int64(0)
     begin = int64(0)
     block = int64(0)
-    while block < end:
-        if block + 64 <= end:
-            newlines = equal_bits(buffer, block, _NEWLINE)
-            bits = equal_bits(buffer, block, _COMMA) | newlines
-        else:
-            newlines = bits = uint64(0)
-            for k in range(end - block):
-                bit = uint64(1) << uint64(k)
-                if buffer[block + k] == _NEWLINE:
-                    newlines |= bit
-                if buffer[block + k] in (_COMMA, _NEWLINE):
-                    bits |= bit
+    while block <= end:
+        newlines, bits = _marks(buffer, block, end, final)
         while bits:
+            mark = bits & (~bits + uint64(1))
             at = block + lowest_bit(bits)
-            ends = (newlines & bits & (~bits + uint64(1))) != uint64(0)
-            bits &= bits - uint64(1)
-            stop = at
-            if ends and stop > begin and buffer[stop - 1] == _RETURN:
-                stop -= 1
-            if count < width and slots[count] >= 0:
-                fields[rows, slots[count], 0] = begin
-                fields[rows, slots[count], 1] = stop
-            count += 1
-            begin = at + 1
-            if ends:
-                if at - start > max_record_bytes:
-                    return int64(-1), int64(0)
-                if count > 1 or stop > start:  # else nothing stands on the line
-                    starts[rows] = start
-                    verdicts[rows] = _judged(count, width)
-                    rows += 1
-                start = begin
-                count = int64(0)
+            bits ^= mark
+            if not newlines & mark:
+                if count < last and slots[count] >= 0:
+                    _put(fields, rows, slots[count], begin, at)
+                count += 1
+                begin = at + 1
+                continue
+            if at - start > max_record_bytes:
+                return int64(-1), int64(0), int64(0)
+            stop = at - 1 if at > begin and buffer[at - 1] == _RETURN else at
+            if count == last and (count > 0 or stop > start):
+                if slots[count] >= 0:
+                    _put(fields, rows, slots[count], begin, stop)
+                starts[rows] = start
+                rows += 1
+            elif count > 0 or stop > start:  # else nothing stands on the line
+                damage.starts[damaged] = start
+                damage.verdicts[damaged] = TOO_FEW if count < last else TOO_MANY
+                damaged += 1
+            count = int64(0)
+            begin = start = at + 1
         block += 64
     if end - start > max_record_bytes:
-        return int64(-1), int64(0)
-    if not final or start == end:
-        return rows, start
-    stop = end - 1 if buffer[end - 1] == _RETURN and end > begin else end
-    if count < width and slots[count] >= 0:
-        fields[rows, slots[count], 0] = begin
-        fields[rows, slots[count], 1] = stop
-    count += 1
-    if count > 1 or stop > start:
-        starts[rows] = start
-        verdicts[rows] = _judged(count, width)
-        rows += 1
-    return rows, end
+        return int64(-1), int64(0), int64(0)
+    return rows, damaged, min(start, end)
 
 
-@entry
-def _judged(count: int, width: int) -> int:
-    if count == width:
-        return SOUND
-    return TOO_FEW if count < width else TOO_MANY
+@inlined
+def _marks(buffer: Any, block: int, end: int, final: bool) -> Any:
+    """Which of 64 bytes are newlines, and which are newlines or commas. A final buffer ends with
+    a newline, there or not."""
+    if block + 64 <= end:
+        newlines = equal_bits(buffer, block, _NEWLINE)
+        return newlines, equal_bits(buffer, block, _COMMA) | newlines
+    newlines = bits = uint64(0)
+    for k in range(end - block):
+        bit = uint64(1) << uint64(k)
+        if buffer[block + k] == _NEWLINE:
+            newlines |= bit
+        if buffer[block + k] in (_COMMA, _NEWLINE):
+            bits |= bit
+    if final:
+        bit = uint64(1) << uint64(end - block)
+        newlines |= bit
+        bits |= bit
+    return newlines, bits
+
+
+@inlined
+def _put(fields: Any, row: int, slot: int, begin: int, end: int) -> None:
+    """Unsigned places spare the compiled code a look at each one's sign."""
+    fields[uint64(slot), uint64(row), 0] = begin
+    fields[uint64(slot), uint64(row), 1] = end
 
 
 @dataclass(frozen=True)
 class Records:
-    """What `scan` found in a buffer: one row per record, damaged ones included."""
+    """What `scan` found in a buffer: one row per sound record, and the damaged ones."""
 
-    fields: NDArray[np.int32]  # [record, wanted column, (begin, end)]
+    fields: NDArray[np.int32]  # [wanted column, record, (begin, end)]
     starts: NDArray[np.int64]  # byte offset of each record
-    verdicts: NDArray[np.int8]
+    damage: Damage
     bytes_taken: int
 
 
@@ -302,21 +325,22 @@ def scan_records(
     `newlines` is their number in the buffer, if the caller knows it already.
     """
     capacity = (count_newlines(buffer) if newlines is None else newlines) + 1
-    fields = np.empty((capacity, max(int(slots.max(initial=-1)) + 1, 1), 2), dtype=np.int32)
+    fields = np.empty((max(int(slots.max(initial=-1)) + 1, 1), capacity, 2), dtype=np.int32)
     starts = np.empty(capacity, dtype=np.int64)
-    verdicts = np.empty(capacity, dtype=np.int8)
+    damage = Damage(np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int8))
     source = Source(buffer, final, MAX_RECORD_BYTES)
     target = Target(slots, fields)
-    count = -1
+    sound = -1
     if not has_quote(buffer):
-        count, taken = scan_plain(source, target, starts, verdicts)
-    if count < 0:
-        count, taken = scan(source, target, starts, verdicts)
-    return Records(fields[:count], starts[:count], verdicts[:count], taken)
+        sound, damaged, taken = scan_plain(source, target, starts, damage)
+    if sound < 0:
+        sound, damaged, taken = scan(source, target, starts, damage)
+    damage = Damage(damage.starts[:damaged], damage.verdicts[:damaged])
+    return Records(fields[:, :sound], starts[:sound], damage, taken)
 
 
 def has_quote(buffer: NDArray[np.uint8]) -> bool:
-    return bool(find_byte(buffer, 0, len(buffer), _QUOTE) < len(buffer))
+    return bool(holds_byte(buffer, _QUOTE))
 
 
 def count_newlines(buffer: NDArray[np.uint8]) -> int:

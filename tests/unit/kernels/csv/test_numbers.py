@@ -56,6 +56,8 @@ def test_only_conversions_of_raw_columns_are_taken_over() -> None:
     lifted, numbers = lift_numbers(sql, ["a", "b"])
     assert numbers == (Number("a"), Number("b", 10, 2))
     assert 'raw."a as BIGINT"' in lifted
+    sql = "SELECT TRY_CAST(number_text(raw.b) AS DECIMAL(10, 2)) AS b FROM raw"
+    assert lift_numbers(sql, ["b"])[1] == (Number("b", 10, 2, is_plain=True),)
     for other in (
         "SELECT to_integer(trim(raw.a)) FROM raw",
         "SELECT to_integer(t.a) FROM (SELECT a FROM raw) t",

@@ -208,3 +208,11 @@ MARKS = st.sampled_from([b'"', b'""', b",", b"\n", b"\r", b"\r\n", b"x", b"x,y\n
 def test_any_bytes_are_read_by_the_rules(data: bytes, width: int, max_record_bytes: int) -> None:
     with patch.object(records, "MAX_RECORD_BYTES", max_record_bytes):
         assert read(data, width) == Rules(data, width, max_record_bytes).all()
+
+
+@pytest.mark.parametrize("size", [63, 64, 65, 127, 128, 129])
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", ",", '"'])
+def test_the_last_record_is_found_wherever_a_block_of_64_bytes_ends(size: int, end: str) -> None:
+    data = ("a,b\n" * size)[: size - len(end)].encode() + end.encode()
+    assert len(data) == size
+    assert read(data, 2) == Rules(data, 2, records.MAX_RECORD_BYTES).all()

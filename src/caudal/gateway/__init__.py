@@ -1,0 +1,1 @@
+"""The gateway process: what clients ask over HTTP, and the loops that look after jobs."""

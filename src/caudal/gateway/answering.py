@@ -1,0 +1,25 @@
+"""Answers that say yes."""
+
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from caudal.gateway.bodies import JSON
+from caudal.tasks.gateway import Receipt
+
+
+class ReceiptBody(msgspec.Struct, frozen=True):
+    """What is confirmed: the run, and the tables to send, in order."""
+
+    run: str
+    tables: tuple[str, ...]
+
+
+def json_answer(content: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(content), status, media_type=JSON)
+
+
+def receipt_answer(receipt: Receipt) -> Response:
+    """201 the first time, 200 for the same again."""
+    return json_answer(ReceiptBody(receipt.run, receipt.tables), 201 if receipt.new else 200)

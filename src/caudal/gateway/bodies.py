@@ -1,0 +1,67 @@
+"""The body of a request: of bounded size, in bounded time, decided before it is read."""
+
+import asyncio
+from typing import TypeVar
+
+import msgspec
+from starlette.requests import Request
+
+from caudal.gateway.limits import Limits
+from caudal.gateway.refusals import Refusal
+from caudal.gateway.service import Call, Service
+
+Content = TypeVar("Content")
+JSON = "application/json"
+
+
+def announced_size(request: Request, most: int) -> int:
+    """What the headers say; the most that is taken if they do not."""
+    text = request.headers.get("content-length", "")
+    if text.isdecimal() and int(text) > most:
+        raise _too_large(most)
+    return int(text) if text.isdecimal() else most
+
+
+def require_type(request: Request, wanted: str, *, optional: bool = False) -> None:
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != wanted and (given or not optional):
+        raise Refusal(415, "unsupported_media_type", f"the content type must be {wanted}")
+
+
+async def read_body(request: Request, most: int, limits: Limits) -> bytes:
+    """The whole body."""
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(limits.body_seconds):
+            while True:
+                async with asyncio.timeout(limits.idle_seconds):
+                    message = await request.receive()
+                if message["type"] == "http.disconnect":
+                    raise Refusal(400, "bad_request", "the request broke off")
+                pieces.append(message.get("body", b""))
+                size += len(pieces[-1])
+                if size > most:
+                    raise _too_large(most)
+                if not message.get("more_body", False):
+                    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    except TimeoutError:
+        slow = Refusal(408, "too_slow", "the body did not arrive in time: send it again")
+        slow.headers["connection"] = "close"
+        raise slow from None
+
+
+async def read_json(service: Service, call: Call, kind: type[Content]) -> Content:
+    """A JSON body as the struct that it must be."""
+    require_type(call.request, JSON, optional=True)
+    most = service.limits.request_bytes
+    async with service.bodies.holding(announced_size(call.request, most)):
+        data = await read_body(call.request, most, service.limits)
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise Refusal(400, "bad_request", f"the body is no {kind.__name__}: {error}") from None
+
+
+def _too_large(most: int) -> Refusal:
+    return Refusal(413, "too_large", f"at most {most} bytes are taken here: send less at once")

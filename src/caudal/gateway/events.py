@@ -1,0 +1,128 @@
+"""Server-sent events: how they are written, and the two streams as loops of looking.
+
+A stream looks again and again, in threads, and never waits for long without a sign of life, so
+that a connection whose other end is gone is noticed. It ends when the gateway stops: its client
+opens it again at another one.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import msgspec
+
+from caudal.answers import Result
+from caudal.broker.port import BrokerError
+from caudal.errors import StoreError
+from caudal.formats.ending import Outcome
+from caudal.gateway.service import Service
+from caudal.tasks.life import Life
+from caudal.tasks.ports import BusyError, GoneError
+from caudal.tasks.previewing import Aborted, Complete, Preview, Rows, Step, Waiting
+from caudal.tasks.status import Status
+from caudal.values import text
+
+_FIRST_SECONDS, _MOST_SECONDS = 0.1, 1.0  # between two looks: longer while there is no news
+_ALIVE_SECONDS = 10.0  # without news
+
+
+class AbortedBody(msgspec.Struct, frozen=True):
+    reason: str
+    outcome: Outcome | None
+
+
+def event(name: str, content: Any, identity: int | None = None) -> bytes:
+    """One event; `content` is JSON already, or becomes it.
+
+    >>> event("complete", {"batches": 2}, 7)
+    b'id: 7\\nevent: complete\\ndata: {"batches":2}\\n\\n'
+    """
+    head = b"" if identity is None else b"id: %d\n" % identity
+    data = content if isinstance(content, bytes) else msgspec.json.encode(content)
+    return head + b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
+
+
+class _Pulse:
+    """A pause between two looks; a sign of life if there was no news for a while."""
+
+    def __init__(self) -> None:
+        self._pause = _FIRST_SECONDS
+        self._quiet = 0.0
+
+    async def pause(self) -> bytes:
+        await asyncio.sleep(self._pause)
+        self._quiet += self._pause
+        self._pause = min(1.5 * self._pause, _MOST_SECONDS)
+        if self._quiet < _ALIVE_SECONDS:
+            return b""
+        self._quiet = 0.0
+        return b": alive\n\n"
+
+
+async def job_events(service: Service, life: Life) -> AsyncIterator[bytes]:
+    """Progress whenever it changed, each query that is done, and how the job ended."""
+    shown, done, pulse = None, set[str](), _Pulse()
+    while not service.stopping():
+        try:
+            status = await service.threads.run(_look, service, life)
+        except GoneError:
+            return  # whoever opens it again is told
+        if status is not None and status != shown:
+            shown, pulse = status, _Pulse()
+            for piece in _news(status, done):
+                yield piece
+            if status.outcome is not None:
+                return
+        if alive := await pulse.pause():
+            yield alive
+
+
+async def preview_events(service: Service, preview: Preview, first: int) -> AsyncIterator[bytes]:
+    """The rows of batch `first` and of those behind it, each batch once."""
+    number, pulse = first, _Pulse()
+    while not service.stopping():
+        match await service.previewers.run(_step, preview, number):
+            case Rows() as step:
+                yield await service.previewers.run(_rows_event, step)
+                number, pulse = number + 1, _Pulse()
+            case Complete() as step:
+                yield event("complete", {"batches": step.batches})
+                return
+            case Aborted() as step:
+                yield event("aborted", AbortedBody(step.reason, step.outcome))
+                return
+            case Waiting():
+                if alive := await pulse.pause():
+                    yield alive
+
+
+def _look(service: Service, life: Life) -> Status | None:
+    """None if nobody can tell now."""
+    try:
+        return service.gateway.look(life)
+    except StoreError:
+        return None
+
+
+def _news(status: Status, done: set[str]) -> Iterator[bytes]:
+    yield event("progress", status)
+    for query in status.results:
+        if query not in done:
+            done.add(query)
+            yield event("query-done", {"query": query})
+    if status.outcome is not None:
+        yield event("outcome", status.outcome)
+
+
+def _step(preview: Preview, number: int) -> Step:
+    """A store that is away, or a compute that is busy, is a reason to wait."""
+    try:
+        return preview.step(number)
+    except (StoreError, BrokerError, BusyError):
+        return Waiting()
+
+
+def _rows_event(step: Rows) -> bytes:
+    rows = Result("", "", step.rows).rows()
+    line = text({"batch": step.batch, "rows": rows})
+    return event("rows", line.encode(), step.batch)

@@ -1,0 +1,63 @@
+"""What the gateway counts, for Prometheus."""
+
+from collections.abc import Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from caudal.core.tasks import Lane
+from caudal.process.metrics import new_registry
+
+_SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+
+
+class Figures:
+    """Counters of one gateway process, in a registry of their own."""
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry = registry or new_registry()
+        self.answered = 0  # requests: how a medic sees that there is progress
+        self.requests = Counter(
+            "caudal_gateway_requests",
+            "Requests answered.",
+            ("method", "path", "status"),
+            registry=self.registry,
+        )
+        self.seconds = Histogram(
+            "caudal_gateway_request_seconds",
+            "Time from the head of a request to the end of its answer.",
+            ("method", "path"),
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.body_bytes = Counter(
+            "caudal_gateway_batch_bytes", "Bytes of batches stored.", registry=self.registry
+        )
+        self.under_way = Gauge(
+            "caudal_gateway_requests_under_way",
+            "Requests not answered yet.",
+            registry=self.registry,
+        )
+        self.rounds = Counter(
+            "caudal_gateway_rounds",
+            "Rounds of the reconciler and the janitor.",
+            ("loop", "outcome"),
+            registry=self.registry,
+        )
+        self.published_again = Counter(
+            "caudal_gateway_tasks_published_again",
+            "Tasks that the reconciler found missing and published again.",
+            registry=self.registry,
+        )
+        self.waiting = Gauge(
+            "caudal_broker_waiting",
+            "Messages that wait in a lane.",
+            ("lane",),
+            registry=self.registry,
+        )
+
+    def note_depths(self, depths: Mapping[Lane, int]) -> None:
+        for lane, waiting in depths.items():
+            self.waiting.labels(lane.value).set(waiting)
+
+    def text(self) -> bytes:
+        return generate_latest(self.registry)

@@ -1,0 +1,60 @@
+"""What machines ask about the gateway itself. None of it needs a token or names a job."""
+
+import asyncio
+from contextlib import suppress
+
+import msgspec
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.responses import Response
+
+from caudal.broker.port import BrokerError
+from caudal.errors import StoreError
+from caudal.gateway.answering import json_answer
+from caudal.gateway.refusals import later
+from caudal.gateway.service import Call, Service
+
+_PATIENCE_SECONDS = 5.0
+
+
+class HealthBody(msgspec.Struct, frozen=True):
+    status: str
+
+
+async def healthz(service: Service, call: Call) -> Response:
+    """GET /healthz: the loop turns."""
+    del service, call
+    return json_answer(HealthBody("alive"))
+
+
+async def readyz(service: Service, call: Call) -> Response:
+    """GET /readyz: the store and the broker answer, and the process is not about to leave."""
+    del call
+    if service.stopping():
+        raise later("unavailable", "this gateway is stopping", status=503)
+    try:
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            await service.takers.run(_ask, service)
+    except TimeoutError:
+        raise later("unavailable", "the store or the broker is slow", status=503) from None
+    return json_answer(HealthBody("ready"))
+
+
+async def metrics(service: Service, call: Call) -> Response:
+    """GET /metrics"""
+    del call
+    with suppress(BrokerError, TimeoutError):
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            depths = await service.takers.run(service.tools.broker.depths)
+            service.figures.note_depths(depths)
+    return Response(service.figures.text(), media_type=CONTENT_TYPE_LATEST)
+
+
+def _ask(service: Service) -> None:
+    try:
+        service.tools.store.list("jobs/", recursive=False, limit=1)
+    except StoreError as error:
+        raise later("unavailable", f"the store does not answer: {error}", status=503) from None
+    try:
+        service.tools.broker.depths()
+    except BrokerError as error:
+        raise later("unavailable", f"the broker does not answer: {error}", status=503) from None

@@ -1,0 +1,50 @@
+"""Jobs: create, list, look, cancel."""
+
+import logging
+
+from starlette.responses import Response
+
+from caudal.formats.job import Request
+from caudal.gateway.answering import json_answer, receipt_answer
+from caudal.gateway.bodies import read_json
+from caudal.gateway.refusals import Refusal
+from caudal.gateway.service import Call, Service
+from caudal.process.logs import fields
+from caudal.tasks.requests import check_job_id
+
+_log = logging.getLogger(__name__)
+_MOST_LISTED = 1000
+
+
+async def create(service: Service, call: Call) -> Response:
+    """PUT /jobs/{job}"""
+    check_job_id(call.name("job"))
+    request = await read_json(service, call, Request)
+    receipt = await service.planners.run(service.gateway.create, *call.job, request)
+    if receipt.new:
+        _log.info("job created", extra=fields(job=call.name("job"), run=receipt.run))
+    return receipt_answer(receipt)
+
+
+async def listing(service: Service, call: Call) -> Response:
+    """GET /jobs"""
+    asked = call.request.query_params
+    after, text = asked.get("after", ""), asked.get("limit", "100")
+    if after:
+        check_job_id(after)
+    if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:9]) <= _MOST_LISTED:
+        raise Refusal(400, "bad_request", f"limit must lie between 1 and {_MOST_LISTED}")
+    page = await service.threads.run(service.gateway.jobs, call.owner, after, int(text))
+    return json_answer(page)
+
+
+async def status(service: Service, call: Call) -> Response:
+    """GET /jobs/{job}"""
+    return json_answer(await service.threads.run(service.gateway.status, *call.job))
+
+
+async def cancel(service: Service, call: Call) -> Response:
+    """DELETE /jobs/{job}"""
+    outcome = await service.threads.run(service.gateway.cancel, *call.job)
+    _log.info("job cancelled", extra=fields(job=call.name("job"), reason=outcome.state))
+    return json_answer(outcome)

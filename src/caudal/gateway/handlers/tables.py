@@ -1,0 +1,63 @@
+"""Tables: their batches and their end."""
+
+import logging
+
+import msgspec
+from starlette.responses import Response
+
+from caudal.formats.ending import End
+from caudal.gateway.answering import json_answer, receipt_answer
+from caudal.gateway.bodies import announced_size, read_body, read_json, require_type
+from caudal.gateway.refusals import Refusal
+from caudal.gateway.service import Call, Service
+from caudal.process.logs import fields
+
+BATCH = "application/vnd.caudal.batch"
+
+_log = logging.getLogger(__name__)
+
+
+class DigestBody(msgspec.Struct, frozen=True):
+    """The digest of a batch's records."""
+
+    digest: str
+
+
+async def put_batch(service: Service, call: Call) -> Response:
+    """PUT /jobs/{job}/tables/{table}/batches/{number}
+
+    Whether the batch is wanted, and whether there is room for it, is decided before its body is
+    read; its sender, if it asked to be told (`Expect: 100-continue`), has not sent it then.
+    """
+    number, most = call.number("number"), service.limits.batch_bytes
+    require_type(call.request, BATCH)
+    size = announced_size(call.request, most)
+    admission = await service.takers.run(
+        service.gateway.admit, *call.job, call.name("table"), number
+    )
+    async with service.bodies.holding(size):
+        data = await read_body(call.request, most, service.limits)
+        receipt = await service.takers.run(service.gateway.put_admitted, admission, data)
+    service.figures.body_bytes.inc(len(data))
+    return receipt_answer(receipt)
+
+
+async def stored_digest(service: Service, call: Call) -> Response:
+    """GET /jobs/{job}/tables/{table}/batches/{number}"""
+    table, number = call.name("table"), call.number("number")
+    digest = await service.threads.run(service.gateway.stored_digest, *call.job, table, number)
+    if digest is None:
+        raise Refusal(404, "no_batch", f"batch {number} of table {table} has not arrived")
+    return json_answer(DigestBody(digest))
+
+
+async def put_end(service: Service, call: Call) -> Response:
+    """PUT /jobs/{job}/tables/{table}/end"""
+    table = call.name("table")
+    end = await read_json(service, call, End)
+    if end.batches < 0 or end.bytes < 0:
+        raise Refusal(400, "bad_request", "batches and bytes cannot be negative")
+    receipt = await service.takers.run(service.gateway.put_end, *call.job, table, end)
+    if receipt.new:
+        _log.info("table ended", extra=fields(job=call.name("job"), table=table))
+    return receipt_answer(receipt)

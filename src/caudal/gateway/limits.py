@@ -1,0 +1,29 @@
+"""What one gateway takes at once. Everything that a stranger can make large is bounded here."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of sizes, times and counts."""
+
+    request_bytes: int = 4 << 20  # a job's JSON: an application's texts
+    batch_bytes: int = 64 << 20  # a batch as it is sent
+    records_bytes: int = 256 << 20  # the same batch unpacked, as a worker must hold it
+    bodies_bytes: int = 256 << 20  # of all bodies in memory together
+    bodies_seconds: float = 5.0  # a body waits for room for so long, then it is refused
+    head_bytes: int = 32 << 10  # request line and headers
+    head_seconds: float = 15.0  # from the first byte of a request, or the connection, to its body
+    idle_seconds: float = 15.0  # between two pieces of a body
+    body_seconds: float = 120.0  # for a whole body
+    send_seconds: float = 60.0  # a reader that takes nothing for so long is left
+    linger_seconds: float = 5.0  # a refused body is thrown away for so long, so that its sender
+    # reads the answer; then the connection is closed
+    connections: int = 1024
+    requests: int = 64  # under way at once; more are refused
+    streams: int = 256  # events and previews open at once
+    threads: int = 16  # that ask the store, and as many that also wait for the broker
+    plans: int = 2  # made at once
+    previews: int = 2  # looked at at once; DuckDB computes one at a time
+    rate_per_second: float = 500.0  # requests of one token
+    rate_burst: float = 1000.0  # that it may have saved up

@@ -1,0 +1,97 @@
+"""uvicorn's HTTP/1.1 with bounds where it has none: half a head, a refused body, connections.
+
+Rules
+1. The head of a request arrives within its time, counted from the connection or from its first
+   byte. A connection that says nothing between two requests is uvicorn's own matter.
+2. A body whose request was answered already is thrown away for a while, so that the sender gets to
+   read the answer, and then the connection is closed.
+3. What is no HTTP is answered in the one shape of errors, if an answer is still possible.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import ClassVar
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from caudal.gateway.limits import Limits
+from caudal.gateway.refusals import Refusal
+
+_NO_HTTP = Refusal(400, "bad_request", "this is no HTTP request, or its head is too large")
+
+
+class BoundedProtocol(H11Protocol):
+    """One connection."""
+
+    limits: ClassVar[Limits] = Limits()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See asyncio."""
+        self._timer: asyncio.TimerHandle | None = None
+        super().connection_made(transport)
+        if len(self.connections) > self.limits.connections:
+            transport.abort()
+            return
+        self._close_after(self.limits.head_seconds)
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio."""
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._let_be_unless_refused()
+        elif self._timer is None:
+            self._close_after(self.limits.head_seconds)
+
+    def on_response_complete(self) -> None:
+        """See uvicorn."""
+        super().on_response_complete()
+        self._let_be()
+        if self._is_refused():
+            self._close_after(self.limits.linger_seconds)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio."""
+        self._let_be()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """See uvicorn."""
+        del msg
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.close()
+            return
+        body = _NO_HTTP.body(None)
+        headers = [
+            ("content-type", "application/json"),
+            ("content-length", str(len(body))),
+            ("connection", "close"),
+        ]
+        for event in (
+            h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def _is_refused(self) -> bool:
+        return self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
+
+    def _let_be_unless_refused(self) -> None:
+        if not self._is_refused():
+            self._let_be()
+
+    def _let_be(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _close_after(self, seconds: float) -> None:
+        close: Callable[[], None] = self.transport.abort
+        self._timer = self.loop.call_later(seconds, close)
+
+
+def protocol_with(limits: Limits) -> type[BoundedProtocol]:
+    """The protocol with these bounds."""
+    return type("BoundedProtocol", (BoundedProtocol,), {"limits": limits})

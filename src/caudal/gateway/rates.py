@@ -1,0 +1,42 @@
+"""How many requests a second one owner may make: a bucket of permits that fills steadily."""
+
+import math
+from dataclasses import dataclass
+
+_OWNERS = 10_000  # remembered; who is forgotten begins with a full bucket
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Permits left at a moment."""
+
+    permits: float
+    at: float
+
+    def filled(self, now: float, per_second: float, most: float) -> "Bucket":
+        gained = max(0.0, now - self.at) * per_second
+        return Bucket(min(most, self.permits + gained), now)
+
+
+class Rates:
+    """The buckets of all owners. For one thread: the loop's."""
+
+    def __init__(self, per_second: float, burst: float) -> None:
+        self._per_second = per_second
+        self._burst = burst
+        self._buckets: dict[str, Bucket] = {}
+
+    def take(self, owner: str, now: float) -> int:
+        """Take a permit: 0, or in how many seconds there will be one.
+
+        >>> rates = Rates(per_second=0.5, burst=1)
+        >>> rates.take("me", now=0.0), rates.take("me", now=0.0), rates.take("me", now=2.0)
+        (0, 2, 0)
+        """
+        before = self._buckets.get(owner) or Bucket(self._burst, now)
+        bucket = before.filled(now, self._per_second, self._burst)
+        allowed = bucket.permits >= 1
+        if len(self._buckets) >= _OWNERS:
+            self._buckets.clear()
+        self._buckets[owner] = Bucket(bucket.permits - 1, now) if allowed else bucket
+        return 0 if allowed else math.ceil((1 - bucket.permits) / self._per_second)

@@ -1,0 +1,101 @@
+"""Every way to say no: one shape, and one place that knows which error is which status."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from caudal.broker.port import BrokerError
+from caudal.errors import (
+    ApplicationError,
+    CaudalError,
+    DataError,
+    FormatError,
+    MissingPackageError,
+    QueryError,
+    StoreError,
+    UsageError,
+)
+from caudal.formats.ending import Outcome
+from caudal.tasks.ports import (
+    BusyError,
+    ConflictError,
+    GoneError,
+    NotReadyError,
+    UnknownNameError,
+)
+
+RETRY_SECONDS = 1
+
+
+class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is wrong: `code` for programs, `message` for people."""
+
+    code: str
+    message: str
+    job: str | None = None
+    outcome: Outcome | None = None
+
+
+class ErrorBody(msgspec.Struct, frozen=True):
+    """The body of every answer that says no."""
+
+    error: Reason
+
+
+class Refusal(Exception):  # noqa: N818, it is an answer
+    """An answer that says no, on its way to the client."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        outcome: Outcome | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.headers = dict(headers or {})
+        self.outcome = outcome
+
+    def body(self, job: str | None) -> bytes:
+        return msgspec.json.encode(
+            ErrorBody(Reason(self.code, str(self), job=job, outcome=self.outcome))
+        )
+
+
+def later(code: str, message: str, seconds: int = RETRY_SECONDS, status: int = 429) -> Refusal:
+    """The same again after a while."""
+    return Refusal(status, code, message, headers={"retry-after": str(seconds)})
+
+
+def refusal_of(error: Exception) -> Refusal:
+    """What an error of the rooms below means to a client."""
+    match error:
+        case Refusal():
+            return error
+        case BusyError():
+            return later("busy", str(error))
+        case UnknownNameError():
+            return Refusal(404, f"no_{error.kind}", str(error))
+        case ConflictError():
+            return Refusal(409, "conflict", str(error))
+        case NotReadyError():
+            return Refusal(404, "not_ready", str(error))
+        case GoneError() if error.outcome is not None:
+            return Refusal(410, "ended", str(error), outcome=error.outcome)
+        case GoneError():
+            return Refusal(404, "no_job", str(error))
+        case UsageError():
+            return Refusal(400, "bad_request", str(error))
+        case ApplicationError() | QueryError() | DataError() | MissingPackageError():
+            return Refusal(422, "cannot_plan", str(error))
+        case StoreError() | BrokerError():
+            return later("unavailable", str(error), seconds=2, status=503)
+        case FormatError():
+            return Refusal(500, "damaged", str(error))
+        case CaudalError():
+            return Refusal(400, "bad_request", str(error))
+    return Refusal(500, "bug", "this is a bug in Caudal; the gateway's log says more")

@@ -1,0 +1,114 @@
+"""Every operation of the API. docs/formats/http.md says the same in prose."""
+
+from typing import Any
+
+from caudal.formats.ending import End, Outcome
+from caudal.formats.job import Request
+from caudal.gateway import accepting
+from caudal.gateway.answering import ReceiptBody
+from caudal.gateway.bodies import JSON
+from caudal.gateway.handlers import health, jobs, results, streams, tables
+from caudal.gateway.operations import Content, Operation, Parameter, Room
+from caudal.tasks.listing import JobPage
+from caudal.tasks.status import Status
+
+_BINARY = {"type": "string", "contentMediaType": "application/octet-stream"}
+_TEXT = {"type": "string"}
+_ROWS = {"type": "array", "items": {"type": "object"}}
+_JOB = "/jobs/{job}"
+_TABLE = f"{_JOB}/tables/{{table}}"
+_BATCH = f"{_TABLE}/batches/{{number}}"
+_RESULT = f"{_JOB}/results/{{query}}"
+
+
+def _json(kind: type[Any]) -> tuple[Content, ...]:
+    return (Content(JSON, kind),)
+
+
+_RECEIPT = {201: _json(ReceiptBody), 200: _json(ReceiptBody)}
+_EVENTS = {200: (Content(streams.EVENTS, schema=_TEXT),)}
+_RESULTS = {
+    200: (
+        Content(accepting.ARROW, schema=_BINARY),
+        Content(accepting.RESULT, schema=_BINARY),
+        Content(accepting.JSON, schema=_ROWS),
+        Content(accepting.CSV, schema=_TEXT),
+        Content(accepting.PARQUET, schema=_BINARY),
+    )
+}
+_LISTED = (
+    Parameter("after", "query", {"type": "string"}, "Jobs behind this one, by id.", required=False),
+    Parameter(
+        "limit",
+        "query",
+        {"type": "integer", "minimum": 1, "maximum": 1000},
+        "How many at most.",
+        required=False,
+    ),
+)
+_LAST_EVENT = Parameter(
+    "Last-Event-ID",
+    "header",
+    {"type": "string", "pattern": "^[0-9]{1,9}$"},
+    "The last batch that was seen: go on behind it.",
+    required=False,
+)
+
+OPERATIONS = (
+    Operation(
+        "PUT", _JOB, jobs.create, "Create a job; the same again is the same job.",
+        _RECEIPT, (404, 408, 409, 413, 415, 422), Content(JSON, Request),
+    ),
+    Operation(
+        "GET", "/jobs", jobs.listing, "Your jobs, by id.", {200: _json(JobPage)}, (),
+        parameters=_LISTED,
+    ),
+    Operation(
+        "GET", _JOB, jobs.status, "How far a job has come, and how it ended.",
+        {200: _json(Status)}, (404,),
+    ),
+    Operation(
+        "DELETE", _JOB, jobs.cancel, "Cancel a job; gives how it ended.",
+        {200: _json(Outcome)}, (404,),
+    ),
+    Operation(
+        "PUT", _BATCH, tables.put_batch, "Send a batch; the same again is no error.",
+        _RECEIPT, (404, 408, 409, 410, 413, 415), Content(tables.BATCH, schema=_BINARY),
+    ),
+    Operation(
+        "GET", _BATCH, tables.stored_digest, "The digest of a batch that has arrived.",
+        {200: _json(tables.DigestBody)}, (404, 410),
+    ),
+    Operation(
+        "PUT", f"{_TABLE}/end", tables.put_end, "Say that a table is sent.",
+        _RECEIPT, (404, 408, 409, 410, 413, 415), Content(JSON, End),
+    ),
+    Operation(
+        "GET", _RESULT, results.result, "The rows of a query.", _RESULTS, (404, 406, 410),
+    ),
+    Operation(
+        "GET", f"{_JOB}/rejects", results.rejects, "The rejects report.", _RESULTS,
+        (404, 406, 410),
+    ),
+    Operation(
+        "GET", f"{_JOB}/events", streams.job, "Progress, queries that are done, the outcome.",
+        _EVENTS, (404,), room=Room.STREAM,
+    ),
+    Operation(
+        "GET", f"{_RESULT}/preview", streams.preview,
+        "Rows of a query that only filters, batch by batch.",
+        _EVENTS, (404,), parameters=(_LAST_EVENT,), room=Room.STREAM,
+    ),
+    Operation(
+        "GET", "/healthz", health.healthz, "Is the process alive?",
+        {200: _json(health.HealthBody)}, room=Room.OPEN,
+    ),
+    Operation(
+        "GET", "/readyz", health.readyz, "Do the store and the broker answer?",
+        {200: _json(health.HealthBody)}, (503,), room=Room.OPEN,
+    ),
+    Operation(
+        "GET", "/metrics", health.metrics, "Figures for Prometheus.",
+        {200: (Content("text/plain", schema=_TEXT),)}, room=Room.OPEN,
+    ),
+)  # fmt: skip

@@ -1,0 +1,89 @@
+"""What every handler is given: the gateway's functions, and room to run them in."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from starlette.requests import Request
+
+from caudal.gateway.figures import Figures
+from caudal.gateway.limits import Limits
+from caudal.gateway.rates import Rates
+from caudal.gateway.refusals import Refusal
+from caudal.gateway.room import Bodies, Places, Threads
+from caudal.gateway.tokens import NOBODY, Tokens
+from caudal.tasks.gateway import Gateway
+from caudal.tasks.tools import Tools
+
+_DIGITS = 9  # of a batch's number; what is longer is no number of a batch
+
+
+@dataclass(frozen=True)
+class Service:
+    """One gateway process as its handlers see it."""
+
+    gateway: Gateway
+    tools: Tools
+    tokens: Tokens = field(default_factory=Tokens)
+    limits: Limits = field(default_factory=Limits)
+    figures: Figures = field(default_factory=Figures)
+    stopping: Callable[[], bool] = lambda: False
+    # Threads for each kind of work, so that what takes long or is stuck holds up its own kind only.
+    threads: Threads = field(init=False)  # ask the store
+    takers: Threads = field(init=False)  # publish too, and so wait for the broker
+    planners: Threads = field(init=False)
+    previewers: Threads = field(init=False)
+    bodies: Bodies = field(init=False)
+    requests: Places = field(init=False)
+    streams: Places = field(init=False)
+    rates: Rates = field(init=False)
+
+    def __post_init__(self) -> None:
+        bounds = self.limits
+        for name, room in (
+            ("threads", Threads(bounds.threads, "request")),
+            ("takers", Threads(bounds.threads, "taker")),
+            ("planners", Threads(bounds.plans, "planner")),
+            ("previewers", Threads(bounds.previews, "previewer")),
+            ("bodies", Bodies(bounds.bodies_bytes, bounds.bodies_seconds)),
+            ("requests", Places(bounds.requests, "requests")),
+            ("streams", Places(bounds.streams, "streams")),
+            ("rates", Rates(bounds.rate_per_second, bounds.rate_burst)),
+        ):
+            object.__setattr__(self, name, room)
+
+    @property
+    def busy(self) -> bool:
+        """Is a thread still at work?"""
+        return any(one.busy for one in self._all_threads())
+
+    def close(self) -> None:
+        """Threads that are stuck are left behind."""
+        for one in self._all_threads():
+            one.close()
+
+    def _all_threads(self) -> tuple[Threads, ...]:
+        return self.threads, self.takers, self.planners, self.previewers
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request, and whose it is."""
+
+    request: Request
+    owner: str = NOBODY
+
+    def name(self, part: str) -> str:
+        """A part of the path."""
+        return str(self.request.path_params[part])
+
+    @property
+    def job(self) -> tuple[str, str]:
+        """The job and its owner, as the gateway's functions take them first."""
+        return self.name("job"), self.owner
+
+    def number(self, part: str) -> int:
+        """A part of the path that counts from 0."""
+        text = self.name(part)
+        if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS:
+            raise Refusal(400, "bad_request", f"{text[:40]!r} is no number of a batch")
+        return int(text)

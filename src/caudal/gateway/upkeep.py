@@ -1,0 +1,121 @@
+"""The loops that look after all jobs: the reconciler and the janitor, a thread each.
+
+Rules
+1. Pauses are uneven, so that the loops of several gateways do not march in step; and a loop whose
+   rounds take long rests for twice as long, so that looking after jobs never becomes the work.
+2. A round that fails, whatever it met, is logged, and the next one comes all the same.
+3. Each loop opens jobs for itself: what it walks over does not push out what requests need.
+"""
+
+import logging
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Thread
+
+from caudal.broker.port import Broker, Consumer
+from caudal.core.tasks import Lane, Message
+from caudal.errors import CaudalError
+from caudal.gateway.figures import Figures
+from caudal.process.logs import fields
+from caudal.tasks.janitor import Janitor
+from caudal.tasks.life import Lives
+from caudal.tasks.loops import rounds
+from caudal.tasks.ports import Clock
+from caudal.tasks.reconciler import Reconciler
+from caudal.tasks.tools import Tools
+
+_REST = 2.0  # times as long as the round before
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Pauses:
+    """Between two rounds, in seconds, about."""
+
+    reconciler: float = 1.0
+    janitor: float = 5.0
+
+
+@dataclass
+class UnevenClock:
+    """A clock whose pauses are jittered, and longer after long rounds (rule 1)."""
+
+    clock: Clock
+    chance: random.Random = field(default_factory=random.Random)
+    _woke: float | None = None
+
+    def now(self) -> float:
+        return self.clock.now()
+
+    def elapsed(self) -> float:
+        return self.clock.elapsed()
+
+    def sleep(self, seconds: float) -> None:
+        busy = self.clock.elapsed() - self._woke if self._woke is not None else 0.0
+        self.clock.sleep(max(seconds, _REST * busy) * self.chance.uniform(0.75, 1.25))
+        self._woke = self.clock.elapsed()
+
+
+@dataclass(frozen=True)
+class CountingBroker:
+    """What a reconciler publishes is counted: a storm would show."""
+
+    broker: Broker
+    figures: Figures
+
+    def publish(self, messages: Sequence[Message]) -> None:
+        self.broker.publish(messages)
+        self.figures.published_again.inc(len(messages))
+
+    def depths(self) -> Mapping[Lane, int]:
+        return self.broker.depths()
+
+    def consume(self) -> Consumer:
+        return self.broker.consume()
+
+
+def start_upkeep(
+    tools: Tools, figures: Figures, stopping: Callable[[], bool], pauses: Pauses
+) -> list[Thread]:
+    """Start both loops. They end when `stopping`; the clock's pauses should end with it."""
+    counting = replace(
+        tools, broker=CountingBroker(tools.broker, figures), lives=Lives(tools.store)
+    )
+    reconciler, janitor = Reconciler(counting), Janitor(replace(tools, lives=Lives(tools.store)))
+    turns = (
+        ("reconciler", pauses.reconciler, reconciler.round),
+        ("janitor", pauses.janitor, janitor.round),
+    )
+    threads = [
+        Thread(
+            target=rounds,
+            args=(UnevenClock(tools.clock), pause, _safely(name, round_, figures), stopping),
+            name=name,
+            daemon=True,
+        )
+        for name, pause, round_ in turns
+    ]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def _safely(name: str, round_: Callable[[], None], figures: Figures) -> Callable[[], None]:
+    def safe_round() -> None:
+        try:
+            round_()
+        except Exception as error:
+            known = isinstance(error, CaudalError)
+            _log.log(
+                logging.WARNING if known else logging.ERROR,
+                "a round failed",
+                exc_info=None if known else error,
+                extra=fields(loop=name, reason=str(error)),
+            )
+            figures.rounds.labels(name, "failed").inc()
+        else:
+            figures.rounds.labels(name, "done").inc()
+
+    return safe_round

@@ -1,0 +1,65 @@
+"""Whether keys may be among some keys, at a few nanoseconds each.
+
+A table of bits, one for each hash that a key has. A key that is in the set always finds its bit;
+one that is not finds a bit with a probability of less than 1 in 50.
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numba import uint64
+from numpy.typing import NDArray
+
+from caudal.kernels.compiled import entry
+from caudal.kernels.hashing.values import hash_column
+
+_BITS_PER_KEY = 64
+_LEAST_BITS = 1 << 16
+_SPREAD = 0x9E3779B97F4A7C15  # neighbouring integers to distant bits (Fibonacci hashing)
+
+
+class KeyFilter:
+    """Some keys, given as words. It answers "maybe" or "certainly not"."""
+
+    def __init__(self, words: NDArray[np.uint64]) -> None:
+        power = max(len(words) * _BITS_PER_KEY, _LEAST_BITS).bit_length()
+        self._shift = np.uint64(64 - power)
+        self._bits = np.zeros(1 << (power - 3), dtype=np.uint8)
+        _enter(words, self._bits, self._shift)
+
+    def may_hold(self, words: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """False for each key that is certainly not among them."""
+        found = np.empty(len(words), dtype=np.bool_)
+        _look_up(words, self._bits, self._shift, found)
+        return found
+
+
+def key_words(keys: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """Each key as a word: equal for equal keys of one type. What stands for null says nothing."""
+    if not pa.types.is_int64(keys.type):
+        return hash_column(keys)
+    array = whole(keys)
+    if not len(array):
+        return np.empty(0, dtype=np.uint64)
+    words = np.frombuffer(array.buffers()[1], np.uint64)
+    return words[array.offset : array.offset + len(array)]
+
+
+def whole(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array; `combine_chunks` would copy a single chunk, too."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+@entry
+def _enter(words: Any, bits: Any, shift: int) -> None:
+    for word in words:
+        place = (word * uint64(_SPREAD)) >> shift
+        bits[place >> uint64(3)] |= uint64(1) << (place & uint64(7))
+
+
+@entry
+def _look_up(words: Any, bits: Any, shift: int, found: Any) -> None:
+    for i in range(len(words)):
+        place = (words[i] * uint64(_SPREAD)) >> shift
+        found[i] = (bits[place >> uint64(3)] >> (place & uint64(7))) & uint64(1)

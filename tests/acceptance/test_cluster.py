@@ -1,0 +1,252 @@
+"""A whole real cluster, and everything that may happen to it. Answers are compared in bytes."""
+
+import argparse
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from caudal.broker.opening import open_broker
+from caudal.medic.cluster import Cluster
+from caudal.process.records import read_record, send_signal
+from tests.acceptance.chaos import s3_store, storm
+from tests.acceptance.cluster import CAUDAL, RealCluster, running
+from tests.acceptance.streaming import Source
+from tests.services.rabbit import require_rabbit, started_three
+from tests.services.waiting import until
+
+SMALL = ("--batch-size", "64KiB", "--patience", "600")
+
+
+@pytest.fixture(scope="module")
+def books(tmp_path_factory: pytest.TempPathFactory) -> Source:
+    return Source.of("books", tmp_path_factory.mktemp("books"), 0.002)
+
+
+@pytest.fixture(scope="module")
+def movies(tmp_path_factory: pytest.TempPathFactory) -> Source:
+    return Source.of("movies", tmp_path_factory.mktemp("movies"), 0.002)
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
+    require_rabbit()
+    with running(tmp_path_factory.mktemp("cluster")) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def client(real: RealCluster, source: Source, *more: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A client that is under way."""
+    with subprocess.Popen(
+        real.submit(source.app, source.data, *SMALL, *more),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def job_of(process: subprocess.Popen[bytes]) -> str:
+    """The job's id: the first line that a client says."""
+    assert process.stderr is not None
+    words = process.stderr.readline().decode().split()
+    assert words[0] == "job", words
+    return words[1]
+
+
+def answer(process: subprocess.Popen[bytes]) -> bytes:
+    """What a client says in the end; it must have ended well."""
+    out, words = process.communicate()
+    assert process.returncode == 0, words.decode()
+    return out
+
+
+def cluster_of(real: RealCluster) -> Cluster:
+    return Cluster.open(real.folder)
+
+
+def stored(real: RealCluster, job: str) -> list[str]:
+    """The names of the files that the store holds of a job."""
+    return [name for _, _, names in os.walk(real.folder / "store" / "jobs" / job) for name in names]
+
+
+def test_three_clients_while_gateways_workers_medics_clients_and_the_broker_are_killed(
+    real: RealCluster, books: Source, movies: Source
+) -> None:
+    given = argparse.Namespace(kills=10, clients=3, seed=11, every=1.0, broker=0.1)
+    tally, report, _ = storm(real, [books, movies], given)
+    assert tally.failed == []
+    assert tally.wrong == 0
+    assert tally.done >= 3
+    assert report.lost == []
+
+
+def test_all_data_of_the_broker_is_lost_in_the_middle_of_a_job(
+    real: RealCluster, books: Source
+) -> None:
+    with client(real, books) as process:
+        job_of(process)
+        record = read_record(cluster_of(real).run, "broker")
+        assert record is not None
+        send_signal(record, signal.SIGKILL)
+        shutil.rmtree(real.folder / "broker" / "data", ignore_errors=True)
+        assert answer(process) == books.answer
+
+
+def test_the_store_is_away_for_a_while(tmp_path: Path, books: Source) -> None:
+    """An S3 server that does not answer for twenty seconds."""
+    require_rabbit()
+    with (
+        s3_store(tmp_path) as (server, more, environment),
+        running(tmp_path / "cluster", *more, environment=environment) as real,
+        client(real, books) as process,
+    ):
+        job_of(process)
+        os.kill(server.pid, signal.SIGSTOP)
+        time.sleep(20)
+        os.kill(server.pid, signal.SIGCONT)
+        assert answer(process) == books.answer
+
+
+def test_a_client_that_dies_and_never_returns_leaves_nothing(
+    real: RealCluster, books: Source, movies: Source
+) -> None:
+    with client(real, movies) as other:
+        with client(real, books, "--job-timeout", "5", "--file", "reviews=-") as process:
+            job = job_of(process)
+            until(lambda: bool(stored(real, job)))
+        until(lambda: set(stored(real, job)) <= {"job.json", "outcome.json"}, seconds=120)
+        assert answer(other) == movies.answer
+    until(lambda: waiting(real) == 0, seconds=60)
+
+
+def waiting(real: RealCluster) -> int:
+    broker = open_broker(cluster_of(real).broker_url(), "test")
+    try:
+        return sum(broker.depths().values())
+    finally:
+        broker.close()
+
+
+def test_two_clients_with_the_same_job_id_and_content_both_get_the_answer(
+    real: RealCluster, books: Source
+) -> None:
+    with client(real, books) as first, client(real, books, "--resume", job_of(first)) as second:
+        assert answer(first) == books.answer
+        assert answer(second) == books.answer
+
+
+def test_another_content_under_the_same_job_id_is_refused(
+    real: RealCluster, books: Source, movies: Source
+) -> None:
+    with client(real, books) as first:
+        job = job_of(first)
+        with client(real, movies, "--resume", job) as second:
+            _, words = second.communicate()
+            assert second.returncode not in (0, 70)
+            assert "was begun with another application" in words.decode()
+        assert answer(first) == books.answer
+
+
+POISON = """\
+title = "Poison"
+[[tables]]
+name = "t"
+files = ["t.csv"]
+columns = ["a"]
+"""
+
+
+def test_a_poison_batch_fails_its_own_job_only(
+    real: RealCluster, books: Source, tmp_path: Path
+) -> None:
+    (tmp_path / "app.toml").write_text(POISON)
+    for folder, name, sql in (
+        ("tables", "t", "SELECT a, NULL::VARCHAR AS reject FROM raw"),
+        ("queries", "bad", "SELECT CAST(a AS INTEGER) AS n FROM t"),
+    ):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"{name}.sql").write_text(sql)
+    (tmp_path / "t.csv").write_text("a\n1\nnot a number\n")
+    with client(real, books) as healthy:
+        poison = Source(str(tmp_path), tmp_path, b"")
+        with client(real, poison) as process:
+            _, words = process.communicate()
+            assert process.returncode == 10
+            assert "not a number" in words.decode()
+        assert answer(healthy) == books.answer
+
+
+def test_a_long_computation_restarts_nobody(real: RealCluster, books: Source) -> None:
+    before = {
+        one.name: read_record(cluster_of(real).run, one.name) for one in cluster_of(real).here
+    }
+    sql = "SELECT sum(hash(a.range + b.range) % 7) AS n FROM range(30000) a, range(25000) b"
+    where = ["--data", str(books.data), "--gateway", real.gateways, "--format", "json"]
+    done = subprocess.run(
+        [*CAUDAL, "sql", "books", sql, *where], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    after = {one.name: read_record(cluster_of(real).run, one.name) for one in cluster_of(real).here}
+    assert after == before
+
+
+def test_power_cut(real: RealCluster, books: Source) -> None:
+    """Everything at once, -9; `caudal up` is all it takes, and the job goes on."""
+    with client(real, books) as process:
+        job_of(process)
+        members = [read_record(cluster_of(real).run, one.name) for one in cluster_of(real).here]
+        medics_first = sorted(
+            zip(cluster_of(real).here, members, strict=True), key=lambda one: one[0].kind != "medic"
+        )
+        for _, record in medics_first:
+            assert record is not None
+            send_signal(record, signal.SIGKILL)
+        real.caudal("up")
+        assert answer(process) == books.answer
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
+def test_a_full_disk_costs_time_only(tmp_path: Path, books: Source) -> None:
+    require_rabbit()
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets nobody mount a small disk")
+    try:
+        with running(tmp_path / "cluster", "--store", str(disk / "store")) as real:
+            ballast = disk / "ballast"
+            with client(real, books) as process:
+                job_of(process)
+                with contextlib.suppress(OSError), ballast.open("wb") as file:
+                    while True:
+                        file.write(bytes(1 << 20))
+                time.sleep(5)
+                ballast.unlink()
+                assert answer(process) == books.answer
+    finally:
+        subprocess.run(["umount", str(disk)], check=False)
+
+
+def test_one_node_of_three_is_lost(tmp_path: Path, books: Source) -> None:
+    require_rabbit()
+    with started_three(tmp_path) as nodes:
+        urls = ",".join(node.url for node in nodes)
+        with (
+            running(tmp_path / "cluster", "--broker", urls, "--medics", "1") as real,
+            client(real, books) as process,
+        ):
+            job_of(process)
+            nodes[0].kill()
+            assert answer(process) == books.answer

@@ -1,0 +1,1 @@
+"""A gateway on memory adapters, for its tests."""

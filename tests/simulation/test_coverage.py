@@ -1,0 +1,49 @@
+"""Every effect of the code is met, and a process is killed before and after each of them."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from caudal import tasks
+from tests.simulation.tally import Tally, reach_the_rest, run_all
+
+SEEDS = 60
+PORTS = {
+    "store": {"create", "read", "list", "delete", "replace"},
+    "broker": {"publish", "depths"},
+    "consumer": {"take", "acknowledge", "hand_back"},
+}
+# A run in one process; killed for real in tests/acceptance.
+LOCAL = {"borrowing.py", "local.py", "threads.py"}
+
+
+def test_a_process_is_killed_before_and_after_every_effect_of_the_code() -> None:
+    """The effects are those that the code was seen to have, by the path of calls to them."""
+    tally = run_all(range(SEEDS))
+    for point in reach_the_rest(tally):
+        assert point in tally.coverage().crashes, f"no process was killed {point}"
+    assert tally.coverage().unreached() == []
+    assert len(tally.coverage().points()) > 250
+    assert sorted(set(_functions_with_effects()) - _functions_seen(tally)) == []
+
+
+def _functions_seen(tally: Tally) -> set[str]:
+    """All functions on the way to any effect."""
+    return {name for effect in tally.effects for name in effect.split(": ")[1].split(" > ")}
+
+
+def _functions_with_effects() -> Iterator[str]:
+    """The functions of the loops that ask a store, a broker or a consumer themselves."""
+    for path in sorted(Path(tasks.__file__).parent.glob("*.py")):
+        if path.name in LOCAL:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and any(map(_is_effect, ast.walk(node))):
+                yield node.name
+
+
+def _is_effect(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    port = ast.unparse(node.func.value).rpartition(".")[2].lstrip("_")
+    return node.func.attr in PORTS.get(port, ())

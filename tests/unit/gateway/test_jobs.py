@@ -1,0 +1,201 @@
+"""Jobs over HTTP: create, the same again, conflicts, owners, listings, the time of silence."""
+
+import dataclasses
+
+import msgspec
+import pytest
+from tests.gateway.place import BERTA, REQUEST, Place, code_of, create, job_content, send
+
+from caudal.formats.job import Request
+from caudal.model import Query
+from caudal.tasks.tools import Bounds
+
+
+def test_the_same_request_again_is_the_same_job(place: Place) -> None:
+    client = place.client()
+    first = client.put("/jobs/j", content=job_content())
+    again = place.client(service=place.another("g2")).put("/jobs/j", content=job_content())
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json() == again.json() == {"run": "run0", "tables": ["people", "visits"]}
+
+
+def test_other_content_under_the_same_id_is_a_conflict(place: Place) -> None:
+    client = place.client()
+    create(client)
+    other = msgspec.structs.replace(REQUEST, queries=("adults",))
+    assert code_of(client.put("/jobs/j", content=job_content(other))) == (409, "conflict")
+
+
+def test_a_job_exists_only_for_its_token(place: Place) -> None:
+    create(place.client())
+    berta = place.client(BERTA)
+    for answer in (
+        berta.put("/jobs/j", content=job_content()),
+        berta.get("/jobs/j"),
+        berta.delete("/jobs/j"),
+        berta.get("/jobs/j/results/adults"),
+        berta.get("/jobs/j/rejects"),
+        berta.get("/jobs/j/events"),
+        berta.get("/jobs/j/results/adults/preview"),
+        berta.get("/jobs/j/tables/people/batches/0"),
+        berta.put("/jobs/j/tables/people/end", json={"batches": 0, "bytes": 0, "digest": ""}),
+    ):
+        assert code_of(answer) == (404, "no_job")
+    assert berta.get("/jobs").json() == {"jobs": [], "next": None}
+    assert place.client().get("/jobs/j").json()["outcome"] is None
+
+
+@pytest.mark.parametrize("token", [None, "", "alice", "x" * 5000])
+def test_nobody_asks_without_a_known_token(place: Place, token: str | None) -> None:
+    client = place.client(token)
+    answer = client.get("/jobs")
+    assert code_of(answer) == (401, "no_token")
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert client.get("/healthz").status_code == 200
+
+
+def test_what_cannot_be_planned_is_422_and_no_job(place: Place) -> None:
+    query = Query("q", "", "SELECT nothing FROM nowhere", "q.sql")
+    text = msgspec.structs.replace(REQUEST.application, queries=(query,))
+    answer = place.client().put("/jobs/j", content=job_content(Request(text)))
+    assert code_of(answer) == (422, "cannot_plan")
+    assert "q.sql" in answer.json()["error"]["message"]
+    assert code_of(place.client().get("/jobs/j")) == (404, "no_job")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "",
+        "\0",
+        "SELECT 1; SELECT 2",
+        "COPY people TO '/tmp/stolen.csv'",
+        "ATTACH '/tmp/other.db'",
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM '/etc/passwd'",
+        "SET threads = 64",
+        "EXPLAIN SELECT 1",
+        "SELECT $1",
+        "SELECT x'",
+        "(" * 5000,
+        "SELECT " + "NOT " * 5000 + "TRUE",
+        "SELECT [" + "[" * 3000,
+        "SELECT " + "(" * 2000 + "1" + ")" * 2000,
+        "SELECT * FROM people" + " JOIN people USING (name)" * 300,
+    ],
+    ids=lambda sql: sql[:30],
+)
+@pytest.mark.parametrize("where", ["query", "table"])
+def test_no_text_meets_a_bug(place: Place, sql: str, where: str) -> None:
+    text = REQUEST.application
+    if where == "query":
+        text = msgspec.structs.replace(text, queries=(Query("q", "", sql, "q.sql"),))
+    else:
+        table = dataclasses.replace(text.tables[0], sql=sql)
+        text = msgspec.structs.replace(text, tables=(table, text.tables[1]))
+    answer = place.client().put("/jobs/j", content=job_content(Request(text)))
+    assert code_of(answer) in ((400, "bad_request"), (422, "cannot_plan"))
+
+
+def test_names_must_differ_and_columns_need_one(place: Place) -> None:
+    text = REQUEST.application
+    people, visits = text.tables
+    adults, places = text.queries
+    wrong = (
+        {"tables": (people, dataclasses.replace(visits, name="PEOPLE"))},
+        {"queries": (adults, dataclasses.replace(places, name="Adults"))},
+        {"tables": (dataclasses.replace(people, columns=("name", "")), visits)},
+        {"queries": (dataclasses.replace(adults, name="rejects"),)},
+        {"queries": (dataclasses.replace(adults, name="a/b"),)},
+    )
+    for change in wrong:
+        request = Request(msgspec.structs.replace(text, **change))
+        answer = place.client().put("/jobs/j", content=job_content(request))
+        assert code_of(answer)[0] in (400, 422), change
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[]", b"null", b'{"application": 3}', b"\xff\xfe", b"[" * 100_000],
+    ids=["empty", "half", "array", "null", "wrong type", "no text", "deep"],
+)
+def test_rubbish_instead_of_a_request_is_400(place: Place, content: bytes) -> None:
+    assert code_of(place.client().put("/jobs/j", content=content)) == (400, "bad_request")
+
+
+def test_names_that_are_no_ids_are_400(place: Place) -> None:
+    for name in ("a b", "ä", "x" * 65, "a.b", "%00"):
+        answer = place.client().put(f"/jobs/{name}", content=job_content())
+        assert code_of(answer) == (400, "bad_request"), name
+
+
+def test_a_listing_goes_on_where_it_ended(place: Place) -> None:
+    client = place.client()
+    for name in ("a", "b", "c"):
+        create(client, job=name)
+    create(place.client(BERTA), job="bb")
+    assert client.delete("/jobs/b").json()["state"] == "cancelled"
+    first = client.get("/jobs?limit=2").json()
+    assert [(one["id"], one["state"]) for one in first["jobs"]] == [
+        ("a", "running"),
+        ("b", "cancelled"),
+    ]
+    rest = client.get("/jobs", params={"limit": 2, "after": first["next"]}).json()
+    assert [one["id"] for one in rest["jobs"]] == ["c"]
+    assert rest["next"] is None
+    assert rest["jobs"][0]["application"] == "tiny"
+    for wrong in ("limit=0", "limit=x", "limit=1001", "after=a/b", "limit=²"):
+        assert code_of(client.get(f"/jobs?{wrong}"))[0] == 400
+
+
+def test_a_status_says_what_a_client_needs(place: Place) -> None:
+    client = place.client()
+    create(client)
+    send(client, "people")
+    place.work()
+    status = client.get("/jobs/j").json()
+    assert status["tables"]["people"] == {"batches": 3, "arrived": 3, "mapped": 3}
+    assert status["results"] == ["adults"]
+    assert status["queries"] == ["adults", "places"]
+    assert status["previews"] == ["adults"]
+    assert status["reads"]["places"] == ["people", "visits"]
+    assert status["options"]["batch_bytes"] == 30
+
+
+def test_a_job_is_cancelled_once(place: Place) -> None:
+    client = place.client()
+    create(client)
+    first, again = client.delete("/jobs/j").json(), client.delete("/jobs/j").json()
+    assert first == again
+    assert first["state"] == "cancelled"
+    answer = client.get("/jobs/j/results/adults")
+    assert code_of(answer) == (410, "ended")
+    assert answer.json()["error"]["outcome"] == first
+
+
+def test_the_gateway_grants_silence_and_the_request_stays_the_same() -> None:
+    with Place(bounds=Bounds(silence_seconds=(5.0, 60.0))) as place:
+        client = place.client()
+        create(client)
+        options = client.get("/jobs/j").json()["options"]
+        assert options["silent_seconds"] == 60.0
+        resumed = msgspec.structs.replace(
+            REQUEST, options=msgspec.structs.replace(REQUEST.options, silent_seconds=60.0)
+        )
+        for request in (REQUEST, resumed):
+            assert client.put("/jobs/j", content=job_content(request)).status_code == 200
+
+
+def test_a_store_that_is_away_is_503_and_says_when_to_come_again(place: Place) -> None:
+    from caudal.errors import StoreError
+
+    class Away:
+        def __getattr__(self, name: str) -> object:
+            raise StoreError("the store is away")
+
+    tools = dataclasses.replace(place.tools, store=Away())  # type: ignore[arg-type]
+    service = place.another("g2")
+    object.__setattr__(service, "tools", tools)
+    answer = place.client(service=service).get("/readyz")
+    assert code_of(answer) == (503, "unavailable")
+    assert answer.headers["retry-after"]

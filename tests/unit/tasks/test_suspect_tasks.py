@@ -1,0 +1,277 @@
+"""Suspects through the worker's own `handle`: real children, real crashes, real verdicts.
+
+What crashes or waits is written to a module of its own, as a task's computation; what computes too
+much is SQL. Children tell and wait through named pipes, never by the clock.
+"""
+
+import os
+import select
+import signal
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from caudal.broker import MemoryBroker
+from caudal.broker.port import Delivery
+from caudal.core.tasks import Message, Task, job_key
+from caudal.engine.suspects import SUSPECT_AFTER, SuspectLimits
+from caudal.formats import job as job_format
+from caudal.formats import outputs
+from caudal.formats.ending import Outcome
+from caudal.formats.job import Options, Request, Text
+from caudal.model import Application, Query, Table
+from caudal.store.memory import MemoryStore
+from caudal.tasks import worker
+from caudal.tasks.client import Client, Order
+from caudal.tasks.compute import LocalCompute
+from caudal.tasks.cutting import cut_files
+from caudal.tasks.gateway import Gateway
+from caudal.tasks.life import Lives, exists, read_outcome
+from caudal.tasks.suspecting import Suspects
+from caudal.tasks.tools import Tools
+from caudal.tasks.worker import Ending
+
+ROWS = Table("t", ("t.csv",), ("k",), "SELECT k FROM raw", "t.sql")
+ENDLESS = (
+    "SELECT count(*) AS n FROM range(100000000) a(x), range(100000000) b(y) "
+    "WHERE x * y % 7 = (SELECT length(min(k)) FROM t)"
+)
+# DuckDB counts this memory, but its limit is far above the suspect's.
+BOMB = "SELECT list(x) AS n FROM range(200000000) r(x) WHERE x > (SELECT length(min(k)) FROM t)"
+LIMITS = SuspectLimits(memory_bytes=1 << 30, cpu_seconds=60)
+HANGS_MILLISECONDS = 120_000  # a guard against a test that waits for ever, not a limit
+
+MODULE = """
+import ctypes, os, pathlib
+
+def segfault(arguments, folder):
+    ctypes.string_at(0)
+
+def hold(arguments, folder):
+    tell, wait = (pathlib.Path(os.environ["HELD"]) / name for name in ("tell", "wait"))
+    tell.write_text(str(os.getpid()))
+    wait.read_bytes()
+    return b"never"
+
+def full_disk(arguments, folder):
+    raise OSError(28, "No space left on device")
+"""
+
+
+class StandingClock:
+    """Time does not pass."""
+
+    def now(self) -> float:
+        return 1_000_000.0
+
+    def elapsed(self) -> float:
+        return 0.0
+
+    def sleep(self, seconds: float) -> None:
+        raise AssertionError("nobody has a reason to wait here")
+
+
+@dataclass
+class Place:
+    """A worker, and one job whose tables are sent."""
+
+    tools: Tools
+    run: str
+
+    def deliver(self, task: Task, count: int = SUSPECT_AFTER + 1) -> Ending:
+        """The task comes for the `count`-th time."""
+        consumer = self.tools.broker.consume()
+        message = Message("j", self.run, task)
+        return worker.handle(self.tools, consumer, Delivery(1, message, count))
+
+    def until_ready(self, task: Task) -> None:
+        """Do what comes before this task, as any healthy worker does."""
+        consumer = self.tools.broker.consume()
+        while (delivery := consumer.take()) is not None:
+            if delivery.message.task != task:
+                assert worker.handle(self.tools, consumer, delivery) is Ending.ACKNOWLEDGED
+
+    def outcome(self) -> Outcome | None:
+        life = self.tools.lives.open("j")
+        assert life is not None
+        return read_outcome(self.tools.store, life.keys)
+
+    def made(self, task: Task) -> bool:
+        life = self.tools.lives.open("j")
+        return life is not None and exists(self.tools.store, life.keys.output(task))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Callable[..., Place]]:
+    """Makes a place for one query over a table of two batches."""
+    opened: list[LocalCompute] = []
+
+    def make(sql: str, suspects: Suspects) -> Place:
+        data = tmp_path / "t.csv"
+        data.write_text("k\n" + "one\n" * 20)
+        query = Query("q", "", sql, "q.sql")
+        app = Application("little", "", Path(), (ROWS,), (query,))
+        options = Options(batch_bytes=60, partitions=1)
+        store, compute = MemoryStore(), LocalCompute(suspects=suspects)
+        opened.append(compute)
+        clock = StandingClock()
+        tools = Tools(store, MemoryBroker(), compute, clock, lambda: "run", Lives(store))
+        batches = {"t": list(cut_files("t", [data], options.batch_bytes))}
+        request = Request(Text.of(app), options=options)
+        order = Order("j", "me", request, batches)
+        return Place(tools, Client(Gateway(tools, "g"), clock).send(order))
+
+    yield make
+    for one in opened:
+        one.close()
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """Computations that misbehave, importable by children too."""
+    folder = tmp_path / "modules"
+    folder.mkdir()
+    (folder / "suspect_steps.py").write_text(MODULE, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    monkeypatch.setenv("HELD", str(tmp_path))
+    made = types.ModuleType("suspect_steps")
+    exec(compile(MODULE, "suspect_steps.py", "exec"), made.__dict__)
+    monkeypatch.setitem(sys.modules, "suspect_steps", made)
+    return made
+
+
+MAP, FINISH = Task("map", "t", 0), Task("finish", "q")
+
+
+def test_a_task_that_crashes_its_process_fails_the_job(
+    place: Callable[..., Place], module: types.ModuleType
+) -> None:
+    here = place("SELECT k FROM t", Suspects(LIMITS, compute=module.segfault))
+    assert here.deliver(MAP) is Ending.ACKNOWLEDGED
+    outcome = here.outcome()
+    assert outcome
+    assert outcome.state == "failed"
+    assert outcome.reason == "map t 0: the task crashes its process (SIGSEGV)"
+    assert not here.made(MAP)
+
+
+def test_a_task_that_takes_too_much_memory_fails_the_job(place: Callable[..., Place]) -> None:
+    here = place(BOMB, Suspects(replace(LIMITS, memory_bytes=300 << 20)))
+    here.until_ready(FINISH)
+    assert here.deliver(FINISH) is Ending.ACKNOWLEDGED
+    outcome = here.outcome()
+    assert outcome
+    assert outcome.reason == "finish q 0: the task needs more than 300 MiB of memory"
+
+
+def test_an_endless_computation_fails_the_job(place: Callable[..., Place]) -> None:
+    here = place(ENDLESS, Suspects(replace(LIMITS, cpu_seconds=2)))
+    here.until_ready(FINISH)
+    assert here.deliver(FINISH) is Ending.ACKNOWLEDGED
+    outcome = here.outcome()
+    assert outcome
+    assert outcome.reason == "finish q 0: the task needs more than 2 s of CPU time"
+
+
+def test_a_child_killed_from_outside_proves_nothing(
+    place: Callable[..., Place], module: types.ModuleType, tmp_path: Path
+) -> None:
+    here = place("SELECT k FROM t", Suspects(LIMITS, compute=module.hold))
+    with ThreadPoolExecutor(1) as pool, held_child(tmp_path) as pid:
+        ending = pool.submit(here.deliver, MAP)
+        os.kill(pid(), signal.SIGKILL)
+        assert ending.result() is Ending.HANDED_BACK
+    assert here.outcome() is None
+    assert not here.made(MAP)
+
+
+def test_only_one_suspect_at_a_time(
+    place: Callable[..., Place], module: types.ModuleType, tmp_path: Path
+) -> None:
+    stop = threading.Event()
+    here = place("SELECT k FROM t", Suspects(LIMITS, stop=stop, compute=module.hold))
+    with ThreadPoolExecutor(1) as pool, held_child(tmp_path) as pid:
+        first = pool.submit(here.deliver, MAP)
+        assert pid()
+        assert here.deliver(Task("map", "t", 1)) is Ending.HANDED_BACK
+        stop.set()
+        assert first.result() is Ending.HANDED_BACK
+    assert here.outcome() is None
+
+
+def test_a_full_disk_is_not_the_tasks_fault(
+    place: Callable[..., Place], module: types.ModuleType
+) -> None:
+    here = place("SELECT k FROM t", Suspects(LIMITS, compute=module.full_disk))
+    assert here.deliver(MAP) is Ending.HANDED_BACK
+    assert here.outcome() is None
+
+
+def test_a_model_that_is_missing_here_is_not_the_tasks_fault(place: Callable[..., Place]) -> None:
+    here = place("SELECT k FROM t", Suspects(LIMITS))
+    job = job_format.decode(here.tools.store.read(job_key("j")), "job.json")
+    text = msgspec.structs.replace(job.request.application, sentiment="transformers:/nowhere")
+    request = msgspec.structs.replace(job.request, application=text)
+    here.tools.store.delete(job_key("j"))
+    changed = job_format.encode(msgspec.structs.replace(job, request=request))
+    here.tools.store.create(job_key("j"), changed)
+    assert here.deliver(MAP) is Ending.HANDED_BACK
+    assert here.deliver(MAP, count=1) is Ending.HANDED_BACK
+    assert here.outcome() is None
+
+
+def test_what_a_query_raises_is_its_error_in_a_child_too(place: Callable[..., Place]) -> None:
+    here = place("SELECT CAST(k AS INTEGER) AS n FROM t ORDER BY n", Suspects(LIMITS))
+    for task in (MAP, FINISH):
+        here.until_ready(task)
+        if here.deliver(task) and (outcome := here.outcome()):
+            break
+    assert outcome
+    assert outcome.state == "failed"
+    assert "Could not convert string 'one' to INT32" in outcome.reason
+
+
+def test_a_healthy_job_whose_every_task_was_redelivered_twenty_times(
+    place: Callable[..., Place],
+) -> None:
+    here = place("SELECT k, count(*) AS n FROM t GROUP BY k", Suspects(LIMITS))
+    consumer = here.tools.broker.consume()
+    while (delivery := consumer.take()) is not None:
+        assert worker.handle(here.tools, consumer, replace(delivery, count=20)) is (
+            Ending.ACKNOWLEDGED
+        )
+    outcome, life = here.outcome(), here.tools.lives.open("j")
+    assert outcome
+    assert outcome.state == "done"
+    assert life is not None
+    _, rows = outputs.decode_result(here.tools.store.read(life.keys.output(FINISH)), "q")
+    assert rows.to_pylist() == [{"k": "one", "n": 20}]
+
+
+class held_child:  # noqa: N801 - reads as the context manager that it is
+    """The computation `hold`: it tells its pid, and then waits for ever."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> Callable[[], int]:
+        os.mkfifo(self._folder / "tell")
+        os.mkfifo(self._folder / "wait")
+        self._told = os.open(self._folder / "tell", os.O_RDONLY | os.O_NONBLOCK)
+        return self._pid
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._told)
+
+    def _pid(self) -> int:
+        poller = select.poll()
+        poller.register(self._told, select.POLLIN)
+        assert poller.poll(HANGS_MILLISECONDS), "the computation did not begin"
+        return int(os.read(self._told, 100))
