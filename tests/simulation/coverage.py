@@ -36,8 +36,15 @@ def effect_name(actor: str, operation: str) -> str:
 
 
 def _path(codes: Iterable[CodeType]) -> str:
-    ours = [one.co_name for one in codes if one.co_filename.startswith(_OURS)]
+    ours = [_name(one) for one in codes if one.co_filename.startswith(_OURS)]
     return " > ".join(name for name in reversed(ours) if not name.startswith("<"))
+
+
+def _name(code: CodeType) -> str:
+    """A function's name; a lambda's is that of the function that made it."""
+    if code.co_name != "<lambda>":
+        return code.co_name
+    return code.co_qualname.rpartition(".<locals>")[0].rpartition(".")[2] or code.co_name
 
 
 @dataclass(frozen=True)

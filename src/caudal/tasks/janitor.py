@@ -59,7 +59,8 @@ class Janitor:
 
     def _clean_ended(self, life: Life, outcome: Outcome) -> None:
         keys = life.keys
-        self._delete(f"{keys.root}/", but=(keys.results(), keys.outcome, keys.ends()))
+        kept = (keys.results(), keys.outcome)
+        self._delete(f"{keys.root}/", but=(*kept, keys.ends()) if outcome.state == "done" else kept)
         if self._tools.clock.now() - outcome.at < life.job.request.options.keep_seconds:
             return
         self._delete(keys.results())
