@@ -67,6 +67,13 @@ def gateway(
     rate: Annotated[
         float, typer.Option("--rate", min=1.0, help="Requests a second of one token.")
     ] = Limits.rate_per_second,
+    sentiment: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sentiment",
+            help="Offer this model besides `lexicon`: transformers:DIR, the same on all workers.",
+        ),
+    ] = None,
     log_format: Annotated[
         Style, typer.Option("--log-format", help="Lines of json or text on standard error.")
     ] = "json",
@@ -108,6 +115,7 @@ def gateway(
             bounds=Bounds(
                 silence_seconds=(min(_LEAST_SILENCE_SECONDS, job_timeout), job_timeout),
                 batch_bytes=limits.records_bytes,
+                sentiments=("lexicon", *(sentiment or ())),
             ),
         )
         if serve(settings, tools, stop, figures, on_tick) is Ending.ABANDONED:

@@ -196,9 +196,15 @@ class TypedRows:
 
 
 def typed_rows(path: Path, columns: list[str] | None) -> Iterator[TypedRows]:
-    """The rows of a Parquet file, so many at a time; `columns` None: all of them."""
+    """The rows of a Parquet file, so many at a time; `columns` None: all of them.
+
+    A file without rows gives none of them once, as a CSV file with only its header does.
+    """
     with pq.ParquetFile(path) as file:
         done, total, size = 0, file.metadata.num_rows, path.stat().st_size
+        if not total:
+            nothing = file.schema_arrow.empty_table()
+            yield TypedRows(nothing if columns is None else nothing.select(columns), 1, size)
         for batch in file.iter_batches(_PARQUET_ROWS, columns=columns):
             rows, first = pa.table(batch), done + 1
             done += batch.num_rows

@@ -41,6 +41,7 @@ from caudal.tasks.requests import (
     check_batch,
     check_job_id,
     check_request,
+    check_sentiment,
     described,
     identity,
 )
@@ -84,6 +85,7 @@ class Gateway:
         """Validate, plan and create a job; the same request again gives the same job."""
         check_job_id(job_id)
         check_request(request)
+        check_sentiment(request, self._tools.bounds.sentiments)
         found = self._tools.lives.open(job_id)
         life = found or self._create(job_id, owner, request)
         self._check_owner(life, job_id, owner)

@@ -59,6 +59,15 @@ def _check_once(what: str, names: list[str]) -> None:
         seen.add(name.lower())
 
 
+def check_sentiment(request: Request, allowed: tuple[str, ...] | None) -> None:
+    """A model is a folder of the machine that loads it: clients name only what was offered."""
+    wanted = request.application.sentiment
+    if allowed is not None and wanted not in allowed:
+        raise UsageError(
+            f"the sentiment model {wanted!r} is not offered here; choose of: {', '.join(allowed)}"
+        )
+
+
 def identity(request: Request) -> str:
     """What makes two requests the same: all but the time of silence, which is the gateway's."""
     options = msgspec.structs.replace(request.options, silent_seconds=0.0)

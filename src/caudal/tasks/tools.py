@@ -20,6 +20,7 @@ class Bounds:
     retry_seconds: float = 0.5  # a worker's pause after handing a task back
     idle_seconds: float = 0.05  # a worker's pause when there is nothing to take
     silence_seconds: tuple[float, float] = (1.0, 30 * 86_400.0)  # least and most that is granted
+    sentiments: tuple[str, ...] | None = None  # models that a request may name; None: any
     batch_bytes: int = 1 << 30  # of the records of one batch; what claims to hold more is refused
 
 
