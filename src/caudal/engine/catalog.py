@@ -147,11 +147,27 @@ def columns_read(cursor: duckdb.DuckDBPyConnection, sql: str) -> dict[str, set[s
         if table is not None:
             columns = node["extra_info"].get("Projections", [])
             names = [columns] if isinstance(columns, str) else columns
-            reads.setdefault(_unquoted(table.split(".")[-1]), set()).update(filter(None, names))
+            name = _unquoted(table.split(".")[-1])
+            reads.setdefault(name, set()).update(_whole_columns(cursor, name, names))
 
     for root in json.loads(row[1]) if row else ():
         visit(root)
     return reads
+
+
+def _whole_columns(
+    cursor: duckdb.DuckDBPyConnection, table: str, names: list[str]
+) -> Iterator[str]:
+    """The columns that a scan's projections mean: `spot.x` is a part of the column `spot`."""
+    known: list[str] | None = None
+    for name in filter(None, names):
+        if "." in name and known is None:
+            quoted = table.replace('"', '""')
+            known = [row[0] for row in cursor.execute(f'DESCRIBE "{quoted}"').fetchall()]
+        if known is None or name in known:
+            yield name
+        else:
+            yield from [one for one in known if name.startswith(f"{one}.")] or known
 
 
 def _unquoted(name: str) -> str:

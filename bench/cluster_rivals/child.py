@@ -1,0 +1,35 @@
+"""One rival in a process of its own: `python -m bench.cluster_rivals.child NAME FOLDER WARM_FOLDER`.
+
+Prints one JSON object. The clock runs from just before the files are read to the last answer; the
+system is up and has answered over tiny files by then. How long that took is told apart.
+"""
+
+import importlib
+import json
+import sys
+import time
+from pathlib import Path
+
+
+def main(name: str, folder: Path, warm_folder: Path) -> None:
+    began = time.perf_counter()
+    rival = importlib.import_module(f"bench.cluster_rivals.with_{name}")
+    with rival.opened() as answer:
+        answer(warm_folder)
+        ready = time.perf_counter()
+        answers = answer(folder)
+        ended = time.perf_counter()
+        print(
+            json.dumps(
+                {
+                    "start_seconds": ready - began,
+                    "wall_seconds": ended - ready,
+                    "answers": answers,
+                },
+                default=float,
+            )
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))
