@@ -81,10 +81,16 @@ class Cluster:
         """What a process needs to beat, written for its next start."""
         others = [one for one in medics(self.members) if one.name != member.name]
         addresses = [(one.address, one.port) for one in others]
-        file = HeartFile(member.name, incarnation, str(self.run), str(self.secret), addresses)
+        run, secret = self._as_seen(self.run), self._as_seen(self.secret)
+        file = HeartFile(member.name, incarnation, run, secret, addresses)
         path = self.run / f"{member.name}.heart"
         path.write_bytes(msgspec.json.encode(file))
         return path
+
+    def _as_seen(self, path: Path) -> str:
+        """A path of this folder as its processes see it: containers mount it elsewhere."""
+        mount = self.settings.mount
+        return str(Path(mount) / path.relative_to(self.folder)) if mount else str(path)
 
     def command(self, member: Member, heart: Path) -> list[str]:
         """How to start a member, but for a private broker (rabbit_node.py)."""

@@ -1,7 +1,8 @@
 """Members as containers: the Docker command starts, stops and inspects containers by their names.
 
-The containers exist already (a compose file made them, one for each member, called by the member's
-name); a medic only starts them again. A container's incarnation is its restart, counted here.
+The containers exist already (deploy/compose.yaml made them, one for each member, called by the
+member's name); a medic only starts them again. Incarnations are counted here. What the engine says
+of a container is kept for a second, since asking costs a process.
 """
 
 import json
@@ -15,6 +16,7 @@ from caudal.medic.roster import Member
 from caudal.process.records import read_record, write_record
 
 _SECONDS = 60.0
+_KEPT_SECONDS = 1.0
 
 
 class DockerLauncher:
@@ -23,6 +25,7 @@ class DockerLauncher:
     def __init__(self, cluster: Cluster, program: str = "docker") -> None:
         self._cluster = cluster
         self._program = program
+        self._known: dict[str, tuple[float, dict[str, object]]] = {}
 
     def start(self, member: Member, dead: int) -> int | None:
         """See the port."""
@@ -40,6 +43,8 @@ class DockerLauncher:
     def stop(self, name: str, seconds: float) -> None:
         """See the port."""
         self._docker("stop", "--time", str(int(seconds)), name)
+        for suffix in ("json", "heart", "lock"):
+            (self._cluster.run / f"{name}.{suffix}").unlink(missing_ok=True)
 
     def record(self, name: str) -> Record | None:
         """See the port."""
@@ -67,6 +72,12 @@ class DockerLauncher:
         return max(0.0, time.time() - began.timestamp())
 
     def _state(self, name: str) -> dict[str, object]:
+        known = self._known.get(name)
+        if known is None or time.monotonic() - known[0] > _KEPT_SECONDS:
+            known = self._known[name] = time.monotonic(), self._inspect(name)
+        return known[1]
+
+    def _inspect(self, name: str) -> dict[str, object]:
         shown = self._docker("inspect", "--format", "{{json .State}}", name)
         try:
             state = json.loads(shown)
@@ -75,6 +86,8 @@ class DockerLauncher:
         return state if isinstance(state, dict) else {}
 
     def _docker(self, *arguments: str) -> str:
+        if arguments[0] != "inspect":
+            self._known.clear()
         command = [self._program, *arguments]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_SECONDS, check=False

@@ -25,6 +25,7 @@ broker = "{broker}"    # amqp://user:password@host:5672/, or "private": a Rabbit
 tokens = ""            # a file of tokens for clients; without one gateways listen on loopback only
 worker_memory = "{worker_memory}"  # bound of each worker; what exceeds it spills to disk
 launcher = "local"     # "local": processes of this machine; "docker": containers of these names
+mount = ""             # docker only: where the containers see this folder
 
 [hosts.{host}]
 address = "{address}"  # where the other hosts reach this one
@@ -57,6 +58,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokens: str = ""
     worker_memory: str = "700MB"
     launcher: str = "local"
+    mount: str = ""
 
 
 def read_settings(folder: Path) -> Settings:
