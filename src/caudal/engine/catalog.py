@@ -429,7 +429,7 @@ def _over_raw(
             if origin is not None and _key_types(cursor, member.keys) == [raw[origin]]:
                 flags[member] = Flag(origin, member.keys)
         if flags:
-            sql = projection.carrying(tuple(flags.values()))
+            sql = projection.carrying(tuple(dict.fromkeys(flags.values())))
     named = {flag.name: "BOOLEAN" for flag in flags.values()}
     create_empty(cursor, "raw", {**raw, **named})
     if _types(cursor, sql) == [*cleaned.values(), *named.values()]:

@@ -86,8 +86,13 @@ class _Loader:
             for piece in pieces(path, load.cleaning.wanted, batch_bytes=self.options.batch_bytes)
         )
         rows = _Rows(self.connection, load.stored)
-        with _cleaners(self.connection, load, self.options.threads) as clean:
-            for cleaned in in_order(self.pool, clean, cut, ahead=self.options.threads + 1):
+        with (
+            _cleaners(self.connection, load, self.options.threads) as clean,
+            contextlib.closing(
+                in_order(self.pool, clean, cut, ahead=self.options.threads + 1)
+            ) as outcomes,
+        ):
+            for cleaned in outcomes:
                 note_rejects(self.rejects, cleaned, load.table, strict=self.options.strict)
                 rows.append(cleaned.rows)
                 profile.note(cleaned)
@@ -153,7 +158,8 @@ class _Cleaner:
 def _cleaners(
     connection: duckdb.DuckDBPyConnection, load: TableLoad, threads: int
 ) -> Iterator[Callable[[Piece], Cleaned]]:
-    """A function that cleans pieces of a table, for so many threads."""
+    """A function that cleans pieces of a table, for so many threads. In the end nothing may be
+    waiting for it; what is under way is waited for."""
     filters = {
         flag.keys: KeyFilter(key_words(connection.table(flag.keys).to_arrow_table().column(0)))
         for flag in load.cleaning.sieve.flags
@@ -173,6 +179,8 @@ def _cleaners(
     try:
         yield clean
     finally:
+        for _ in cursors:
+            idle.get()
         for cursor in cursors:
             cursor.close()
 

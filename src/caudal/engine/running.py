@@ -3,7 +3,7 @@
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -102,7 +102,7 @@ def in_order(
     items: Iterable[Item],
     *,
     ahead: int,
-) -> Iterator[Outcome]:
+) -> Generator[Outcome]:
     """The outcomes in the order of the items, at most `ahead` of them waiting or under way."""
     flying: deque[Future[Outcome]] = deque()
     try:

@@ -17,6 +17,7 @@ from caudal.engine.cleaning import Cleaned, Select, clean_piece
 from caudal.engine.reading import Piece
 from caudal.engine.running import RunOptions, Sources
 from caudal.engine.sieving import KeyFilters
+from caudal.errors import RejectedRowError
 from caudal.model import Application, Query, RejectedRow, Table
 
 FILMS = Table(
@@ -101,6 +102,23 @@ def test_parquet_gives_the_same_answers(name: str, folder: Path) -> None:
     pq.write_table(rows, folder / "films.parquet")
     typed = answer(folder, name, films=["films.parquet"])[0]
     assert typed[name].rows() == answer(folder, name)[0][name].rows()
+
+
+def test_files_of_different_kinds_are_cleaned_by_one_table(folder: Path) -> None:
+    """Their columns come in different Arrow types, so the SQL is planned again."""
+    one = pa.table({"film": ["4"], "score": ["9"], "text": ["x"]})
+    pq.write_table(one, folder / "more.parquet")
+    once = answer(folder, "joined", ratings=["ratings.csv"])[0].tables[1].rows
+    files = ["ratings.csv", "more.parquet", "films/../ratings.csv"]
+    (folder / "films").mkdir()
+    assert answer(folder, "joined", ratings=files)[0].tables[1].rows == 2 * once + 1
+
+
+def test_strict_fails_on_the_first_reject_while_others_are_still_read(folder: Path) -> None:
+    query = Query("q", "q", QUERIES["joined"], "q.sql")
+    app = Application("app", "", folder, (FILMS, RATINGS), (query,))
+    with pytest.raises(RejectedRowError, match=r"ratings\.csv line 13: no film"):
+        embedded.run(app, Sources(folder), options=RunOptions(batch_bytes=64, strict=True))
 
 
 def test_texts_that_are_not_utf8_are_repaired_in_rows_that_are_dropped_too(folder: Path) -> None:
