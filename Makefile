@@ -3,7 +3,7 @@ PYTHON ?= python3
 SCALE ?= 0.01
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit bench bench-series fuzz-planner simulate chaos format clean lock
+.PHONY: demo test lint types unit bench bench-cluster bench-series fuzz-planner simulate chaos format clean lock
 
 demo: .venv/ready
 	@$(BIN)/caudal generate movies --scale $(SCALE) --out demo-data/movies
@@ -26,6 +26,13 @@ unit: .venv/ready
 
 bench: .venv/ready
 	$(BIN)/python -m bench --write docs/benchmarks.md
+
+# A real cluster beside the embedded engine, PySpark and Dask:
+# make bench-cluster [SCALE=0.3] [REPEATS=3] [GROWTH=0.1,0.3,1] [ONLY=whole,rivals,scaling,small,growth]
+bench-cluster: SCALE = 0.3
+bench-cluster: .venv/ready .venv/rabbitmq .venv/rivals
+	$(BIN)/python -m bench.cluster --scale $(SCALE) --write docs/benchmarks.md \
+	  $(if $(REPEATS),--repeats $(REPEATS)) $(if $(GROWTH),--growth $(GROWTH)) $(if $(ONLY),--only $(ONLY))
 
 bench-series: .venv/ready
 	$(BIN)/python -m bench.series
@@ -72,9 +79,18 @@ format: .venv/ready
 	@sh tests/services/install_rabbitmq.sh
 	@touch $@
 
+# PySpark and Dask for bench-cluster, in an environment of their own: they are too large for the
+# lock. Where they cannot be had, the benchmark says so in their place.
+.venv/rivals: .venv/ready
+	@test -x .venv-rivals/bin/python || $(PYTHON) -m venv .venv-rivals
+	@$(BIN)/uv pip install --quiet --python .venv-rivals/bin/python --constraint requirements.lock \
+	  'pyspark>=4.1' 'dask[dataframe,distributed]>=2026' pandas --editable . \
+	  || echo "PySpark and Dask cannot be installed here: bench-cluster goes on without them"
+	@touch $@
+
 lock:
 	$(BIN)/uv pip compile pyproject.toml --group dev --group bench --universal \
 	  --generate-hashes --no-header --no-annotate --output-file requirements.lock
 
 clean:
-	rm -rf .venv demo-data .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-rivals demo-data .mypy_cache .ruff_cache .pytest_cache .hypothesis

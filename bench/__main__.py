@@ -14,6 +14,7 @@ from rich.console import Console
 
 from bench import memory, split, tasks
 from bench.answers import DifferentAnswersError
+from bench.cluster import section
 from bench.race import CONTESTANTS, ContestantFailedError, race
 from bench.report import Report
 from bench.tables import Table, race_table, sentiment_table
@@ -82,7 +83,8 @@ def _write(path: Path, began: str, races: Sequence[Table], sentiment: Table | No
     print(peak.sentence())
     command = shlex.join(["python", "-m", "bench", *sys.argv[1:]])
     report = Report(date.today(), command, f"{began}, {_load()}", races, sentiment, peak)
-    path.write_text(report.markdown(), encoding="utf-8")
+    others = section.kept(path.read_text(encoding="utf-8")) if path.exists() else ""
+    path.write_text("\n".join(filter(None, (report.markdown(), others))), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from bench.tables import Table, facts
 _INTRODUCTION = """\
 # Benchmarks
 
-`make bench` measures all of this and writes this page. Do not edit it by hand."""
+`make bench` measures all of this and writes this page, but for the part on the cluster, which
+`make bench-cluster` measures and writes. Do not edit it by hand."""
 
 _RULES = """\
 ## All five queries of an application

@@ -1,6 +1,6 @@
-"""One rival in a process of its own: `python -m bench.cluster_rivals.child NAME FOLDER WARM_FOLDER`.
+"""One rival in a process of its own: `python -m bench.cluster_rivals.child NAME FOLDER WARM OUT`.
 
-Prints one JSON object. The clock runs from just before the files are read to the last answer; the
+Writes one JSON object. The clock runs from just before the files are read to the last answer; the
 system is up and has answered over tiny files by then. How long that took is told apart.
 """
 
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 
-def main(name: str, folder: Path, warm_folder: Path) -> None:
+def main(name: str, folder: Path, warm_folder: Path, out: Path) -> None:
     began = time.perf_counter()
     rival = importlib.import_module(f"bench.cluster_rivals.with_{name}")
     with rival.opened() as answer:
@@ -19,17 +19,9 @@ def main(name: str, folder: Path, warm_folder: Path) -> None:
         ready = time.perf_counter()
         answers = answer(folder)
         ended = time.perf_counter()
-        print(
-            json.dumps(
-                {
-                    "start_seconds": ready - began,
-                    "wall_seconds": ended - ready,
-                    "answers": answers,
-                },
-                default=float,
-            )
-        )
+    told = {"start_seconds": ready - began, "wall_seconds": ended - ready, "answers": answers}
+    out.write_text(json.dumps(told, default=float), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))
+    main(sys.argv[1], *map(Path, sys.argv[2:5]))

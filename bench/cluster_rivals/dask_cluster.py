@@ -7,6 +7,7 @@ from pathlib import Path
 from distributed import Client, LocalCluster  # type: ignore[import-not-found]
 
 from bench.answers import Answers
+from bench.cluster_rivals import books
 
 Answer = Callable[[Path], Answers]
 
@@ -20,8 +21,9 @@ def opened_with(answer: Answer) -> Callable[[], contextlib.AbstractContextManage
             LocalCluster(
                 n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
             ) as cluster,
-            Client(cluster),
+            Client(cluster) as client,
         ):
+            client.run(books.warm)
             yield answer
 
     return opened

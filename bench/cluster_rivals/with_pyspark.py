@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession  # type: ignore[import-not-found]
-from pyspark.sql import functions as f  # type: ignore[import-not-found]
+from pyspark.sql import functions as f
 
 from bench.answers import Answers, Row
 from caudal.kernels.literals import items

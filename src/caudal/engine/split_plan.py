@@ -33,7 +33,7 @@ from caudal.sql.lifts import quote
 from caudal.sql.parameters import bind_parameters
 from caudal.sql.planner import Plan, Scan, plan
 
-_PLANNING_BYTES = 256 << 20
+_PLANNING_BYTES = 1 << 30  # other threads of the process (bodies of requests) count too
 _PLANNING_SECONDS = 60.0
 
 

@@ -32,11 +32,10 @@ BOMBS = [
 ]
 
 SCRIPT = """
-import resource, sys
+import sys
 from caudal.engine.sandbox import Limits, Sandbox
 from caudal.errors import QueryError
-def peak_mib():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+from tests.services.peak import peak_mib
 limit, sql = int(sys.argv[1]), sys.argv[2]
 with Sandbox(Limits(memory_bytes=limit << 20)) as sandbox:
     assert sandbox.select("SELECT 1 AS a", {}).num_rows == 1
@@ -91,7 +90,8 @@ with memory_bound(500 << 20):
             print(message)
     with Sandbox() as sandbox:
         print(sandbox.select("SELECT 1 AS a", {}).num_rows)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+from tests.services.peak import peak_mib
+print(peak_mib())
 """
     first, second, rows, peak = python(script)
     assert first == second == "the query needs more than 4096 MiB of memory"

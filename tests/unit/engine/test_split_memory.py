@@ -70,11 +70,12 @@ def test_a_limit_that_is_too_small_is_refused(folder: Path) -> None:
 )
 def test_a_bomb_stays_within_the_limit(sql: str, folder: Path) -> None:
     script = """
-import resource, sys
+import sys
 from pathlib import Path
 from caudal.engine.choosing import run_with
 from caudal.engine.running import Engine, RunOptions, Sources
 from caudal.errors import QueryError
+from tests.services.peak import peak_mib
 from tests.unit.engine.test_split_memory import application
 folder = Path(sys.argv[1])
 def run(sql):
@@ -85,7 +86,7 @@ try:
 except QueryError as error:
     print(error)
 print(run("SELECT count(*) AS n FROM t")["q0"].table.to_pylist())
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+print(peak_mib())
 """
     done = subprocess.run(
         [sys.executable, "-c", script, str(folder), sql],

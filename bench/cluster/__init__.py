@@ -1,0 +1,1 @@
+"""The benchmark of a real cluster: `python -m bench.cluster --help`, `make bench-cluster`."""

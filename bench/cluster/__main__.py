@@ -1,0 +1,128 @@
+"""`python -m bench.cluster`: a real cluster beside the embedded engine, PySpark and Dask."""
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from datetime import date
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from bench.answers import DifferentAnswersError
+from bench.cluster import growth, rivals, scaling, section, small_job, whole
+from bench.machine import describe
+from bench.race import ContestantFailedError
+from bench.tables import Table, facts
+
+HEAD = """\
+## The cluster
+
+`make bench-cluster` measures this part. A private RabbitMQ, one gateway, two workers and three
+medics run on this machine, with their store in a directory, fsync on. The clock runs from the
+client's start to its end, when its last result is on its disk. Contestants take turns, who begins
+changes from round to round, and all answers were compared. Memory is the kernel's peak of each
+process during the runs (`VmHWM`, with descendants)."""
+
+TITLES = {
+    "whole": "### All five books queries, beside the embedded engine",
+    "rivals": """\
+### Beside PySpark and Dask
+
+The same files and Caudal's kernels, sentiment through each system's own functions over Arrow or
+partitions; neither has fault tolerance here. Their clock begins when the system is up and has
+answered over tiny files ("start-up" tells how long that took), the cluster's with the start of a
+fresh client process. Both read a CSV file with newlines inside quoted fields as one piece. "Cut
+and read by hand" is Dask as a scheduler only: byte ranges cut at true record ends by code of ours,
+read by pyarrow.""",
+    "scaling": "### From one worker to two",
+    "small": "### A small job beside a large one",
+    "growth": "### Growth",
+}
+
+
+def main() -> int:
+    chosen = _parser().parse_args()
+    began = _load()
+    try:
+        for name, measure in _parts(chosen).items():
+            if name in chosen.only:
+                _show(name, measure(), chosen, began)
+    except (DifferentAnswersError, ContestantFailedError) as error:
+        print(f"bench failed: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench.cluster", description=__doc__)
+    parser.add_argument("--scale", type=float, default=0.3, help="size of the generated files")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each contestant")
+    parser.add_argument(
+        "--only", type=_names, default=tuple(TITLES), help=f"some of {','.join(TITLES)}"
+    )
+    parser.add_argument(
+        "--growth", type=_scales, default=(), help="scales, e.g. 0.1,0.3,1; else two up to --scale"
+    )
+    parser.add_argument("--write", type=Path, help="also write this page's parts")
+    return parser
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    for name in names:
+        if name not in TITLES:
+            raise argparse.ArgumentTypeError(f"{name}: choose some of {','.join(TITLES)}")
+    return names
+
+
+def _scales(text: str) -> tuple[float, ...]:
+    return tuple(sorted(map(float, text.split(","))))
+
+
+def _parts(chosen: argparse.Namespace) -> dict[str, Callable[[], list[Table]]]:
+    scale, repeats = chosen.scale, chosen.repeats
+    grown = chosen.growth or (round(scale / 3, 4), scale)
+    return {
+        "whole": partial(whole.measure, scale, repeats),
+        "rivals": partial(rivals.measure, scale, repeats),
+        "scaling": partial(scaling.measure, scale, repeats),
+        "small": partial(small_job.measure, scale, repeats),
+        "growth": partial(growth.measure, grown, repeats),
+    }
+
+
+def _show(name: str, tables: Sequence[Table], chosen: argparse.Namespace, began: str) -> None:
+    """Each part is written as soon as it is measured."""
+    for table in tables:
+        Console().print(table.rich())
+    if chosen.write is None:
+        return
+    page = chosen.write.read_text(encoding="utf-8") if chosen.write.exists() else ""
+    page = section.written(page, "head", HEAD)
+    page = section.written(page, name, _text(name, tables, began))
+    chosen.write.write_text(page, encoding="utf-8")
+
+
+def _text(name: str, tables: Sequence[Table], began: str) -> str:
+    command = shlex.join(["python", "-m", "bench.cluster", *sys.argv[1:]])
+    about = [
+        ("Date", date.today().isoformat()),
+        *((label, value) for label, value in describe().items() if label == "Processor"),
+        ("Load average when it began and ended", f"{began}, {_load()}"),
+        ("Command", f"`{command}`"),
+    ]
+    parts = [TITLES[name], facts(about)]
+    for table in tables:
+        parts += [f"{table.title[:1].upper()}{table.title[1:]}:", table.markdown()]
+    return "\n\n".join(parts)
+
+
+def _load() -> str:
+    return f"{os.getloadavg()[0]:.1f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
