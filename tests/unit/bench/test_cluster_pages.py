@@ -4,7 +4,6 @@ import csv
 from pathlib import Path
 
 import pytest
-
 from bench.cluster import section
 from bench.cluster_rivals import cutting
 

@@ -1,0 +1,170 @@
+"""A medic on real sockets: whom it hears, whom it does not, and what it answers."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.acceptance.cluster import free_hundred
+
+from caudal.core.supervision import Pulse, Record
+from caudal.medic.cluster import Cluster
+from caudal.medic.roster import Member
+from caudal.medic.service import Medic
+from caudal.medic.talk import ask
+from caudal.medic.upkeep import write_settings
+from caudal.process.heart import Beat, Heart, Session
+from caudal.process.ticking import Tick
+from caudal.process.wire import Seal, read_secret
+
+
+class NobodyToStart:
+    """A launcher that only remembers."""
+
+    def __init__(self) -> None:
+        self.started: list[tuple[str, int]] = []
+
+    def start(self, member: Member, dead: int) -> int | None:
+        self.started.append((member.name, dead))
+        return dead + 1
+
+    def stop(self, name: str, seconds: float) -> None: ...
+
+    def record(self, name: str) -> Record | None:
+        return None
+
+    def names(self) -> list[str]:
+        return []
+
+    def follow(self, cluster: Cluster) -> None: ...
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    away = "amqp://nobody@127.0.0.1:1/"
+    write_settings(tmp_path, broker=away, medics=1, gateways=0, workers=1, port=free_hundred())
+    found = Cluster.open(tmp_path)
+    found.lay_out()
+    return found
+
+
+@pytest.fixture
+def medic(cluster: Cluster) -> Iterator[Medic]:
+    me = next(one for one in cluster.here if one.name == "medic-1")
+    heart = Heart(cluster.write_heart(me, 1))
+    yield Medic(me, cluster, NobodyToStart(), heart)
+    heart.close()
+
+
+async def until(seen: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not seen():
+            await asyncio.sleep(0.01)
+
+
+def run(medic: Medic, story: Callable[[], Awaitable[None]]) -> None:
+    async def both() -> None:
+        stop = asyncio.Event()
+        running = asyncio.create_task(medic.run(stop))
+        try:
+            await story()
+        finally:
+            stop.set()
+            await running
+
+    asyncio.run(both())
+
+
+async def until_it_listens(speaker: socket.socket, where: tuple[str, int], packet: bytes) -> None:
+    """Packets that nobody receives are lost: say it until there is an answer, and no other."""
+    loop = asyncio.get_running_loop()
+    while True:
+        speaker.sendto(packet, where)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(loop.sock_recv(speaker, 10_000), 0.5)
+            return
+
+
+def heard(medic: Medic) -> Pulse | None:
+    return medic.ward.patients["worker-1"].pulse
+
+
+def test_a_heart_is_heard_once_it_knows_the_session(cluster: Cluster, medic: Medic) -> None:
+    worker = next(one for one in cluster.here if one.name == "worker-1")
+    heart = Heart(cluster.write_heart(worker, 4), lambda: 17)
+
+    async def story() -> None:
+        number = 0
+        while heard(medic) is None:
+            number += 1
+            heart.beat(Tick(number, 0.0))
+            await asyncio.sleep(0.05)
+        pulse = heard(medic)
+        assert pulse is not None
+        assert (pulse.incarnation, pulse.progress) == (4, 17)
+        assert pulse.sequence > 1, "the first beat cannot have named the session"
+        told = await ask(medic.me.address, medic.me.port, medic.heart.seal)
+        assert told is not None
+        assert told.leader == "medic-1"
+        assert {one.name: one.state for one in told.processes}["worker-1"] == "healthy"
+
+    try:
+        run(medic, story)
+    finally:
+        heart.close()
+
+
+def test_forged_replayed_and_garbled_packets_are_not_heard(cluster: Cluster, medic: Medic) -> None:
+    right, wrong = Seal(read_secret(cluster.secret)), Seal(b"another secret, just as long")
+    where = (medic.me.address, medic.me.port)
+
+    def packet(seal: Seal, session: str, sequence: int) -> bytes:
+        beat = Beat(session, Pulse("worker-1", 1, sequence))
+        return seal.close(msgspec.json.encode(beat))
+
+    async def story() -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as speaker:
+            speaker.setblocking(False)
+            await until_it_listens(speaker, where, packet(right, "", 1))
+            loop = asyncio.get_running_loop()
+            speaker.sendto(packet(wrong, medic.session, 1), where)
+            speaker.sendto(b"", where)
+            speaker.sendto(b"x" * 9_000, where)
+            speaker.sendto(right.close(b"{"), where)
+            recorded = packet(right, "the session of an earlier medic", 99)
+            speaker.sendto(recorded, where)
+            answer = await asyncio.wait_for(loop.sock_recv(speaker, 10_000), 60)
+            payload = right.open(answer)
+            assert payload is not None
+            assert msgspec.json.decode(payload, type=Session).session == medic.session
+            assert heard(medic) is None
+            speaker.sendto(packet(right, medic.session, 5), where)
+            await until(lambda: heard(medic) is not None)
+            speaker.sendto(packet(right, medic.session, 5), where)
+            speaker.sendto(packet(right, medic.session, 4), where)
+            speaker.sendto(packet(right, medic.session, 6), where)
+            await until(lambda: (heard(medic) or Pulse("", 0, 0)).sequence == 6)
+
+    run(medic, story)
+
+
+def test_who_does_not_know_the_secret_gets_no_answer(medic: Medic) -> None:
+    async def story() -> None:
+        stranger = Seal(b"another secret, just as long")
+        assert await ask(medic.me.address, medic.me.port, stranger) is None
+
+    run(medic, story)
+
+
+def test_a_leader_starts_what_it_never_heard_after_one_full_timeout(medic: Medic) -> None:
+    launcher = medic.launcher
+    assert isinstance(launcher, NobodyToStart)
+
+    async def story() -> None:
+        await until(lambda: bool(launcher.started))
+        assert launcher.started[0] == ("worker-1", 0)
+
+    run(medic, story)
