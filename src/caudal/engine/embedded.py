@@ -85,7 +85,7 @@ class _Loader:
             for path in files
             for piece in pieces(path, load.cleaning.wanted, batch_bytes=self.options.batch_bytes)
         )
-        rows = _Rows(self.connection, load.stored)
+        rows = _Rows(self.connection, load.stored, load.table.origin)
         with (
             _cleaners(self.connection, load, self.options.threads) as clean,
             contextlib.closing(
@@ -103,9 +103,10 @@ class _Loader:
 class _Rows:
     """Rows on their way into a table: inserted many at a time, since each INSERT has its price."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, stored: str) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, stored: str, origin: str) -> None:
         self._connection = connection
         self._stored = stored
+        self._origin = origin
         self._waiting: list[pa.Table] = []
         self._bytes = 0
 
@@ -118,7 +119,10 @@ class _Rows:
     def insert(self) -> None:
         if any(one.num_rows for one in self._waiting):
             self._connection.register("cleaned_rows", pa.concat_tables(self._waiting))
-            self._connection.execute(f"INSERT INTO {self._stored} SELECT * FROM cleaned_rows")
+            try:
+                self._connection.execute(f"INSERT INTO {self._stored} SELECT * FROM cleaned_rows")
+            except duckdb.ConversionException as error:  # numbers beyond Arrow's 38 digits
+                raise ApplicationError(f"{self._origin}: {one_line(error)}") from None
             self._connection.unregister("cleaned_rows")
         self._waiting.clear()
         self._bytes = 0
