@@ -83,8 +83,8 @@ format: .venv/ready
 # lock. Where they cannot be had, the benchmark says so in their place.
 .venv/rivals: .venv/ready
 	@test -x .venv-rivals/bin/python || $(PYTHON) -m venv .venv-rivals
-	@$(BIN)/uv pip install --quiet --python .venv-rivals/bin/python --constraint requirements.lock \
-	  'pyspark>=4.1' 'dask[dataframe,distributed]>=2026' pandas --editable . \
+	@$(BIN)/uv pip install --quiet --compile-bytecode --constraint requirements.lock \
+	  --python .venv-rivals/bin/python 'pyspark>=4.1' 'dask[dataframe,distributed]>=2026' pandas --editable . \
 	  || echo "PySpark and Dask cannot be installed here: bench-cluster goes on without them"
 	@touch $@
 
