@@ -45,13 +45,24 @@ class Ending(Enum):
     HANDED_BACK = "could not be done now"
 
 
+class Made(Enum):
+    """How the output of a task came to be."""
+
+    HERE = "by this worker, now"
+    BY_ANOTHER = "it was there, or another was quicker"
+    NEVER = "the task must fail wherever it runs"
+
+
 def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> Ending:
     """Carry one task through its five steps, in this order and no other.
 
     1. No job.json for its run, or an outcome: acknowledge and forget.
     2. If its output exists, skip to 4.
     3. Compute and create the output. Whoever loses the race adopts the winner's.
-    4. See whether tasks that depend on it are now ready, and publish them, with confirms.
+    4. See whether tasks that depend on it are now ready, and publish them, with confirms. A message
+       that comes for the first time and finds the output made by another leaves this to the other:
+       either that one does it, or its own message is delivered again. Else every double of a
+       message would double all that follows it, level by level.
     5. Acknowledge.
 
     4 comes after the create, so the last of several finishers sees that it was the last, and
@@ -64,7 +75,8 @@ def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> Ending:
         life = tools.lives.running(message)
         if life is not None:
             present = exists(tools.store, life.keys.output(message.task))
-            if present or _make(tools, life, message.task, delivery.count):
+            made = Made.BY_ANOTHER if present else _make(tools, life, message.task, delivery.count)
+            if made is Made.HERE or (made is Made.BY_ANOTHER and delivery.count > 1):
                 follow(tools, life, message.task)
     except PASSING:
         consumer.hand_back(delivery)
@@ -73,8 +85,8 @@ def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> Ending:
     return Ending.ACKNOWLEDGED
 
 
-def _make(tools: Tools, life: Life, task: Task, deliveries: int) -> bool:
-    """Step 3; False if the task must fail wherever it runs, and the job with it.
+def _make(tools: Tools, life: Life, task: Task, deliveries: int) -> Made:
+    """Step 3; NEVER if the task must fail wherever it runs, and the job with it.
 
     A damaged input is read again, by this worker or another one, before it is believed: the store
     may be well and the way to it not. It is never deleted and made anew: others have read it, and
@@ -90,10 +102,12 @@ def _make(tools: Tools, life: Life, task: Task, deliveries: int) -> bool:
         if isinstance(error, FormatError) and not is_suspect(deliveries):
             raise
         end_life(tools.store, tools.clock, life.keys, "failed", str(error))
-        return False
-    with contextlib.suppress(AlreadyExistsError):
+        return Made.NEVER
+    try:
         tools.store.create(life.keys.output(task), data)
-    return True
+    except AlreadyExistsError:
+        return Made.BY_ANOTHER
+    return Made.HERE
 
 
 def follow(tools: Tools, life: Life, task: Task) -> None:
