@@ -94,8 +94,8 @@ class BorrowingStore:
             self._store.delete(FOLDER + key)
 
     def replace(self, key: str, data: bytes | Path) -> str:
-        """Nothing of a run is ever replaced."""
-        raise NotImplementedError(key)
+        """Only series replace anything, and they never use this store."""
+        raise StoreError(f"{key} cannot be replaced: nothing of a run ever is")
 
     def _keep(self, key: str, data: bytes) -> None:
         with self._lock:
