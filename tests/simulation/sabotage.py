@@ -78,7 +78,7 @@ def readiness_first() -> Any:
     ready: dict[int, list[Task]] = {}
     make = worker._make
 
-    def early(tools: Tools, found: Life, task: Task, deliveries: int) -> bool:
+    def early(tools: Tools, found: Life, task: Task, deliveries: int) -> worker.Made:
         facts = StoreFacts(tools.store, found.keys)
         ready[id(tools)] = follow_up(task, found.shape, facts)
         return make(tools, found, task, deliveries)
@@ -261,7 +261,7 @@ def mixed_attempts() -> Any:
     own: dict[str, bytes] = {}
     make = worker._make
 
-    def remember(tools: Tools, found: Life, task: Task, deliveries: int) -> bool:
+    def remember(tools: Tools, found: Life, task: Task, deliveries: int) -> worker.Made:
         if task.kind != "map":
             return make(tools, found, task, deliveries)
         key = found.keys.output(task)
@@ -272,7 +272,7 @@ def mixed_attempts() -> Any:
             return make(tools, found, task, deliveries)
         with contextlib.suppress(AlreadyExistsError):
             tools.store.create(key, own[key])
-        return True
+        return worker.Made.HERE
 
     def reader(store: Any, key: str) -> frame.Read:
         def read(offset: int, length: int) -> bytes:
