@@ -6,11 +6,13 @@ trace.
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from typing import BinaryIO
 
 import msgspec
 
@@ -65,7 +67,16 @@ def blocks(first: int, seeds: int) -> Iterator[range]:
 
 
 def work(first: int, seeds: int, part: int, parts: int) -> int:
-    """What one of several processes does: every so-manieth block, a line for each."""
+    """What one of several processes does: every so-manieth block, a line for each.
+
+    The lines have standard output to themselves: libraries print there, too.
+    """
+    with os.fdopen(os.dup(1), "wb") as lines:
+        os.dup2(2, 1)
+        return _report_blocks(lines, first, seeds, part, parts)
+
+
+def _report_blocks(lines: BinaryIO, first: int, seeds: int, part: int, parts: int) -> int:
     for number, block in enumerate(blocks(first, seeds)):
         if number % parts != part:
             continue
@@ -73,8 +84,8 @@ def work(first: int, seeds: int, part: int, parts: int) -> int:
             line = Progress(run_all(block))
         except ViolationError as error:
             line = Progress(failure=str(error))
-        sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
-        sys.stdout.buffer.flush()
+        lines.write(msgspec.json.encode(line) + b"\n")
+        lines.flush()
         if line.failure:
             return 1
     return 0

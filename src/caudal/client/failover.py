@@ -12,7 +12,7 @@ Rules
 import random
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -31,6 +31,7 @@ _LAST_WORD_SECONDS = 2.0
 _CONNECT_SECONDS = 3.0
 _SECONDS = 15.0  # of silence, after which the next gateway is asked
 _LONG_SECONDS = 45.0  # where much is read, written or planned before an answer
+_PIECE_BYTES = 256 << 10  # of a body; of more, httpcore copies what a socket did not take at once
 
 
 @dataclass
@@ -113,11 +114,14 @@ class Failover:
         turn, is_long = _Round(), bool(body) or RESULT_TYPE in headers.values()
         seconds = _LONG_SECONDS if is_long else _SECONDS
         timeout = httpx.Timeout(seconds, connect=_CONNECT_SECONDS)
+        if body is not None:
+            headers = {**headers, "Content-Length": str(len(body))}
         for address in self.in_turn():
             self._check_open()
+            content = _pieces(body) if body is not None else None
             try:
                 answer = self._http.request(
-                    method, address + path, content=body, headers=headers, timeout=timeout
+                    method, address + path, content=content, headers=headers, timeout=timeout
                 )
             except httpx.TransportError as error:
                 turn.troubles[address] = _trouble(error)
@@ -163,6 +167,11 @@ class Failover:
     def _check_open(self) -> None:
         if self.stop.requested():
             raise UnreachableError("the client is closed")
+
+
+def _pieces(body: bytes) -> Iterator[bytes]:
+    for begin in range(0, len(body), _PIECE_BYTES):
+        yield body[begin : begin + _PIECE_BYTES]
 
 
 def _trouble(error: httpx.TransportError) -> str:

@@ -7,26 +7,49 @@ Rules
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from caudal.engine import stages
+from caudal.engine.catalog import Cleaning
 from caudal.engine.cleaning import Cleaned, clean_piece
 from caudal.engine.reading import Piece, TextRows, Wanted, require_columns, typed_reader
 from caudal.engine.sandbox import Sandbox
-from caudal.engine.split_plan import SplitPlan, TableMap
+from caudal.engine.sieving import KeyFilters
+from caudal.engine.split_plan import SplitPlan, TableMap, sifted_by
 from caudal.errors import ApplicationError, QueryError
 from caudal.formats import batch, mapped, outputs
 from caudal.kernels import csv
+from caudal.kernels.hashing import KeyFilter, key_words
 from caudal.sql.planner import Scan
 
 Streams = Mapping[str, Sequence[bytes]]  # stage -> Arrow streams
 
 
+@dataclass(frozen=True)
+class TableWork:
+    """How the batches of a table are mapped with the hints that there are."""
+
+    cleaning: Cleaning
+    works: tuple[stages.Work, ...]
+    filters: KeyFilters
+
+
+def table_work(one: TableMap, works: Sequence[stages.Work]) -> TableWork:
+    """The table's scans with their hints; if all have one, rows are sifted by them."""
+    if one.sifted is None or not all(work.beside for work in works):
+        return TableWork(one.cleaning, tuple(works), {})
+    filters = {
+        sifted_by(work.stage.name): KeyFilter(key_words(work.beside[stages.HINT].column("key")))
+        for work in works
+    }
+    return TableWork(one.sifted, tuple(works), filters)
+
+
 def map_piece(
-    one: TableMap,
-    works: Sequence[stages.Work],
+    work: TableWork,
     number: int,
     piece: Piece,
     hashing: stages.Hashing,
@@ -36,26 +59,27 @@ def map_piece(
     source: batch.Batch | None = None,
 ) -> tuple[bytes, Cleaned]:
     """One batch to one mapped object."""
+    table = work.cleaning.table
 
     def select(sql: str, relation: str, rows: pa.Table) -> pa.Table:
         try:
             return sandbox.select(sql, {relation: rows})
         except QueryError as error:
-            raise ApplicationError(f"{one.table.origin}: {error}") from None
+            raise ApplicationError(f"{table.origin}: {error}") from None
 
-    def scanned(work: stages.Work) -> stages.Slices:
-        with split.naming(work.stage.queries):
-            return stages.scan(work.stage, cleaned.rows, number, hashing, sandbox, work.beside)
+    def scanned(one: stages.Work) -> stages.Slices:
+        with split.naming(one.stage.queries):
+            return stages.scan(one.stage, cleaned.rows, number, hashing, sandbox, one.beside)
 
-    cleaned = clean_piece(piece, one.cleaning, select)
+    cleaned = clean_piece(piece, work.cleaning, select, work.filters)
     data = mapped.encode(
-        table=one.table.name,
+        table=table.name,
         batch=number,
         file=piece.file,
-        rows=cleaned.rows.num_rows,
+        rows=cleaned.accepted,
         repaired=cleaned.repaired,
         rejects=[(row.line, row.reason) for row in cleaned.rejected],
-        stages={work.stage.name: scanned(work) for work in works},
+        stages={one.stage.name: scanned(one) for one in work.works},
         source_bytes=source.bytes if source else 0,
         source_digest=source.digest if source else "",
     )
@@ -68,14 +92,13 @@ def map_records(
     records: bytes | memoryview,
     hashing: stages.Hashing,
     sandbox: Sandbox,
-    works: Sequence[stages.Work],
+    work: TableWork,
 ) -> bytes:
-    """The records of a stored batch to a mapped object; `works` are the table's scans."""
-    one = split.table(index.table)
-    wanted = one.cleaning.wanted
-    require_columns(index.columns, wanted.columns, index.file, one.table.name)
+    """The records of a stored batch to a mapped object."""
+    wanted = work.cleaning.wanted
+    require_columns(index.columns, wanted.columns, index.file, index.table)
     piece = stored_piece(index, records, wanted)
-    made = map_piece(one, works, index.number, piece, hashing, sandbox, split=split, source=index)
+    made = map_piece(work, index.number, piece, hashing, sandbox, split=split, source=index)
     return made[0]
 
 
@@ -96,7 +119,7 @@ def stored_piece(index: batch.Batch, records: bytes | memoryview, wanted: Wanted
     )
 
     def read() -> TextRows:
-        found = csv.read_batch(cut, wanted.texts, wanted.numbers)
+        found = csv.read_batch(cut, wanted.texts, wanted.numbers, wanted.later)
         return TextRows(
             cut.file,
             found.table,
@@ -104,6 +127,7 @@ def stored_piece(index: batch.Batch, records: bytes | memoryview, wanted: Wanted
             found.damaged,
             found.repaired,
             found.numbers,
+            found.later,
         )
 
     return Piece(index.file, len(records), index.offset + len(records), read)

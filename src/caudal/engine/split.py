@@ -28,7 +28,7 @@ from caudal.engine.cleaning import Cleaned, note_rejects
 from caudal.engine.containment import available_bytes, memory_bound
 from caudal.engine.functions import register_functions
 from caudal.engine.keeping import Kept
-from caudal.engine.mapping import map_piece
+from caudal.engine.mapping import TableWork, map_piece, table_work
 from caudal.engine.profiling import MeasuredSandbox, Measurements, profile_stages
 from caudal.engine.reading import Piece, pieces
 from caudal.engine.running import (
@@ -181,17 +181,17 @@ class _Running:
     ) -> TableProfile:
         """Every batch of a table, in parallel."""
         profile = ReadingProfile(one.table.name, files, progress)
+        work = self._work(one)
         cut = (
             piece
             for path in files
-            for piece in pieces(path, one.cleaning.wanted, batch_bytes=self.options.batch_bytes)
+            for piece in pieces(path, work.cleaning.wanted, batch_bytes=self.options.batch_bytes)
         )
-        works = self._works(one)
         self.kept.keep_table(one.table.name)
         mapped_bytes = 0
         for data, cleaned in in_order(
             self.pool,
-            lambda numbered: self._map(one, works, *numbered),
+            lambda numbered: self._map(work, *numbered),
             enumerate(cut),
             ahead=self.options.threads + 1,
         ):
@@ -201,21 +201,20 @@ class _Running:
             profile.note(cleaned)
         return replace(profile.finished(), mapped_bytes=mapped_bytes)
 
-    def _works(self, one: TableMap) -> list[stages.Work]:
+    def _work(self, one: TableMap) -> TableWork:
         """The scans of a table, with hints from the tables that were mapped before."""
         complete = [scan.name for scan in self.split.plan.scans if self.kept.has_table(scan.table)]
         hints = self.split.plan.usable_hints(complete) if self.options.hints else {}
         sandbox = self.workers.sandbox()
-        return [
+        works = [
             stages.with_hint(scan, hints.get(scan.name), self.kept.whole, sandbox)
             for scan in one.scans
         ]
+        return table_work(one, works)
 
-    def _map(
-        self, one: TableMap, works: Sequence[stages.Work], number: int, piece: Piece
-    ) -> tuple[bytes, Cleaned]:
+    def _map(self, work: TableWork, number: int, piece: Piece) -> tuple[bytes, Cleaned]:
         sandbox = self.workers.sandbox()
-        return map_piece(one, works, number, piece, self.hashing, sandbox, split=self.split)
+        return map_piece(work, number, piece, self.hashing, sandbox, split=self.split)
 
     def answer(self, progress: Progress) -> dict[str, Result]:
         """Folds in the order of the plan, then every query."""

@@ -17,6 +17,7 @@ from caudal.engine.catalog import (
     bind_table,
     choose_queries,
     columns_read,
+    create_empty,
     describe,
     empty_schema,
     make_cleaning,
@@ -29,9 +30,9 @@ from caudal.engine.functions import RETURN_TYPES, register_functions
 from caudal.errors import CaudalError, FormatError, QueryError
 from caudal.kernels.sentiment import SentimentModel
 from caudal.model import Application, ParameterValue, Query, Table
-from caudal.sql.lifts import quote
+from caudal.sql.lifts import Member, Sight, quote
 from caudal.sql.parameters import bind_parameters
-from caudal.sql.planner import Plan, Scan, plan
+from caudal.sql.planner import Hint, Plan, Scan, plan
 
 _PLANNING_BYTES = 1 << 30  # other threads of the process (bodies of requests) count too
 _PLANNING_SECONDS = 60.0
@@ -39,10 +40,15 @@ _PLANNING_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class TableMap:
-    """How the batches of one table are mapped."""
+    """How the batches of one table are mapped.
+
+    `sifted` is the cleaning for when every scan has its hint: rows that all of them would drop are
+    dropped by a look at their keys, before they are read. It needs the keys as `sifted_by(scan)`.
+    """
 
     cleaning: Cleaning  # `raw` -> the columns that the scans read, and `reject`
     scans: tuple[Scan, ...]
+    sifted: Cleaning | None = None
 
     @property
     def table(self) -> Table:
@@ -159,4 +165,32 @@ def _table_map(
         quote(name) if name in needed else f"CAST(NULL AS {kind}) AS {quote(name)}"
         for name, kind in without_reject(cleaned).items()
     ]
-    return TableMap(make_cleaning(cursor, table, cleaned, outputs), scans)
+    cleaning = make_cleaning(cursor, table, cleaned, outputs)
+    sights = _hinted_sights(cursor, without_reject(cleaned), scans, made.hints)
+    sifted = make_cleaning(cursor, table, cleaned, outputs, sights=sights) if sights else None
+    return TableMap(cleaning, scans, sifted if sifted and sifted.sieve.drops else None)
+
+
+def sifted_by(scan: str) -> str:
+    """The name of the keys that a scan's rows must meet."""
+    return f"caudal_hint_{scan}"
+
+
+def _hinted_sights(
+    cursor: duckdb.DuckDBPyConnection,
+    schema: Mapping[str, str],
+    scans: Sequence[Scan],
+    hints: Sequence[Hint],
+) -> list[Sight]:
+    """What each scan sees with its hint, if all have one whose key is a column as it stands."""
+    by_scan = {hint.scan: hint for hint in hints}
+    columns = {quote(name): (name, kind) for name, kind in schema.items()}
+    sights = []
+    for scan in scans:
+        hint = by_scan.get(scan.name)
+        column, kind = columns.get(hint.key, ("", "")) if hint else ("", "")
+        if hint is None or kind != hint.type:
+            return []
+        create_empty(cursor, sifted_by(scan.name), {"key": kind})
+        sights.append(Sight((Member(column, sifted_by(scan.name)),)))
+    return sights

@@ -51,6 +51,7 @@ class _Known:
     plan: msgspec.Raw
     split: SplitPlan
     hints: dict[str, "_Hinted"] = field(default_factory=dict)  # by scan
+    tables: dict[str, mapping.TableWork] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -106,12 +107,16 @@ class Steps:
         self, known: _Known, task: Task, inputs: Inputs, hashing: Hashing, sandbox: Sandbox
     ) -> bytes:
         batch, place = inputs[task.name][0], f"batch {task.number} of {task.name}"
-        works = [
+        one = known.split.table(task.name)
+        works = tuple(
             self._work(known, scan, inputs, inputs.keys() - {task.name}, sandbox)
-            for scan in known.split.table(task.name).scans
-        ]
+            for scan in one.scans
+        )
+        work = known.tables.get(task.name)
+        if work is None or not all(map(operator.is_, work.works, works)):
+            work = known.tables[task.name] = mapping.table_work(one, works)
         index, records = batch_format.view(batch.data, place, check=not batch.fresh)
-        return mapping.map_records(known.split, index, records, hashing, sandbox, works)
+        return mapping.map_records(known.split, index, records, hashing, sandbox, work)
 
     def _work(
         self,

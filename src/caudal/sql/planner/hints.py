@@ -46,4 +46,4 @@ def _hint(draft: Draft, readings: list[Reading], registry: Registry) -> Hint | N
     hinted = replace(draft.block, where=(*draft.block.where, condition))
     (body,) = canonical([hinted.body()])
     together = tuple(dict.fromkeys(sources))
-    return Hint(draft.name, together, readings[0].type, draft.sql_over(body))
+    return Hint(draft.name, together, readings[0].type, draft.sql_over(body), key)

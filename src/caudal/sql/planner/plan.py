@@ -72,13 +72,14 @@ class Hint(msgspec.Struct, frozen=True):
 
     `sql` is the scan's fragment that reads, besides its table, the relation `caudal_hint`: one
     column `key` of `type`, holding the values of `sources` (stage, column) together. The rows that
-    it leaves out change no answer.
+    it leaves out change no answer: those whose `key`, an expression over the table, is not there.
     """
 
     scan: str
     sources: tuple[tuple[str, str], ...]
     type: str
     sql: str
+    key: str = ""
 
 
 class Plan(msgspec.Struct, frozen=True):

@@ -1,0 +1,113 @@
+"""Batches whose rows are sifted by hints: the same counts and rejects, fewer rows to read."""
+
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from caudal.application import find_application
+from caudal.engine import mapping, stages
+from caudal.engine.functions import register_functions
+from caudal.engine.reading import pieces
+from caudal.engine.sandbox import Sandbox
+from caudal.engine.split_plan import SplitPlan, from_json, make_plan, to_json
+from caudal.formats import mapped
+from caudal.kernels.hashing import partition_of
+from caudal.kernels.sentiment import load_model
+from caudal.model import Application, Query, Table
+
+HASHING = stages.Hashing(3, partition_of)
+BIG = b"""k,v
+a,1
+b,2
+,3
+"a
+a",4
+c,x
+c,5,6
+b,
+\xff,7
+z,8
+"""
+
+
+def application(sql: str, cleaning: str) -> Application:
+    return Application(
+        name="little",
+        title="Little",
+        folder=Path(),
+        tables=(
+            Table("few", ("few.csv",), ("k",), "SELECT k FROM raw", "few.sql"),
+            Table("big", ("big.csv",), ("k", "v"), cleaning, "big.sql"),
+        ),
+        queries=(Query("q1", "One", sql, "q1.sql"),),
+        parameters={},
+        sentiment="lexicon",
+    )
+
+
+def planned(sql: str, cleaning: str) -> SplitPlan:
+    app = application(sql, cleaning)
+    return from_json(to_json(make_plan(app, None, {}, load_model("lexicon"))))
+
+
+CLEANING = """
+    SELECT k, TRY_CAST(number_text(v) AS BIGINT) AS v,
+        CASE WHEN k IS NULL THEN 'no key' WHEN v IS NULL THEN 'no value' END AS reject
+    FROM raw
+"""
+JOINED = "SELECT big.k, sum(big.v) AS v FROM big JOIN few ON big.k = few.k GROUP BY big.k"
+
+
+def test_rows_that_the_hint_would_drop_are_counted_and_not_read(tmp_path: Path) -> None:
+    split = planned(JOINED, CLEANING)
+    file = tmp_path / "big.csv"
+    file.write_bytes(BIG)
+    one = split.table("big")
+    (scan,) = one.scans
+    (hint,) = (hint for hint in split.plan.hints if hint.scan == scan.name)
+    stage, column = hint.sources[0]
+    assert one.sifted is not None
+    with Sandbox(register=partial(register_functions, model=load_model("lexicon"))) as sandbox:
+        few = pa.table({column: ["a", "nobody"]})
+        hinted = stages.with_hint(scan, hint, lambda name: {stage: few}[name], sandbox)
+        objects = []
+        for work in (
+            mapping.TableWork(one.cleaning, (hinted,), {}),
+            mapping.table_work(one, [hinted]),
+        ):
+            (piece,) = pieces(file, work.cleaning.wanted, batch_bytes=1 << 20)
+            data, cleaned = mapping.map_piece(work, 0, piece, HASHING, sandbox, split=split)
+            objects.append((mapped.open_bytes(data), cleaned))
+    (plain, whole), (sifted, left) = objects
+    assert sifted.index.rows == plain.index.rows == 6
+    assert sifted.rejects() == plain.rejects()
+    reasons = [reason for _, reason in plain.rejects()]
+    assert reasons == ["no key", "too many fields", "no value"]
+    assert sifted.index.repaired == plain.index.repaired
+    assert left.rows["k"].to_pylist() == ["a"]
+    assert whole.rows.num_rows == 6
+    for number in range(HASHING.partitions):
+        assert sifted.slice(scan.name, number) == plain.slice(scan.name, number)
+
+
+@pytest.mark.parametrize(
+    ("sql", "cleaning"),
+    [
+        (JOINED, "SELECT lower(k) AS k, v FROM raw"),  # the key is not a column of the file
+        (JOINED.replace("big.k = ", "lower(big.k) = "), "SELECT k, v FROM raw"),
+        (f"{JOINED} UNION ALL SELECT 'all', count(*) FROM big", "SELECT k, v FROM raw"),
+        (JOINED.replace("JOIN few", "LEFT JOIN few"), "SELECT k, v FROM raw"),
+    ],
+)
+def test_where_a_look_at_the_key_does_not_decide_nothing_is_sifted(sql: str, cleaning: str) -> None:
+    cleaning = cleaning.replace("v FROM", "TRY_CAST(number_text(v) AS BIGINT) AS v FROM")
+    assert planned(sql, cleaning).table("big").sifted is None
+
+
+@pytest.mark.parametrize(("name", "sifted"), [("books", {"reviews"}), ("movies", {"ratings"})])
+def test_the_large_shipped_tables_are_sifted(name: str, sifted: set[str]) -> None:
+    app = find_application(name)
+    split = make_plan(app, None, {}, load_model(app.sentiment))
+    assert {one.table.name for one in split.maps if one.sifted} == sifted
