@@ -3,9 +3,14 @@ PYTHON ?= python3
 SCALE ?= 0.01
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit bench bench-cluster bench-series fuzz-planner simulate chaos format clean lock
+.PHONY: compiled demo test lint types unit bench bench-cluster bench-series fuzz-planner simulate chaos format clean lock
 
-demo: .venv/ready
+# Bytecode of our own modules, also where PYTHONDONTWRITEBYTECODE is set: a cluster starts many
+# processes, and each would compile them anew.
+compiled: .venv/ready
+	@$(BIN)/python -m compileall -q src
+
+demo: compiled
 	@$(BIN)/caudal generate movies --scale $(SCALE) --out demo-data/movies
 	@$(BIN)/caudal generate books --scale $(SCALE) --out demo-data/books
 	@$(BIN)/caudal run movies --data demo-data/movies
@@ -21,37 +26,37 @@ lint: .venv/ready
 types: .venv/ready
 	$(BIN)/mypy
 
-unit: .venv/ready
+unit: compiled
 	$(BIN)/pytest -q -n 2
 
-bench: .venv/ready
+bench: compiled
 	$(BIN)/python -m bench --write docs/benchmarks.md
 
 # A real cluster beside the embedded engine, PySpark and Dask:
 # make bench-cluster [SCALE=0.3] [REPEATS=3] [GROWTH=0.1,0.3,1] [ONLY=whole,rivals,scaling,small,growth]
 bench-cluster: SCALE = 0.3
-bench-cluster: .venv/ready .venv/rabbitmq .venv/rivals
+bench-cluster: compiled .venv/rabbitmq .venv/rivals
 	$(BIN)/python -m bench.cluster --scale $(SCALE) --write docs/benchmarks.md \
 	  $(if $(REPEATS),--repeats $(REPEATS)) $(if $(GROWTH),--growth $(GROWTH)) $(if $(ONLY),--only $(ONLY))
 
-bench-series: .venv/ready
+bench-series: compiled
 	$(BIN)/python -m bench.series
 
 # Random queries against DuckDB, for as long as asked: make fuzz-planner SECONDS=3600
 SECONDS ?= 300
-fuzz-planner: .venv/ready
+fuzz-planner: compiled
 	$(BIN)/python -m tests.fuzz.run $(SECONDS) $(SEED)
 
 # Many seeded worlds full of crashes, lost messages and frozen processes; SEED=K replays one.
 SEEDS ?= 300
 FIRST ?= 0
-simulate: .venv/ready
+simulate: compiled
 	$(BIN)/python -m tests.simulation.run \
 	  $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST) --processes 2)
 
 # A real cluster under fire, jobs streaming all the time: make chaos KILLS=1000 [S3=1]
 KILLS ?= 100
-chaos: .venv/ready .venv/rabbitmq
+chaos: compiled .venv/rabbitmq
 	$(BIN)/python -m tests.acceptance.chaos --kills $(KILLS) $(if $(S3),--s3) $(if $(SEED),--seed $(SEED))
 
 format: .venv/ready

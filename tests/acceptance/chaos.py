@@ -20,6 +20,8 @@ from tests.acceptance.cluster import RealCluster, running
 from tests.acceptance.streaming import Source, Stream, Tally
 from tests.services import seaweed
 
+Phases = Counter[tuple[str, Kind]]  # hits by what a job was doing, and by the victim's kind
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -40,9 +42,11 @@ def main() -> int:
             _, more, environment = held.enter_context(s3_store(folder))
         cluster = held.enter_context(running(folder / "cluster", *more, environment=environment))
         sources = [Source.of(app, folder / app, given.scale) for app in ("books", "movies")]
+        began = time.monotonic()
         tally, report, phases = storm(cluster, sources, given)
         for line in lines(tally, report, phases):
             print(line, flush=True)
+        print(f"duration: {time.monotonic() - began:.0f} s", flush=True)
         if tally.wrong or tally.failed or report.lost:
             print("\n".join(tally.failed), cluster.words(), sep="\n")
             return 1
@@ -69,9 +73,9 @@ def s3_store(
 
 def storm(
     cluster: RealCluster, sources: list[Source], given: argparse.Namespace
-) -> tuple[Tally, Report, Counter[str]]:
+) -> tuple[Tally, Report, Phases]:
     """Stream jobs and strike until enough was hit, then let everything end."""
-    tally, phases = Tally(), Counter[str]()
+    tally, phases = Tally(), Phases()
     streams = [
         Stream(cluster, sources, tally, given.seed + number, kill=0.15)
         for number in range(given.clients)
@@ -82,8 +86,9 @@ def storm(
     kinds = [Kind.GATEWAY, Kind.WORKER, Kind.MEDIC, *([Kind.BROKER] if given.broker else [])]
 
     def note(hit: Hit) -> None:
-        phases[next(one.phase for one in streams if one.phase != "between jobs")] += 1
-        total = sum(phases.values())
+        under_way = (one.phase for one in streams if one.phase != "between jobs")
+        phases[next(under_way, "answering"), hit.kind] += 1  # the job may just have been answered
+        total = phases.total()
         if total % 25 == 0:
             passed = time.monotonic() - began
             told = f"{total} kills, {tally.done} jobs done, {len(tally.failed)} failed"
@@ -110,11 +115,13 @@ def storm(
     return tally, report, phases
 
 
-def lines(tally: Tally, report: Report, phases: Counter[str]) -> Iterator[str]:
+def lines(tally: Tally, report: Report, phases: Phases) -> Iterator[str]:
     """The report, as docs/reliability.md keeps it."""
     yield from report.lines()
-    for phase, count in sorted(phases.items()):
-        yield f"kills while {phase}: {count}"
+    for phase in sorted({phase for phase, _ in phases}):
+        kinds = {kind: count for (met, kind), count in sorted(phases.items()) if met == phase}
+        each = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
+        yield f"hits while {phase}: {sum(kinds.values())} ({each})"
     for phase, count in sorted(tally.client_kills.items()):
         yield f"clients killed while {phase} and resumed: {count}"
     yield f"jobs done: {tally.done}"

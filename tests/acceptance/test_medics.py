@@ -71,6 +71,19 @@ def test_a_frozen_worker_is_killed_and_replaced(one_host: tuple[RealCluster, Clu
     assert not is_running(before)
 
 
+def test_one_that_is_frozen_while_it_starts_is_replaced(
+    one_host: tuple[RealCluster, Cluster],
+) -> None:
+    _, cluster = one_host
+    first = record(cluster, "worker-1")
+    send_signal(first, signal.SIGKILL)
+    until(lambda: record(cluster, "worker-1") != first)
+    second = record(cluster, "worker-1")
+    send_signal(second, signal.SIGSTOP)
+    until(lambda: is_back(cluster, "worker-1", second))
+    assert not is_running(second)
+
+
 def test_medics_that_were_frozen_together_restart_nobody(
     one_host: tuple[RealCluster, Cluster],
 ) -> None:

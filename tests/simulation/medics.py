@@ -14,6 +14,7 @@ from caudal.core.election import Message, Role, Seat
 from caudal.core.supervision import Pulse, Record, Timing, Ward
 
 TICK = 0.1
+UNHEARD, LOADING = 1.0, 5.0  # of a process's first seconds
 PATIENTS = ("gateway-1", "worker-1", "worker-2")
 
 
@@ -109,8 +110,13 @@ class World:
             self._step(medic, election.tick(medic.seat, self.now))
             for name, patient in self.patients.items():
                 gone = patient.dead and self.sees_gone
-                record = Record(name, patient.incarnation, self.now - patient.began, gone)
+                stopped = patient.frozen and not patient.dead and self.sees_gone
+                age = self.now - patient.began
+                record = Record(name, patient.incarnation, age, gone, stopped)
                 medic.ward = supervision.see(medic.ward, record, self.now)
+            for other, its in self.medics.items():
+                if self.sees_gone and its.dead_until is not None:
+                    self._step(medic, election.see_gone(medic.seat, other, self.now))
             if medic.seat.role is Role.LEADING:
                 medic.ward, orders = supervision.look(medic.ward, self.now)
                 for order in orders:
@@ -137,10 +143,12 @@ class World:
 
     def _beat(self) -> None:
         for name, patient in self.patients.items():
-            if patient.dead or patient.frozen:
+            age = self.now - patient.began
+            if patient.dead or patient.frozen or age < UNHEARD:
                 continue
             patient.sequence += 1
-            pulse = Pulse(name, patient.incarnation, patient.sequence)
+            ready = age >= LOADING
+            pulse = Pulse(name, patient.incarnation, patient.sequence, ready=ready)
             if patient.sequence % 5 == 0:
                 for medic in self.medics.values():
                     if self._runs(medic):

@@ -1,33 +1,13 @@
-"""`caudal gateway`: what clients talk to."""
+"""`caudal gateway`: what clients talk to. Its options; the rest loads as it starts."""
 
-import os
-import sys
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from caudal.broker.opening import open_broker
-from caudal.errors import StoreError
-from caudal.gateway.computing import SharedCompute
-from caudal.gateway.figures import Figures
 from caudal.gateway.limits import Limits
-from caudal.gateway.serving import Settings, serve
-from caudal.gateway.tokens import Tokens, check_host, read_tokens
-from caudal.gateway.upkeep import Pauses
-from caudal.process.clock import SystemClock, new_id
-from caudal.process.frame import Ending
-from caudal.process.heart import Heart
-from caudal.process.logs import Style, set_up_logs
-from caudal.process.signals import Stop
-from caudal.process.ticking import OnTick, ignore
-from caudal.store import Store, open_store, require_conditional_create
-from caudal.store.s3_settings import S3Settings
-from caudal.tasks.life import Lives
-from caudal.tasks.tools import Bounds, Tools
-
-_LEAST_SILENCE_SECONDS = 5 * Pauses.reconciler  # else nobody would see that it lasted
+from caudal.process.heart import alive
+from caudal.process.logs import Style
 
 
 def gateway(
@@ -89,47 +69,20 @@ def gateway(
 
     SIGTERM lets it finish what it holds and leave within ten seconds.
     """
-    tokens = read_tokens(token_file) if token_file else Tokens()
-    check_host(host, tokens)
-    known = name or f"gateway-{port}"
-    limits = Limits(rate_per_second=rate, rate_burst=2 * rate)
-    settings = Settings(new_id(), host, port, tokens, limits)
-    figures, stop = Figures(), Stop()
-    set_up_logs(log_format, "gateway", known)
-    with ExitStack() as held:
-        on_tick: OnTick = ignore
-        if heart is not None:
-            beating = Heart(heart, lambda: figures.answered)
-            held.callback(beating.close)
-            on_tick = beating.beat
-        queue = open_broker(broker, known)
-        held.callback(queue.close)
-        opened, compute = _opened_store(store, fsync), SharedCompute(limits.plans)
-        tools = Tools(
-            store=opened,
-            broker=queue,
-            compute=compute,
-            clock=SystemClock(stop),
-            new_id=new_id,
-            lives=Lives(opened),
-            bounds=Bounds(
-                silence_seconds=(min(_LEAST_SILENCE_SECONDS, job_timeout), job_timeout),
-                batch_bytes=limits.records_bytes,
-                sentiments=("lexicon", *(sentiment or ())),
-            ),
+    with alive(heart, "caudal.cli.serving") as beating:
+        from caudal.cli.serving import serve
+
+        serve(
+            store=store,
+            broker=broker,
+            host=host,
+            port=port,
+            token_file=token_file,
+            name=name,
+            job_timeout=job_timeout,
+            rate=rate,
+            sentiment=sentiment or [],
+            log_format=log_format,
+            fsync=fsync,
+            beating=beating,
         )
-        if serve(settings, tools, stop, figures, on_tick) is Ending.ABANDONED:
-            sys.stderr.flush()
-            os._exit(0)  # a thread is stuck in a store that does not answer: nothing depends on it
-        compute.close()
-
-
-def _opened_store(url: str, fsync: bool) -> Store:
-    if not url.lower().startswith("s3:"):
-        return open_store(url, fsync=fsync)
-    store = open_store(url, s3=S3Settings.from_environment())
-    try:
-        require_conditional_create(store)
-    except StoreError as error:  # it may come back; a store that breaks its promise never does
-        typer.echo(f"caudal: the store does not answer yet: {error}", err=True)
-    return store

@@ -4,7 +4,8 @@ Rules
 1. The highest medic that is alive leads. Whoever misses the leader asks all higher ones
    (ELECTION); one that is alive says so (ANSWER) and holds an election itself. Who gets no answer
    in time leads, and tells everyone (COORDINATOR) until each has acknowledged (ACK).
-2. A leader is heard (ALIVE). One that was not heard for its whole time is missed.
+2. A leader is heard (ALIVE). One that was not heard for its whole time is missed, and so is one
+   whose process is seen to be gone by a medic of its host: then nobody need wait.
 3. Every election has a higher term than any that its medic knows. A claim to lead is older or
    newer by its term; an older claim of a higher medic is answered with ELECTION, so that it learns
    the term and claims again; an older claim of a lower one is answered by the leader. A late claim
@@ -53,7 +54,10 @@ class Message:
 
 @dataclass(frozen=True)
 class Timing:
-    """In seconds. A new leader is found within silence + answer, and a few ticks."""
+    """In seconds. A new leader is found within silence + answer, and a few ticks.
+
+    Within answer and a few ticks where the leader's end was seen.
+    """
 
     alive: float = 0.4  # between two ALIVE of a leader
     silence: float = 1.6  # four missed: the leader is missed
@@ -109,6 +113,13 @@ def tick(seat: Seat, now: float) -> Step:
             return _elect(seat, now)
         case Role.FOLLOWING if waited >= timing.silence:
             return _elect(seat, now)
+    return seat, []
+
+
+def see_gone(seat: Seat, medic: int, now: float) -> Step:
+    """The process of that medic has ended; whoever followed it misses it at once."""
+    if seat.role is Role.FOLLOWING and seat.leader == medic:
+        return _elect(seat, now)
     return seat, []
 
 

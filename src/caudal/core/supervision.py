@@ -2,10 +2,13 @@
 
 Rules
 1. A process is heard by its heartbeats. Four missed: it is dead, whether it was killed or hangs.
-   A medic on its host that sees its pid gone says so, which is quicker and means the same.
+   A medic on its host that sees its pid gone says so, which is quicker and means the same; one
+   that sees it stopped (SIGSTOP) for four beats need not hear that it is silent.
 2. Nobody is suspected before the watcher itself has watched one full timeout. It begins to watch
    anew when it starts, when it wins an election, and when its own loop was late.
-3. A process that has just begun has `start` seconds to be heard, unless its pid goes first.
+3. A process that has just begun has `start` seconds to be heard, unless its pid goes first; twice
+   as long after every death in a row, for a machine that is that slow. From its first heartbeat on
+   rule 1 holds. It beats while it loads, and says so: it is `starting` until it is ready.
 4. An order whose outcome is not on record after `carry` seconds is given again: it may have been
    lost, or whoever should carry it out has died. Restarts back off: at once at first, then twice
    as long every time that the process died before it was healthy for `stable` seconds. One that
@@ -23,7 +26,7 @@ from enum import StrEnum
 class State(StrEnum):
     """The state of a process; the same words in logs, status and documents."""
 
-    STARTING = "starting"  # ordered to start, not heard yet
+    STARTING = "starting"  # ordered to start, not ready yet
     HEALTHY = "healthy"
     DEAD = "dead"  # silent or gone; a restart is due
     FAILING = "failing"  # died several times in a row; restarts have backed off
@@ -35,7 +38,9 @@ class Timing:
 
     beat: float = 0.5  # between two heartbeats
     silence: float = 2.0  # four missed
-    start: float = 20.0  # to be heard for the first time
+    stopped: float = 2.0  # the same, for one that is seen to be stopped
+    start: float = 8.0  # to be heard for the first time
+    start_most: float = 120.0  # the same after many deaths in a row
     stable: float = 3.0  # healthy for so long: the past is forgotten
     back_off: float = 0.5  # the first pause, then doubled
     back_off_most: float = 30.0
@@ -55,6 +60,7 @@ class Pulse:
     progress: int = 0  # tasks done, requests served
     memory: int = 0  # resident bytes
     detail: str = ""  # a medic: its role and term
+    ready: bool = True  # it does its work; before, it loads
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,7 @@ class Patient:
     known: int = 0  # the newest incarnation on record on its host
     begun: float = float("-inf")  # when that one began
     gone: int = -1  # the newest incarnation whose pid is known to be gone
+    stopped: float | None = None  # since when the newest one is seen to be stopped
     buried: int = -1  # the newest incarnation that an order to restart called dead
     ordered: float = float("-inf")  # when that was
     deaths: int = 0  # in a row
@@ -87,6 +94,7 @@ class Record:
     incarnation: int
     age: float  # seconds since it was started
     gone: bool  # its pid does not exist any more
+    stopped: bool = False  # it exists, but SIGSTOP holds it
 
 
 @dataclass(frozen=True)
@@ -124,14 +132,21 @@ def hear(ward: Ward, pulse: Pulse, now: float) -> Ward:
         if now - patient.ordered < patient.timing.silence:
             return ward  # the last breath of one that is being replaced
         patient = replace(patient, buried=pulse.incarnation - 1)  # buried alive
-    same = patient.pulse is not None and patient.pulse.incarnation == pulse.incarnation
-    since = patient.healthy_since if same and patient.healthy_since is not None else now
-    deaths = 0 if now - since >= patient.timing.stable else patient.deaths
+    since = _healthy_since(patient, pulse, now)
+    is_stable = since is not None and now - since >= patient.timing.stable
+    deaths = 0 if is_stable else patient.deaths
     return _with(
         ward,
         pulse.name,
         replace(patient, pulse=pulse, heard=now, healthy_since=since, deaths=deaths),
     )
+
+
+def _healthy_since(patient: Patient, pulse: Pulse, now: float) -> float | None:
+    if not pulse.ready:
+        return None
+    same = patient.pulse is not None and patient.pulse.incarnation == pulse.incarnation
+    return patient.healthy_since if same and patient.healthy_since is not None else now
 
 
 def see(ward: Ward, record: Record, now: float) -> Ward:
@@ -140,9 +155,12 @@ def see(ward: Ward, record: Record, now: float) -> Ward:
     if patient is None or record.incarnation < patient.newest:
         return ward
     if record.incarnation > patient.newest:
+        began = now - record.age
         patient = replace(
-            patient, known=record.incarnation, begun=now - record.age, healthy_since=None
+            patient, known=record.incarnation, begun=began, healthy_since=None, stopped=None
         )
+    if record.stopped != (patient.stopped is not None):
+        patient = replace(patient, stopped=now if record.stopped else None)
     if record.gone:
         patient = replace(patient, gone=record.incarnation)
     return _with(ward, record.name, patient)
@@ -194,9 +212,22 @@ def state_of(ward: Ward, name: str, now: float) -> State:
 def _is_dead(ward: Ward, patient: Patient, now: float) -> bool:
     if patient.newest in (patient.gone, patient.buried):
         return True
-    if patient.healthy_since is None and now - patient.begun < patient.timing.start:
+    stopped = patient.stopped
+    if stopped is not None and now - max(stopped, ward.watching) >= patient.timing.stopped:
+        return True
+    if not _is_heard(patient) and now - patient.begun < _time_to_be_heard(patient):
         return False
     return now - max(patient.heard, ward.watching) >= patient.timing.silence
+
+
+def _is_heard(patient: Patient) -> bool:
+    """Did the newest incarnation beat at least once?"""
+    return patient.pulse is not None and patient.pulse.incarnation == patient.newest
+
+
+def _time_to_be_heard(patient: Patient) -> float:
+    timing = patient.timing
+    return min(timing.start * 2.0 ** min(max(patient.deaths - 1, 0), 30), timing.start_most)
 
 
 def _pause(patient: Patient) -> float:

@@ -25,10 +25,10 @@ PATIENCE_SECONDS = 120.0
 
 
 class Way(StrEnum):
-    """How a victim is hit."""
+    """How a victim is hit. A frozen one must miss four heartbeats before anyone can know."""
 
-    KILL = "kill"
-    FREEZE = "freeze"
+    KILL = "killed"
+    FREEZE = "frozen"
 
 
 @dataclass(frozen=True)
@@ -62,27 +62,36 @@ class Report:
     """What was done, and how long everything took to be well again."""
 
     hits: Counter[tuple[Kind, Way]] = field(default_factory=Counter)
-    seconds: dict[Kind, list[float]] = field(default_factory=dict)
-    elections: list[float] = field(default_factory=list)
+    seconds: dict[tuple[Kind, Way], list[float]] = field(default_factory=dict)
+    elections: list[float] = field(default_factory=list)  # from a leader's end to the next one
     lost: list[str] = field(default_factory=list)  # never came back
 
     def lines(self) -> Iterator[str]:
         for (kind, way), count in sorted(self.hits.items()):
-            yield f"{way} {kind}: {count}"
-        everyone = [one for kind, some in self.seconds.items() for one in some]
-        for label, some in [*sorted(self.seconds.items()), ("all", everyone)]:
+            some = self.seconds.get((kind, way), [])
+            yield f"{way} {kind}: {count}{f', well after {spread(some)}' if some else ''}"
+        for way in Way:
+            some = self._well_again(way)
             if some:
-                yield f"recovery of {label}: {spread(some)}"
+                yield f"{way}, all but the broker: well after {spread(some)}"
         if self.elections:
-            yield f"new leader: {spread(self.elections)}"
+            yield f"new leader: {spread(self.elections)} ({len(self.elections)})"
         yield f"left dead: {', '.join(self.lost) or 'none'}"
+
+    def _well_again(self, way: Way) -> list[float]:
+        return [
+            one
+            for (kind, how), some in self.seconds.items()
+            if how is way and kind is not Kind.BROKER
+            for one in some
+        ]
 
 
 def spread(seconds: list[float]) -> str:
     """The middle and the far end."""
     return (
         f"median {statistics.median(seconds):.1f} s, 99% within {percentile(seconds, 0.99):.1f} s, "
-        f"most {max(seconds):.1f} s ({len(seconds)})"
+        f"most {max(seconds):.1f} s"
     )
 
 
@@ -98,23 +107,40 @@ def strike(
     counts: Callable[[], bool] = lambda: True,
 ) -> Report:
     """Do it all. `counts` is asked before each strike: does a hit count now?"""
-    random, report, pending = Random(plan.seed), Report(), list[Hit]()
+    random, report, waiting = Random(plan.seed), Report(), _Waiting()
     while sum(report.hits.values()) < plan.kills:
-        _watch(cluster, report, pending, random.expovariate(1 / plan.pause_seconds))
+        _watch(cluster, report, waiting, random.expovariate(1 / plan.pause_seconds))
         if not counts():
             continue
         seen = look(cluster)
         for member in _victims(cluster, plan, random):
             way = Way.FREEZE if random.random() < plan.freeze else Way.KILL
-            able = _may_be_hit(cluster, member, pending)
+            able = _may_be_hit(cluster, member, waiting.ill)
             hit = _hit(cluster, member, way, seen) if able else None
             if hit is not None:
                 report.hits[member.kind, way] += 1
-                pending.append(hit)
+                waiting.add(hit)
                 told(hit)
-    _watch(cluster, report, pending, PATIENCE_SECONDS, until_well=True)
-    report.lost = sorted({hit.name for hit in pending})
+    _watch(cluster, report, waiting, PATIENCE_SECONDS, until_well=True)
+    report.lost = sorted({hit.name for hit in waiting.ill})
     return report
+
+
+@dataclass
+class _Waiting:
+    """Victims that are not well again, and leaders that have no successor."""
+
+    ill: list[Hit] = field(default_factory=list)
+    leaderless: list[Hit] = field(default_factory=list)
+
+    def add(self, hit: Hit) -> None:
+        self.ill.append(hit)
+        if hit.led:
+            self.leaderless.append(hit)
+
+    @property
+    def is_over(self) -> bool:
+        return not self.ill and not self.leaderless
 
 
 def _victims(cluster: Cluster, plan: Plan, random: Random) -> list[Member]:
@@ -139,9 +165,9 @@ def _victims(cluster: Cluster, plan: Plan, random: Random) -> list[Member]:
     return [random.choice(able)] if able else []
 
 
-def _may_be_hit(cluster: Cluster, victim: Member, pending: list[Hit]) -> bool:
+def _may_be_hit(cluster: Cluster, victim: Member, hits: list[Hit]) -> bool:
     """Is it well itself, and another medic too? Without any, nobody could bring it back."""
-    ill = {hit.name for hit in pending}
+    ill = {hit.name for hit in hits}
     if victim.name in ill:
         return False
     ill.add(victim.name)
@@ -166,36 +192,35 @@ def _hit(cluster: Cluster, member: Member, way: Way, seen: Told | None) -> Hit |
 def _watch(
     cluster: Cluster,
     report: Report,
-    pending: list[Hit],
+    waiting: _Waiting,
     seconds: float,
     *,
     until_well: bool = False,
 ) -> None:
     """Let time pass and note who is well again, and who leads."""
     deadline = time.monotonic() + seconds
-    leaderless = [hit for hit in pending if hit.led]
-    while time.monotonic() < deadline and not (until_well and not pending):
-        told = look(cluster) if pending else None
+    while time.monotonic() < deadline and not (until_well and waiting.is_over):
+        told = None if waiting.is_over else look(cluster)
         now = time.monotonic()
         if told is not None:
-            _note_leader(told, report, leaderless, now)
-            _note_recovered(told, report, pending, now)
+            _note_leader(told, report, waiting.leaderless, now)
+            _note_recovered(told, report, waiting.ill, now)
         time.sleep(max(0.0, min(_LOOK_SECONDS, deadline - time.monotonic())))
 
 
 def _note_leader(told: Told, report: Report, leaderless: list[Hit], now: float) -> None:
     newest = {one.name: one.incarnation for one in told.processes}
     for hit in list(leaderless):
-        other = told.leader and told.leader != hit.name and told.medic == told.leader
+        other = told.leader and told.leader != hit.name
         again = told.leader == hit.name and newest.get(hit.name, 0) > hit.incarnation
-        if other or again:
+        if told.medic == told.leader and (other or again):
             report.elections.append(now - hit.at)
             leaderless.remove(hit)
 
 
-def _note_recovered(told: Told, report: Report, pending: list[Hit], now: float) -> None:
+def _note_recovered(told: Told, report: Report, ill: list[Hit], now: float) -> None:
     well = {one.name: one.incarnation for one in told.processes if one.state == State.HEALTHY}
-    for hit in list(pending):
+    for hit in list(ill):
         if well.get(hit.name, 0) > hit.incarnation:
-            report.seconds.setdefault(hit.kind, []).append(now - hit.at)
-            pending.remove(hit)
+            report.seconds.setdefault((hit.kind, hit.way), []).append(now - hit.at)
+            ill.remove(hit)

@@ -39,12 +39,12 @@ class Cluster:
     def members(self) -> tuple[Member, ...]:
         return roster(self.settings)
 
-    @property
+    @cached_property
     def here(self) -> tuple[Member, ...]:
         """The members of this host."""
         return tuple(one for one in self.members if one.host == self.host)
 
-    @property
+    @cached_property
     def run(self) -> Path:
         """Locks, records and heart files of this host."""
         return self.folder / "run" / self.host

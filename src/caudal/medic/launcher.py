@@ -21,8 +21,10 @@ from caudal.medic import rabbit_node
 from caudal.medic.cluster import USER, Cluster
 from caudal.medic.roster import Kind, Member
 from caudal.process.records import (
+    Life,
     age_of,
     is_running,
+    life_of,
     read_record,
     send_signal,
     wait_until_gone,
@@ -91,14 +93,16 @@ class LocalLauncher:
 
     def record(self, name: str) -> Record | None:
         """See the port."""
-        self._reap()
         found = read_record(self._cluster.run, name)
         if found is None:
             return None
-        return Record(name, found.incarnation, age_of(found), not is_running(found))
+        life = life_of(found)
+        gone, stopped = life is Life.GONE, life is Life.STOPPED
+        return Record(name, found.incarnation, age_of(found), gone, stopped)
 
     def names(self) -> list[str]:
         """See the port."""
+        self._reap()
         return sorted(path.stem for path in self._cluster.run.glob("*.json"))
 
     def follow(self, cluster: Cluster) -> None:

@@ -30,6 +30,7 @@ from caudal.process.ticking import Tick
 
 TICK_SECONDS = 0.1
 BEAT_SECONDS = 0.5
+_QUICK_BEATS = 5  # at first, since the others answer the first one with their sessions
 _SLOW_SECONDS = 5.0
 _BROKER = Timing(silence=10.0, start=90.0)  # it boots slowly, and a greeting may take its time
 _DECODER = msgspec.json.Decoder(Beat)
@@ -87,7 +88,9 @@ class Medic:
         while True:
             now = time.monotonic()
             self._step(election.tick(self.seat, now), now)
-            self._see(self._records(), now)
+            records = self._records()
+            self._see(records, now)
+            self._miss(records, now)
             if self.seat.role is Role.LEADING:
                 self.ward, orders = supervision.look(self.ward, now)
                 for order in orders:
@@ -103,7 +106,8 @@ class Medic:
             for member in self.cluster.here:
                 if member.kind is Kind.BROKER:
                     self._in_background(f"greet {member.name}", self._greet(member))
-            await asyncio.sleep(BEAT_SECONDS)
+            is_new = self._number <= _QUICK_BEATS
+            await asyncio.sleep(TICK_SECONDS if is_new else BEAT_SECONDS)
 
     async def _slowly(self) -> None:
         """What a person changed, and what grows."""
@@ -180,6 +184,13 @@ class Medic:
             if self.seat.role is Role.LEADING:
                 self.ward = supervision.watch_anew(self.ward, now)
         self._send(said)
+
+    def _miss(self, records: list[Record], now: float) -> None:
+        """A leader of this host whose pid is gone is missed at once."""
+        gone = {record.name for record in records if record.gone}
+        for one in medics(self.cluster.members):
+            if one.name in gone:
+                self._step(election.see_gone(self.seat, one.number, now), now)
 
     def _send(self, said: list[election.Message]) -> None:
         for one in said:

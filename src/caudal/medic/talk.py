@@ -73,7 +73,8 @@ async def serve(address: str, port: int, seal: Seal, answer: Answer) -> asyncio.
         nonce = secrets.token_bytes(NONCE_BYTES)
         writer.write(nonce)
         heard, said = Frames(seal, nonce, b"there"), Frames(seal, nonce, b"back")
-        with contextlib.suppress(OSError, EOFError):
+        # A medic that ends cancels its conversations; asyncio would log each as an error.
+        with contextlib.suppress(OSError, EOFError, asyncio.CancelledError):
             while (words := await _read(reader, heard)) is not None:
                 reply = await answer(words)
                 if reply is not None:

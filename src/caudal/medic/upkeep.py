@@ -28,6 +28,7 @@ from caudal.process.wire import Seal, read_secret
 GRACE_SECONDS = 15.0
 _BROKER_SECONDS = 60.0
 _LOOK_SECONDS = 0.25
+_MOMENT_SECONDS = 0.2
 
 
 def write_settings(folder: Path, **values: object) -> None:
@@ -129,10 +130,26 @@ async def _look(cluster: Cluster) -> Told | None:
         seal = Seal(read_secret(cluster.secret))
     except UsageError:
         return None
-    asked = [ask(one.address, one.port, seal) for one in medics(cluster.members)]
-    answers = [one for one in await asyncio.gather(*asked) if one is not None]
-    leading = [one for one in answers if one.medic == one.leader]
-    return max(leading or answers, key=lambda one: one.term, default=None)
+    waiting = {
+        asyncio.create_task(ask(one.address, one.port, seal)) for one in medics(cluster.members)
+    }
+    answers: list[Told] = []
+    while waiting:  # for all, but once a leader has spoken only for a moment: one may be frozen
+        seconds = _MOMENT_SECONDS if _leading(answers) else None
+        done, waiting = await asyncio.wait(
+            waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+        )
+        answers += [told for one in done if (told := one.result()) is not None]
+        if not done:
+            break
+    for one in waiting:
+        one.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    return max(_leading(answers) or answers, key=lambda one: one.term, default=None)
+
+
+def _leading(answers: list[Told]) -> list[Told]:
+    return [one for one in answers if one.medic == one.leader]
 
 
 def wait_until_healthy(cluster: Cluster, seconds: float, names: Iterable[str]) -> Told | None:

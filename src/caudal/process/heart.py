@@ -3,18 +3,23 @@
 Rules
 1. A process takes a lock under its name before anything else; so a name is held once per host, and
    the lock goes with the process, however it ends.
-2. It beats from its own loop only (process/ticking.py), so that a stuck one falls silent.
+2. It beats from its own loop only (process/ticking.py), so that a stuck one falls silent. Before
+   that loop runs, it beats while another thread loads: slow libraries are no silence. A load that
+   has no end is.
 3. A medic that has just started does not know whether a heartbeat is fresh. It answers with its
    session, and counts those that name it.
 """
 
 import contextlib
 import fcntl
+import importlib
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from io import FileIO
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -25,7 +30,11 @@ from caudal.process.ticking import Tick
 from caudal.process.wire import Seal, read_secret
 
 PACKET_MOST = 16_384
+LOADING_BEAT_SECONDS = 0.25
+LOADING_MOST_SECONDS = 60.0
 _ANSWERS_PER_BEAT = 16
+
+Loaded = TypeVar("Loaded")
 
 
 class HeartFile(msgspec.Struct, frozen=True):
@@ -55,7 +64,7 @@ class Session(msgspec.Struct, frozen=True, tag="session"):
 class Heart:
     """One process's way to be known as alive."""
 
-    def __init__(self, path: Path, progress: Callable[[], int] = lambda: 0) -> None:
+    def __init__(self, path: Path) -> None:
         try:
             self.file = msgspec.json.decode(path.read_bytes(), type=HeartFile)
         except (OSError, msgspec.MsgspecError) as error:
@@ -66,7 +75,8 @@ class Heart:
         self._lock = take_lock(folder / f"{self.file.name}.lock", self.file.name)
         write_record(folder, self.file.name, self.file.incarnation, os.getpid())
         self.seal = Seal(read_secret(Path(self.file.secret)))
-        self._progress = progress
+        self.progress: Callable[[], int] = lambda: 0
+        self._ready = True
         self._sequence = 0
         self._sessions: dict[tuple[str, int], str] = {}
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -82,6 +92,22 @@ class Heart:
                 self._socket.sendto(self.seal.close(msgspec.json.encode(beat)), medic)
         return pulse
 
+    def through(
+        self, load: Callable[[], Loaded], most_seconds: float = LOADING_MOST_SECONDS
+    ) -> Loaded:
+        """Load in another thread, and meanwhile beat as one that is not ready yet."""
+        self._ready = False
+        try:
+            with ThreadPoolExecutor(1, "loading") as pool:
+                loading = pool.submit(load)
+                for number in range(1, round(most_seconds / LOADING_BEAT_SECONDS) + 1):
+                    self.beat(Tick(number, 0.0))
+                    if wait([loading], LOADING_BEAT_SECONDS).done:
+                        break
+                return loading.result()
+        finally:
+            self._ready = True
+
     def _pulse(self, ticks: int, detail: str) -> Pulse:
         self._sequence += 1
         return Pulse(
@@ -90,9 +116,10 @@ class Heart:
             sequence=self._sequence,
             pid=os.getpid(),
             ticks=ticks,
-            progress=self._progress(),
+            progress=self.progress(),
             memory=resident_bytes(),
             detail=detail,
+            ready=self._ready,
         )
 
     def close(self) -> None:
@@ -109,6 +136,18 @@ class Heart:
             if payload is not None:
                 with contextlib.suppress(msgspec.MsgspecError):
                     self._sessions[sender] = msgspec.json.decode(payload, type=Session).session
+
+
+@contextlib.contextmanager
+def alive(path: Path | None, module: str) -> Iterator[Heart | None]:
+    """Load what a process consists of, its heart beating; no heart if no medic looks after it."""
+    if path is None:
+        importlib.import_module(module)
+        yield None
+        return
+    with contextlib.closing(Heart(path)) as heart:
+        heart.through(lambda: importlib.import_module(module))
+        yield heart
 
 
 def take_lock(path: Path, name: str) -> FileIO:

@@ -4,7 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from caudal.core.election import Kind, Message, Role, Seat, Timing, receive, start, tick
+from caudal.core.election import (
+    Kind,
+    Message,
+    Role,
+    Seat,
+    Timing,
+    receive,
+    see_gone,
+    start,
+    tick,
+)
 
 TIMING = Timing()
 
@@ -28,6 +38,10 @@ class Ensemble:
         self.down.add(medic)
         self.seats.pop(medic, None)
         self.lines.append(f"{medic} dies")
+
+    def see_gone(self, gone: int) -> None:
+        for medic in sorted(self.seats):
+            self._step(medic, see_gone(self.seats[medic], gone, self.now))
 
     def freeze(self, medic: int) -> None:
         self.down.add(medic)
@@ -109,6 +123,36 @@ def test_the_leader_dies_and_the_next_takes_over() -> None:
         "1 to 2: ACK 3\n"
         "2 to 3: COORDINATOR 3"
     )
+
+
+def test_a_leader_whose_end_is_seen_is_missed_at_once() -> None:
+    three = settled()
+    three.kill(3)
+    three.see_gone(3)
+    three.wait(0.5)
+    assert transcript(three) == (
+        "3 dies\n"
+        "  1 is electing\n"
+        "1 to 2: ELECTION 2\n"
+        "  2 is electing\n"
+        "2 to 1: ANSWER 2\n"
+        "  1 is waiting\n"
+        "2 to 3: ELECTION 3\n"
+        "1 to 3: ELECTION 2\n"
+        "  2 is leading\n"
+        "2 to 1: COORDINATOR 3\n"
+        "  1 is following 2\n"
+        "1 to 2: ACK 3\n"
+        "2 to 3: COORDINATOR 3"
+    )
+
+
+@pytest.mark.parametrize("role", [Role.ELECTING, Role.WAITING, Role.LEADING])
+def test_the_end_of_a_medic_that_one_does_not_follow_is_no_news(role: Role) -> None:
+    seat = Seat(1, (2, 3), role=role, term=4, leader=1 if role is Role.LEADING else None)
+    assert see_gone(seat, 3, 1.0) == (seat, [])
+    follower = Seat(1, (2, 3), role=Role.FOLLOWING, term=4, leader=3)
+    assert see_gone(follower, 2, 1.0) == (follower, [])
 
 
 def test_a_returning_higher_medic_takes_the_lead_again() -> None:

@@ -31,18 +31,22 @@ class Story:
         self.orders: list[tuple[float, Order]] = []
         self.sequence = 0
 
-    def wait(self, seconds: float, *, beating: int | None = None) -> "Story":
+    def wait(self, seconds: float, *, beating: int | None = None, ready: bool = True) -> "Story":
         for _ in range(round(seconds / 0.2)):
             self.now = round(self.now + 0.2, 1)
             if beating is not None:
                 self.sequence += 1
-                self.ward = hear(self.ward, Pulse("worker-1", beating, self.sequence), self.now)
+                pulse = Pulse("worker-1", beating, self.sequence, ready=ready)
+                self.ward = hear(self.ward, pulse, self.now)
             self.ward, orders = look(self.ward, self.now)
             self.orders += [(self.now, order) for order in orders]
         return self
 
-    def record(self, incarnation: int, *, gone: bool = False, age: float = 0.0) -> "Story":
-        self.ward = see(self.ward, Record("worker-1", incarnation, age, gone), self.now)
+    def record(
+        self, incarnation: int, *, gone: bool = False, stopped: bool = False, age: float = 0.0
+    ) -> "Story":
+        record = Record("worker-1", incarnation, age, gone, stopped)
+        self.ward = see(self.ward, record, self.now)
         return self
 
     @property
@@ -68,6 +72,34 @@ def test_a_pid_that_is_gone_is_death_at_once_and_once() -> None:
     story = Story().wait(10, beating=1).record(1, gone=True).wait(0.2)
     assert story.orders == [(10.2, Order("worker-1", 1))]
     story.record(2).wait(2)
+    assert len(story.orders) == 1
+
+
+def test_one_that_is_seen_stopped_is_dead_after_four_beats_although_it_may_be_silent_for_long() -> (
+    None
+):
+    patient = Timing(silence=10.0, start=90.0)
+    for heard in (1, None):
+        story = Story()
+        story.ward = watch_anew(admit(Ward(), {"worker-1": patient}), 0.0)
+        story.wait(4, beating=heard).record(1, stopped=True).wait(T.stopped - 0.2)
+        assert story.orders == []
+        story.record(1, stopped=True).wait(0.2)
+        assert story.orders == [(6.0, Order("worker-1", 1))]
+
+
+def test_one_that_was_stopped_for_a_moment_is_left_alone() -> None:
+    story = Story().wait(4, beating=1).record(1, stopped=True).wait(1.8).record(1)
+    story.wait(10, beating=1)
+    assert story.orders == []
+
+
+def test_a_leader_that_has_just_won_watches_a_stopped_one_too_for_a_full_timeout() -> None:
+    story = Story().wait(4, beating=1).record(1, stopped=True).wait(1.6)
+    story.ward = watch_anew(story.ward, story.now)
+    story.wait(1.8)
+    assert story.orders == []
+    story.wait(0.2)
     assert len(story.orders) == 1
 
 
@@ -101,6 +133,38 @@ def test_a_process_that_begins_has_time_to_be_heard() -> None:
     story.wait(2, beating=2)
     assert len(story.orders) == 1
     assert [*states, story.state] == [State.STARTING, State.HEALTHY]
+
+
+def test_one_that_beats_while_it_loads_is_left_alone_and_not_yet_healthy() -> None:
+    story = Story().wait(10, beating=1).record(1, gone=True).wait(0.2).record(2)
+    story.wait(60, beating=2, ready=False)
+    assert len(story.orders) == 1
+    assert story.state is State.STARTING
+    assert story.wait(0.2, beating=2).state is State.HEALTHY
+
+
+def test_one_that_is_frozen_while_it_loads_is_dead_after_four_missed_beats() -> None:
+    story = Story().wait(10, beating=1).record(1, gone=True).wait(0.2).record(2)
+    story.wait(1, beating=2, ready=False).wait(T.silence)
+    assert [order.dead for _, order in story.orders] == [1, 2]
+
+
+def test_loading_for_long_is_no_forgiveness() -> None:
+    story = Story().wait(10, beating=1).record(1, gone=True).wait(0.2).record(2)
+    story.wait(2 * T.stable, beating=2, ready=False)
+    assert story.ward.patients["worker-1"].deaths == 1
+
+
+def test_who_died_unheard_is_given_twice_the_time() -> None:
+    story = Story().wait(10, beating=1).wait(2.0)
+    times = []
+    for incarnation in (2, 3, 4):
+        story.record(incarnation)
+        began = story.now
+        while story.orders[-1][1].dead < incarnation:
+            story.wait(0.2)
+        times.append(round(story.now - began))
+    assert times == [T.start, 2 * T.start, 4 * T.start]
 
 
 def test_one_that_never_is_heard_is_started_again() -> None:

@@ -94,7 +94,8 @@ def heard(medic: Medic) -> Pulse | None:
 
 def test_a_heart_is_heard_once_it_knows_the_session(cluster: Cluster, medic: Medic) -> None:
     worker = next(one for one in cluster.here if one.name == "worker-1")
-    heart = Heart(cluster.write_heart(worker, 4), lambda: 17)
+    heart = Heart(cluster.write_heart(worker, 4))
+    heart.progress = lambda: 17
 
     async def story() -> None:
         number = 0
@@ -168,3 +169,19 @@ def test_a_leader_starts_what_it_never_heard_after_one_full_timeout(medic: Medic
         assert launcher.started[0] == ("worker-1", 0)
 
     run(medic, story)
+
+
+def test_a_medic_ends_quietly_although_it_has_a_visitor(
+    medic: Medic, caplog: pytest.LogCaptureFixture
+) -> None:
+    with socket.socket() as visitor:
+        visitor.setblocking(False)
+
+        async def story() -> None:
+            loop = asyncio.get_running_loop()
+            await until(lambda: medic.ward.patients["medic-1"].pulse is not None)
+            await loop.sock_connect(visitor, (medic.me.address, medic.me.port))
+            assert await loop.sock_recv(visitor, 16)
+
+        run(medic, story)
+    assert [one.getMessage() for one in caplog.records if one.levelname == "ERROR"] == []

@@ -1,0 +1,94 @@
+"""A gateway with everything that it needs: the web server, DuckDB and the broker's library."""
+
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import typer
+
+from caudal.broker.opening import open_broker
+from caudal.errors import StoreError
+from caudal.gateway import serving
+from caudal.gateway.computing import SharedCompute
+from caudal.gateway.figures import Figures
+from caudal.gateway.limits import Limits
+from caudal.gateway.tokens import Tokens, check_host, read_tokens
+from caudal.gateway.upkeep import Pauses
+from caudal.process.clock import SystemClock, new_id
+from caudal.process.frame import Ending
+from caudal.process.heart import Heart
+from caudal.process.logs import Style, set_up_logs
+from caudal.process.signals import Stop
+from caudal.process.ticking import OnTick, ignore
+from caudal.store import Store, open_store, require_conditional_create
+from caudal.store.s3_settings import S3Settings
+from caudal.tasks.life import Lives
+from caudal.tasks.tools import Bounds, Tools
+
+_LEAST_SILENCE_SECONDS = 5 * Pauses.reconciler  # else nobody would see that it lasted
+
+
+def serve(
+    *,
+    store: str,
+    broker: str,
+    host: str,
+    port: int,
+    token_file: Path | None,
+    name: str | None,
+    job_timeout: float,
+    rate: float,
+    sentiment: list[str],
+    log_format: Style,
+    fsync: bool,
+    beating: Heart | None,
+) -> None:
+    """Serve until asked to stop; the options are those of `caudal gateway`."""
+    tokens = read_tokens(token_file) if token_file else Tokens()
+    check_host(host, tokens)
+    known = name or f"gateway-{port}"
+    limits = Limits(rate_per_second=rate, rate_burst=2 * rate)
+    settings = serving.Settings(new_id(), host, port, tokens, limits)
+    figures, stop = Figures(), Stop()
+    set_up_logs(log_format, "gateway", known)
+    with ExitStack() as held:
+        on_tick: OnTick = ignore
+        if beating is not None:
+            beating.progress = lambda: figures.answered
+            on_tick = beating.beat
+        queue = open_broker(broker, known)
+        held.callback(queue.close)
+        opened = _opened_store(store, fsync, beating)
+        compute = SharedCompute(limits.plans)
+        tools = Tools(
+            store=opened,
+            broker=queue,
+            compute=compute,
+            clock=SystemClock(stop),
+            new_id=new_id,
+            lives=Lives(opened),
+            bounds=Bounds(
+                silence_seconds=(min(_LEAST_SILENCE_SECONDS, job_timeout), job_timeout),
+                batch_bytes=limits.records_bytes,
+                sentiments=("lexicon", *sentiment),
+            ),
+        )
+        if serving.serve(settings, tools, stop, figures, on_tick) is Ending.ABANDONED:
+            sys.stderr.flush()
+            os._exit(0)  # a thread is stuck in a store that does not answer: nothing depends on it
+        compute.close()
+
+
+def _opened_store(url: str, fsync: bool, beating: Heart | None) -> Store:
+    if not url.lower().startswith("s3:"):
+        return open_store(url, fsync=fsync)
+    store = open_store(url, s3=S3Settings.from_environment())
+    try:
+        if beating is None:
+            require_conditional_create(store)
+        else:  # a store that is away lets one wait
+            beating.through(lambda: require_conditional_create(store))
+    except StoreError as error:  # it may come back; a store that breaks its promise never does
+        typer.echo(f"caudal: the store does not answer yet: {error}", err=True)
+    return store
