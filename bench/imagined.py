@@ -59,8 +59,8 @@ class ImaginedStore:
     def _is_mapped(self, number: int) -> bool:
         return number not in self.unmapped or self.keys.mapped("t", number) in self._made
 
-    def delete(self, key: str) -> None:
+    def delete(self, key: str, *, lasting: bool = True) -> None:
         raise AssertionError(key)
 
-    def replace(self, key: str, data: bytes | Path) -> str:
+    def replace(self, key: str, data: bytes | Path, *, twin: str | None = None) -> str:
         raise AssertionError(key)

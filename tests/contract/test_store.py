@@ -156,6 +156,30 @@ class TestReplace:
             assert [entry.tag for entry in entries(store, "")] == tags[-1:]
         assert len(set(tags)) == 3
 
+    @pytest.mark.parametrize("twin", ["twin", "gone", "gone/deeper", "twin/below", "shorter"])
+    @pytest.mark.parametrize("taken", [False, True])
+    def test_a_twin_makes_no_difference(self, store: Store, twin: str, taken: bool) -> None:
+        store.create("twin", b"bytes")
+        store.create("shorter", b"byte")
+        if taken:
+            store.replace("folder/key", b"older")
+        tag = store.replace("folder/key", b"bytes", twin=twin)
+        assert store.read("folder/key") == b"bytes"
+        assert [entry.tag for entry in entries(store, "folder/")] == [tag]
+        store.delete("twin")
+        assert store.read("folder/key") == b"bytes"
+        assert keys_of(store) == ["folder/key", "shorter"]
+
+    def test_a_twin_and_its_twin(self, store: Store) -> None:
+        store.create("twin", b"bytes")
+        first = store.replace("key", b"bytes", twin="twin")
+        store.replace("key", b"other")
+        store.replace("key", b"bytes", twin="twin")
+        tag = store.replace("key", b"bytes", twin="twin")
+        assert [entry.tag for entry in entries(store, "key")] == [tag]
+        assert store.replace("key", b"other") not in {first, tag}
+        assert store.read("twin") == b"bytes"
+
     def test_readers_see_the_old_object_or_the_new_one(self, store: Store) -> None:
         versions = [bytes([number]) * 300_000 for number in range(8)]
         store.replace("key", versions[0])
@@ -206,6 +230,7 @@ class TestKeys:
             lambda: store.read(key),
             lambda: store.delete(key),
             lambda: store.replace(key, b""),
+            lambda: store.replace("key", b"", twin=key),
         ):
             with pytest.raises(UsageError, match="cannot be a key"):
                 operation()

@@ -50,11 +50,11 @@ class Around:
             lambda: self.store.list(prefix, recursive=recursive, after=after, limit=limit),
         )
 
-    def delete(self, key: str) -> None:
-        self.operate("delete", key, lambda: self.store.delete(key))
+    def delete(self, key: str, *, lasting: bool = True) -> None:
+        self.operate("delete", key, lambda: self.store.delete(key, lasting=lasting))
 
-    def replace(self, key: str, data: bytes | Path) -> str:
-        return self.operate("replace", key, lambda: self.store.replace(key, data))
+    def replace(self, key: str, data: bytes | Path, *, twin: str | None = None) -> str:
+        return self.operate("replace", key, lambda: self.store.replace(key, data, twin=twin))
 
 
 @dataclass
@@ -109,8 +109,8 @@ class ContentTagged(Around):
         tagged = [replace(one, tag=digest(self.store.read(one.key))) for one in page.entries]
         return replace(page, entries=tuple(tagged))
 
-    def replace(self, key: str, data: bytes | Path) -> str:
-        self.store.replace(key, data)
+    def replace(self, key: str, data: bytes | Path, *, twin: str | None = None) -> str:
+        self.store.replace(key, data, twin=twin)
         return digest(self.store.read(key))
 
 

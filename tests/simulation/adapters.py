@@ -60,10 +60,10 @@ class SimulatedStore:
 
         return self._effect("list", prefix, act)
 
-    def delete(self, key: str) -> None:
-        self._effect("delete", key, lambda: self.memory.delete(key))
+    def delete(self, key: str, *, lasting: bool = True) -> None:
+        self._effect("delete", key, lambda: self.memory.delete(key, lasting=lasting))
 
-    def replace(self, key: str, data: bytes | Path) -> str:
+    def replace(self, key: str, data: bytes | Path, *, twin: str | None = None) -> str:
         raise AssertionError("only series replaces")
 
     def _effect(self, operation: str, key: str, act: Callable[[], Value]) -> Value:

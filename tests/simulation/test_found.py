@@ -64,13 +64,13 @@ def _loses_a_life(world: World) -> bool:
     """Whether a job.json was deleted whose life had not ended."""
     delete, lost = world.memory.delete, []
 
-    def watched(key: str) -> None:
+    def watched(key: str, *, lasting: bool = True) -> None:
         for story in world.stories:
             if key == job_key(story.job_id) and key in world.memory._objects:
                 run = job_format.decode(world.memory.read(key), key).run
                 if (story.job_id, run) not in world.truth.decided:
                     lost.append(run)
-        delete(key)
+        delete(key, lasting=lasting)
 
     world.memory.delete = watched  # type: ignore[method-assign]
     finish(lambda: world)

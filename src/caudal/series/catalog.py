@@ -148,11 +148,11 @@ class Catalog:
         Gives the file with its tag. Raises LostFileError if it is nowhere with its digest.
         """
         final = layout.projection(month, file.series_code)
-        with self._checked_bytes(
-            layout.projection_temp(month, file.series_code, attempt), file
-        ) as data:
+        temp = layout.projection_temp(month, file.series_code, attempt)
+        with self._checked_bytes(temp, file) as data:
             if data is not None:
-                return msgspec.structs.replace(file, tag=self.store.replace(final, data))
+                tag = self.store.replace(final, data, twin=temp)
+                return msgspec.structs.replace(file, tag=tag)
         # The tag is taken before the bytes are read: if they change in between, the tag is an
         # old one, and the next run looks at the bytes again.
         entry = next((entry for entry in entries(self.store, final) if entry.key == final), None)
@@ -203,8 +203,8 @@ class Catalog:
         return self.delete(key for attempt, key in temps if wanted is None or attempt in wanted)
 
     def delete(self, keys: Iterable[str]) -> int:
-        """Delete objects; gives how many."""
-        return len(self.workers.each(self.store.delete, keys))
+        """Delete what no manifest goes by; gives how many. What comes back is swept again."""
+        return len(self.workers.each(lambda key: self.store.delete(key, lasting=False), keys))
 
     def _codes(self, dataset_id: str) -> list[str]:
         prefix, after, codes = layout.windows(dataset_id), "", list[str]()

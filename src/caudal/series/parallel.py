@@ -1,7 +1,8 @@
 """Doing many things at a time, with results in order and nothing left running after an error."""
 
+from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -23,12 +24,27 @@ class Workers:
         """
         if self._pool is None:
             return [do(item) for item in items]
-        futures = [self._pool.submit(do, item) for item in items]
-        wait(futures, return_when=FIRST_EXCEPTION)
-        for future in futures:
-            future.cancel()
+        left, made = deque(enumerate(items)), dict[int, Made]()
+        count = len(left)
+        # A thread takes item after item: waking one for every item would cost more than many do.
+        turns = range(min(self.threads, count))
+        futures = [self._pool.submit(_take_turns, do, left, made) for _ in turns]
         wait(futures)
         for future in futures:
-            if not future.cancelled() and (error := future.exception()) is not None:
-                raise error
-        return [future.result() for future in futures]
+            future.result()
+        return [made[place] for place in range(count)]
+
+
+def _take_turns(
+    do: Callable[[Item], Made], left: deque[tuple[int, Item]], made: dict[int, Made]
+) -> None:
+    try:
+        while True:
+            try:
+                place, item = left.popleft()
+            except IndexError:
+                return
+            made[place] = do(item)
+    except BaseException:
+        left.clear()
+        raise

@@ -9,6 +9,9 @@ The one primitive, `create`, in this order and no other:
 A writer killed between any two instructions leaves nothing or the whole object; where the file
 system has no files without a name, perhaps a temporary file too, which `sweep` removes.
 
+`replace` renames instead of linking. Given a twin, it only names the twin's file again: whatever
+has a name has its bytes on the disk already (2), so the new name is all there is to sync (4).
+
 If the name is taken, its file and folder are synced before anything is said about it, because its
 writer may have died before step 4. Clean-up removes empty folders; a create that finds its folder
 gone makes it again and starts over.
@@ -102,18 +105,21 @@ class DirectoryStore:
             walked = walking.walk(self._level, prefix, recursive=recursive, after=after)
             return walking.page(walked, self._describe, limit)
 
-    def delete(self, key: str) -> None:
+    def delete(self, key: str, *, lasting: bool = True) -> None:
         """See the port. Folders that become empty are removed too."""
         keys.check_key(key)
         with self._errors("delete", key):
             with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 os.unlink(key, dir_fd=self._root_descriptor)
-            self._sync_folder(self._remove_empty_folders(key))
+            stays = self._remove_empty_folders(key)
+            if lasting:
+                self._sync_folder(stays)
 
-    def replace(self, key: str, data: bytes | Path) -> str:
+    def replace(self, key: str, data: bytes | Path, *, twin: str | None = None) -> str:
         """See the port: as `create`, with rename(2) instead of link(2)."""
         keys.check_key(key)
-        return self._until_settled("replace", key, lambda: self._replace(key, data))
+        keys.check_key(key if twin is None else twin)
+        return self._until_settled("replace", key, lambda: self._replace(key, data, twin))
 
     def sweep(self, older_than_seconds: float) -> int:
         """Remove temporary files of dead writers that are older than this; gives how many."""
@@ -135,7 +141,7 @@ class DirectoryStore:
     def _create(self, key: str, data: bytes | Path) -> None:
         folder_name, _, name = key.rpartition("/")
         folder = self._folders.open(folder_name)
-        with self._temporaries.to_link(data) as temporary:
+        with self._temporaries.to_link(data, folder) as temporary:
             try:
                 temporary.link(folder, name)
             except FileExistsError:
@@ -158,13 +164,33 @@ class DirectoryStore:
         finally:
             os.close(descriptor)
 
-    def _replace(self, key: str, data: bytes | Path) -> str:
+    def _replace(self, key: str, data: bytes | Path, twin: str | None) -> str:
         folder_name, _, name = key.rpartition("/")
         folder = self._folders.open(folder_name)
+        if twin is not None and (found := self._as_object(twin, content.size(data))):
+            self._name_again(twin, folder, name)
+            self._sync(folder.descriptor)
+            return _tag(found)
         with self._temporaries.to_rename(data) as temporary:
             temporary.rename(folder, name)
             self._sync(folder.descriptor)
             return _tag(os.fstat(temporary.descriptor))
+
+    def _as_object(self, key: str, size: int) -> os.stat_result | None:
+        """What is known of an object, if it is there and has this size."""
+        try:
+            found = os.stat(key, dir_fd=self._root_descriptor)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return found if stat.S_ISREG(found.st_mode) and found.st_size == size else None
+
+    def _name_again(self, key: str, folder: Folder, name: str) -> None:
+        """Give an object's file one more name: a free one, or by taking it from another file."""
+        try:
+            os.link(key, name, src_dir_fd=self._root_descriptor, dst_dir_fd=folder.descriptor)
+        except FileExistsError:
+            with self._temporaries.second_name(key) as temporary:
+                temporary.rename(folder, name)
 
     def _remove_empty_folders(self, key: str) -> str:
         """Climb from the key's folder; gives the first folder that stays.

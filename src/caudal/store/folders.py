@@ -8,14 +8,14 @@ removed it, every link fails with "no such file", even if a new folder took the 
 """
 
 import os
-import weakref
+import resource
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
-_KEPT = 128
+_MOST_KEPT = 1024
 
 
 class Folder:
@@ -23,7 +23,9 @@ class Folder:
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
-        weakref.finalize(self, os.close, descriptor)
+
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        close(self.descriptor)
 
 
 class Folders:
@@ -34,6 +36,7 @@ class Folders:
         self._root = Folder(self._open_root(root))
         self._kept: OrderedDict[str, Folder] = OrderedDict()
         self._lock = Lock()
+        self._most = _most_kept()
 
     def open(self, name: str) -> Folder:
         """The folder of this name (`""` is the root), there and durable.
@@ -49,7 +52,7 @@ class Folders:
         folder = self._open_below(*name.rpartition("/")[::2])
         with self._lock:
             self._kept[name] = folder
-            if len(self._kept) > _KEPT:
+            if len(self._kept) > self._most:
                 self._kept.popitem(last=False)
         return folder
 
@@ -76,6 +79,12 @@ class Folders:
             above = Folder(os.open(path.parent, _FOLDER))
             self._sync(above.descriptor)
         return os.open(root, _FOLDER)
+
+
+def _most_kept() -> int:
+    """A quarter of the files that this process may have open."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST_KEPT if allowed < 0 else min(_MOST_KEPT, allowed // 4)
 
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

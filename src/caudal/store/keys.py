@@ -20,8 +20,9 @@ MAX_KEY_BYTES = 900
 MAX_NAME_BYTES = 255
 
 # Nearly all keys are of this kind, and need no closer look.
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}(?:/[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}){0,7}")
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+_NAME = rf"(?!{re.escape(OWN)})\.?[A-Za-z0-9_][A-Za-z0-9_.=-]{{0,99}}"
+_PLAIN = re.compile(rf"(?=.{{1,{MAX_KEY_BYTES}}}\Z){_NAME}(?:/{_NAME})*")
+_PLAIN_NAME = re.compile(_NAME)
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f\\\\\ud800-\udfff\ufffe\uffff]")
 
 

@@ -52,16 +52,17 @@ class MemoryStore:
             walked = self._walk(prefix, recursive, after)
             return walking.page(walked, self._describe, limit)
 
-    def delete(self, key: str) -> None:
+    def delete(self, key: str, *, lasting: bool = True) -> None:
         """See the port."""
         keys.check_key(key)
         with self._lock:
             if self._objects.pop(key, None) is not None:
                 del self._ordered[bisect_left(self._ordered, key)]
 
-    def replace(self, key: str, data: bytes | Path) -> str:
+    def replace(self, key: str, data: bytes | Path, *, twin: str | None = None) -> str:
         """See the port."""
         keys.check_key(key)
+        keys.check_key(key if twin is None else twin)
         whole = _whole(data)
         with self._lock:
             return self._put(key, whole)

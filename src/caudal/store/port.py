@@ -73,13 +73,21 @@ class Store(Protocol):
         with its `/`, does. `limit` counts objects and folders together.
         """
 
-    def delete(self, key: str) -> None:
-        """Remove an object; nothing happens if there is none."""
+    def delete(self, key: str, *, lasting: bool = True) -> None:
+        """Remove an object; nothing happens if there is none.
 
-    def replace(self, key: str, data: bytes | Path) -> str:
+        Not `lasting`: a power cut may bring it back. For what nobody goes by, and clean-up would
+        find again.
+        """
+
+    def replace(self, key: str, data: bytes | Path, *, twin: str | None = None) -> str:
         """Put these bytes under the key whether it is taken or not, atomically; gives the tag.
 
         Readers see the old object or the new one, whole. For series only.
+
+        `twin` is the key of an object that is known to hold exactly these bytes: a store that can
+        give one object two names need not write it again. The outcome is the same without it, also
+        if the twin is gone.
         """
 
 

@@ -119,7 +119,7 @@ class S3Store:
         walked = walking.walk(level, prefix, recursive=recursive, after=after)
         return walking.page(walked, found.get, limit)
 
-    def delete(self, key: str) -> None:
+    def delete(self, key: str, *, lasting: bool = True) -> None:
         """See the port."""
         keys.check_key(key)
         try:
@@ -128,9 +128,10 @@ class S3Store:
         except NotFoundError:
             return
 
-    def replace(self, key: str, data: bytes | Path) -> str:
-        """See the port: a plain PUT; the tag is S3's ETag."""
+    def replace(self, key: str, data: bytes | Path, *, twin: str | None = None) -> str:
+        """See the port: a plain PUT, twin or not; the tag is S3's ETag."""
         keys.check_key(key)
+        keys.check_key(key if twin is None else twin)
         with self._errors("replace", key):
             return self._put(key, data, "overwrite")
 

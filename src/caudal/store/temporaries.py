@@ -11,6 +11,7 @@
    finds its temporary gone when it wants to link it, and starts again.
 """
 
+import errno
 import fcntl
 import os
 import secrets
@@ -31,11 +32,14 @@ _MODE = 0o666
 
 @dataclass(frozen=True)
 class Temporary:
-    """A whole, synced file without its final name; `path` is relative to `folder`, if any."""
+    """A whole, synced file without its final name; `path` is relative to `folder`, if any.
 
-    descriptor: int
+    `descriptor` is open if the file was written just now.
+    """
+
     path: str
     folder: Folder | None = None
+    descriptor: int = -1
 
     def link(self, folder: Folder, name: str) -> None:
         """Give it its name, if that is free: FileExistsError otherwise."""
@@ -56,24 +60,39 @@ class Temporaries:
         self._sync = sync
         self._nameless = nameless_files_work(folders.open(""))
 
-    def to_link(self, data: bytes | Path) -> AbstractContextManager[Temporary]:
-        """A synced file with this content, gone at the end unless it was linked."""
-        return self._without_name(data) if self._nameless else self.to_rename(data)
+    def to_link(self, data: bytes | Path, folder: Folder) -> AbstractContextManager[Temporary]:
+        """A synced file with this content, to be linked in this folder, else gone at the end."""
+        return self._without_name(data, folder) if self._nameless else self.to_rename(data)
 
     @contextmanager
     def to_rename(self, data: bytes | Path) -> Iterator[Temporary]:
         """A synced file with this content; its temporary name is gone at the end."""
         folder = self._folders.open(FOLDER)
-        name = f"{os.getpid()}-{secrets.token_hex(16)}"
+        name = _new_name()
         descriptor = os.open(name, _NAMED, _MODE, dir_fd=folder.descriptor)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             self._fill(descriptor, data)
-            yield Temporary(descriptor, name, folder)
+            yield Temporary(name, folder, descriptor)
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=folder.descriptor)
             os.close(descriptor)
+
+    @contextmanager
+    def second_name(self, key: str) -> Iterator[Temporary]:
+        """The file of a stored object under a temporary name too, which is gone at the end.
+
+        Nobody locks it: swept under our hands, it is as in rule 4. rename(2) between two names of
+        one file does nothing, so the temporary name is removed after a rename too.
+        """
+        root, folder, name = self._folders.open(""), self._folders.open(FOLDER), _new_name()
+        os.link(key, name, src_dir_fd=root.descriptor, dst_dir_fd=folder.descriptor)
+        try:
+            yield Temporary(name, folder)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=folder.descriptor)
 
     def sweep(self, older_than_seconds: float) -> int:
         """Remove what dead writers left; gives how many files."""
@@ -84,12 +103,11 @@ class Temporaries:
         return sum(_remove_abandoned(folder, name, oldest_allowed) for name in names)
 
     @contextmanager
-    def _without_name(self, data: bytes | Path) -> Iterator[Temporary]:
-        root = self._folders.open("")
-        descriptor = os.open(".", _NAMELESS, _MODE, dir_fd=root.descriptor)
+    def _without_name(self, data: bytes | Path, folder: Folder) -> Iterator[Temporary]:
+        descriptor = _open_nameless(folder)
         try:
             self._fill(descriptor, data)
-            yield Temporary(descriptor, f"/proc/self/fd/{descriptor}")
+            yield Temporary(f"/proc/self/fd/{descriptor}", descriptor=descriptor)
         finally:
             os.close(descriptor)
 
@@ -110,6 +128,21 @@ def nameless_files_work(folder: Folder) -> bool:
         return Path(f"/proc/self/fd/{descriptor}").is_symlink()
     finally:
         os.close(descriptor)
+
+
+def _open_nameless(folder: Folder) -> int:
+    """Made where it will be linked: file systems keep a folder's files together."""
+    try:
+        return os.open(".", _NAMELESS, _MODE, dir_fd=folder.descriptor)
+    except PermissionError:
+        if os.fstat(folder.descriptor).st_nlink:
+            raise
+        # What ext4 says of a folder that was removed.
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)) from None
+
+
+def _new_name() -> str:
+    return f"{os.getpid()}-{secrets.token_hex(16)}"
 
 
 def _write(descriptor: int, data: bytes | Path) -> None:

@@ -88,12 +88,12 @@ class BorrowingStore:
             None if page.last is None else _bare(page.last),
         )
 
-    def delete(self, key: str) -> None:
+    def delete(self, key: str, *, lasting: bool = True) -> None:
         """See the port."""
         with self._noting_failures():
-            self._store.delete(FOLDER + key)
+            self._store.delete(FOLDER + key, lasting=lasting)
 
-    def replace(self, key: str, data: bytes | Path) -> str:
+    def replace(self, key: str, data: bytes | Path, *, twin: str | None = None) -> str:
         """Only series replace anything, and they never use this store."""
         raise StoreError(f"{key} cannot be replaced: nothing of a run ever is")
 

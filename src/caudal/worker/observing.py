@@ -198,8 +198,8 @@ class WitnessedStore:
             self.witness.failed(error)
             raise
 
-    def delete(self, key: str) -> None:
-        self.store.delete(key)
+    def delete(self, key: str, *, lasting: bool = True) -> None:
+        self.store.delete(key, lasting=lasting)
 
-    def replace(self, key: str, data: bytes | Path) -> str:
+    def replace(self, key: str, data: bytes | Path, *, twin: str | None = None) -> str:
         raise StoreError(f"{key}: objects of jobs never change")

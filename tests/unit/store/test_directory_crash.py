@@ -128,6 +128,25 @@ def test_a_replace_killed_anywhere(tmp_path: Path) -> None:
         assert_clean_after_sweep(store)
 
 
+@pytest.mark.parametrize("old", [None, b"old", BYTES], ids=["free", "taken", "taken by the same"])
+def test_a_replace_by_a_twin_killed_anywhere(tmp_path: Path, old: bytes | None) -> None:
+    def prepare(store: DirectoryStore) -> None:
+        store.create("twin", BYTES)
+        if old is not None:
+            store.replace(KEY, old, twin="twin" if old == BYTES else None)
+
+    def replace(store: DirectoryStore) -> None:
+        store.replace(KEY, BYTES, twin="twin")
+
+    stores = crashes(tmp_path, replace, prepare)
+    assert {content(store) for store in stores} == {old, BYTES}
+    for store in stores:
+        replace(store)
+        store.delete("twin")
+        assert content(store) == BYTES
+        assert_clean_after_sweep(store)
+
+
 def test_a_delete_killed_anywhere(tmp_path: Path) -> None:
     def prepare(store: DirectoryStore) -> None:
         store.create(KEY, BYTES)

@@ -129,6 +129,30 @@ def test_replace_syncs_like_create(tmp_path: Path, trace: Trace) -> None:
     assert before(trace, ("rename", "a/key"), ("fsync", "a"))
 
 
+def test_a_twin_is_named_again_and_only_the_name_is_synced(tmp_path: Path, trace: Trace) -> None:
+    store = DirectoryStore(tmp_path)
+    store.create("b/twin", b"bytes")
+    store.create("a/other", b"other")
+    trace.clear()
+    store.replace("a/key", b"bytes", twin="b/twin")
+    assert trace == [("link", "a/key"), ("fsync", "a")]
+    store.replace("a/other", b"bytes", twin="b/twin")
+    assert before(trace, ("rename", "a/other"), ("fsync", "a"))
+    assert "write" not in {name for name, _ in trace}
+    assert (tmp_path / "a/key").stat().st_nlink == 3
+    assert not list((tmp_path / temporaries.FOLDER).iterdir())
+
+
+def test_a_delete_that_need_not_last_syncs_nothing(tmp_path: Path, trace: Trace) -> None:
+    store = DirectoryStore(tmp_path)
+    store.create("a/stays", b"bytes")
+    store.create("a/b/c/key", b"bytes")
+    trace.clear()
+    store.delete("a/b/c/key", lasting=False)
+    assert trace == [("unlink", "a/b/c/key")]
+    assert not (tmp_path / "a" / "b").exists()
+
+
 def test_delete_syncs_the_folder_that_stays(tmp_path: Path, trace: Trace) -> None:
     store = DirectoryStore(tmp_path)
     store.create("a/stays", b"bytes")

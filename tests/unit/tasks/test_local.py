@@ -72,11 +72,11 @@ class DyingStore:
     ) -> Page:
         return self._store.list(prefix, recursive=recursive, after=after, limit=limit)
 
-    def delete(self, key: str) -> None:
-        self._store.delete(key)
+    def delete(self, key: str, *, lasting: bool = True) -> None:
+        self._store.delete(key, lasting=lasting)
 
-    def replace(self, key: str, data: bytes | Path) -> str:
-        return self._store.replace(key, data)
+    def replace(self, key: str, data: bytes | Path, *, twin: str | None = None) -> str:
+        return self._store.replace(key, data, twin=twin)
 
 
 @pytest.fixture
