@@ -24,6 +24,7 @@ from pathlib import Path
 import msgspec
 
 from caudal.answers import Answers, Result, TableProfile
+from caudal.core.readiness import all_finished
 from caudal.core.reconciling import missing_tasks
 from caudal.core.tasks import Task, job_key
 from caudal.engine.running import Progress, RunOptions, Silent, Sources
@@ -54,7 +55,7 @@ from caudal.tasks.cutting import cut_files
 from caudal.tasks.facts import StoreFacts
 from caudal.tasks.following import TableFollower
 from caudal.tasks.gateway import Gateway
-from caudal.tasks.life import Life, Lives, read_outcome
+from caudal.tasks.life import Life, Lives, end_life, read_outcome
 from caudal.tasks.ports import Compute, ConflictError, GoneError
 from caudal.tasks.threads import Bell, BellBroker, BellClock, Workers
 from caudal.tasks.tools import Tools
@@ -190,9 +191,12 @@ class _Going:
         self.gateway = gateway
         self.is_done = read_outcome(self.store, life.keys) is not None
         if not self.is_done:
-            missing = missing_tasks(life.shape, StoreFacts(self.store, life.keys), _EVERYTHING)
+            facts = StoreFacts(self.store, life.keys)
+            missing = missing_tasks(life.shape, facts, _EVERYTHING)
             if missing:
                 self.broker.publish([life.message(task) for task in missing])
+            elif all_finished(life.shape, facts):
+                end_life(self.store, self.clock, life.keys, "done")
         return life
 
     def _tools(self, compute: Compute) -> Tools:
