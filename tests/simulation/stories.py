@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 from typing import NoReturn, TypeVar
@@ -71,7 +71,7 @@ class Suspicious(Listener):
 
 @dataclass
 class Clients:
-    """All clients of a run. `present` counts those that are not yet done."""
+    """All clients of a run. `present` are those that are not yet done."""
 
     faults: Faults
     truth: Truth
@@ -79,7 +79,7 @@ class Clients:
     gateways: Gateways
     start: Callable[[str, Callable[[], None]], Process]
     pause_seconds: float
-    present: int = 0
+    present: set[str] = field(default_factory=set)
 
     def tell(self, story: Story) -> None:
         """Start the clients of a job."""
@@ -141,15 +141,13 @@ class Clients:
         """One more client; a fragile one may be killed at any request, for good."""
 
         def whole() -> None:
-            work(self._client(self.faults.scheduler.current.process, look_first))
-            self.present -= 1
+            process = self.faults.scheduler.current.process
+            work(self._client(process, look_first))
+            self.present.discard(process.name)
 
-        def left() -> None:
-            self.present -= 1
-
-        self.present += 1
         process = self.start("client", whole)
-        process.at_death.append(left)
+        self.present.add(process.name)
+        process.at_death.append(lambda: self.present.discard(process.name))  # done before, or not
         if fragile:
             self.faults.fragile.add(process.name)
 
