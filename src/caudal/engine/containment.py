@@ -6,8 +6,9 @@ took 4 GiB.
 
 Rules
 1. Held memory is private and resident. While calls run it is sampled, and if it exceeds the bound,
-   all that run are interrupted. `memory_bound` sets the bound for the whole process; without it a
-   call may add its own limit, and a little more (`allowance`), to what the process held when it
+   all that run are interrupted. `memory_bound` sets the bound for the whole process, not counting
+   what a program held that calls Caudal (more than OWN_BYTES, when it began); without it a call may
+   add its own limit, and a little more (`allowance`), to what the process held when it
    began: DuckDB keeps to its limit by spilling, and what it does not count comes on top. Memory
    cannot be told apart by thread: who runs beside a bomb is interrupted with it.
 2. One step of an expression cannot be interrupted. So the kernel is told (RLIMIT_DATA) to refuse
@@ -34,6 +35,7 @@ import duckdb
 import pyarrow as pa
 
 RESERVE_BYTES = 128 << 20
+OWN_BYTES = 256 << 20  # what a process of Caudal's own may hold before it begins
 
 _SAMPLE_SECONDS = 0.02
 _PAGE_BYTES = resource.getpagesize()
@@ -74,8 +76,10 @@ def allowance(memory_bytes: int) -> int:
 
 @contextlib.contextmanager
 def memory_bound(limit_bytes: int | None) -> Iterator[None]:
-    """From here on the whole process may hold this much while calls run; None: no such bound."""
-    before, _WATCH.process_bytes = _WATCH.process_bytes, limit_bytes
+    """From here on the process may hold this much while calls run (rule 1); None: as before."""
+    before = _WATCH.process_bytes
+    if limit_bytes is not None:
+        _WATCH.process_bytes = limit_bytes + max(0, _memory()[0] - OWN_BYTES)
     try:
         yield
     finally:
@@ -90,10 +94,10 @@ def is_of_memory(error: BaseException) -> bool:
 
 
 def available_bytes() -> int:
-    """Nine tenths of what this process holds and could still get: a bound for want of another."""
+    """Nine tenths of what this process could still get: a bound for want of another."""
     lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     free = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
-    return (free + _memory()[0]) * 9 // 10
+    return (free + min(_memory()[0], OWN_BYTES)) * 9 // 10
 
 
 @contextlib.contextmanager

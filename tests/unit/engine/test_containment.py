@@ -100,6 +100,28 @@ print(peak_mib())
     assert int(peak) < 500 + (RESERVE_BYTES >> 20) + 30 + libraries
 
 
+def test_what_the_process_held_before_is_not_the_bounds_business() -> None:
+    """As in a notebook full of its owner's data."""
+    script = """
+import numpy as np
+from caudal.engine.containment import available_bytes, memory_bound
+from caudal.engine.sandbox import Limits, Sandbox
+from caudal.errors import QueryError
+free = available_bytes()
+own = np.ones(100 << 20)
+print(abs(available_bytes() - free) < 950 << 20)
+with memory_bound(500 << 20), Sandbox(Limits(memory_bytes=4 << 30)) as sandbox:
+    print(sandbox.select("SELECT 1 AS a", {}).num_rows)
+    try:
+        sandbox.select("SELECT range::VARCHAR || repeat('x', 100) FROM range(1000000000)", {})
+    except QueryError as error:
+        print(error)
+"""
+    sane, rows, message = python(script)
+    assert (sane, rows) == ("True", "1")
+    assert message == "the query needs more than 4096 MiB of memory"
+
+
 def test_after_a_call_nothing_is_limited() -> None:
     script = """
 import resource
