@@ -13,9 +13,9 @@ from pathlib import Path
 from bench.datasets import dataset, total_bytes
 from bench.machine import peak_bytes
 from caudal.application import find_application
-from caudal.engine.database import parse_bytes
 from caudal.engine.embedded import run
 from caudal.engine.running import RunOptions, Sources
+from caudal.sizes import parse_bytes
 
 APP = "books"
 TARGET_BYTES = int(1.5e9)

@@ -90,9 +90,10 @@ def sql(
     """
     from caudal.application import find_application
     from caudal.application.adhoc import files_application
-    from caudal.engine.adhoc import ADHOC, asker_mistakes, require_values, with_adhoc_query
+    from caudal.engine.adhoc import asker_mistakes, require_values, with_adhoc_query
     from caudal.engine.choosing import run_with
     from caudal.engine.running import RunOptions
+    from caudal.model import ADHOC
 
     chosen = _engine(engine)
     options = RunOptions(sentiment=sentiment, memory_limit=_bytes(memory_limit), strict=strict)
@@ -158,7 +159,7 @@ def _engine(name: str) -> "Engine":
 
 
 def _bytes(limit: str | int | None) -> int | None:
-    from caudal.engine.database import parse_bytes
+    from caudal.sizes import parse_bytes
 
     return parse_bytes(limit) if isinstance(limit, str) else limit
 

@@ -7,6 +7,7 @@ from pathlib import Path
 ParameterValue = str | int | float | bool
 
 ROW = "row of raw"  # the column of cleaned rows that says which row of `raw` they come from
+ADHOC = "sql"  # the name of a SELECT that is not part of an application
 REJECT = "reject"  # the column of a table's SQL that holds the reason to leave a row out
 
 

@@ -17,6 +17,7 @@ from caudal.engine.embedded import run as run_embedded
 from caudal.engine.running import Sources
 from caudal.formats import outputs
 from caudal.formats.job import Options, Request, Text
+from caudal.formats.replies import Status
 from caudal.model import Query
 from caudal.process.clock import SystemClock, new_id
 from caudal.store import DirectoryStore
@@ -25,7 +26,6 @@ from caudal.tasks.compute import LocalCompute
 from caudal.tasks.cutting import cut_files
 from caudal.tasks.gateway import Gateway
 from caudal.tasks.life import Lives
-from caudal.tasks.status import Status
 from caudal.tasks.tools import Tools
 from tests.services.rabbit import PASSWORD
 from tests.services.rabbit import rabbit as rabbit

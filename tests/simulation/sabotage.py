@@ -17,6 +17,7 @@ from caudal.errors import AlreadyExistsError, NotFoundError
 from caudal.formats import batch as batch_format
 from caudal.formats import ending, frame, mapped, merged
 from caudal.formats.job import Job
+from caudal.formats.replies import Receipt
 from caudal.store.memory import MemoryStore
 from caudal.tasks import client, gateway, gathering, janitor, reconciler, worker
 from caudal.tasks.facts import StoreFacts
@@ -111,12 +112,12 @@ def end_count_not_compared() -> Any:
 def second_end_confirmed() -> Any:
     put_end = gateway.Gateway.put_end
 
-    def confirmed(self: Any, job_id: str, owner: str, table: str, end: Any) -> gateway.Receipt:
+    def confirmed(self: Any, job_id: str, owner: str, table: str, end: Any) -> Receipt:
         try:
             return put_end(self, job_id, owner, table, end)
         except ConflictError:
             job = self._life(job_id, owner).job
-            return gateway.Receipt(job.run, job.tables)
+            return Receipt(job.run, job.tables)
 
     return mock.patch.object(gateway.Gateway, "put_end", confirmed)
 

@@ -19,11 +19,11 @@ import pyarrow as pa
 from caudal.application import drafting
 from caudal.application.folder import shipped_applications
 from caudal.application.sniffing import SAMPLED_ROWS, sample, sniff
-from caudal.engine.adhoc import ADHOC, clean_statement, with_adhoc_query
+from caudal.engine.adhoc import clean_statement, with_adhoc_query
 from caudal.engine.reading import find_files
 from caudal.engine.running import Engine
 from caudal.errors import DataError, UsageError
-from caudal.model import Application, Table
+from caudal.model import ADHOC, Application, Table
 
 _COMPRESSIONS = (".gz", ".zst")
 _CSV = (".csv", *(f".csv{suffix}" for suffix in _COMPRESSIONS))

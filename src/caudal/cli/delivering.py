@@ -14,9 +14,8 @@ from caudal.answers import Answers, Result
 from caudal.cli.files import whole_file
 from caudal.cli.formats import BINARY, Format, encode, write_results
 from caudal.cli.show import print_rejects, print_result, profile_tables
-from caudal.engine.adhoc import ADHOC
 from caudal.errors import UsageError
-from caudal.model import RejectedRow
+from caudal.model import ADHOC, RejectedRow
 from caudal.values import json_bytes
 
 

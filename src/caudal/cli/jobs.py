@@ -17,9 +17,9 @@ from caudal.cli.show import print_rejects
 from caudal.client.decoding import error_of_outcome, rejects_of, result_of
 from caudal.client.http import HttpGateways
 from caudal.core.tasks import REJECTS
-from caudal.engine.adhoc import ADHOC
 from caudal.errors import JobError, UsageError
-from caudal.tasks.status import Status
+from caudal.formats.replies import Status
+from caudal.model import ADHOC
 
 JobArgument = Annotated[str, typer.Argument(help="The job's id.", metavar="JOB")]
 _NOT_OF_FILES = frozenset(field.name for field in fields(Asking)) - {"form", "out"}

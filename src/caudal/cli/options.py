@@ -14,12 +14,12 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
+from caudal.cli.converting import convert
 from caudal.cli.formats import Format
-from caudal.engine.database import parse_bytes
 from caudal.engine.running import Engine, RunOptions, Sources
 from caudal.errors import UsageError
 from caudal.model import Application, ParameterValue, RejectedRow
-from caudal.sql.parameters import convert
+from caudal.sizes import parse_bytes
 
 _LEAST_BATCH_BYTES, _MOST_BATCH_BYTES = 4 << 10, 1 << 30
 

@@ -21,12 +21,13 @@ from caudal.cli.options import (
 )
 from caudal.cli.progress import watch
 from caudal.cli.storing import chosen_engine
-from caudal.engine.adhoc import ADHOC, asker_mistakes, require_values, with_adhoc_query
+from caudal.engine.adhoc import asker_mistakes, require_values, with_adhoc_query
 from caudal.engine.choosing import run_with
 from caudal.engine.explaining import explain_query
 from caudal.engine.running import Engine
 from caudal.engine.split import explain_plan
 from caudal.errors import UsageError
+from caudal.model import ADHOC
 
 
 @with_asking

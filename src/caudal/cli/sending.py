@@ -22,7 +22,7 @@ from caudal.client.previewing import Previewing
 from caudal.client.submitting import Watching
 from caudal.core.tasks import REJECTS
 from caudal.formats.batch import Batch
-from caudal.tasks.status import Status
+from caudal.formats.replies import Status
 
 _ROWS_PREVIEWED = 50  # of one query; the answer has them all
 

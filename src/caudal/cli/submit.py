@@ -19,10 +19,9 @@ from caudal.client.decoding import error_of_outcome, every_reject, rejects_of
 from caudal.client.submitting import Submission, with_sentiment
 from caudal.client.submitting import submit as submit_files
 from caudal.core.tasks import REJECTS
-from caudal.engine.adhoc import ADHOC
 from caudal.errors import UnreachableError
 from caudal.formats.job import Options
-from caudal.model import Application
+from caudal.model import ADHOC, Application
 
 _ELSEWHERE = ("engine", "memory_limit", "profile")  # options of engines in this process
 

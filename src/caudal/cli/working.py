@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from caudal.broker.opening import open_broker
-from caudal.engine.database import parse_bytes
 from caudal.errors import UsageError
 from caudal.process.frame import Ending
 from caudal.process.heart import Heart
@@ -18,6 +17,7 @@ from caudal.process.logs import Style, set_up_logs
 from caudal.process.metrics import serving_metrics
 from caudal.process.signals import Stop
 from caudal.process.ticking import OnTick, ignore
+from caudal.sizes import parse_bytes
 from caudal.store import Store, open_store
 from caudal.store.s3_settings import S3Settings
 from caudal.worker.figures import Figures

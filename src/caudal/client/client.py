@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from caudal.client.job import Job
     from caudal.client.submitting import Submission
     from caudal.formats.ending import Outcome
-    from caudal.tasks.listing import JobEntry
-    from caudal.tasks.status import Status
+    from caudal.formats.replies import JobEntry, Status
 
 _BATCH_BYTES = 8 << 20
 
@@ -105,7 +104,7 @@ class Client:
         >>> client.sql("SELECT count(*) AS films FROM movies", "movies", example_data).rows()
         [{'films': 3}]
         """
-        from caudal.engine.adhoc import ADHOC
+        from caudal.model import ADHOC
 
         submission = self._submission(
             app, None, data=data, files=files, sentiment=sentiment, select=query

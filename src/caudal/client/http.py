@@ -14,9 +14,7 @@ from caudal.formats import batch as batch_format
 from caudal.formats import frame
 from caudal.formats.ending import End, Outcome
 from caudal.formats.job import Request
-from caudal.tasks.gateway import Receipt
-from caudal.tasks.listing import JobEntry, JobPage
-from caudal.tasks.status import Status
+from caudal.formats.replies import JobEntry, JobPage, Receipt, Status
 
 _BATCH_TYPE = "application/vnd.caudal.batch"
 _JSON = {"Content-Type": "application/json"}

@@ -16,8 +16,8 @@ from caudal.client.rows import Rows
 from caudal.client.submitting import Submission
 from caudal.errors import UsageError
 from caudal.formats.ending import Outcome
+from caudal.formats.replies import Status
 from caudal.tasks.client import Listener, Order
-from caudal.tasks.status import Status
 
 
 class Job:

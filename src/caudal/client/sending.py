@@ -14,6 +14,7 @@ from caudal.engine.running import in_order
 from caudal.formats.ending import Outcome
 from caudal.process.clock import SystemClock
 from caudal.tasks.client import Client, Errand, Listener, Order
+from caudal.tasks.cutting import warm_up
 from caudal.tasks.ports import ConflictError, GoneError
 
 WINDOW = 4  # batches on their way at once
@@ -29,6 +30,7 @@ def opened(
     On an error or Ctrl-C everything is given up, once the requests under way are answered.
     """
     pool = ThreadPoolExecutor(WINDOW, "send")
+    pool.submit(warm_up)  # while a gateway plans
 
     def each(work: Callable[[Any], Any], items: Iterable[Any]) -> Iterable[Any]:
         return in_order(pool, work, items, ahead=WINDOW - 1)

@@ -13,11 +13,11 @@ from caudal.engine.running import Sources
 from caudal.errors import CaudalError, DataError, UsageError
 from caudal.formats.ending import Outcome
 from caudal.formats.job import Options, Request, Text
+from caudal.formats.replies import Status
 from caudal.kernels.csv import Stream
 from caudal.model import Application, ParameterValue
 from caudal.process.clock import new_id
 from caudal.tasks.client import Listener, Order, Sendable
-from caudal.tasks.status import Status
 
 
 def _standard_input() -> Stream:

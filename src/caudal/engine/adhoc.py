@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from caudal.errors import ApplicationError, UsageError
-from caudal.model import Application, Query
+from caudal.model import ADHOC, Application, Query
 from caudal.sql.parameters import parameter_names
 
-ADHOC = "sql"
 _ORIGIN = "the query"
 
 

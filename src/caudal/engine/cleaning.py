@@ -5,7 +5,6 @@ Rows that are certainly sound and out of sight are counted, but not cleaned (sql
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from caudal.engine.catalog import Cleaning
-from caudal.engine.reading import Piece, TextRows
+from caudal.engine.reading import Cleaned, Piece, TextRows
 from caudal.engine.sieving import KeyFilters, Sifted, sift
 from caudal.errors import ApplicationError, RejectedRowError
 from caudal.kernels.csv import Numbers
@@ -23,20 +22,6 @@ from caudal.rejects import Rejects
 _NO_FILTERS: KeyFilters = {}
 
 Select = Callable[[str, str, pa.Table], pa.Table]  # SQL, the relation it reads, its rows
-
-
-@dataclass(frozen=True)
-class Cleaned:
-    """The rows of one piece that are kept, and those that were left out, in the order of lines.
-
-    `accepted` counts the clean rows, also those that no query can see.
-    """
-
-    rows: pa.Table
-    accepted: int
-    rejected: list[RejectedRow]
-    repaired: int
-    piece: Piece
 
 
 def clean_piece(

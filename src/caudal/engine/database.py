@@ -1,7 +1,6 @@
 """Opening DuckDB the way Caudal uses it, and turning its complaints into one line."""
 
 import contextlib
-import re
 import tempfile
 from collections.abc import Iterator
 
@@ -16,18 +15,6 @@ from caudal.kernels.sentiment import SentimentModel
 _PROCESS_BYTES = 400 << 20
 _LEAST_DATABASE_BYTES = 128 << 20
 _LEAST_LIMIT_BYTES = 500_000_000
-
-_UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
-_BINARY_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-
-
-def parse_bytes(text: str) -> int:
-    """`512MB`, `1.5GiB`, `8000000` as a number of bytes."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
-    if match is None or (match[3] and not match[2]):
-        raise UsageError(f"{text!r} is not a size: write it like 512MB, 2GB or 1.5GiB")
-    units = _BINARY_UNITS if match[3] else _UNITS
-    return int(float(match[1]) * units[match[2].upper()])
 
 
 @contextlib.contextmanager

@@ -19,10 +19,10 @@ import pyarrow as pa
 
 from caudal.answers import Answers, OperatorProfile, Result, TableProfile
 from caudal.engine.catalog import Binding, BoundQuery, TableLoad, bind, choose_queries
-from caudal.engine.cleaning import Cleaned, clean_piece, note_rejects
+from caudal.engine.cleaning import clean_piece, note_rejects
 from caudal.engine.database import one_line, open_database
 from caudal.engine.profiling import profile_query
-from caudal.engine.reading import Piece, pieces
+from caudal.engine.reading import Cleaned, Piece, pieces
 from caudal.engine.running import (
     Progress,
     ReadingProfile,

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from caudal.engine import stages
 from caudal.engine.catalog import Cleaning
-from caudal.engine.cleaning import Cleaned, clean_piece
-from caudal.engine.reading import Piece, TextRows, Wanted, require_columns, typed_reader
+from caudal.engine.cleaning import clean_piece
+from caudal.engine.reading import Cleaned, Piece, TextRows, Wanted, require_columns, typed_reader
 from caudal.engine.sandbox import Sandbox
 from caudal.engine.sieving import KeyFilters
 from caudal.engine.split_plan import SplitPlan, TableMap, sifted_by

@@ -26,6 +26,7 @@ from caudal.kernels.csv import (
     cut_batches,
     read_batch,
 )
+from caudal.model import RejectedRow
 
 _COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
 _PARQUET = ".parquet"
@@ -54,6 +55,20 @@ class Piece:
     bytes: int
     position: int
     read: Callable[[], TextRows] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """The rows of one piece that are kept, and those that were left out, in the order of lines.
+
+    `accepted` counts the clean rows, also those that no query can see.
+    """
+
+    rows: pa.Table
+    accepted: int
+    rejected: list[RejectedRow]
+    repaired: int
+    piece: Piece
 
 
 def find_files(folder: Path, patterns: Sequence[str], table: str) -> list[Path]:

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from caudal.answers import TableProfile
-from caudal.engine.cleaning import Cleaned
-from caudal.engine.reading import find_files
+from caudal.engine.reading import Cleaned, find_files
 from caudal.errors import DataError, UsageError
 from caudal.kernels.csv import DEFAULT_BATCH_BYTES
 from caudal.model import RejectedRow, Table

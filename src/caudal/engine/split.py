@@ -24,13 +24,13 @@ import duckdb
 from caudal.answers import Answers, Result, TableProfile
 from caudal.engine import stages
 from caudal.engine.catalog import choose_queries
-from caudal.engine.cleaning import Cleaned, note_rejects
+from caudal.engine.cleaning import note_rejects
 from caudal.engine.containment import available_bytes, memory_bound
 from caudal.engine.functions import register_functions
 from caudal.engine.keeping import Kept
 from caudal.engine.mapping import TableWork, map_piece, table_work
 from caudal.engine.profiling import MeasuredSandbox, Measurements, profile_stages
-from caudal.engine.reading import Piece, pieces
+from caudal.engine.reading import Cleaned, Piece, pieces
 from caudal.engine.running import (
     Progress,
     ReadingProfile,

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from caudal.formats.replies import Receipt
 from caudal.gateway.bodies import JSON
-from caudal.tasks.gateway import Receipt
 
 
 class ReceiptBody(msgspec.Struct, frozen=True):

@@ -15,11 +15,11 @@ from caudal.answers import Result
 from caudal.broker.port import BrokerError
 from caudal.errors import StoreError
 from caudal.formats.ending import Outcome
+from caudal.formats.replies import Status
 from caudal.gateway.service import Service
 from caudal.tasks.life import Life
 from caudal.tasks.ports import BusyError, GoneError
 from caudal.tasks.previewing import Aborted, Complete, Preview, Rows, Step, Waiting
-from caudal.tasks.status import Status
 from caudal.values import text
 
 _FIRST_SECONDS, _MOST_SECONDS = 0.1, 1.0  # between two looks: longer while there is no news

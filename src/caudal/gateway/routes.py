@@ -4,13 +4,12 @@ from typing import Any
 
 from caudal.formats.ending import End, Outcome
 from caudal.formats.job import Request
+from caudal.formats.replies import JobPage, Status
 from caudal.gateway import accepting
 from caudal.gateway.answering import ReceiptBody
 from caudal.gateway.bodies import JSON
 from caudal.gateway.handlers import health, jobs, results, streams, tables
 from caudal.gateway.operations import Content, Operation, Parameter, Room
-from caudal.tasks.listing import JobPage
-from caudal.tasks.status import Status
 
 _BINARY = {"type": "string", "contentMediaType": "application/octet-stream"}
 _TEXT = {"type": "string"}

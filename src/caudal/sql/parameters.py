@@ -1,19 +1,14 @@
 """`$name` in a query: replaced by a literal, token by token, so the rest of the text stays."""
 
 import itertools
-import math
-import re
 from collections.abc import Mapping
 
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import TokenType
 
-from caudal.errors import ApplicationError, UsageError
+from caudal.errors import ApplicationError
 from caudal.model import ParameterValue
-
-_WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 
 
 def parameter_names(sql: str, origin: str) -> list[str]:
@@ -43,29 +38,6 @@ def literal(value: ParameterValue) -> str:
     if isinstance(value, float):
         return f"CAST('{value!r}' AS DOUBLE)"
     return "'" + value.replace("'", "''") + "'"
-
-
-def convert(name: str, text: str, default: ParameterValue) -> ParameterValue:
-    """The text given on the command line, as the type of the parameter's default."""
-    kind = type(default)
-    if kind is str:
-        return _utf8(name, text)
-    if kind is bool and text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    if kind is int and _WHOLE.fullmatch(text):
-        return int(text)
-    if kind is float and _NUMBER.fullmatch(text) and math.isfinite(float(text)):
-        return float(text)
-    wanted = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
-    raise UsageError(f"--param {name}={text}: {name} must be {wanted}")
-
-
-def _utf8(name: str, text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise UsageError(f"--param {name}: its value is not UTF-8 text") from None
-    return text
 
 
 def _places(sql: str, origin: str) -> list[tuple[str, int, int]]:

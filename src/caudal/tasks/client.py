@@ -23,9 +23,8 @@ from caudal.formats import frame
 from caudal.formats.batch import Batch
 from caudal.formats.ending import End, Outcome, digest_of_digests
 from caudal.formats.job import Request
-from caudal.tasks.gateway import Receipt
+from caudal.formats.replies import Receipt, Status
 from caudal.tasks.ports import BusyError, Clock, ConflictError, GoneError, UnreachableError
-from caudal.tasks.status import Status
 
 Answer = TypeVar("Answer")
 Sendable = bytes | Callable[[], bytes]  # a batch, or what makes it: called by who sends it

@@ -12,7 +12,7 @@ Rules
 Several threads may use one gateway at once.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
@@ -24,11 +24,12 @@ from caudal.formats import ending, merged
 from caudal.formats import job as job_format
 from caudal.formats.ending import End, Outcome
 from caudal.formats.job import Job, Request
+from caudal.formats.replies import JobPage, Receipt, Status
 from caudal.kernels.hashing import HASH_VERSION
 from caudal.tasks.facts import StoreFacts
 from caudal.tasks.gathering import WrongEndError, check_coverage
 from caudal.tasks.life import Life, end_life, exists, read_outcome
-from caudal.tasks.listing import JobPage, jobs_of
+from caudal.tasks.listing import jobs_of
 from caudal.tasks.ports import (
     BusyError,
     ConflictError,
@@ -46,22 +47,13 @@ from caudal.tasks.requests import (
     identity,
 )
 from caudal.tasks.results import StoredResult, stored_result
-from caudal.tasks.status import Status, status_of
+from caudal.tasks.status import status_of
 from caudal.tasks.tools import Tools
 from caudal.version import __version__
 
 _MARKS = 4  # per time of silence: how often a client that is heard is noted down
 _MARKED = 1024  # jobs of which a gateway remembers that the mark of this moment exists
 _GROUPS = 1_000_000  # per table: what a key has digits for
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """What a gateway confirms: the run, and the tables that the client must send."""
-
-    run: str
-    tables: tuple[str, ...]
-    new: bool = field(default=True, compare=False)  # False: it was confirmed before
 
 
 @dataclass(frozen=True)

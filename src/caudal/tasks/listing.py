@@ -4,34 +4,15 @@ A job of a format that this Caudal does not know is left out, and so is one that
 """
 
 from collections.abc import Iterator
-from typing import Literal
-
-import msgspec
 
 from caudal.core.tasks import Keys, job_key
 from caudal.errors import FormatError, NotFoundError
 from caudal.formats import job as job_format
-from caudal.formats.ending import State
+from caudal.formats.replies import JobEntry, JobPage
 from caudal.store.port import Store
 from caudal.tasks.life import read_outcome
 
 _LOOKED_AT = 500  # jobs of anybody, per page
-
-
-class JobEntry(msgspec.Struct, frozen=True):
-    """A job in a listing. `created` in seconds since 1970, UTC."""
-
-    id: str
-    state: State | Literal["running"]
-    created: float
-    application: str
-
-
-class JobPage(msgspec.Struct, frozen=True):
-    """Some jobs by id; `next` is the `after` of the next page, None at the end."""
-
-    jobs: tuple[JobEntry, ...]
-    next: str | None
 
 
 def jobs_of(store: Store, owner: str, after: str, limit: int) -> JobPage:

@@ -1,39 +1,12 @@
 """How far a job has come: per table, fold and query."""
 
-import msgspec
-
 from caudal.core.intervals import IntervalSet
 from caudal.core.readiness import Shape
-from caudal.formats.ending import Outcome
-from caudal.formats.job import Options
+from caudal.formats.replies import Status, TableStatus
 from caudal.sql.planner import only_filters
 from caudal.store.port import Store
 from caudal.tasks.facts import StoreFacts
 from caudal.tasks.life import Life, query_names, read_outcome
-
-
-class TableStatus(msgspec.Struct, frozen=True):
-    """`batches` is known once the client ended the table."""
-
-    batches: int | None
-    arrived: int
-    mapped: int
-
-
-class Status(msgspec.Struct, frozen=True):
-    """A moment in a job's life. `folds` counts partitions done."""
-
-    run: str
-    outcome: Outcome | None
-    tables: dict[str, TableStatus]
-    folds: dict[str, tuple[int, int]]
-    results: tuple[str, ...]
-    reads: dict[str, tuple[str, ...]] = {}  # by query: the tables that it waits for
-    options: Options = Options()  # for a client that resumes: it must cut at the same places
-    queries: tuple[str, ...] = ()  # without the rejects report
-    previews: tuple[str, ...] = ()  # queries whose rows can be seen before their table is complete
-    application: str = ""
-    created: float = 0.0  # seconds since 1970, UTC
 
 
 def status_of(store: Store, life: Life) -> Status:

@@ -13,8 +13,8 @@ import pytest
 from caudal.answers import Answers
 from caudal.engine import catalog, embedded
 from caudal.engine.catalog import Cleaning
-from caudal.engine.cleaning import Cleaned, Select, clean_piece
-from caudal.engine.reading import Piece
+from caudal.engine.cleaning import Select, clean_piece
+from caudal.engine.reading import Cleaned, Piece
 from caudal.engine.running import RunOptions, Sources
 from caudal.engine.sieving import KeyFilters
 from caudal.errors import RejectedRowError

@@ -1,0 +1,58 @@
+"""What a gateway says of jobs, as its clients hear it (docs/formats/http.md)."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import msgspec
+
+from caudal.formats.ending import Outcome, State
+from caudal.formats.job import Options
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What a gateway confirms: the run, and the tables that the client must send."""
+
+    run: str
+    tables: tuple[str, ...]
+    new: bool = field(default=True, compare=False)  # False: it was confirmed before
+
+
+class TableStatus(msgspec.Struct, frozen=True):
+    """`batches` is known once the client ended the table."""
+
+    batches: int | None
+    arrived: int
+    mapped: int
+
+
+class Status(msgspec.Struct, frozen=True):
+    """A moment in a job's life. `folds` counts partitions done."""
+
+    run: str
+    outcome: Outcome | None
+    tables: dict[str, TableStatus]
+    folds: dict[str, tuple[int, int]]
+    results: tuple[str, ...]
+    reads: dict[str, tuple[str, ...]] = {}  # by query: the tables that it waits for
+    options: Options = Options()  # for a client that resumes: it must cut at the same places
+    queries: tuple[str, ...] = ()  # without the rejects report
+    previews: tuple[str, ...] = ()  # queries whose rows can be seen before their table is complete
+    application: str = ""
+    created: float = 0.0  # seconds since 1970, UTC
+
+
+class JobEntry(msgspec.Struct, frozen=True):
+    """A job in a listing. `created` in seconds since 1970, UTC."""
+
+    id: str
+    state: State | Literal["running"]
+    created: float
+    application: str
+
+
+class JobPage(msgspec.Struct, frozen=True):
+    """Some jobs by id; `next` is the `after` of the next page, None at the end."""
+
+    jobs: tuple[JobEntry, ...]
+    next: str | None
