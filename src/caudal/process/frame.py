@@ -99,6 +99,7 @@ async def _framed(work: _Work, stop: Stop, on_tick: OnTick, patience: _Patience)
         ticks.cancel()
     if not ended.is_set():
         return Ending.ABANDONED
+    work.join()  # only its last instructions are left; else what it holds may outlive the process
     if work.error is not None:
         raise work.error
     return Ending.COMPLETE
