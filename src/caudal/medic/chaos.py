@@ -63,7 +63,7 @@ class Report:
 
     hits: Counter[tuple[Kind, Way]] = field(default_factory=Counter)
     seconds: dict[tuple[Kind, Way], list[float]] = field(default_factory=dict)
-    elections: list[float] = field(default_factory=list)  # from a leader's end to the next one
+    elections: dict[Way, list[float]] = field(default_factory=dict)  # from a leader's end to a next
     lost: list[str] = field(default_factory=list)  # never came back
 
     def lines(self) -> Iterator[str]:
@@ -74,8 +74,8 @@ class Report:
             some = self._well_again(way)
             if some:
                 yield f"{way}, all but the broker: well after {spread(some)}"
-        if self.elections:
-            yield f"new leader: {spread(self.elections)} ({len(self.elections)})"
+        for way, some in sorted(self.elections.items()):
+            yield f"new leader after one was {way}: {spread(some)} ({len(some)})"
         yield f"left dead: {', '.join(self.lost) or 'none'}"
 
     def _well_again(self, way: Way) -> list[float]:
@@ -214,7 +214,7 @@ def _note_leader(told: Told, report: Report, leaderless: list[Hit], now: float) 
         other = told.leader and told.leader != hit.name
         again = told.leader == hit.name and newest.get(hit.name, 0) > hit.incarnation
         if told.medic == told.leader and (other or again):
-            report.elections.append(now - hit.at)
+            report.elections.setdefault(hit.way, []).append(now - hit.at)
             leaderless.remove(hit)
 
 
