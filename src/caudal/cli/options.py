@@ -80,17 +80,23 @@ class Asking:
         int, typer.Option("--partitions", min=1, max=4096, help="Of the split engine's folds.")
     ] = 4
     batch_size: Annotated[
-        str, typer.Option("--batch-size", help="How much of a file is read at a time.")
-    ] = "8MiB"
+        str | None,
+        typer.Option(
+            "--batch-size", help="How much of a file is read at a time: 8MiB; for a cluster, 16MiB."
+        ),
+    ] = None
     profile: Annotated[
         bool, typer.Option("--profile", help="Show rows, bytes and seconds per table and operator.")
     ] = False
+
+    def batch_bytes(self, usual: int) -> int:
+        return _batch_bytes(self.batch_size) if self.batch_size else usual
 
     def run_options(self, sink: Callable[[RejectedRow], None] | None) -> RunOptions:
         return RunOptions(
             sentiment=self.sentiment,
             memory_limit=parse_bytes(self.memory_limit) if self.memory_limit else None,
-            batch_bytes=_batch_bytes(self.batch_size),
+            batch_bytes=self.batch_bytes(RunOptions.batch_bytes),
             partitions=self.partitions,
             strict=self.strict,
             profile=self.profile,

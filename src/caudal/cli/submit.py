@@ -20,7 +20,7 @@ from caudal.client.submitting import Submission, with_sentiment
 from caudal.client.submitting import submit as submit_files
 from caudal.core.tasks import REJECTS
 from caudal.errors import UnreachableError
-from caudal.formats.job import Options
+from caudal.formats.job import SENT_BATCH_BYTES, Options
 from caudal.model import ADHOC, Application
 
 _ELSEWHERE = ("engine", "memory_limit", "profile")  # options of engines in this process
@@ -99,7 +99,7 @@ def sql_on_cluster(app: Application, asking: Asking, way: Way) -> None:
 def _options(asking: Asking, silent_seconds: float = 600.0) -> Options:
     given = asking.run_options(None)
     return Options(
-        batch_bytes=given.batch_bytes,
+        batch_bytes=asking.batch_bytes(SENT_BATCH_BYTES),
         partitions=given.partitions,
         silent_seconds=silent_seconds,
         strict=asking.strict,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from caudal.answers import Answers, Result
 from caudal.errors import UnreachableError, UsageError
+from caudal.formats.job import SENT_BATCH_BYTES
 from caudal.model import ParameterValue
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from caudal.client.submitting import Submission
     from caudal.formats.ending import Outcome
     from caudal.formats.replies import JobEntry, Status
-
-_BATCH_BYTES = 8 << 20
 
 
 class How(TypedDict, total=False):
@@ -191,7 +190,7 @@ class Client:
         sentiment: str | None = None,
         strict: bool = False,
         partitions: int = 4,
-        batch_bytes: int = _BATCH_BYTES,
+        batch_bytes: int = SENT_BATCH_BYTES,
         silent_seconds: float = 600.0,
         select: str | None = None,
     ) -> "Submission":

@@ -31,10 +31,14 @@ class Text(msgspec.Struct, frozen=True):
         )
 
 
+# Twice what an engine reads at a time: every batch that is sent costs requests, syncs and messages.
+SENT_BATCH_BYTES = 16 << 20
+
+
 class Options(msgspec.Struct, frozen=True):
     """How a job runs, as opposed to what it answers."""
 
-    batch_bytes: int = 8 << 20  # where the client cuts
+    batch_bytes: int = SENT_BATCH_BYTES  # where the client cuts
     partitions: int = 16  # of folds
     group: int = GROUP  # batches per group
     silent_seconds: float = 600.0  # a client that is silent for so long has left
