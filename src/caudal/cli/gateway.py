@@ -5,24 +5,20 @@ from typing import Annotated
 
 import typer
 
+from caudal.cli.processes import (
+    BrokerOption,
+    FsyncOption,
+    HeartOption,
+    LogFormatOption,
+    StoreOption,
+)
 from caudal.gateway.limits import Limits
 from caudal.process.heart import alive
-from caudal.process.logs import Style
 
 
 def gateway(
-    store: Annotated[
-        str,
-        typer.Option("--store", envvar="CAUDAL_STORE", help="DIR or s3://bucket/prefix."),
-    ],
-    broker: Annotated[
-        str,
-        typer.Option(
-            "--broker",
-            envvar="CAUDAL_BROKER",
-            help="amqp://user:password@host:5672/vhost; several nodes with commas.",
-        ),
-    ],
+    store: StoreOption,
+    broker: BrokerOption,
     host: Annotated[
         str, typer.Option("--host", help="Where to listen; without tokens on loopback only.")
     ] = "127.0.0.1",
@@ -54,16 +50,9 @@ def gateway(
             help="Offer this model besides `lexicon`: transformers:DIR, the same on all workers.",
         ),
     ] = None,
-    log_format: Annotated[
-        Style, typer.Option("--log-format", help="Lines of json or text on standard error.")
-    ] = "json",
-    fsync: Annotated[
-        bool,
-        typer.Option("--fsync/--no-fsync", help="Let a directory survive a power cut."),
-    ] = True,
-    heart: Annotated[
-        Path | None, typer.Option("--heart", hidden=True, help="What a medic tells it.")
-    ] = None,
+    log_format: LogFormatOption = "json",
+    fsync: FsyncOption = True,
+    heart: HeartOption = None,
 ) -> None:
     """Take jobs from clients and look after them. Any number of gateways run side by side.
 

@@ -5,23 +5,19 @@ from typing import Annotated
 
 import typer
 
+from caudal.cli.processes import (
+    BrokerOption,
+    FsyncOption,
+    HeartOption,
+    LogFormatOption,
+    StoreOption,
+)
 from caudal.process.heart import alive
-from caudal.process.logs import Style
 
 
 def worker(
-    store: Annotated[
-        str,
-        typer.Option("--store", envvar="CAUDAL_STORE", help="DIR or s3://bucket/prefix."),
-    ],
-    broker: Annotated[
-        str,
-        typer.Option(
-            "--broker",
-            envvar="CAUDAL_BROKER",
-            help="amqp://user:password@host:5672/vhost; several nodes with commas.",
-        ),
-    ],
+    store: StoreOption,
+    broker: BrokerOption,
     name: Annotated[
         str | None, typer.Option("--name", help="For logs.", show_default="HOST-PID")
     ] = None,
@@ -57,16 +53,9 @@ def worker(
         Path | None,
         typer.Option("--metrics-token-file", help="A file that holds the token of the metrics."),
     ] = None,
-    log_format: Annotated[
-        Style, typer.Option("--log-format", help="Lines of json or text on standard error.")
-    ] = "json",
-    fsync: Annotated[
-        bool,
-        typer.Option("--fsync/--no-fsync", help="Let a directory survive a power cut."),
-    ] = True,
-    heart: Annotated[
-        Path | None, typer.Option("--heart", hidden=True, help="What a medic tells it.")
-    ] = None,
+    log_format: LogFormatOption = "json",
+    fsync: FsyncOption = True,
+    heart: HeartOption = None,
 ) -> None:
     """Do the tasks of all jobs: read batches, fold partitions, finish queries.
 

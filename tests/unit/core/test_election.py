@@ -104,25 +104,29 @@ def test_the_first_medic_alone_leads_after_waiting_for_an_answer() -> None:
     )
 
 
+# After the third of three has died, however the others came to know.
+TAKEN_OVER = (
+    "3 dies\n"
+    "  1 is electing\n"
+    "1 to 2: ELECTION 2\n"
+    "  2 is electing\n"
+    "2 to 1: ANSWER 2\n"
+    "  1 is waiting\n"
+    "2 to 3: ELECTION 3\n"
+    "1 to 3: ELECTION 2\n"
+    "  2 is leading\n"
+    "2 to 1: COORDINATOR 3\n"
+    "  1 is following 2\n"
+    "1 to 2: ACK 3\n"
+    "2 to 3: COORDINATOR 3"
+)
+
+
 def test_the_leader_dies_and_the_next_takes_over() -> None:
     three = settled()
     three.kill(3)
     three.wait(2.2)
-    assert transcript(three) == (
-        "3 dies\n"
-        "  1 is electing\n"
-        "1 to 2: ELECTION 2\n"
-        "  2 is electing\n"
-        "2 to 1: ANSWER 2\n"
-        "  1 is waiting\n"
-        "2 to 3: ELECTION 3\n"
-        "1 to 3: ELECTION 2\n"
-        "  2 is leading\n"
-        "2 to 1: COORDINATOR 3\n"
-        "  1 is following 2\n"
-        "1 to 2: ACK 3\n"
-        "2 to 3: COORDINATOR 3"
-    )
+    assert transcript(three) == TAKEN_OVER
 
 
 def test_a_leader_whose_end_is_seen_is_missed_at_once() -> None:
@@ -130,21 +134,7 @@ def test_a_leader_whose_end_is_seen_is_missed_at_once() -> None:
     three.kill(3)
     three.see_gone(3)
     three.wait(0.5)
-    assert transcript(three) == (
-        "3 dies\n"
-        "  1 is electing\n"
-        "1 to 2: ELECTION 2\n"
-        "  2 is electing\n"
-        "2 to 1: ANSWER 2\n"
-        "  1 is waiting\n"
-        "2 to 3: ELECTION 3\n"
-        "1 to 3: ELECTION 2\n"
-        "  2 is leading\n"
-        "2 to 1: COORDINATOR 3\n"
-        "  1 is following 2\n"
-        "1 to 2: ACK 3\n"
-        "2 to 3: COORDINATOR 3"
-    )
+    assert transcript(three) == TAKEN_OVER
 
 
 @pytest.mark.parametrize("role", [Role.ELECTING, Role.WAITING, Role.LEADING])
