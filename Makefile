@@ -40,7 +40,7 @@ bench-cluster: compiled .venv/rabbitmq .venv/rivals
 	  $(if $(REPEATS),--repeats $(REPEATS)) $(if $(GROWTH),--growth $(GROWTH)) $(if $(ONLY),--only $(ONLY))
 
 bench-series: compiled
-	$(BIN)/python -m bench.series
+	$(BIN)/python -m bench.series --write docs/benchmarks.md
 
 # Random queries against DuckDB, for as long as asked: make fuzz-planner SECONDS=3600
 SECONDS ?= 300

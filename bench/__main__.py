@@ -3,7 +3,6 @@
 import argparse
 import importlib
 import importlib.util
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -12,9 +11,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import memory, split, tasks
+from bench import memory, section, split, tasks
 from bench.answers import DifferentAnswersError
-from bench.cluster import section
 from bench.race import CONTESTANTS, ContestantFailedError, race
 from bench.report import Report
 from bench.tables import Table, race_table, sentiment_table
@@ -48,7 +46,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _bench(chosen: argparse.Namespace) -> None:
     console, notes = Console(), Console(stderr=True)
-    began = _load()
+    began = section.load()
     names = ("caudal", *(name for name in chosen.contestants if name != "caudal"))
     races = []
     for app in chosen.apps:
@@ -67,10 +65,6 @@ def _bench(chosen: argparse.Namespace) -> None:
         _write(chosen.write, began, [*races, stages, *task_engine], sentiment)
 
 
-def _load() -> str:
-    return f"{os.getloadavg()[0]:.1f}"
-
-
 def _sentiment() -> Table | None:
     """The speeds of `bench/sentiment.py`, where that file is there."""
     if importlib.util.find_spec("bench.sentiment") is None:
@@ -82,7 +76,7 @@ def _write(path: Path, began: str, races: Sequence[Table], sentiment: Table | No
     peak = memory.measure(_MEMORY_SCALE, _MEMORY_LIMIT)
     print(peak.sentence())
     command = shlex.join(["python", "-m", "bench", *sys.argv[1:]])
-    report = Report(date.today(), command, f"{began}, {_load()}", races, sentiment, peak)
+    report = Report(date.today(), command, f"{began}, {section.load()}", races, sentiment, peak)
     others = section.kept(path.read_text(encoding="utf-8")) if path.exists() else ""
     path.write_text("\n".join(filter(None, (report.markdown(), others))), encoding="utf-8")
 

@@ -11,8 +11,9 @@ from bench.tables import Table, facts
 _INTRODUCTION = """\
 # Benchmarks
 
-`make bench` measures all of this and writes this page, but for the part on the cluster, which
-`make bench-cluster` measures and writes. Do not edit it by hand."""
+`make bench` measures all of this and writes this page, but for the parts on the cluster and on
+series, which `make bench-cluster` and `make bench-series` measure and write. Do not edit it by
+hand."""
 
 _RULES = """\
 ## All five queries of an application

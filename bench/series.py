@@ -25,8 +25,11 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
+from rich.console import Console
 
+from bench import section
 from bench.machine import peak_bytes
+from bench.tables import Table, met
 from caudal.series import Catalog, Ending, SeriesConfig, consolidate_all
 from caudal.series.config import Series, Source, SourceFormat
 from caudal.series.layout import Month
@@ -34,6 +37,12 @@ from caudal.series.manifest import NO_INPUTS, MonthInputs, VersionManifest
 from caudal.series.rows import SCHEMA
 from caudal.store import DirectoryStore
 
+_HEAD = """\
+## Series
+
+Consolidation beside DuckDB's `COPY … PARTITION_BY`, which reads the same events and writes the same
+files, a Parquet file per series and month, without any safety. They take turns; what an earlier
+turn wrote is moved aside."""
 TARGET_RATIO, TARGET_NO_OP_SECONDS = 2.0, 1.0
 _ROOT = Path(__file__).parent.parent
 _FIRST_YEAR = 2015
@@ -82,12 +91,19 @@ def main() -> int:
     parser.add_argument("--series", type=int, default=50)
     parser.add_argument("--versions", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=3)
-    chosen = parser.parse_args()
+    parser.add_argument("--write", type=Path, help="also write the part on series of this page")
+    chosen, began = parser.parse_args(), section.load()
     with tempfile.TemporaryDirectory(prefix="caudal-bench-") as folder:
-        return _bench(Path(folder), chosen.months, chosen.series, chosen.versions, chosen.repeats)
+        sizes = chosen.months, chosen.series, chosen.versions, chosen.repeats
+        table = _bench(Path(folder), *sizes)
+    Console().print(table.rich())
+    if chosen.write is not None:
+        text = section.measured(_HEAD, "bench.series", began, [table])
+        section.write(chosen.write, "series", text)
+    return int(any(row[-1] == met(False) for row in table.rows))
 
 
-def _bench(folder: Path, months: int, series: int, versions: int, repeats: int) -> int:
+def _bench(folder: Path, months: int, series: int, versions: int, repeats: int) -> Table:
     store = folder / "store"
     write_events(store, months, series, versions)
     ours, theirs = [], []
@@ -100,41 +116,49 @@ def _bench(folder: Path, months: int, series: int, versions: int, repeats: int) 
     no_op = _child("caudal", store)
     write_events(store, months, series, versions + 1, first=versions + 1, only_last_month=True)
     one_stale = _child("caudal", store)
-    halves = _peaks(folder, months, series, versions)
-    return (
-        _report(f"{months} months, {series} series, {versions} versions", ours, theirs)
-        | _say(
-            f"a run with nothing to do: {no_op.seconds:.2f} s (target: under "
-            f"{TARGET_NO_OP_SECONDS:g} s)",
-            no_op.seconds < TARGET_NO_OP_SECONDS,
-        )
-        | _say(
-            f"a run with one stale month: {one_stale.seconds:.2f} s; peak memory by months: "
-            + ", ".join(f"{count}: {peak / 1e6:.0f} MB" for count, peak in halves.items()),
-            max(halves.values()) < 1.2 * min(halves.values()),
-        )
+    ratio = _median(ours) / _median(theirs)
+    peaks = _peaks(folder, months, series, versions)
+    is_flat = max(peaks.values()) < 1.2 * min(peaks.values())
+    return Table(
+        f"{months} months, {series} series, {versions} versions",
+        ["what", "measured", "target", "met"],
+        [
+            ["caudal, s", _times(ours), "", ""],
+            ["DuckDB, s", _times(theirs), "", ""],
+            [
+                "caudal / DuckDB, medians",
+                f"{ratio:.2f}",
+                f"≤ {TARGET_RATIO:g}",
+                met(ratio <= TARGET_RATIO),
+            ],
+            [
+                "a run with nothing to do, s",
+                f"{no_op.seconds:.2f}",
+                f"< {TARGET_NO_OP_SECONDS:g}",
+                met(no_op.seconds < TARGET_NO_OP_SECONDS),
+            ],
+            ["a run with one stale month, s", f"{one_stale.seconds:.2f}", "", ""],
+            [
+                f"peak MB of {', '.join(map(str, peaks))} months",
+                ", ".join(f"{peak / 1e6:.0f}" for peak in peaks.values()),
+                "flat",
+                met(is_flat),
+            ],
+        ],
     )
+
+
+def _median(runs: list[Run]) -> float:
+    return statistics.median(run.seconds for run in runs)
+
+
+def _times(runs: list[Run]) -> str:
+    return ", ".join(f"{run.seconds:.2f}" for run in runs)
 
 
 def _move_aside(written: Path, place: Path) -> None:
     if written.exists():
         written.rename(place)
-
-
-def _report(title: str, ours: list[Run], theirs: list[Run]) -> int:
-    mine = statistics.median(run.seconds for run in ours)
-    plain = statistics.median(run.seconds for run in theirs)
-    for name, runs in (("caudal", ours), ("duckdb COPY", theirs)):
-        times = ", ".join(f"{run.seconds:.2f}" for run in runs)
-        peak = max(run.peak_bytes for run in runs)
-        print(f"{title}: {name:<12} {times} s, peak {peak / 1e6:.0f} MB")
-    told = f"ratio of the medians {mine / plain:.2f} (target: at most {TARGET_RATIO:g})"
-    return _say(told, mine / plain <= TARGET_RATIO)
-
-
-def _say(line: str, met: bool) -> int:
-    print(f"{line}: {'met' if met else 'MISSED'}")
-    return 0 if met else 1
 
 
 def _peaks(folder: Path, months: int, series: int, versions: int) -> dict[int, int]:

@@ -63,8 +63,12 @@ def _race_row(score: Score, caudal: Score) -> list[str]:
         f"{score.peak_bytes / 1e6:.0f}",
         f"{ratio:.2f}",
         "" if target is None else f"≤ {target:g}",
-        "" if target is None else ("yes" if ratio <= target else "no"),
+        "" if target is None else met(ratio <= target),
     ]
+
+
+def met(truth: bool) -> str:
+    return "yes" if truth else "no"
 
 
 def sentiment_table(speeds: Sequence[Mapping[str, str | float]]) -> Table:

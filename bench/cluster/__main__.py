@@ -1,21 +1,18 @@
 """`python -m bench.cluster`: a real cluster beside the embedded engine, PySpark and Dask."""
 
 import argparse
-import os
-import shlex
 import sys
 from collections.abc import Callable, Sequence
-from datetime import date
 from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
+from bench import section
 from bench.answers import DifferentAnswersError
-from bench.cluster import growth, rivals, scaling, section, small_job, whole
-from bench.machine import describe
+from bench.cluster import growth, rivals, scaling, small_job, whole
 from bench.race import ContestantFailedError
-from bench.tables import Table, facts
+from bench.tables import Table
 
 HEAD = """\
 ## The cluster
@@ -45,7 +42,7 @@ record ends by code of ours, read by pyarrow.""",
 
 def main() -> int:
     chosen = _parser().parse_args()
-    began = _load()
+    began = section.load()
     try:
         for name, measure in _parts(chosen).items():
             if name in chosen.only:
@@ -100,28 +97,9 @@ def _show(name: str, tables: Sequence[Table], chosen: argparse.Namespace, began:
         Console().print(table.rich())
     if chosen.write is None:
         return
-    page = chosen.write.read_text(encoding="utf-8") if chosen.write.exists() else ""
-    page = section.written(page, "head", HEAD)
-    page = section.written(page, name, _text(name, tables, began))
-    chosen.write.write_text(page, encoding="utf-8")
-
-
-def _text(name: str, tables: Sequence[Table], began: str) -> str:
-    command = shlex.join(["python", "-m", "bench.cluster", *sys.argv[1:]])
-    about = [
-        ("Date", date.today().isoformat()),
-        *((label, value) for label, value in describe().items() if label == "Processor"),
-        ("Load average when it began and ended", f"{began}, {_load()}"),
-        ("Command", f"`{command}`"),
-    ]
-    parts = [TITLES[name], facts(about)]
-    for table in tables:
-        parts += [f"{table.title[:1].upper()}{table.title[1:]}:", table.markdown()]
-    return "\n\n".join(parts)
-
-
-def _load() -> str:
-    return f"{os.getloadavg()[0]:.1f}"
+    section.write(chosen.write, "cluster head", HEAD)
+    text = section.measured(TITLES[name], "bench.cluster", began, tables)
+    section.write(chosen.write, f"cluster {name}", text)
 
 
 if __name__ == "__main__":

@@ -13,10 +13,10 @@ from statistics import median
 from bench.answers import Answers, require_same
 from bench.cluster.runs import CLIENT, PROJECT, Run, begun, cluster, ended, in_turn, middle, peak
 from bench.cluster.watching import watching
-from bench.cluster.whole import met, warm
+from bench.cluster.whole import warm
 from bench.datasets import dataset, total_bytes, warm_page_cache
 from bench.race import WARM_SCALE
-from bench.tables import Table
+from bench.tables import Table, met
 
 PYTHON = PROJECT / ".venv-rivals" / "bin" / "python"
 NAMES = {

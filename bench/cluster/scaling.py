@@ -4,9 +4,9 @@ from contextlib import ExitStack
 from functools import partial
 
 from bench.cluster.runs import Bench, Run, cluster, in_turn, middle, require_equal
-from bench.cluster.whole import met, warm
+from bench.cluster.whole import warm
 from bench.datasets import dataset, warm_page_cache
-from bench.tables import Table
+from bench.tables import Table, met
 
 # Each text sixteen times over, so that client and gateway do little beside the workers.
 SQL = """

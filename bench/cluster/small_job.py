@@ -16,9 +16,9 @@ from bench.cluster.runs import (
     middle,
     require_equal,
 )
-from bench.cluster.whole import met, warm
+from bench.cluster.whole import warm
 from bench.datasets import dataset, total_bytes, warm_page_cache
-from bench.tables import Table
+from bench.tables import Table, met
 
 LARGE, SMALL = 0.58, 0.00175  # of the scale, which is 0.3 for 500 MB; a scale: 5 MB
 

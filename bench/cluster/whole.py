@@ -20,7 +20,7 @@ from bench.cluster.runs import (
 )
 from bench.datasets import dataset, total_bytes, warm_page_cache
 from bench.race import WARM_SCALE
-from bench.tables import Table
+from bench.tables import Table, met
 
 BROKER_BYTES, OTHER_BYTES = 300e6, 700e6
 
@@ -84,10 +84,6 @@ def _speed(folder: Path, scale: float, alone: Sequence[Run], through: Sequence[R
             ],
         ],
     )
-
-
-def met(truth: bool) -> str:
-    return "yes" if truth else "no"
 
 
 def _peaks(runs: Sequence[Run]) -> dict[str, int]:

@@ -1,10 +1,10 @@
-"""The page that two benchmarks write, and files cut by hand for rivals."""
+"""The page that several benchmarks write, and files cut by hand for rivals."""
 
 import csv
 from pathlib import Path
 
 import pytest
-from bench.cluster import section
+from bench import section
 from bench.cluster_rivals import cutting
 
 PAGE = "# Benchmarks\n\nsome table\n"
