@@ -26,7 +26,7 @@ class ImaginedStore:
         self._batch = batch
         self._made = {job_key(job.id): job_format.encode(job)}
 
-    def create(self, key: str, data: bytes | Path) -> None:
+    def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         self.asked["create"] += 1
         assert isinstance(data, bytes)
         self._made.setdefault(key, data)

@@ -8,6 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
+from caudal.errors import NotFoundError
 from caudal.formats.digest import digest
 from caudal.store import MemoryStore
 from caudal.store.port import PAGE, Page, Store
@@ -35,8 +36,8 @@ class Around:
     def operate(self, name: str, key: str, do: Callable[[], Result]) -> Result:
         return do()
 
-    def create(self, key: str, data: bytes | Path) -> None:
-        self.operate("create", key, lambda: self.store.create(key, data))
+    def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
+        self.operate("create", key, lambda: self.store.create(key, data, lasting=lasting))
 
     def read(self, key: str, offset: int = 0, length: int | None = None) -> bytes:
         return self.operate("read", key, lambda: self.store.read(key, offset, length))
@@ -96,6 +97,50 @@ class Dying(Around):
         self.dead = True
         self.die()
         raise DiedError
+
+
+@dataclass
+class Powered(Around):
+    """A memory store whose power may be cut: what was not to be lasting is then there or not.
+
+    For every key with such an operation, all that it has been since the last one that lasts.
+    """
+
+    store: MemoryStore
+    doubtful: dict[str, list[bytes | None]] = field(default_factory=dict)
+
+    def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
+        self._note(key, lambda: self.store.create(key, data), lasting=lasting)
+
+    def delete(self, key: str, *, lasting: bool = True) -> None:
+        self._note(key, lambda: self.store.delete(key), lasting=lasting)
+
+    def replace(self, key: str, data: bytes | Path, *, twin: str | None = None) -> str:
+        return self._note(key, lambda: self.store.replace(key, data, twin=twin), lasting=True)
+
+    def cut(self, choose: Callable[[Sequence[bytes | None]], bytes | None]) -> None:
+        """The power goes and comes back."""
+        for key, states in sorted(self.doubtful.items()):
+            self.store.delete(key)
+            state = choose(states)
+            if state is not None:
+                self.store.create(key, state)
+        self.doubtful.clear()
+
+    def _note(self, key: str, do: Callable[[], Result], *, lasting: bool) -> Result:
+        before = self._state(key)
+        result = do()
+        if lasting:
+            self.doubtful.pop(key, None)
+        else:
+            self.doubtful.setdefault(key, [before]).append(self._state(key))
+        return result
+
+    def _state(self, key: str) -> bytes | None:
+        try:
+            return self.store.read(key)
+        except NotFoundError:
+            return None
 
 
 @dataclass

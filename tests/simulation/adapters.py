@@ -29,11 +29,11 @@ class SimulatedStore:
     faults: Faults
     created: Callable[[str], None] = lambda key: None
 
-    def create(self, key: str, data: bytes | Path) -> None:
+    def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         def act() -> None:
             assert isinstance(data, bytes)
             before = self._present(key)
-            self.memory.create(key, data)
+            self.memory.create(key, data, lasting=lasting)
             if before and self._doubts():
                 raise AlreadyExistsError(f"{key} is taken (by the same bytes)")
             if not before:

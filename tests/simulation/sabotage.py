@@ -94,7 +94,7 @@ def readiness_first() -> Any:
 
 @sabotage("create replaced by overwrite", known=26)
 def overwrite() -> Any:
-    def create(self: MemoryStore, key: str, data: bytes) -> None:
+    def create(self: MemoryStore, key: str, data: bytes, *, lasting: bool = True) -> None:
         self.replace(key, data)
 
     return mock.patch.object(MemoryStore, "create", create)

@@ -9,6 +9,9 @@ The one primitive, `create`, in this order and no other:
 A writer killed between any two instructions leaves nothing or the whole object; where the file
 system has no files without a name, perhaps a temporary file too, which `sweep` removes.
 
+A create that need not be `lasting` syncs its bytes (2) but no folder (1, 4): a power cut may take
+the name, and never leaves one without its bytes.
+
 `replace` renames instead of linking. Given a twin, it only names the twin's file again: whatever
 has a name has its bytes on the disk already (2), so the new name is all there is to sync (4).
 
@@ -73,10 +76,10 @@ class DirectoryStore:
     def __repr__(self) -> str:
         return f"DirectoryStore({str(self._root)!r})"
 
-    def create(self, key: str, data: bytes | Path) -> None:
+    def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         """See the port; the order is in this module's docstring."""
         keys.check_key(key)
-        self._until_settled("create", key, lambda: self._create(key, data))
+        self._until_settled("create", key, lambda: self._create(key, data, lasting=lasting))
 
     def read(self, key: str, offset: int = 0, length: int | None = None) -> bytes:
         """See the port."""
@@ -138,9 +141,9 @@ class DirectoryStore:
         reason = "its folder vanishes again and again" if self._root.is_dir() else _GONE
         raise StoreError(f"cannot {verb} {key} in {self._root}: {reason}")
 
-    def _create(self, key: str, data: bytes | Path) -> None:
+    def _create(self, key: str, data: bytes | Path, *, lasting: bool) -> None:
         folder_name, _, name = key.rpartition("/")
-        folder = self._folders.open(folder_name)
+        folder = self._folders.open(folder_name, lasting=lasting)
         with self._temporaries.to_link(data, folder) as temporary:
             try:
                 temporary.link(folder, name)
@@ -148,7 +151,8 @@ class DirectoryStore:
                 if not self._adopt(folder, name, data):
                     raise AlreadyExistsError(f"{key} is taken by another object") from None
             else:
-                self._sync(folder.descriptor)
+                if lasting:
+                    self._sync(folder.descriptor)
 
     def _adopt(self, folder: Folder, name: str, data: bytes | Path) -> bool:
         """The key is taken: make that durable, then say whether it is by our own bytes."""
@@ -206,6 +210,7 @@ class DirectoryStore:
                 pass
             except OSError:
                 return folder
+            self._folders.drop(folder)
             folder = folder.rpartition("/")[0]
         return folder
 

@@ -23,7 +23,7 @@ class MemoryStore:
         self._writes = 0
         self._lock = Lock()
 
-    def create(self, key: str, data: bytes | Path) -> None:
+    def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         """See the port."""
         keys.check_key(key)
         whole = _whole(data)

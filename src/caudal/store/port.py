@@ -2,8 +2,8 @@
 
 Rules that every implementation keeps (tests/contract/test_store.py):
 1. `create` is create-if-absent, atomic and durable. When it returns, the object is there, whole,
-   and survives a power cut (unless a setting traded that away). When it raises AlreadyExistsError,
-   another object was there first, and that one is durable.
+   and survives a power cut (unless `lasting` or a setting traded that away). When it raises
+   AlreadyExistsError, another object was there first, and that one is durable.
 2. A create whose outcome is unknown (the answer was lost, the client library retried by itself)
    is settled inside `create`: if the object under the key has exactly these bytes, it is taken
    for our own and `create` returns. Identical bytes of somebody else are as good as our own.
@@ -50,11 +50,14 @@ class Page:
 class Store(Protocol):
     """Durable storage of immutable objects."""
 
-    def create(self, key: str, data: bytes | Path) -> None:
+    def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         """Make an object of these bytes, or of a local file's, streamed.
 
         Raises AlreadyExistsError if the key is taken by other bytes, StoreError if the store
         cannot be reached: then nothing is known, and the caller may ask again.
+
+        Not `lasting`: a power cut may take the object, whole, but not damage it. For what its
+        readers can do without.
         """
 
     def read(self, key: str, offset: int = 0, length: int | None = None) -> bytes:

@@ -74,7 +74,7 @@ class S3Store:
     def __repr__(self) -> str:
         return f"S3Store({self._name!r})"
 
-    def create(self, key: str, data: bytes | Path) -> None:
+    def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         """See the port, and rule 1 of this module."""
         keys.check_key(key)
         failure: Exception | None = None

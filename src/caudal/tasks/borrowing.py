@@ -45,11 +45,11 @@ class BorrowingStore:
         self._lock = Lock()
         self.failure: StoreError | ChangedFileError | None = None
 
-    def create(self, key: str, data: bytes | Path) -> None:
+    def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         """See the port."""
         head = _head_alone(key, data)
         with self._noting_failures():
-            self._store.create(FOLDER + key, data if head is None else head)
+            self._store.create(FOLDER + key, data if head is None else head, lasting=lasting)
         if head is not None and isinstance(data, bytes):
             self._keep(key, data)
 

@@ -168,10 +168,10 @@ class WitnessedStore:
     store: Store
     witness: Witness
 
-    def create(self, key: str, data: bytes | Path) -> None:
+    def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         size = len(data) if isinstance(data, bytes) else data.stat().st_size
         try:
-            self.store.create(key, data)
+            self.store.create(key, data, lasting=lasting)
         except AlreadyExistsError:
             self.witness.created(key, 0, "adopted")
             raise

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from caudal.errors import AlreadyExistsError
-from caudal.store import DirectoryStore, temporaries
+from caudal.store import DirectoryStore, folders, temporaries
 
 Trace = list[tuple[str, str]]
 
@@ -109,6 +109,31 @@ def test_a_second_object_costs_two_syncs(tmp_path: Path, trace: Trace) -> None:
     ]
 
 
+def test_a_create_that_need_not_last_syncs_only_its_bytes(tmp_path: Path, trace: Trace) -> None:
+    store = DirectoryStore(tmp_path)
+    store.create("warm", b"up")
+    trace.clear()
+    store.create("a/b/passing", b"bytes", lasting=False)
+    assert before(trace, ("fsync", "temporary"), ("link", "a/b/passing"))
+    assert {path for name, path in trace if name == "fsync"} == {"temporary"}
+
+
+def test_what_lasts_in_a_folder_that_did_not_syncs_the_way_to_it(
+    tmp_path: Path, trace: Trace
+) -> None:
+    store = DirectoryStore(tmp_path)
+    store.create("a/b/passing", b"bytes", lasting=False)
+    trace.clear()
+    store.replace("a/b/key", b"bytes", twin="a/b/passing")
+    assert trace == [("fsync", "."), ("fsync", "a"), ("link", "a/b/key"), ("fsync", "a/b")]
+    trace.clear()
+    store.create("a/b/second", b"bytes")
+    assert {step for step in trace if step[0] == "fsync"} == {
+        ("fsync", "temporary"),
+        ("fsync", "a/b"),
+    }
+
+
 @pytest.mark.parametrize("data", [b"bytes", b"other"])
 def test_a_taken_key_is_made_durable_before_anything_is_said(
     tmp_path: Path, trace: Trace, data: bytes
@@ -160,6 +185,16 @@ def test_delete_syncs_the_folder_that_stays(tmp_path: Path, trace: Trace) -> Non
     store.delete("a/b/c/key")
     assert before(trace, ("unlink", "a/b/c/key"), ("fsync", "a"))
     assert not (tmp_path / "a" / "b").exists()
+
+
+def test_a_folder_is_synced_before_it_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few are kept open: other threads may push a folder out at any moment."""
+    monkeypatch.setattr(folders, "_MOST_KEPT", 0)
+    store = DirectoryStore(tmp_path)
+    store.create("a/b/c/key", b"bytes")
+    assert store.read("a/b/c/key") == b"bytes"
 
 
 def test_without_fsync_nothing_is_synced(tmp_path: Path, trace: Trace) -> None:

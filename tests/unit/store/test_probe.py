@@ -12,14 +12,14 @@ from caudal.store import MemoryStore, require_conditional_create
 class Overwriting(MemoryStore):
     """Ignores `If-None-Match`, as rclone, juicefs and s3rver do."""
 
-    def create(self, key: str, data: bytes | Path) -> None:
+    def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         self.replace(key, data)
 
 
 class OverwritingSecretly(MemoryStore):
     """Refuses the second create, but only after it has overwritten the first."""
 
-    def create(self, key: str, data: bytes | Path) -> None:
+    def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         taken = bool(self._objects.get(key))
         self.replace(key, data)
         if taken:
@@ -33,7 +33,7 @@ class LookingBeforeWriting(MemoryStore):
         super().__init__()
         self.checked = Barrier(4)
 
-    def create(self, key: str, data: bytes | Path) -> None:
+    def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         try:
             self.read(key)
         except NotFoundError:
@@ -45,7 +45,7 @@ class LookingBeforeWriting(MemoryStore):
 
 
 class Away(MemoryStore):
-    def create(self, key: str, data: bytes | Path) -> None:
+    def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         raise StoreError("away")
 
 

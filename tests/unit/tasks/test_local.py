@@ -56,13 +56,13 @@ class DyingStore:
         self._store = store
         self._left = creates
 
-    def create(self, key: str, data: bytes | Path) -> None:
+    def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         if not key.startswith("runs/"):  # the probe
-            return self._store.create(key, data)
+            return self._store.create(key, data, lasting=lasting)
         self._left -= 1
         if self._left < 0:
             raise StoreError("the disk is gone")
-        return self._store.create(key, data)
+        return self._store.create(key, data, lasting=lasting)
 
     def read(self, key: str, offset: int = 0, length: int | None = None) -> bytes:
         return self._store.read(key, offset, length)
