@@ -3,10 +3,10 @@
 Both read the same event files (by default 120 months of 50 daily series in 5 versions), keep the
 newest version of every observation, and write a Parquet file per series and month into a directory.
 DuckDB does nothing more; Caudal also syncs, commits, verifies, and keeps readers from seeing half
-of it. The runs alternate, each in a process of its own, and their rows are compared. What earlier
-runs wrote is moved aside, not deleted: ext4 steps around inodes that were freed a moment ago. Then:
-what a run costs that has nothing to do, what one costs that finds one stale month, and how much
-memory more months take.
+of it. The runs alternate, each in a process of its own, and their rows are compared. Before each of
+them the disk rests for a minute, and what earlier ones wrote is moved aside instead of deleted: for
+so long ext4 steps around every inode that was freed. Then: what a run costs that has nothing to do,
+what one costs that finds one stale month, and how much memory more months take.
 """
 
 import argparse
@@ -41,11 +41,12 @@ _HEAD = """\
 ## Series
 
 Consolidation beside DuckDB's `COPY … PARTITION_BY`, which reads the same events and writes the same
-files, a Parquet file per series and month, without any safety. They take turns; what an earlier
-turn wrote is moved aside."""
+files, a Parquet file per series and month, without any safety. They take turns, each after a minute
+of rest (ext4 steps around inodes that were freed within the last one)."""
 TARGET_RATIO, TARGET_NO_OP_SECONDS = 2.0, 1.0
 _ROOT = Path(__file__).parent.parent
 _FIRST_YEAR = 2015
+_REST_SECONDS = 61
 _CONFIG = SeriesConfig(
     dataset_id="bench",
     provider="BENCH",
@@ -109,9 +110,9 @@ def _bench(folder: Path, months: int, series: int, versions: int, repeats: int) 
     ours, theirs = [], []
     for turn in range(repeats):
         _move_aside(_duckdb_folder(store), folder / f"duckdb-{turn}")
-        theirs.append(_child("duckdb", store))
+        theirs.append(_rested("duckdb", store))
         _move_aside(store / "datasets" / "bench" / "projections", folder / f"caudal-{turn}")
-        ours.append(_child("caudal", store))
+        ours.append(_rested("caudal", store))
     _require_same_rows(store)
     no_op = _child("caudal", store)
     write_events(store, months, series, versions + 1, first=versions + 1, only_last_month=True)
@@ -169,6 +170,12 @@ def _peaks(folder: Path, months: int, series: int, versions: int) -> dict[int, i
         write_events(store, count, series, versions)
         peaks[count] = _child("caudal", store).peak_bytes
     return peaks
+
+
+def _rested(name: str, store: Path) -> Run:
+    os.sync()
+    time.sleep(_REST_SECONDS)
+    return _child(name, store)
 
 
 def _child(name: str, store: Path) -> Run:

@@ -25,6 +25,7 @@ from caudal.series.manifest import ConsolidationManifest, ProjectionFile, Status
 from caudal.series.parallel import Workers
 from caudal.series.transfer import BIG_FILE_BYTES, checked_bytes
 from caudal.store.port import Entry, Store, entries
+from caudal.store.s3 import S3Store
 
 
 @dataclass
@@ -48,9 +49,9 @@ class Placed:
 class Catalog:
     """The projections of all datasets in a store.
 
-    `clock` and `new_id` are given so that tests can decide them; `parallel` is how many files of a
-    month are written, moved or deleted at a time: disks and S3 gain from waiting for some at once;
-    beyond that, threads only take Python from each other.
+    `clock` and `new_id` are given so that tests can decide them; `parallel` is how many files are
+    written, moved or deleted at a time. By default 16 on S3, where that is mostly waiting, and 4
+    elsewhere: more threads would only take Python from each other.
     """
 
     def __init__(
@@ -59,13 +60,13 @@ class Catalog:
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         new_id: Callable[[], str] = lambda: secrets.token_hex(8),
-        parallel: int = 8,
+        parallel: int | None = None,
         big_file_bytes: int = BIG_FILE_BYTES,
     ) -> None:
         self.store = store
         self.clock = clock
         self.new_id = new_id
-        self.workers = Workers(parallel)
+        self.workers = Workers(parallel or (16 if isinstance(store, S3Store) else 4))
         self.big_file_bytes = big_file_bytes
         self._logs: dict[str, EventLog] = {}
 

@@ -143,7 +143,11 @@ class DirectoryStore:
 
     def _create(self, key: str, data: bytes | Path, *, lasting: bool) -> None:
         folder_name, _, name = key.rpartition("/")
-        folder = self._folders.open(folder_name, lasting=lasting)
+        if lasting:
+            folder = self._folders.open(folder_name)
+        else:
+            folder, way = self._folders.make(folder_name)
+            name = way + name
         with self._temporaries.to_link(data, folder) as temporary:
             try:
                 temporary.link(folder, name)
@@ -210,7 +214,6 @@ class DirectoryStore:
                 pass
             except OSError:
                 return folder
-            self._folders.drop(folder)
             folder = folder.rpartition("/")[0]
         return folder
 

@@ -2,10 +2,12 @@
 
 A folder that exists need not be durable: another process may have made it and not yet synced its
 parent, and a power cut would take it with everything in it. So the first time a process uses a
-folder for something that must last, it syncs every folder above it, whoever made them. It keeps
-the folder open, and the open descriptor is the proof: as long as links through it succeed, it is
-that very folder. Once clean-up removed it, every link fails with "no such file", even if a new
-folder took the name.
+folder, it syncs every folder above it, whoever made them, and then keeps it open. The open
+descriptor is the proof: as long as links through it succeed, it is that very folder. Once clean-up
+removed it, every link fails with "no such file", even if a new folder took the name.
+
+A folder for what need not last is only made: neither synced nor kept, so that a later `open` does
+not take it for durable.
 """
 
 import os
@@ -20,11 +22,10 @@ _MOST_KEPT = 1024
 
 
 class Folder:
-    """An open folder; closed when nobody holds it any more. Durable once those above are synced."""
+    """An open folder; closed when nobody holds it any more."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
-        self.is_durable = False
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:
         close(self.descriptor)
@@ -40,47 +41,54 @@ class Folders:
         self._lock = Lock()
         self._most = _most_kept()
 
-    def open(self, name: str, *, lasting: bool = True) -> Folder:
-        """The folder of this name (`""` is the root), made if missing; if `lasting`, durable.
+    def open(self, name: str) -> Folder:
+        """The folder of this name (`""` is the root), there and durable.
 
         Raises FileNotFoundError if clean-up removed a folder on the way: forget it and try again.
         """
         if not name:
             return self._root
-        folder = self._kept_open(name) or self._open_below(name, lasting=lasting)
-        if lasting and not folder.is_durable:
-            above = self.open(_above(name))  # held: a folder that is dropped is closed
-            self._sync(above.descriptor)
-            folder.is_durable = True
+        with self._lock:
+            if name in self._kept:
+                self._kept.move_to_end(name)
+                return self._kept[name]
+        folder = self._open_below(*name.rpartition("/")[::2])
+        with self._lock:
+            self._kept[name] = folder
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)
         return folder
+
+    def make(self, name: str) -> tuple[Folder, str]:
+        """A folder for what need not last: an open one above it, and the way (`""`, `a/b/`) down.
+
+        Raises FileNotFoundError like `open`.
+        """
+        near = name
+        with self._lock:
+            while near and near not in self._kept:
+                near = near.rpartition("/")[0]
+            folder = self._kept[near] if near else self._root
+        way = ""
+        for part in filter(None, name[len(near) :].split("/")):
+            way += f"{part}/"
+            with suppress(FileExistsError):
+                os.mkdir(way, dir_fd=folder.descriptor)
+        return folder, way
 
     def forget(self, name: str) -> None:
         """Close this folder and those above it: the next `open` looks at the disk again."""
         with self._lock:
             while name:
                 self._kept.pop(name, None)
-                name = _above(name)
+                name = name.rpartition("/")[0]
 
-    def drop(self, name: str) -> None:
-        """Close a folder that is no more."""
-        with self._lock:
-            self._kept.pop(name, None)
-
-    def _kept_open(self, name: str) -> Folder | None:
-        with self._lock:
-            if name in self._kept:
-                self._kept.move_to_end(name)
-            return self._kept.get(name)
-
-    def _open_below(self, name: str, *, lasting: bool) -> Folder:
-        above, own_name = self.open(_above(name), lasting=lasting), name.rpartition("/")[2]
+    def _open_below(self, parent_name: str, name: str) -> Folder:
+        parent = self.open(parent_name)
         with suppress(FileExistsError):
-            os.mkdir(own_name, dir_fd=above.descriptor)
-        folder = Folder(os.open(own_name, _FOLDER, dir_fd=above.descriptor))
-        with self._lock:
-            self._kept[name] = folder
-            if len(self._kept) > self._most:
-                self._kept.popitem(last=False)
+            os.mkdir(name, dir_fd=parent.descriptor)
+        folder = Folder(os.open(name, _FOLDER, dir_fd=parent.descriptor))
+        self._sync(parent.descriptor)
         return folder
 
     def _open_root(self, root: Path) -> int:
@@ -91,10 +99,6 @@ class Folders:
             above = Folder(os.open(path.parent, _FOLDER))
             self._sync(above.descriptor)
         return os.open(root, _FOLDER)
-
-
-def _above(name: str) -> str:
-    return name.rpartition("/")[0]
 
 
 def _most_kept() -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from caudal.errors import AlreadyExistsError
-from caudal.store import DirectoryStore, folders, temporaries
+from caudal.store import DirectoryStore, temporaries
 
 Trace = list[tuple[str, str]]
 
@@ -126,12 +126,28 @@ def test_what_lasts_in_a_folder_that_did_not_syncs_the_way_to_it(
     trace.clear()
     store.replace("a/b/key", b"bytes", twin="a/b/passing")
     assert trace == [("fsync", "."), ("fsync", "a"), ("link", "a/b/key"), ("fsync", "a/b")]
+
+
+@pytest.mark.parametrize("key", ["top", "a/b/second", "a/b/c/deeper"])
+def test_what_need_not_last_beside_what_does(tmp_path: Path, trace: Trace, key: str) -> None:
+    store = DirectoryStore(tmp_path)
+    store.create("a/b/first", b"bytes")
     trace.clear()
-    store.create("a/b/second", b"bytes")
-    assert {step for step in trace if step[0] == "fsync"} == {
-        ("fsync", "temporary"),
-        ("fsync", "a/b"),
-    }
+    store.create(key, b"bytes", lasting=False)
+    assert store.read(key) == (tmp_path / key).read_bytes() == b"bytes"
+    assert [step for step in trace if step[0] == "fsync"] == [("fsync", "temporary")]
+    with pytest.raises(AlreadyExistsError):
+        store.create(key, b"other", lasting=False)
+
+
+def test_what_need_not_last_where_clean_up_was(tmp_path: Path) -> None:
+    """The open folder nearest to it is a removed one."""
+    store = DirectoryStore(tmp_path)
+    store.create("a/b/first", b"bytes")
+    DirectoryStore(tmp_path).delete("a/b/first")
+    assert not (tmp_path / "a").exists()
+    store.create("a/b/c/key", b"bytes", lasting=False)
+    assert (tmp_path / "a/b/c/key").read_bytes() == b"bytes"
 
 
 @pytest.mark.parametrize("data", [b"bytes", b"other"])
@@ -185,16 +201,6 @@ def test_delete_syncs_the_folder_that_stays(tmp_path: Path, trace: Trace) -> Non
     store.delete("a/b/c/key")
     assert before(trace, ("unlink", "a/b/c/key"), ("fsync", "a"))
     assert not (tmp_path / "a" / "b").exists()
-
-
-def test_a_folder_is_synced_before_it_is_closed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However few are kept open: other threads may push a folder out at any moment."""
-    monkeypatch.setattr(folders, "_MOST_KEPT", 0)
-    store = DirectoryStore(tmp_path)
-    store.create("a/b/c/key", b"bytes")
-    assert store.read("a/b/c/key") == b"bytes"
 
 
 def test_without_fsync_nothing_is_synced(tmp_path: Path, trace: Trace) -> None:
