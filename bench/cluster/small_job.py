@@ -20,7 +20,7 @@ from bench.cluster.whole import warm
 from bench.datasets import dataset, total_bytes, warm_page_cache
 from bench.tables import Table, met
 
-LARGE, SMALL = 0.58, 0.00175  # of the scale, which is 0.3 for 500 MB; a scale: 5 MB
+LARGE, SMALL = 1.16, 0.00175  # of the scale, which is 0.3 for 1 GB; a scale: 5 MB
 
 
 def measure(scale: float, repeats: int) -> list[Table]:

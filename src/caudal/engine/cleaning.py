@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from caudal.engine.catalog import Cleaning
 from caudal.engine.reading import Cleaned, Piece, TextRows
 from caudal.engine.sieving import KeyFilters, Sifted, sift
+from caudal.engine.table_sql import Cleaning
 from caudal.errors import ApplicationError, RejectedRowError
 from caudal.kernels.csv import Numbers
 from caudal.model import REJECT, ROW, RejectedRow, Table

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from caudal.engine import stages
-from caudal.engine.catalog import Cleaning
 from caudal.engine.cleaning import clean_piece
 from caudal.engine.reading import Cleaned, Piece, TextRows, Wanted, require_columns, typed_reader
 from caudal.engine.sandbox import Sandbox
 from caudal.engine.sieving import KeyFilters
 from caudal.engine.split_plan import SplitPlan, TableMap, sifted_by
+from caudal.engine.table_sql import Cleaning
 from caudal.errors import ApplicationError, QueryError
 from caudal.formats import batch, mapped, outputs
 from caudal.kernels import csv

@@ -12,21 +12,12 @@ import duckdb
 import msgspec
 
 from caudal.engine.binder import DuckDBBinder
-from caudal.engine.catalog import (
-    Cleaning,
-    bind_table,
-    choose_queries,
-    columns_read,
-    create_empty,
-    describe,
-    empty_schema,
-    make_cleaning,
-    parameter_values,
-    without_reject,
-)
+from caudal.engine.catalog import choose_queries, parameter_values
 from caudal.engine.containment import Excess, contained, is_of_memory
 from caudal.engine.database import open_database
+from caudal.engine.describing import columns_read, create_empty, describe, empty_schema
 from caudal.engine.functions import RETURN_TYPES, register_functions
+from caudal.engine.table_sql import Cleaning, bind_table, make_cleaning, without_reject
 from caudal.errors import CaudalError, FormatError, QueryError
 from caudal.kernels.sentiment import SentimentModel
 from caudal.model import Application, ParameterValue, Query, Table

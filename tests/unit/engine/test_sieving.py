@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from caudal.answers import Answers
-from caudal.engine import catalog, embedded
-from caudal.engine.catalog import Cleaning
+from caudal.engine import embedded, table_sql
 from caudal.engine.cleaning import Select, clean_piece
 from caudal.engine.reading import Cleaned, Piece
 from caudal.engine.running import RunOptions, Sources
 from caudal.engine.sieving import KeyFilters
+from caudal.engine.table_sql import Cleaning
 from caudal.errors import RejectedRowError
 from caudal.model import Application, Query, RejectedRow, Table
 
@@ -75,7 +75,7 @@ def answer(folder: Path, name: str, **overrides: list[str]) -> tuple[Answers, li
 @pytest.fixture
 def without_sieve() -> Iterator[None]:
     """The embedded engine as it is when nothing is understood of a table's SQL."""
-    with patch.object(catalog, "project", return_value=None):
+    with patch.object(table_sql, "project", return_value=None):
         yield
 
 
