@@ -1,12 +1,20 @@
-"""A process that ingests and consolidates, and kills itself at one store operation."""
+"""Processes that ingest and consolidate, and kill themselves on the way."""
 
 import os
 import signal
 from pathlib import Path
 
 from caudal.store import DirectoryStore
+from tests.killing import kill_before_call
 from tests.series.stores import Dying, Moment
 from tests.series.world import World
+
+
+def die_before_call(folder: Path, store: Path, source: Path, number: int) -> None:
+    """Ends well if there are fewer system calls."""
+    world, opened = World(folder), DirectoryStore(store, fsync=False)
+    kill_before_call(number)
+    world.run(opened, source)
 
 
 def die_at(folder: Path, store: Path, source: Path, at: int, moment: Moment) -> None:

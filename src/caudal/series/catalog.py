@@ -6,6 +6,7 @@ where things lie, checks bytes against their digest whenever it reads them, and 
 
 import contextlib
 import secrets
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from caudal.errors import NotFoundError, StoreError
+from caudal.errors import FormatError, NotFoundError, StoreError
 from caudal.formats.digest import digest
 from caudal.series import layout, rows
 from caudal.series import manifest as manifests
@@ -24,13 +25,16 @@ from caudal.series.layout import Month
 from caudal.series.manifest import ConsolidationManifest, ProjectionFile, Status
 from caudal.series.parallel import Workers
 from caudal.series.transfer import BIG_FILE_BYTES, checked_bytes
-from caudal.store.port import Entry, Store, entries
+from caudal.store.port import Entry, Store, entries, key_in, pages
 from caudal.store.s3 import S3Store
 
 
 @dataclass
 class Placed:
-    """What lies in the projections of a month: final files by series, and files in `.tmp/`."""
+    """What lies in the projections of a month: final files by series, and files in `.tmp/`.
+
+    For an empty folder in `.tmp/` there is a key that removes it when it is deleted.
+    """
 
     finals: dict[str, Entry] = field(default_factory=dict)
     temps: list[tuple[str, str]] = field(default_factory=list)  # (attempt, key)
@@ -44,6 +48,10 @@ class Placed:
             self.temps.append((key.attempt, entry.key))
         else:
             self.finals[key.series_code] = entry
+
+    def update(self, other: "Placed") -> None:
+        self.finals |= other.finals
+        self.temps += other.temps
 
 
 class Catalog:
@@ -104,7 +112,13 @@ class Catalog:
 
     def read_numbered_manifest(self, month: Month, number: int) -> ConsolidationManifest:
         key = layout.manifest(month, number)
-        return manifests.decode(self.store.read(key), ConsolidationManifest, key)
+        try:
+            return manifests.decode(self.store.read(key), ConsolidationManifest, key)
+        except FormatError as error:
+            raise FormatError(
+                f"{error}; restore it from a backup, or move it away: the month is then "
+                "consolidated again from its events"
+            ) from error
 
     def newest_manifest_numbers(self, dataset_id: str) -> dict[Month, int]:
         """For every month the number of its newest manifest, by one listing."""
@@ -183,22 +197,14 @@ class Catalog:
 
     def placed(self, dataset_id: str) -> dict[Month, Placed]:
         """All projections of a dataset, final and temporary, by one listing."""
-        months: dict[Month, Placed] = {}
-        for entry in entries(self.store, layout.windows(dataset_id)):
-            key = layout.parse_projection(dataset_id, entry.key)
-            if key is not None:
-                months.setdefault(key.month, Placed()).add(key, entry)
-        return months
+        return self._placed_below(layout.windows(dataset_id), dataset_id)
 
     def placed_in(self, month: Month) -> Placed:
         """The projections of one month, by a listing for each series."""
-        found = Placed()
-        folders = [layout.projection_folder(month, code) for code in self._codes(month.dataset_id)]
-        for listed in self.workers.each(lambda folder: list(entries(self.store, folder)), folders):
-            for entry in listed:
-                key = layout.parse_projection(month.dataset_id, entry.key)
-                if key is not None:
-                    found.add(key, entry)
+        found, dataset_id = Placed(), month.dataset_id
+        folders = [layout.projection_folder(month, code) for code in self._codes(dataset_id)]
+        for placed in self.workers.each(lambda one: self._placed_below(one, dataset_id), folders):
+            found.update(placed.get(month, Placed()))
         return found
 
     def cleanup_temp_projections(self, month: Month, attempts: Iterable[str] | None = None) -> int:
@@ -210,6 +216,18 @@ class Catalog:
     def delete(self, keys: Iterable[str]) -> int:
         """Delete what no manifest goes by; gives how many. What comes back is swept again."""
         return len(self.workers.each(lambda key: self.store.delete(key, lasting=False), keys))
+
+    def _placed_below(self, prefix: str, dataset_id: str) -> dict[Month, Placed]:
+        months: defaultdict[Month, Placed] = defaultdict(Placed)
+        for page in pages(self.store, prefix):
+            for entry in page.entries:
+                if (key := layout.parse_projection(dataset_id, entry.key)) is not None:
+                    months[key.month].add(key, entry)
+            for folder in page.folders:
+                if (empty := layout.parse_empty_temp(dataset_id, folder)) is not None:
+                    month, attempt = empty
+                    months[month].temps.append((attempt, key_in(folder)))
+        return months
 
     def _codes(self, dataset_id: str) -> list[str]:
         prefix, after, codes = layout.windows(dataset_id), "", list[str]()

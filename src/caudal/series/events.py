@@ -8,6 +8,9 @@ Rules:
 3. Below a committed version, a part that its manifest does not list can never be listed: anyone
    may delete it. Below a number that is not committed yet, a living ingester may still need it:
    nobody else deletes it. It goes when that number is taken.
+4. A manifest that can be read need not be durable: its writer may be about to sync it. Whoever
+   builds on it, a next version or a projection, first creates it again with the same bytes, which
+   makes it last (port rule 2). So what was built on never goes in a power cut.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +23,7 @@ from caudal.formats.digest import digest
 from caudal.series import layout, manifest, rows
 from caudal.series.layout import Month
 from caudal.series.manifest import NO_INPUTS, MonthInputs, Part, VersionManifest
-from caudal.store.port import Store, entries
+from caudal.store.port import Store, key_in, pages
 
 
 class EventLog:
@@ -31,6 +34,7 @@ class EventLog:
         self.dataset_id = dataset_id
         self._manifests: dict[int, VersionManifest] = {}
         self._head = 0
+        self._settled = 0
         self._lock = Lock()
 
     def head(self) -> VersionManifest | None:
@@ -77,29 +81,45 @@ class EventLog:
 
     def commit(self, version: VersionManifest) -> None:
         """Create the version's manifest. AlreadyExistsError: another ingest took the number."""
+        self.settle(version.version - 1)
         key = layout.version_manifest(self.dataset_id, version.version)
         self._store.create(key, manifest.encode(version))
+        self._settled = version.version
+
+    def settle(self, version: int) -> None:
+        """Make sure of a committed version before anything builds on it (rule 4)."""
+        if version > self._settled:
+            key = layout.version_manifest(self.dataset_id, version)
+            self._store.create(key, self._store.read(key))
+            self._settled = version
 
     def sweep(self, first_version: int = 1) -> int:
-        """Delete parts that no manifest lists, below committed versions from this one on."""
+        """Delete parts that no manifest lists, below committed versions from this one on.
+
+        Empty folders go too.
+        """
         head = self.head()
         if head is None:
             return 0
         swept = 0
-        for version, key in self._parts_below(first_version):
+        for version, key in self._unsure_below(first_version):
             if version <= head.version and not self._lists(version, key):
                 self._store.delete(key)
                 swept += 1
         return swept
 
-    def _parts_below(self, first_version: int) -> Iterator[tuple[int, str]]:
+    def _unsure_below(self, first_version: int) -> Iterator[tuple[int, str]]:
+        """Parts, and keys in empty folders, with their versions."""
         prefix = layout.events(self.dataset_id)
         if first_version > 1:
             prefix = layout.version_folder(self.dataset_id, first_version)
-        for entry in entries(self._store, prefix):
-            version = layout.parse_part(entry.key)
-            if version is not None:
-                yield version, entry.key
+        for page in pages(self._store, prefix):
+            for key in (entry.key for entry in page.entries):
+                if (version := layout.parse_part(key)) is not None:
+                    yield version, key
+            for folder in page.folders:
+                if (version := layout.version_above(folder)) is not None:
+                    yield version, key_in(folder)
 
     def _lists(self, version: int, key: str) -> bool:
         return any(part.key == key for part in self.version(version).parts)

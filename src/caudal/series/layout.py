@@ -21,9 +21,13 @@ _PROJECTION = re.compile(
     r"windows/(?P<code>[^/]+)/year=(?P<year>\d{4})/month=(?P<month>\d{2})/"
     r"(?:\.tmp/(?P<attempt>[^/]+)/)?data\.parquet\Z"
 )
+_EMPTY_TEMP = re.compile(
+    r"windows/[^/]+/year=(?P<year>\d{4})/month=(?P<month>\d{2})/\.tmp/(?:(?P<attempt>[^/]+)/)?\Z"
+)
 _MANIFEST = re.compile(r"consolidation/(?P<year>\d{4})/(?P<month>\d{2})/(?P<number>\d+)\.json\Z")
 _PART = re.compile(r"events/(?P<version>\d+)/data/year=\d{4}/month=\d{2}/part-[^/]+\.parquet\Z")
 _VERSION = re.compile(r"events/(?P<version>\d+)/\Z")
+_BELOW_VERSION = re.compile(r"events/(?P<version>\d+)/")
 
 
 @dataclass(frozen=True, order=True)
@@ -120,6 +124,14 @@ def parse_projection(dataset_id: str, key: str) -> ProjectionKey | None:
     return ProjectionKey(month, found["code"], found["attempt"] or "")
 
 
+def parse_empty_temp(dataset_id: str, folder: str) -> tuple[Month, str] | None:
+    """The month and the attempt of a folder `.tmp/{attempt}/`, or `.tmp/`: then no attempt."""
+    found = _EMPTY_TEMP.search(folder)
+    if found is None:
+        return None
+    return Month(dataset_id, int(found["year"]), int(found["month"])), found["attempt"] or ""
+
+
 def parse_manifest(dataset_id: str, key: str) -> tuple[Month, int] | None:
     """The month and number of a numbered manifest's key."""
     found = _MANIFEST.search(key)
@@ -131,6 +143,12 @@ def parse_manifest(dataset_id: str, key: str) -> tuple[Month, int] | None:
 def parse_part(key: str) -> int | None:
     """The version below which a part lies."""
     found = _PART.search(key)
+    return int(found["version"]) if found else None
+
+
+def version_above(folder: str) -> int | None:
+    """The version below which a folder lies."""
+    found = _BELOW_VERSION.search(folder)
     return int(found["version"]) if found else None
 
 

@@ -44,5 +44,7 @@ def _fetch(store: Store, key: str, path: Path) -> str:
         while piece := store.read(key, offset, _PIECE_BYTES):
             file.write(piece)
             offset += len(piece)
+    if not offset:  # which cannot be mapped
+        return digest(b"")
     with path.open("rb") as whole, mmap.mmap(whole.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         return digest(memoryview(mapped))

@@ -8,17 +8,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from caudal.errors import CaudalError
+from caudal.errors import CaudalError, FormatError
 from caudal.series.catalog import Catalog, Placed
 from caudal.series.config import SeriesConfig
 from caudal.series.consolidation import Ending, MonthOutcome, consolidate_month
 from caudal.series.decisions import Action, decide
+from caudal.series.errors import ConsolidationError
 from caudal.series.layout import Month
 from caudal.series.manifest import NO_INPUTS, ConsolidationManifest, MonthInputs, Status
 from caudal.series.parallel import Workers
+from caudal.store.directory import DirectoryStore
 
 _MONTHS_AT_A_TIME = 32  # in the survey
 _MONTHS_AT_ONCE = 4  # in consolidation
+_SWEPT_SECONDS = 60.0  # younger temporary files are not even looked at
 
 
 class Freshness(StrEnum):
@@ -29,6 +32,7 @@ class Freshness(StrEnum):
     MISSING = "missing"  # events, but never a committed projection
     UNFINISHED = "unfinished"  # a run stopped, or is at work
     SUSPECT = "suspect"  # a final file is not the one that was recorded
+    DAMAGED = "damaged"  # its newest manifest cannot be read
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class MonthStatus:
     inputs: MonthInputs
     newest: ConsolidationManifest | None
     placed: Placed
+    damage: FormatError | None = None
 
     @property
     def is_tidy(self) -> bool:
@@ -79,15 +84,25 @@ def consolidate_all(
         survey(catalog, config.dataset_id),
     )
     catalog.log(config.dataset_id).sweep()
+    if isinstance(catalog.store, DirectoryStore):
+        catalog.store.sweep(_SWEPT_SECONDS)
+    done = [one for one in ended if isinstance(one, MonthOutcome)]
     errors = [one for one in ended if isinstance(one, CaudalError)]
+    if len(errors) > 1:
+        raise ConsolidationError(
+            f"{len(errors)} of {len(ended)} months failed, the others are done; the first: "
+            f"{errors[0]}"
+        ) from errors[0]
     if errors:
         raise errors[0]
-    return [one for one in ended if isinstance(one, MonthOutcome)]
+    return done
 
 
 def _bring_up(
     catalog: Catalog, config: SeriesConfig, found: MonthStatus, *, force: bool
 ) -> MonthOutcome | CaudalError:
+    if found.damage is not None:
+        return found.damage
     try:
         if found.is_tidy and found.newest is not None and not force:
             catalog.refresh_manifest_copy(found.newest)
@@ -106,13 +121,21 @@ def _bring_up(
 
 def _newest(
     catalog: Catalog, month: Month, numbers: dict[Month, int]
-) -> ConsolidationManifest | None:
-    return catalog.read_numbered_manifest(month, numbers[month]) if month in numbers else None
+) -> ConsolidationManifest | FormatError | None:
+    try:
+        return catalog.read_numbered_manifest(month, numbers[month]) if month in numbers else None
+    except FormatError as error:
+        return error
 
 
 def _status(
-    month: Month, newest: ConsolidationManifest | None, inputs: MonthInputs, placed: Placed
+    month: Month,
+    newest: ConsolidationManifest | FormatError | None,
+    inputs: MonthInputs,
+    placed: Placed,
 ) -> MonthStatus:
+    if isinstance(newest, FormatError):
+        return MonthStatus(month, Freshness.DAMAGED, inputs, None, placed, newest)
     action = decide(newest, inputs, placed.tags).action
     if action in (Action.SKIP, Action.NOTHING):
         freshness = Freshness.FRESH

@@ -69,9 +69,14 @@ class DirectoryStore:
         """
         self._root = root.absolute()
         self._sync: Callable[[int], None] = _fsync if fsync else _leave_to_the_kernel
-        with self._errors("open", "the store"):
+        try:
             self._folders = Folders(self._root, self._sync)
             self._temporaries = Temporaries(self._folders, self._sync)
+        except OSError as error:
+            raise StoreError(
+                f"cannot open a store in {self._root}: {_why_closed(error)}: "
+                "give a folder that can be used, or made"
+            ) from error
 
     def __repr__(self) -> str:
         return f"DirectoryStore({str(self._root)!r})"
@@ -263,6 +268,12 @@ class DirectoryStore:
         if not self._root.is_dir():
             return _GONE
         return _REMEDIES.get(error.errno or 0, error.strerror or str(error))
+
+
+def _why_closed(error: OSError) -> str:
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        return "there is a file where a folder should be"
+    return (error.strerror or str(error)).lower()
 
 
 def _fsync(descriptor: int) -> None:

@@ -3,7 +3,7 @@
 Rules that every implementation keeps (tests/contract/test_store.py):
 1. `create` is create-if-absent, atomic and durable. When it returns, the object is there, whole,
    and survives a power cut (unless `lasting` or a setting traded that away). When it raises
-   AlreadyExistsError, another object was there first, and that one is durable.
+   AlreadyExistsError, another object was there first, and that one is as durable as ours was to be.
 2. A create whose outcome is unknown (the answer was lost, the client library retried by itself)
    is settled inside `create`: if the object under the key has exactly these bytes, it is taken
    for our own and `create` returns. Identical bytes of somebody else are as good as our own.
@@ -37,7 +37,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Page:
-    """A part of a listing. `folders` end with `/` and appear only in listings of one level.
+    """A part of a listing.
+
+    `folders` end with `/`. In a listing of one level they are the folders at it; in a recursive one
+    those that are empty, in stores that have such a thing: a writer that died made them, or is
+    about to use them. Deleting any key in it removes an empty folder; a living writer makes it
+    again.
 
     `last` is where the next page begins (give it as `after`); None at the end.
     """
@@ -94,12 +99,23 @@ class Store(Protocol):
         """
 
 
-def entries(store: Store, prefix: str) -> Iterator[Entry]:
-    """All objects below a prefix, page by page."""
+def pages(store: Store, prefix: str) -> Iterator[Page]:
+    """Everything below a prefix."""
     after = ""
     while True:
         page = store.list(prefix, after=after)
-        yield from page.entries
+        yield page
         if page.last is None:
             return
         after = page.last
+
+
+def entries(store: Store, prefix: str) -> Iterator[Entry]:
+    """All objects below a prefix."""
+    for page in pages(store, prefix):
+        yield from page.entries
+
+
+def key_in(empty_folder: str) -> str:
+    """A key to delete, so that an empty folder goes."""
+    return f"{empty_folder}nothing"

@@ -39,19 +39,19 @@ def page(walked: Iterator[str], describe: Describe, limit: int) -> Page:
 def walk(level: Level, prefix: str, *, recursive: bool, after: str) -> Iterator[str]:
     """The keys that begin with `prefix` and come after `after`, in order.
 
-    Not recursive: one level, and the folders at it.
+    Recursive: also the folders that are empty. Not recursive: one level, and the folders at it.
     """
     folder = prefix[: prefix.rfind("/") + 1]
-    for path in _wanted(level, folder, after):
-        if not path.startswith(prefix):
-            continue
+    paths = [path for name in level(folder) if (path := folder + name).startswith(prefix)]
+    yield from _walk(level, paths, recursive=recursive, after=after)
+
+
+def _walk(level: Level, paths: list[str], *, recursive: bool, after: str) -> Iterator[str]:
+    for path in sorted(path for path in paths if path > after or after.startswith(path)):
+        inner = None
         if recursive and path.endswith("/"):
-            yield from walk(level, path, recursive=True, after=after)
+            inner = [path + name for name in level(path)]
+        if inner:
+            yield from _walk(level, inner, recursive=True, after=after)
         elif path > after:
             yield path
-
-
-def _wanted(level: Level, folder: str, after: str) -> list[str]:
-    """What a level holds that is not wholly before `after`, in order."""
-    paths = [folder + name for name in level(folder)]
-    return sorted(path for path in paths if path > after or after.startswith(path))

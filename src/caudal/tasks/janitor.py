@@ -7,7 +7,8 @@ Rules
    tables, by which a late client knows its data. Whatever a late worker adds goes in a later round.
 3. When the results' time is over: results, then job.json, then the outcome. Without its outcome a
    job that still has its job.json would seem to run.
-4. In a directory, temporary files of writers that died are swept; the store itself knows which.
+4. In a directory, temporary files of writers that died are swept, the store itself knows which, and
+   empty folders.
 
 The one delete that is not harmless when late is that of job.json, whose key a new life under the
 same id would share: so it is read again just before. A janitor that is stopped exactly between
@@ -21,7 +22,7 @@ from caudal.core.tasks import job_key
 from caudal.errors import FormatError, StoreError
 from caudal.formats.ending import Outcome
 from caudal.store.directory import DirectoryStore
-from caudal.store.port import Store, entries
+from caudal.store.port import Store, key_in, pages
 from caudal.tasks.life import Life, read_outcome
 from caudal.tasks.reconciler import job_ids
 from caudal.tasks.tools import Tools
@@ -56,6 +57,8 @@ class Janitor:
             outcome = read_outcome(self._tools.store, life.keys)
             if outcome is not None:
                 self._clean_ended(life, outcome)
+        elif not runs and isinstance(self._tools.store, DirectoryStore):
+            self._tools.store.delete(key_in(f"jobs/{job_id}/"))
 
     def _clean_ended(self, life: Life, outcome: Outcome) -> None:
         keys = life.keys
@@ -71,9 +74,10 @@ class Janitor:
         self._tools.store.delete(keys.outcome)
 
     def _delete(self, prefix: str, but: tuple[str, ...] = ()) -> None:
-        for entry in list(entries(self._tools.store, prefix)):
-            if not entry.key.startswith(but):
-                self._tools.store.delete(entry.key)
+        for page in list(pages(self._tools.store, prefix)):
+            for key in (*(one.key for one in page.entries), *map(key_in, page.folders)):
+                if not key.startswith(but):
+                    self._tools.store.delete(key)
 
 
 def run_names(store: Store, job_id: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ attempt ids and numbers of manifests (a crash costs numbers).
 """
 
 import itertools
+import os
 import random
 import signal
 from collections.abc import Callable, Iterator
@@ -15,13 +16,13 @@ import pytest
 from tests.series.nursery import nursery
 from tests.series.on_s3 import s3_stores
 from tests.series.stores import DiedError, Dying, Moment, Powered, Recording, copy_of
-from tests.series.victim import die_at
+from tests.series.victim import die_at, die_before_call
 from tests.series.world import Watcher, World, settled
 from tests.services.seaweed import S3Server
 from tests.services.seaweed import s3_server as s3_server
 
 from caudal.series import Freshness, consolidate_all, consolidate_month, ingest, survey
-from caudal.store import DirectoryStore, MemoryStore, Store
+from caudal.store import DirectoryStore, MemoryStore, Store, temporaries
 
 FIRST = [("2024-01-30", 1.0, 10.0), ("2024-01-31", 2.0, 20.0), ("2024-02-01", 3.0, 30.0)]
 # A revision and a late observation in January, a new month; February is as it was.
@@ -229,6 +230,32 @@ def test_series_crash_by_kill_on_a_directory(world: World, tmp_path: Path) -> No
             world.run(store, source)
             assert settled(store) == expected, (at, moment)
             assert not list(folder.rglob(".tmp")), "not even an empty folder"
+
+
+def test_series_crash_by_kill_before_every_system_call(world: World, tmp_path: Path) -> None:
+    """Within a store operation too; nothing stays, not even an empty folder."""
+    source = world.uniform(1, days=1)
+    undisturbed = DirectoryStore(tmp_path / "undisturbed", fsync=False)
+    world.run(undisturbed, source)
+    expected = settled(undisturbed)
+    with nursery() as processes:
+        for number in itertools.count():
+            folder = tmp_path / f"store-{number}"
+            [status] = processes.run((die_before_call, (tmp_path, folder, source, number)))
+            if status == 0:
+                break
+            assert status == -signal.SIGKILL, "the victim was not killed"
+            for left in folder.glob(f"{temporaries.FOLDER}/*"):
+                os.utime(left, (0, 0))  # younger ones may be a living writer's
+            store = DirectoryStore(folder, fsync=False)
+            world.run(store, source)
+            assert settled(store) == expected, number
+            folders = {path for path in folder.rglob("*") if path.is_dir()}
+            empty = {path.name for path in folders if not any(path.iterdir())}
+            assert empty <= {temporaries.FOLDER}, number
+            assert not list(folder.glob(f"{temporaries.FOLDER}/*")), number
+    print(f"{number} kills, all equal")
+    assert number > 100
 
 
 @pytest.mark.parametrize("later", [False, True], ids=["first ingest", "revision"])

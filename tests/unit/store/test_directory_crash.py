@@ -4,7 +4,6 @@ The crash is part of the input: a forked child runs an operation and kills itsel
 system call, for every n; then the store is opened again and looked at.
 """
 
-import fcntl
 import os
 import random
 import signal
@@ -14,37 +13,14 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from tests.killing import kill_before_call
 
 from caudal.errors import NotFoundError
 from caudal.store import DirectoryStore, entries, temporaries
 
-CALLS = ("open", "write", "utime", "fsync", "link", "rename", "unlink", "mkdir", "rmdir", "close")
 BYTES = b"0123456789" * 250_000  # several pieces, so that there are crashes between writes
 KEY = "a/b/c/key"
 Operation = Callable[[DirectoryStore], object]
-
-
-def kill_before_call(number: int) -> Callable[[], int]:
-    """Replace the system calls so that this process dies before the n-th; gives the counter."""
-    made = 0
-
-    def watched(call: Callable[..., object], is_write: bool) -> Callable[..., object]:
-        def before(*arguments: object, **options: object) -> object:
-            nonlocal made
-            if made == number:
-                if is_write:  # torn: half of it reaches the file
-                    descriptor, piece = arguments
-                    call(descriptor, memoryview(piece)[: len(piece) // 2])  # type: ignore[arg-type]
-                os.kill(os.getpid(), signal.SIGKILL)
-            made += 1
-            return call(*arguments, **options)
-
-        return before
-
-    for name in CALLS:
-        setattr(os, name, watched(getattr(os, name), is_write=name == "write"))
-    fcntl.flock = watched(fcntl.flock, is_write=False)  # type: ignore[assignment]
-    return lambda: made
 
 
 def crashed(root: Path, operation: Operation, number: int) -> bool:

@@ -53,6 +53,16 @@ def test_a_page_opens_only_the_folders_of_its_own_keys() -> None:
     assert tree.opened == ["", "000/", "001/"]
 
 
+def test_empty_folders_are_listed_in_their_place_and_once() -> None:
+    levels = {"": {"a/", "b/", "c"}, "a/": {"x/", "y"}, "a/x/": set[str](), "b/": set[str]()}
+
+    def walk(after: str) -> list[str]:
+        return list(walking.walk(levels.__getitem__, "", recursive=True, after=after))
+
+    assert walk("") == ["a/x/", "a/y", "b/", "c"]
+    assert [walk(after)[:1] for after in walk("")] == [["a/y"], ["b/"], ["c"], []]
+
+
 def test_one_level_opens_one_folder() -> None:
     tree = Tree({"a/x/1", "a/x/2", "a/x-y", "a/y/1", "b"})
     assert tree.walk("a/", recursive=False) == ["a/x-y", "a/x/", "a/y/"]

@@ -17,7 +17,7 @@ from caudal.formats import outputs
 from caudal.formats.ending import End
 from caudal.formats.job import Options, Request, Text
 from caudal.model import Application
-from caudal.store.memory import MemoryStore
+from caudal.store import DirectoryStore, MemoryStore, Store
 from caudal.store.port import entries
 from caudal.tasks import worker
 from caudal.tasks.client import Client, Order
@@ -56,7 +56,7 @@ class TurningClock:
 class Place:
     """Everything in one process."""
 
-    store: MemoryStore = field(default_factory=MemoryStore)
+    store: Store = field(default_factory=MemoryStore)
     broker: MemoryBroker = field(default_factory=MemoryBroker)
     clock: TurningClock = field(default_factory=TurningClock)
 
@@ -135,6 +135,20 @@ def test_clean_up_leaves_nothing(place: Place) -> None:
     place.tools.clock.sleep(61)
     janitor.round()
     assert place.stored() == []
+
+
+def test_clean_up_leaves_not_even_folders_that_killed_writers_made(tmp_path: Path) -> None:
+    place = Place(DirectoryStore(tmp_path, fsync=False))
+    Client(place.gateway, place.clock).run(order_of(BOOKS, CASES[0], SMALL))
+    for folder in ("jobs/j/run0/maps/books/0", "jobs/j/run0/results/late", "jobs/never/run1/x"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "jobs/nobody").mkdir()
+    janitor = Janitor(place.tools)
+    janitor.round()
+    assert {path.name for path in (tmp_path / "jobs").iterdir()} == {"j"}
+    place.tools.clock.sleep(61)
+    janitor.round()
+    assert not (tmp_path / "jobs").exists()
 
 
 def test_everything_lost_by_the_broker_is_published_again(place: Place) -> None:
