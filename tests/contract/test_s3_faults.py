@@ -116,7 +116,9 @@ def test_wrong_credentials_are_refused_at_once_and_not_shown(s3_server: S3Server
     )
     store = S3Store(s3_server.bucket, "", settings)
     for operation in (lambda: store.create("key", b""), lambda: store.read("key")):
-        with pytest.raises(StoreError, match=r"answered 403 Forbidden \(\w+\)") as caught:
+        with pytest.raises(
+            StoreError, match=r"answered 403 Forbidden \(\w+\); check the cred"
+        ) as caught:
             operation()
         for secret in (s3_server.access_key, "wrong-and-secret", "Signature="):
             assert secret not in f"{caught.value}{settings}{store}"

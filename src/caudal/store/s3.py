@@ -226,4 +226,5 @@ def _reason(error: Exception | None) -> str:
     status, code = _STATUS.search(text), _CODE.search(text)
     if status is None:
         return "the server cannot be reached, or is too slow; check the endpoint"
-    return f"the server answered {status[1]}" + (f" ({code[1]})" if code else "")
+    hint = "; check the credentials and what they allow" if status[1][:3] in ("401", "403") else ""
+    return f"the server answered {status[1]}{f' ({code[1]})' if code else ''}{hint}"
