@@ -60,6 +60,7 @@ def ingest(catalog: Catalog, config: SeriesConfig, source: Path | str) -> Ingest
     log = catalog.log(config.dataset_id)
     for races in range(_MOST_RACES):
         head = log.head()
+        _require_same_timezone(config, head)
         changed = _changes(log, months, head)
         if not changed:
             log.sweep(head.version if head else 1)
@@ -137,6 +138,7 @@ class _IngestRun:
             revised=revised,
             parts=tuple(self._parts),
             months=dict(sorted(months.items())),
+            timezone=self._config.timezone,
         )
 
     def _create(self, version: VersionManifest) -> None:
@@ -152,6 +154,15 @@ class _IngestRun:
                 f"{self._source}: the store did not say whether version {version.version} "
                 f"arrived: {error}; ingest it again: what did arrive is not added twice"
             ) from error
+
+
+def _require_same_timezone(config: SeriesConfig, head: VersionManifest | None) -> None:
+    """In another one, every day is another moment: all that is known would be added once more."""
+    if head is not None and head.timezone not in ("", config.timezone):
+        raise IngestError(
+            f"{config.dataset_id} was begun with timezone {head.timezone}, and the config says "
+            f"{config.timezone}: change it back, or take another dataset_id"
+        )
 
 
 def _changes(

@@ -61,6 +61,7 @@ class VersionManifest(msgspec.Struct, frozen=True, kw_only=True):
     revised: int
     parts: tuple[Part, ...]
     months: dict[str, MonthInputs]
+    timezone: str = ""  # of the local days; manifests of old do not say it
     format: int = FORMAT
 
 

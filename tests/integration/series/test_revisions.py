@@ -4,11 +4,12 @@ import json
 from datetime import date
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.series.world import World, objects, settled, values
 
 from caudal.series import Freshness, consolidate_month, ingest, read_month, read_series, survey
-from caudal.series.errors import ConfigError, TruncatedLogError
+from caudal.series.errors import ConfigError, IngestError, TruncatedLogError
 from caudal.store import MemoryStore
 
 
@@ -96,6 +97,16 @@ def test_the_manifest_says_what_it_must(world: World) -> None:
     assert [file["rows"] for file in manifest["files"]] == [3, 3]
     statuses = [json.loads(store.read(f"{folder}/{n:08}.json"))["status"] for n in (1, 2, 3)]
     assert statuses == ["in_progress", "committed", "completed"]
+
+
+def test_a_changed_timezone_would_add_everything_again_and_is_refused(world: World) -> None:
+    store = MemoryStore()
+    world.run(store, world.uniform(1))
+    before = settled(store)
+    elsewhere = msgspec.structs.replace(world.config, timezone="Europe/Madrid")
+    with pytest.raises(IngestError, match="begun with timezone America/Argentina/Buenos_Aires"):
+        ingest(world.catalog(store), elsewhere, world.uniform(2))
+    assert settled(store) == before
 
 
 def test_a_log_that_lost_versions_is_refused_until_forced(world: World) -> None:
