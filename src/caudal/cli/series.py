@@ -1,9 +1,11 @@
 """`caudal series ...`: time series in a store."""
 
+import re
 import sys
 from collections import Counter
 from datetime import date
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated
 
 import typer
@@ -19,9 +21,13 @@ from caudal.cli.series_show import (
     status_table,
     write_rejects,
 )
+from caudal.cli.series_store import open_catalog
 from caudal.errors import UsageError
 from caudal.series import (
     Catalog,
+    IngestOutcome,
+    SeriesConfig,
+    SeriesRead,
     consolidate_all,
     consolidate_month,
     find_config,
@@ -30,8 +36,10 @@ from caudal.series import (
 )
 from caudal.series import ingest as ingest_source
 from caudal.series.plotting import draw, plot_format
-from caudal.store.opening import open_store
-from caudal.store.s3_settings import S3Settings
+from caudal.series.sources import NoObservationsError
+
+_VERSION = re.compile(r"[0-9]{1,9}\Z")
+_SHOWN = 40  # characters of what was given
 
 series = typer.Typer(
     name="series",
@@ -80,11 +88,8 @@ def ingest(
 
     Example: `caudal series ingest bcra_infomondia infomondia.xlsx --store data`
     """
-    described, catalog = find_config(config), _catalog(store)
-    outcome = ingest_source(catalog, described, file)
-    if rejects is not None:
-        write_rejects(outcome.rejected, rejects)
-    print_ingest(described.dataset_id, outcome, rejects)
+    described, catalog = find_config(config), open_catalog(store, makes=True, changes=True)
+    outcome = _ingest(catalog, described, file, rejects)
     if consolidate:
         print_months(consolidate_all(catalog, described))
     elif outcome.months:
@@ -111,13 +116,13 @@ def consolidate(
     - `caudal series consolidate bcra_infomondia --store data`
     - `caudal series consolidate bcra_infomondia --store data --year 2025 --month 8 --force`
     """
-    described, catalog = find_config(config), _catalog(store)
     if (year is None) != (month is None):
         raise UsageError("give --year and --month together, or neither for all months")
+    if every and year is not None:
+        raise UsageError("--all is for every month: leave --year and --month out")
+    described, catalog = find_config(config), open_catalog(store, changes=True)
     if year is None or month is None:
         print_months(consolidate_all(catalog, described, force=force))
-    elif every:
-        raise UsageError("--all is for every month: leave --year and --month out")
     else:
         print_months([consolidate_month(catalog, described, year, month, force=force)])
 
@@ -142,7 +147,11 @@ def read(
     - `caudal series read bcra_infomondia BCRA_RESERVAS_USD_M_D --store data --from 2025-08-01`
     - `caudal series read my.toml X --store data --as-of 3 --format csv -o x.csv`
     """
-    result = _read(config, code, store, first, last, as_of)
+    started = perf_counter()
+    found = _read(find_config(config), code, store, first, last, as_of)
+    for note in found.notes:
+        typer.echo(f"note: {_with_remedy(note)}", err=True)
+    result = Result(code, "", found.table, perf_counter() - started)
     if out is not None:
         with whole_file(out) as file:
             file.write(encode(result, Format.CSV if form is Format.TABLE else form))
@@ -161,11 +170,11 @@ def status(config: ConfigArgument, store: StoreOption) -> None:
 
     Example: `caudal series status bcra_infomondia --store data`
     """
-    described, catalog = find_config(config), _catalog(store)
+    described, catalog = find_config(config), open_catalog(store)
     months = list(survey(catalog, described.dataset_id))
     head = catalog.log(described.dataset_id).head()
     if head is None:
-        typer.echo(f"{described.dataset_id}: no events yet: run `caudal series ingest`")
+        typer.echo(_no_events(described))
         return
     Console(width=None if sys.stdout.isatty() else 160).print(status_table(months))
     counts = Counter(str(one.freshness) for one in months)
@@ -190,37 +199,86 @@ def plot(
     Example: `caudal series plot bcra_reservas BCRA_RESERVAS_USD_M_D --store data -o reserves.png`
     """
     form = plot_format(out)
-    result = _read(config, code, store, first, last, as_of)
-    if not len(result):
-        raise UsageError(f"{code} has no values there: ingest some, or choose other dates")
+    described = find_config(config)
+    found = _read(described, code, store, first, last, as_of)
+    if not found.table.num_rows:
+        remedy = _with_remedy(found.notes[0]) if found.notes else "choose other dates"
+        raise UsageError(f"{code} has no values there: {remedy}")
+    for note in found.notes:
+        typer.echo(f"note: {_with_remedy(note)}", err=True)
     with whole_file(out) as file:
-        draw(result.table, f"{find_config(config).provider}  {code}", file, form)
+        draw(found.table, f"{described.provider}  {code}", file, form)
     typer.echo(str(out), err=True)
 
 
-def _catalog(store: str) -> Catalog:
-    s3 = S3Settings.from_environment() if store.lower().startswith("s3:") else None
-    return Catalog(open_store(store, s3=s3))
+def _ingest(
+    catalog: Catalog, described: SeriesConfig, source: str, rejects: Path | None
+) -> IngestOutcome:
+    """Ingest, and tell what came of it. A place for rejects that cannot be written comes first."""
+    if rejects is None:
+        outcome = ingest_source(catalog, described, source)
+        print_ingest(described.dataset_id, outcome, None)
+        return outcome
+    with whole_file(rejects) as file:
+        try:
+            outcome = ingest_source(catalog, described, source)
+        except NoObservationsError as error:
+            write_rejects(error.rejected, file)
+            failure = error
+        else:
+            print_ingest(described.dataset_id, outcome, rejects)
+            write_rejects(outcome.rejected, file)
+            return outcome
+    raise failure
 
 
 def _read(
-    config: str, code: str, store: str, first: str | None, last: str | None, as_of: str | None
-) -> Result:
-    found = read_series(
-        _catalog(store),
-        find_config(config),
-        code,
-        first=_day(first, "--from"),
-        last=_day(last, "--to"),
-        as_of=int(as_of) if as_of and as_of.isdecimal() else _day(as_of, "--as-of"),
-    )
-    for note in found.notes:
-        typer.echo(f"note: {note}: run `caudal series consolidate`", err=True)
-    return Result(code, "", found.table)
+    described: SeriesConfig,
+    code: str,
+    store: str,
+    first: str | None,
+    last: str | None,
+    as_of: str | None,
+) -> SeriesRead:
+    begin, end, known = _day(first, "--from"), _day(last, "--to"), _as_of(as_of)
+    if begin and end and begin > end:
+        raise UsageError(f"--from {begin} is after --to {end}: swap them")
+    described.find(code)
+    catalog = open_catalog(store)
+    if catalog.log(described.dataset_id).head() is None:
+        raise UsageError(_no_events(described))
+    return read_series(catalog, described, code, first=begin, last=end, as_of=known)
+
+
+def _no_events(described: SeriesConfig) -> str:
+    return f"{described.dataset_id}: no events yet in this store: run `caudal series ingest`"
+
+
+def _with_remedy(note: str) -> str:
+    return f"{note}: run `caudal series consolidate`"
+
+
+def _as_of(text: str | None) -> int | date | None:
+    if not text:
+        return None
+    if _VERSION.match(text):
+        return int(text)
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(
+            f"--as-of {_short(text)}: give a version number, or a day as 2025-08-01"
+        ) from error
 
 
 def _day(text: str | None, option: str) -> date | None:
+    if not text:
+        return None
     try:
-        return date.fromisoformat(text) if text else None
+        return date.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(f"{option} {text}: write a day as 2025-08-31") from error
+        raise UsageError(f"{option} {_short(text)}: write a day as 2025-08-31") from error
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -5,6 +5,7 @@ import io
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 import typer
 from rich import box
@@ -12,12 +13,12 @@ from rich.console import Console
 from rich.table import Table
 
 from caudal.answers import Result
-from caudal.cli.files import whole_file
 from caudal.cli.show import print_result
 from caudal.series import Ending, IngestOutcome, MonthOutcome, MonthStatus
 from caudal.series.sources import RejectedCell
 
 _CELLS_SHOWN = 5
+_REJECTS_SHOWN = 20  # lines
 _MONTHS_SHOWN = 12
 _COLUMNS_SHOWN = ["obs_date", "value", "unit", "version", "vintage_date", "quality_flag"]
 
@@ -45,23 +46,41 @@ def print_ingest(dataset_id: str, outcome: IngestOutcome, rejects: Path | None) 
 
 
 def _print_rejects(rejected: tuple[RejectedCell, ...], written: Path | None) -> None:
-    by_reason: dict[tuple[str, str], list[RejectedCell]] = {}
+    """A line for each series, column and kind of reason, and how to see what has none."""
+    groups: dict[tuple[str, str, str, str], list[RejectedCell]] = {}
     for cell in rejected:
-        by_reason.setdefault((cell.series_code, cell.reason), []).append(cell)
-    for (code, reason), cells in by_reason.items():
-        places = ", ".join(f"{cell.column}{cell.row}" for cell in cells[:_CELLS_SHOWN])
-        more = ", …" if len(cells) > _CELLS_SHOWN else ""
-        sheet = f" of {cells[0].sheet!r}" if cells[0].sheet else ""
-        typer.echo(
-            f"rejected: {code}: {len(cells):,} cells{sheet}: {reason} ({places}{more})", err=True
-        )
-    if rejected and written is None:
+        key = (cell.series_code, cell.sheet, cell.column, cell.kind or cell.reason)
+        groups.setdefault(key, []).append(cell)
+    for cells in list(groups.values())[:_REJECTS_SHOWN]:
+        typer.echo(f"rejected: {_rejected_line(cells)}", err=True)
+    left = sum(map(len, list(groups.values())[_REJECTS_SHOWN:]))
+    if left:
+        every = f"{written} has" if written else "--rejects FILE writes"
+        typer.echo(f"... and {left:,} more: {every} every one", err=True)
+    elif rejected and written is None:
         typer.echo("--rejects FILE writes every rejected cell", err=True)
 
 
-def write_rejects(rejected: tuple[RejectedCell, ...], path: Path) -> None:
+def _rejected_line(cells: list[RejectedCell]) -> str:
+    first = cells[0]
+    if first.column:
+        sheet = f" of {first.sheet!r}" if first.sheet else ""
+        told = f"{first.series_code}: {_count(len(cells), 'cell')}{sheet}"
+    else:
+        told = _count(len(cells), "damaged record")
+    others = ", …" if any(cell.reason != first.reason for cell in cells) else ""
+    places = [f"{cell.column or 'row '}{cell.row}" for cell in cells[:_CELLS_SHOWN]]
+    more = ["…"] if len(cells) > _CELLS_SHOWN else []
+    return f"{told}: {first.reason}{others} ({', '.join(places + more)})"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def write_rejects(rejected: tuple[RejectedCell, ...], file: IO[bytes]) -> None:
     """Every rejected cell as CSV."""
-    with whole_file(path) as file, io.TextIOWrapper(file, "utf-8", newline="") as text:
+    with io.TextIOWrapper(file, "utf-8", newline="") as text:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["series", "sheet", "row", "column", "reason"])
         for cell in rejected:

@@ -5,6 +5,7 @@ Each mistake is reported as one line that names the file and the field.
 
 import re
 import zoneinfo
+from datetime import UTC, datetime
 from enum import StrEnum
 from importlib import resources
 from pathlib import Path
@@ -16,6 +17,8 @@ from caudal.series.errors import ConfigError
 from caudal.series.layout import NAME, Month
 
 _LETTERS = re.compile(r"[A-Z]{1,3}\Z")
+_LONGEST_NAME = 100  # names become folders and keys, whose length stores bound
+_SAMPLE = datetime(2024, 1, 31, tzinfo=UTC)
 
 
 class SourceKind(StrEnum):
@@ -93,13 +96,9 @@ def find_config(name: str) -> SeriesConfig:
 def load_config(path: Path | str) -> SeriesConfig:
     """The config in a file, or a ConfigError that says what to mend."""
     path = Path(path)
-    if not path.is_file():
-        raise ConfigError(
-            f"no config {path}: give a TOML file, or a shipped example "
-            f"({', '.join(shipped_configs())})"
-        )
+    text = _read(path)
     try:
-        config = msgspec.toml.decode(path.read_bytes(), type=SeriesConfig)
+        config = msgspec.toml.decode(text, type=SeriesConfig)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{path}: {error}") from error
     except (msgspec.DecodeError, ValueError) as error:
@@ -110,10 +109,21 @@ def load_config(path: Path | str) -> SeriesConfig:
     return config
 
 
+def _read(path: Path) -> bytes:
+    try:
+        if path.is_file():
+            return path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
+    raise ConfigError(
+        f"no config {path}: give a TOML file, or a shipped example ({', '.join(shipped_configs())})"
+    )
+
+
 def _problem(config: SeriesConfig) -> str:
     """The first thing wrong with a config, or nothing."""
-    if not NAME.match(config.dataset_id):
-        return f"dataset_id {config.dataset_id!r} must be letters, digits, _ . and -"
+    if problem := _name_problem("dataset_id", config.dataset_id):
+        return problem
     if sorted(config.primary_keys) != sorted(rows.PRIMARY_KEYS):
         return f"primary_keys must be {list(rows.PRIMARY_KEYS)}: they identify an observation"
     if not _is_timezone(config.timezone):
@@ -122,22 +132,36 @@ def _problem(config: SeriesConfig) -> str:
         return "add at least one [[series]] entry"
     codes = [series.internal_series_code for series in config.series]
     for code in codes:
-        if not NAME.match(code):
-            return f"internal_series_code {code!r} must be letters, digits, _ . and -"
+        if problem := _name_problem("internal_series_code", code):
+            return problem
         if codes.count(code) > 1:
             return f"two series are called {code!r}"
     problems = (_series_problem(series, config.source.format) for series in config.series)
     return next(filter(None, problems), "")
 
 
+def _name_problem(field: str, name: str) -> str:
+    if len(name) > _LONGEST_NAME:
+        return f"{field} is longer than {_LONGEST_NAME} characters: {name[:20]}…"
+    return "" if NAME.match(name) else f"{field} {name!r} must be letters, digits, _ . and -"
+
+
 def _series_problem(series: Series, form: SourceFormat) -> str:
     name = f"series {series.internal_series_code!r}"
     if series.first_row is not None and series.first_row < 1:
         return f"{name}: first_row counts from 1"
-    if len(series.decimal_separator) != 1:
-        return f"{name}: decimal_separator is one character"
+    for field in ("decimal_separator", "thousands_separator"):
+        if not _is_separator(getattr(series, field)):
+            return f"{name}: {field} must be one character, and no digit, letter or sign"
+    if not series.decimal_separator:
+        return f"{name}: decimal_separator must be one character, such as a comma"
     if series.decimal_separator == series.thousands_separator:
         return f"{name}: decimal_separator and thousands_separator are the same"
+    if series.date_format and not _is_date_format(series.date_format):
+        return (
+            f"{name}: no date can be read with date_format {series.date_format!r}: "
+            "write it like %d/%m/%Y, each part once"
+        )
     if form is SourceFormat.CSV:
         return f"{name}: a csv has no sheet" if series.sheet else ""
     if not series.sheet:
@@ -148,6 +172,18 @@ def _series_problem(series: Series, form: SourceFormat) -> str:
     if series.first_row is None:
         return f"{name}: first_row is missing: the first row of data, as the spreadsheet counts"
     return ""
+
+
+def _is_separator(text: str) -> bool:
+    return not text or (len(text) == 1 and not text.isalnum() and text not in "+-")
+
+
+def _is_date_format(text: str) -> bool:
+    """Whether what is written in a format can be read again, to the year at least."""
+    try:
+        return datetime.strptime(_SAMPLE.strftime(text).strip(), text).year == _SAMPLE.year
+    except Exception:  # of many classes: whatever the format's mistake makes of it
+        return False
 
 
 def _is_timezone(name: str) -> bool:

@@ -10,9 +10,10 @@ So a reader sees the month before a commit or after it. A reader that is overtak
 merges from events too: those never change.
 """
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -81,14 +82,49 @@ def read_series(
     config.find(series_code)
     months = _months(catalog, config.dataset_id, as_of)
     chosen = {month: inputs for month, inputs in months.items() if _overlaps(month, first, last)}
-    tables, notes = [SCHEMA.empty_table()], list[str]()
+    tables, noted = [SCHEMA.empty_table()], _Noted()
     for month, inputs in chosen.items():
         if as_of is None:
-            table = _newest(catalog, month, inputs, series_code, notes)
+            table = _newest(catalog, month, inputs, series_code, noted)
         else:
             table = _as_known(catalog, month, inputs, as_of)
         tables.append(table.filter(pc.equal(table.column("internal_series_code"), series_code)))
-    return SeriesRead(_between(pa.concat_tables(tables), first, last), tuple(notes))
+    return SeriesRead(_between(pa.concat_tables(tables), first, last), noted.notes())
+
+
+@dataclass
+class _Noted:
+    """The months that a reader should know about; one note tells of all of one kind."""
+
+    missing: list[Month] = field(default_factory=list)
+    merged: list[Month] = field(default_factory=list)
+    stale: list[Month] = field(default_factory=list)
+
+    def notes(self) -> tuple[str, ...]:
+        told = (
+            _note(
+                self.missing,
+                "has events but is not consolidated yet",
+                "have events but are not consolidated yet",
+            ),
+            _note(
+                self.merged,
+                "was merged from events: a final file is lost or was overwritten",
+                "were merged from events: final files are lost or were overwritten",
+            ),
+            _note(
+                self.stale,
+                "is stale: events came after it was consolidated",
+                "are stale: events came after they were consolidated",
+            ),
+        )
+        return tuple(filter(None, told))
+
+
+def _note(months: list[Month], one: str, many: str) -> str:
+    if len(months) > 1:
+        return f"{len(months)} months ({months[0]} to {months[-1]}) {many}"
+    return f"{months[0]} {one}" if months else ""
 
 
 def _files(
@@ -122,22 +158,32 @@ def _months(
         return log.months()
     newest = head.version if head else 0
     if not 1 <= as_of <= newest:
-        raise ConfigError(f"{dataset_id} has no version {as_of}: they are 1 to {newest}")
+        raise ConfigError(
+            f"{dataset_id} has no version {as_of}: they are 1 to {newest}{_day_hint(as_of)}"
+        )
     months = log.version(as_of).months
     return {Month.parse(dataset_id, text): months[text] for text in sorted(months)}
 
 
+def _day_hint(number: int) -> str:
+    """What to write if the number was meant as a day (20250801)."""
+    if len(str(number)) == 8:
+        with contextlib.suppress(ValueError):
+            return f"; write a day as {datetime.strptime(str(number), '%Y%m%d').date()}"
+    return ""
+
+
 def _newest(
-    catalog: Catalog, month: Month, inputs: MonthInputs, series_code: str, notes: list[str]
+    catalog: Catalog, month: Month, inputs: MonthInputs, series_code: str, noted: _Noted
 ) -> pa.Table:
     found = read_month(catalog, month, [series_code])
     if found is None:
-        notes.append(f"{month} has events but is not consolidated yet")
+        noted.missing.append(month)
         return SCHEMA.empty_table()
     if found.merged_from_events:
-        notes.append(f"{month} was merged from events: a final file is lost or was overwritten")
+        noted.merged.append(month)
     if not set(inputs.versions) <= set(found.manifest.versions):
-        notes.append(f"{month} is stale: events came after it was consolidated")
+        noted.stale.append(month)
     return found.tables.get(series_code, SCHEMA.empty_table())
 
 

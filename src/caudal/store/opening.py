@@ -22,17 +22,24 @@ def open_store(url: str, *, s3: S3Settings | None = None, fsync: bool = True) ->
 
     Raises UsageError for anything else, StoreError if the directory cannot be used.
     """
+    folder = folder_of(url)
+    if folder is not None:
+        return DirectoryStore(folder, fsync=fsync)
     scheme = _SCHEME.match(url)
     match scheme and scheme[1].lower():
-        case None if url:
-            return DirectoryStore(Path(url).expanduser(), fsync=fsync)
-        case "file":
-            return DirectoryStore(_file_path(url), fsync=fsync)
         case "memory" if url == "memory:":
             return MemoryStore()
         case "s3":
             return _open_s3(url, s3)
     raise UsageError(f"unknown store {url!r}: give a folder, file:///folder or s3://bucket/prefix")
+
+
+def folder_of(url: str) -> Path | None:
+    """The folder that a path or a URL names, if it names one."""
+    scheme = _SCHEME.match(url)
+    if scheme is None:
+        return Path(url).expanduser() if url else None
+    return _file_path(url) if scheme[1].lower() == "file" else None
 
 
 def _file_path(url: str) -> Path:

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from tests.series.world import World
+from tests.series.world import World, objects
 
 from caudal.series import Catalog, consolidate_all, find_config, ingest, load_config, read_series
 from caudal.series.errors import SourceError
-from caudal.series.sources import read_source
+from caudal.series.sources import NoObservationsError, read_source
 from caudal.store import MemoryStore
 
 # Writers of workbooks, for tests only.
@@ -106,6 +106,60 @@ def test_what_cannot_be_read_at_all_is_one_line(tmp_path: Path) -> None:
         read_source(config, tmp_path / "text.xlsx", store)
     with pytest.raises(SourceError, match="cannot read"):
         read_source(config, tmp_path / "nowhere.xlsx", store)
+
+
+def test_a_stray_cell_far_away_is_refused_before_memory_is(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(CONFIG.format(format="xlsx"))
+    book = openpyxl.Workbook()
+    sheet = book.create_sheet("DATOS | DATA")
+    sheet["B4"], sheet["D4"], sheet["XFD1048576"] = datetime(2024, 1, 1), 1.5, 7
+    book.save(tmp_path / "far.xlsx")
+    config = load_config(tmp_path / "c.toml")
+    with pytest.raises(SourceError, match=r"sheet2\.xml: cell XFD1048576 .* delete stray cells"):
+        read_source(config, tmp_path / "far.xlsx", MemoryStore())
+
+
+def test_a_panic_of_the_reader_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class PanicException(BaseException):
+        """As the reader's library raises it, under this name only."""
+
+    class Panicking:
+        def get_sheet_by_name(self, name: str) -> None:
+            raise PanicException("chunk size must be non-zero")
+
+    (tmp_path / "c.toml").write_text(CONFIG.format(format="xlsx"))
+    write_xlsx(tmp_path / "a.xlsx")
+    monkeypatch.setattr(
+        "caudal.series.sources.workbook.CalamineWorkbook.from_filelike",
+        lambda data: Panicking(),
+        raising=False,
+    )
+    with pytest.raises(SourceError, match="cannot be read: chunk size"):
+        read_source(load_config(tmp_path / "c.toml"), tmp_path / "a.xlsx", MemoryStore())
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("day,alpha,beta\n", "no row holds a date or a value"),
+        ("day,alpha,beta\n,,\n", "no row holds a date or a value"),
+        ("day,alpha,beta\n1/1/24,1,?\n", "3 cells were rejected, the first: row 2, column day"),
+    ],
+)
+def test_a_source_without_observations_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    world, store = World(tmp_path), MemoryStore()
+    (tmp_path / "none.csv").write_text(text)
+    with pytest.raises(NoObservationsError, match=r"check first_row, .* and date_format") as raised:
+        ingest(world.catalog(store), world.config, tmp_path / "none.csv")
+    assert told in str(raised.value)
+    assert objects(store) == {}
+
+
+def test_a_column_name_that_comes_twice(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    (tmp_path / "twice.csv").write_text("day,alpha,beta,alpha,x,x\n2024-01-01,1,2,3,4,5\n")
+    with pytest.raises(SourceError, match="two columns 'alpha'"):
+        read_source(world.config, tmp_path / "twice.csv", MemoryStore())
 
 
 def test_a_dirty_csv(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from caudal.series.sources.cells import Bad, Moment, read_moment, read_number
-from caudal.series.sources.workbook import column_index
+from caudal.series.sources.extent import column_index
 
 BUENOS_AIRES = ZoneInfo("America/Argentina/Buenos_Aires")
 
@@ -66,8 +66,10 @@ def test_an_offset_in_the_text_is_honoured() -> None:
 
 
 @pytest.mark.parametrize(
-    "cell", ["", None, "Fuente: BCRA", 45000.0, "31/01/2024", time(3, 4), True, "2024-02-30"]
-)
+    "cell",
+    ["", None, "Fuente: BCRA", 45000.0, "31/01/2024", time(3, 4), True, "2024-02-30",
+     datetime(1899, 12, 30), date(1899, 12, 30)],
+)  # fmt: skip
 def test_what_is_no_date(cell: object) -> None:
     assert isinstance(read_moment(cell, "", BUENOS_AIRES), Bad)
 

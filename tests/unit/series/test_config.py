@@ -51,6 +51,12 @@ def test_the_documented_example_loads(tmp_path: Path) -> None:
         ('unit = "u"\n', "", "missing required field `unit`"),
         ('unit = "u"', 'unit = "u"\nunti = "v"', "unknown field `unti`"),
         ("[source]", "[source", "is not valid TOML"),
+        ('"d"', f'"{"d" * 101}"', "dataset_id is longer than 100 characters"),
+        ('"A"', f'"{"A" * 101}"', "internal_series_code is longer than 100 characters"),
+        ("%d/%m/%Y", "%d/%d/%Y", "no date can be read with date_format '%d/%d/%Y'"),
+        ("%d/%m/%Y", "%Q", "no date can be read with date_format '%Q'"),
+        ("%d/%m/%Y", "%d/%m/%", "no date can be read with date_format"),
+        ("%d/%m/%Y", "%d/%m", "no date can be read with date_format '%d/%m'"),
     ],
 )
 def test_mistakes(tmp_path: Path, old: str, new: str, complaint: str) -> None:
@@ -59,6 +65,41 @@ def test_mistakes(tmp_path: Path, old: str, new: str, complaint: str) -> None:
     with pytest.raises(ConfigError, match=r"c\.toml") as raised:
         load_config(tmp_path / "c.toml")
     assert complaint in str(raised.value)
+
+
+@pytest.mark.parametrize("separator", ["5", "x", "+", "-", "..", "\u0665"])
+@pytest.mark.parametrize("field", ["decimal_separator", "thousands_separator"])
+def test_a_separator_is_no_part_of_a_number(tmp_path: Path, field: str, separator: str) -> None:
+    (tmp_path / "c.toml").write_text(f'{GOOD}{field} = "{separator}"\n')
+    with pytest.raises(ConfigError, match=f"{field} must be one character"):
+        load_config(tmp_path / "c.toml")
+
+
+@pytest.mark.parametrize("separators", [(",", "."), (".", ""), (",", " "), ("·", "\u202f")])
+def test_usual_separators(tmp_path: Path, separators: tuple[str, str]) -> None:
+    decimal, thousands = separators
+    fields = f'decimal_separator = "{decimal}"\nthousands_separator = "{thousands}"\n'
+    (tmp_path / "c.toml").write_text(GOOD + fields)
+    assert load_config(tmp_path / "c.toml").series[0].thousands_separator == thousands
+
+
+@pytest.mark.parametrize(
+    "date_format", ["%Y", "%Y-%m", "%d.%m.%y", "%Y-%m-%dT%H:%M:%S%z", "%d %b %Y", "%G-W%V-%u"]
+)
+def test_usual_date_formats(tmp_path: Path, date_format: str) -> None:
+    (tmp_path / "c.toml").write_text(GOOD.replace("%d/%m/%Y", date_format))
+    assert load_config(tmp_path / "c.toml").series[0].date_format == date_format
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "c.toml").write_text(GOOD)
+
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(ConfigError, match=r"cannot read .*c\.toml: Permission denied"):
+        load_config(tmp_path / "c.toml")
 
 
 def test_a_code_twice(tmp_path: Path) -> None:

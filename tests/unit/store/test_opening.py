@@ -57,7 +57,7 @@ def test_s3_needs_settings() -> None:
 def test_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for url in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(StoreError, match="cannot open a store in .*: there is a file where"):
+        with pytest.raises(StoreError, match=r"cannot open a store in .*: there is a file where"):
             open_store(str(url))
 
 

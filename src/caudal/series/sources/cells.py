@@ -2,7 +2,8 @@
 
 Nothing is guessed: a cell that is not plainly what its column should hold is rejected.
 1. A date is a date cell, or text in the series' `date_format` (ISO 8601 without one). A bare number
-   is no date, even if a spreadsheet might show it as one.
+   is no date, even if a spreadsheet might show it as one; nor is the day before a spreadsheet's
+   first, which the reader gives for a number that is none.
 2. A number is a number cell, or text that is a number throughout, with the series' separators.
    Truth values, infinities and NaN are no numbers.
 3. A moment without an offset is local time in the dataset's timezone; of a moment that the clocks
@@ -19,6 +20,7 @@ from zoneinfo import ZoneInfo
 Cell = str | float | int | bool | date | datetime | object | None
 
 EMPTY: Final = "empty"
+_DAY_ZERO = date(1899, 12, 30)
 _SHOWN = 40
 
 
@@ -32,9 +34,14 @@ class Moment:
 
 @dataclass(frozen=True)
 class Bad:
-    """A cell that cannot be used, and why."""
+    """A cell that cannot be used, and why. Reasons of one kind differ only in the cell's text."""
 
-    reason: str
+    kind: str
+    text: str = ""
+
+    @property
+    def reason(self) -> str:
+        return f"{self.kind}: {self.text}" if self.text else self.kind
 
 
 def is_blank(cell: Cell) -> bool:
@@ -53,14 +60,16 @@ def read_moment(cell: Cell, date_format: str, zone: ZoneInfo) -> Moment | Bad:
                 if date_format
                 else datetime.fromisoformat(text)
             )
-        except ValueError:
-            return Bad(f"not a date{_as(date_format)}: {_show(cell)}")
+        except (ValueError, OverflowError):
+            return Bad(f"not a date{_as(date_format)}", _show(cell))
     elif isinstance(cell, datetime):
         found = cell
     elif isinstance(cell, date):
         found = datetime(cell.year, cell.month, cell.day)
     else:
-        return Bad(f"not a date: {_show(cell)}")
+        return Bad("not a date", _show(cell))
+    if not isinstance(cell, str) and found.date() == _DAY_ZERO:
+        return Bad("not a date: the serial number is 0 or none")
     return _moment(found, zone)
 
 
@@ -69,15 +78,15 @@ def read_number(cell: Cell, decimal: str = ".", thousands: str = "") -> float | 
     if is_blank(cell):
         return Bad(EMPTY)
     if isinstance(cell, bool):
-        return Bad(f"not a number: {_show(cell)}")
+        return Bad("not a number", _show(cell))
     if isinstance(cell, int | float):
-        return float(cell) if math.isfinite(cell) else Bad(f"not a finite number: {_show(cell)}")
+        return float(cell) if math.isfinite(cell) else Bad("not a finite number", _show(cell))
     if isinstance(cell, str) and _numeral(decimal, thousands).match(cell.strip()):
         text = cell.strip()
         text = text.replace(thousands, "") if thousands else text
         number = float(text.replace(decimal, "."))
-        return number if math.isfinite(number) else Bad(f"not a finite number: {_show(cell)}")
-    return Bad(f"not a number: {_show(cell)}")
+        return number if math.isfinite(number) else Bad("not a finite number", _show(cell))
+    return Bad("not a number", _show(cell))
 
 
 def _moment(found: datetime, zone: ZoneInfo) -> Moment | Bad:
@@ -85,7 +94,7 @@ def _moment(found: datetime, zone: ZoneInfo) -> Moment | Bad:
         local = found.replace(tzinfo=zone) if found.tzinfo is None else found.astimezone(zone)
         return Moment(local.astimezone(UTC), local.date())
     except OverflowError:
-        return Bad(f"not a date in years 1 to 9999: {found}")
+        return Bad("not a date in years 1 to 9999", str(found))
 
 
 def _numeral(decimal: str, thousands: str) -> re.Pattern[str]:

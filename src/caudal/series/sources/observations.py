@@ -9,14 +9,17 @@ Rules:
    rejected: which of the two is right cannot be known.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from caudal.series.config import Series
+from caudal.series.errors import SourceError
 from caudal.series.sources.cells import EMPTY, Bad, Cell, Moment, is_blank, read_moment, read_number
+
+_REJECTS_TOLD = 3
 
 
 class Row(NamedTuple):
@@ -38,13 +41,17 @@ class Observation(NamedTuple):
 
 @dataclass(frozen=True)
 class RejectedCell:
-    """A cell that was left out. `column` is empty when the whole record is damaged."""
+    """A cell that was left out. `column` is empty when the whole record is damaged.
+
+    Reasons of one `kind` differ only in what the cell holds.
+    """
 
     series_code: str
     sheet: str
     row: int
     column: str
     reason: str
+    kind: str = ""
 
     def __str__(self) -> str:
         place = f"{self.sheet!r} " if self.sheet else ""
@@ -62,6 +69,22 @@ class SourceReading:
     repeated: int = 0
 
 
+class NoObservationsError(SourceError):
+    """Nothing in a source can be used: compare the config with the file, and see `rejected`."""
+
+    def __init__(self, name: str, rejected: Sequence[RejectedCell]) -> None:
+        self.rejected = tuple(rejected)
+        told = "no row holds a date or a value"
+        if rejected:
+            first = "; ".join(map(str, rejected[:_REJECTS_TOLD]))
+            cells = "cell was" if len(rejected) == 1 else "cells were"
+            told = f"{len(rejected):,} {cells} rejected, the first: {first}"
+        super().__init__(
+            f"{name}: no observation was found: "
+            f"check first_row, the columns and date_format ({told})"
+        )
+
+
 def read_series(
     series: Series, rows: Iterable[Row], zone: ZoneInfo, reading: SourceReading, empty: str = EMPTY
 ) -> None:
@@ -69,9 +92,9 @@ def read_series(
     first_seen: dict[datetime, tuple[int, float]] = {}
     code = series.internal_series_code
 
-    def reject(row: Row, column: str, reason: str) -> None:
+    def reject(row: Row, column: str, reason: str, kind: str) -> None:
         reason = empty if reason == EMPTY else reason
-        reading.rejected.append(RejectedCell(code, series.sheet, row.number, column, reason))
+        reading.rejected.append(RejectedCell(code, series.sheet, row.number, column, reason, kind))
 
     for row in rows:
         if is_blank(row.date) and is_blank(row.value):
@@ -80,9 +103,9 @@ def read_series(
         moment = read_moment(row.date, series.date_format, zone)
         value = read_number(row.value, series.decimal_separator, series.thousands_separator)
         if isinstance(moment, Bad):
-            reject(row, series.date_column, moment.reason)
+            reject(row, series.date_column, moment.reason, moment.kind)
         if isinstance(value, Bad) and (isinstance(moment, Moment) or not is_blank(row.value)):
-            reject(row, series.value_column, value.reason)
+            reject(row, series.value_column, value.reason, value.kind)
         if isinstance(moment, Bad) or isinstance(value, Bad):
             continue
         earlier = first_seen.setdefault(moment.time, (row.number, value))
@@ -91,4 +114,5 @@ def read_series(
         elif earlier[1] == value:
             reading.repeated += 1
         else:
-            reject(row, series.value_column, f"row {earlier[0]} has another value for this date")
+            reason = f"row {earlier[0]} has another value for this date"
+            reject(row, series.value_column, reason, "another value")

@@ -6,20 +6,27 @@ from pathlib import Path
 from caudal.errors import NotFoundError
 from caudal.series.config import SeriesConfig, SourceFormat, SourceKind
 from caudal.series.errors import SourceError
-from caudal.series.sources.observations import SourceReading
+from caudal.series.sources.observations import NoObservationsError, SourceReading
 from caudal.series.sources.textfile import read_csv
 from caudal.series.sources.workbook import read_workbook
 from caudal.store.port import Store
 
 
 def read_source(config: SeriesConfig, source: Path | str, store: Store) -> SourceReading:
-    """The observations in a local file, or in the object of the store that `source` names."""
+    """The observations in a local file, or in the object of the store that `source` names.
+
+    Raises SourceError if it cannot be read, or if there is not one observation in it.
+    """
     name = str(source)
     stored = config.source.kind is SourceKind.OBJECT
     data = _object(store, name) if stored else _file(Path(source))
     if config.source.format is SourceFormat.CSV:
-        return read_csv(BytesIO(data), name, config)
-    return read_workbook(data, name, config)
+        reading = read_csv(BytesIO(data), name, config)
+    else:
+        reading = read_workbook(data, name, config)
+    if not reading.observations:
+        raise NoObservationsError(name, reading.rejected)
+    return reading
 
 
 def _file(path: Path) -> bytes:

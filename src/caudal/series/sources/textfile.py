@@ -33,6 +33,11 @@ def _gather(
         if column not in batch.header.names:
             found = ", ".join(batch.header.names)
             raise SourceError(f"{name} has no column {column!r}; its columns are: {found}")
+        if batch.header.names.count(column) > 1:
+            raise SourceError(
+                f"{name} has two columns {column!r}: which of them to take cannot be known; "
+                "rename one of them in the file"
+            )
     text = read_batch(batch, columns)
     lines = batch.lines(text.starts).tolist()
     cells = {column: text.table.column(column).to_pylist() for column in columns}

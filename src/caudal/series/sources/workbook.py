@@ -9,6 +9,7 @@ from python_calamine import CalamineError, CalamineWorkbook, WorksheetNotFound
 
 from caudal.series.config import Series, SeriesConfig
 from caudal.series.errors import SourceError
+from caudal.series.sources.extent import column_index, require_bounded
 from caudal.series.sources.observations import Row, SourceReading, read_series
 
 # The reader gives a formula's error as an empty cell.
@@ -17,6 +18,7 @@ _EMPTY = "empty, or the error of a formula"
 
 def read_workbook(data: bytes, name: str, config: SeriesConfig) -> SourceReading:
     """The observations of every configured series of a workbook."""
+    require_bounded(data, name)
     try:
         workbook = CalamineWorkbook.from_filelike(BytesIO(data))
     except CalamineError as error:
@@ -32,26 +34,17 @@ def read_workbook(data: bytes, name: str, config: SeriesConfig) -> SourceReading
     return reading
 
 
-def column_index(letters: str) -> int:
-    """The place of a column, from 0.
-
-    >>> column_index("A"), column_index("Z"), column_index("AB")
-    (0, 25, 27)
-    """
-    index = 0
-    for letter in letters:
-        index = index * 26 + ord(letter) - ord("A") + 1
-    return index - 1
-
-
 def _cells(workbook: CalamineWorkbook, name: str, sheet: str) -> list[list[Any]]:
     try:
         return workbook.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
     except WorksheetNotFound as error:
         sheets = ", ".join(repr(found) for found in workbook.sheet_names)
         raise SourceError(f"{name} has no sheet {sheet!r}; its sheets are: {sheets}") from error
-    except CalamineError as error:
-        raise SourceError(f"{name}: sheet {sheet!r} cannot be read: {error}") from error
+    except BaseException as error:
+        # The reader's library names its panics, which are no Exception, only by this word.
+        if isinstance(error, CalamineError) or type(error).__name__ == "PanicException":
+            raise SourceError(f"{name}: sheet {sheet!r} cannot be read: {error}") from error
+        raise
 
 
 def _rows(cells: list[list[Any]], name: str, series: Series) -> Iterator[Row]:
