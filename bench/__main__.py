@@ -33,7 +33,7 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--scale", type=float, default=0.3, help="size of the generated files")
-    parser.add_argument("--repeats", type=int, default=3, help="runs of each contestant")
+    parser.add_argument("--repeats", type=int, default=7, help="runs of each contestant")
     parser.add_argument("--apps", type=_names, default=("books", "movies"))
     parser.add_argument("--contestants", type=_names, default=CONTESTANTS)
     parser.add_argument("--write", type=Path, help="also measure memory and write this page")
