@@ -193,7 +193,7 @@ class _MonthRun:
         return self._outcome(Ending.RECORDED, "the same bytes under new tags", recorded)
 
     def _start(self, ending: Ending, reason: str, seen: _Seen) -> MonthOutcome:
-        self._catalog.log(self._month.dataset_id).settle(max(seen.inputs.versions))
+        self._catalog.log(self._month.dataset_id).settle(max(seen.inputs.versions, default=0))
         begun = self._attempt.begin(seen.inputs, seen.newest, seen.standing)
         self._sweep(seen, begun, seen.standing)
         committed = self._attempt.commit(begun, self._attempt.write(begun))

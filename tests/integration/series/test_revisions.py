@@ -123,3 +123,17 @@ def test_a_log_that_lost_versions_is_refused_until_forced(world: World) -> None:
     read = read_month(world.catalog(store), world.config.month(2024, 1))
     assert read is not None
     assert read.manifest.versions == (1,)
+
+
+def test_a_log_that_lost_everything_of_a_month_is_refused_until_forced(world: World) -> None:
+    store = MemoryStore()
+    world.run(store, world.uniform(1))
+    for key in objects(store):
+        if key.startswith("datasets/little/events/"):
+            store.delete(key)
+    with pytest.raises(TruncatedLogError, match="--force"):
+        consolidate_month(world.catalog(store), world.config, 2024, 1)
+    consolidate_month(world.catalog(store), world.config, 2024, 1, force=True)
+    read = read_month(world.catalog(store), world.config.month(2024, 1))
+    assert read is not None
+    assert (read.manifest.versions, read.tables) == ((), {})
