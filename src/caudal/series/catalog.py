@@ -25,7 +25,7 @@ from caudal.series.layout import Month
 from caudal.series.manifest import ConsolidationManifest, ProjectionFile, Status
 from caudal.series.parallel import Workers
 from caudal.series.transfer import BIG_FILE_BYTES, checked_bytes
-from caudal.store.port import Entry, Store, entries, key_in, pages
+from caudal.store.port import Entry, Store, entries, folder_names, key_in, pages
 from caudal.store.s3 import S3Store
 
 
@@ -230,13 +230,7 @@ class Catalog:
         return months
 
     def _codes(self, dataset_id: str) -> list[str]:
-        prefix, after, codes = layout.windows(dataset_id), "", list[str]()
-        while True:
-            page = self.store.list(prefix, recursive=False, after=after)
-            codes += [folder.removeprefix(prefix).rstrip("/") for folder in page.folders]
-            if page.last is None:
-                return codes
-            after = page.last
+        return list(folder_names(self.store, layout.windows(dataset_id)))
 
     def _checked_bytes(
         self, key: str, file: ProjectionFile

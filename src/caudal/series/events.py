@@ -23,7 +23,7 @@ from caudal.formats.digest import digest
 from caudal.series import layout, manifest, rows
 from caudal.series.layout import Month
 from caudal.series.manifest import NO_INPUTS, MonthInputs, Part, VersionManifest
-from caudal.store.port import Store, key_in, pages
+from caudal.store.port import Store, folder_names, key_in, pages
 
 
 class EventLog:
@@ -141,14 +141,8 @@ class EventLog:
         return max(numbers, default=0)
 
     def _numbers(self) -> set[int]:
-        prefix, after = layout.events(self.dataset_id), ""
-        numbers: set[int] = set()
-        while True:
-            page = self._store.list(prefix, recursive=False, after=after)
-            numbers |= {layout.parse_version(folder) or 0 for folder in page.folders} - {0}
-            if page.last is None:
-                return numbers
-            after = page.last
+        names = folder_names(self._store, layout.events(self.dataset_id))
+        return {int(name) for name in names if layout.is_version(name)}
 
     def _exists(self, version: int) -> bool:
         try:

@@ -26,7 +26,7 @@ _EMPTY_TEMP = re.compile(
 )
 _MANIFEST = re.compile(r"consolidation/(?P<year>\d{4})/(?P<month>\d{2})/(?P<number>\d+)\.json\Z")
 _PART = re.compile(r"events/(?P<version>\d+)/data/year=\d{4}/month=\d{2}/part-[^/]+\.parquet\Z")
-_VERSION = re.compile(r"events/(?P<version>\d+)/\Z")
+_VERSION = re.compile(r"0*[1-9]\d*\Z")
 _BELOW_VERSION = re.compile(r"events/(?P<version>\d+)/")
 
 
@@ -152,7 +152,6 @@ def version_above(folder: str) -> int | None:
     return int(found["version"]) if found else None
 
 
-def parse_version(folder: str) -> int | None:
-    """The version whose folder this is."""
-    found = _VERSION.search(folder)
-    return int(found["version"]) if found else None
+def is_version(name: str) -> bool:
+    """Whether a folder of this name is a version's."""
+    return _VERSION.match(name) is not None

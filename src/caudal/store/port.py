@@ -99,11 +99,11 @@ class Store(Protocol):
         """
 
 
-def pages(store: Store, prefix: str) -> Iterator[Page]:
-    """Everything below a prefix."""
+def pages(store: Store, prefix: str, *, recursive: bool = True) -> Iterator[Page]:
+    """Everything below a prefix, or at one level."""
     after = ""
     while True:
-        page = store.list(prefix, after=after)
+        page = store.list(prefix, recursive=recursive, after=after)
         yield page
         if page.last is None:
             return
@@ -114,6 +114,12 @@ def entries(store: Store, prefix: str) -> Iterator[Entry]:
     """All objects below a prefix."""
     for page in pages(store, prefix):
         yield from page.entries
+
+
+def folder_names(store: Store, prefix: str) -> Iterator[str]:
+    """The names of the folders directly below a prefix that ends with `/`."""
+    for page in pages(store, prefix, recursive=False):
+        yield from (folder[len(prefix) : -1] for folder in page.folders)
 
 
 def key_in(empty_folder: str) -> str:

@@ -7,7 +7,7 @@ from caudal.core.intervals import IntervalSet
 from caudal.core.tasks import Keys
 from caudal.errors import NotFoundError
 from caudal.formats import ending
-from caudal.store.port import Store
+from caudal.store.port import Store, folder_names
 
 Answer = TypeVar("Answer")
 
@@ -48,13 +48,7 @@ class StoreFacts:
 
     def groups(self, table: str) -> Iterator[int]:
         """The groups of which any batch has arrived, one page of them at a time."""
-        prefix, after = self._keys.batches(table), ""
-        while True:
-            page = self._store.list(prefix, recursive=False, after=after)
-            yield from (int(folder[len(prefix) : -1]) for folder in page.folders)
-            if page.last is None:
-                return
-            after = page.last
+        return map(int, folder_names(self._store, self._keys.batches(table)))
 
     def batches(self, table: str, group: int) -> IntervalSet:
         return self._numbers(self._keys.batches(table, group))

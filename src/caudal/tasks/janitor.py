@@ -22,7 +22,7 @@ from caudal.core.tasks import job_key
 from caudal.errors import FormatError, StoreError
 from caudal.formats.ending import Outcome
 from caudal.store.directory import DirectoryStore
-from caudal.store.port import Store, key_in, pages
+from caudal.store.port import Store, folder_names, key_in, pages
 from caudal.tasks.life import Life, read_outcome
 from caudal.tasks.reconciler import job_ids
 from caudal.tasks.tools import Tools
@@ -82,10 +82,4 @@ class Janitor:
 
 def run_names(store: Store, job_id: str) -> Iterator[str]:
     """The runs of which anything exists."""
-    prefix, after = f"jobs/{job_id}/", ""
-    while True:
-        page = store.list(prefix, recursive=False, after=after)
-        yield from (folder[len(prefix) : -1] for folder in page.folders)
-        if page.last is None:
-            return
-        after = page.last
+    return folder_names(store, f"jobs/{job_id}/")

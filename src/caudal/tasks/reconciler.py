@@ -20,7 +20,7 @@ from caudal.core.watching import (
     that_fit,
 )
 from caudal.errors import FormatError, StoreError
-from caudal.store.port import Store
+from caudal.store.port import Store, folder_names
 from caudal.tasks.facts import OneLook, StoreFacts
 from caudal.tasks.life import Life, end_life, read_outcome
 from caudal.tasks.tools import Tools
@@ -85,10 +85,4 @@ class Reconciler:
 
 def job_ids(store: Store) -> Iterator[str]:
     """Every job of which anything exists."""
-    prefix, after = "jobs/", ""
-    while True:
-        page = store.list(prefix, recursive=False, after=after)
-        yield from (folder[len(prefix) : -1] for folder in page.folders)
-        if page.last is None:
-            return
-        after = page.last
+    return folder_names(store, "jobs/")

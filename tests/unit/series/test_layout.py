@@ -16,7 +16,8 @@ def test_keys_and_back() -> None:
     assert temp == layout.ProjectionKey(MONTH, "S", "attempt")
     assert layout.parse_manifest("d", layout.manifest(MONTH, 12)) == (MONTH, 12)
     assert layout.parse_part(layout.part(MONTH, 7, "a")) == 7
-    assert layout.parse_version(layout.version_folder("d", 7)) == 7
+    assert layout.is_version(layout.version_folder("d", 7).split("/")[-2])
+    assert not layout.is_version("00000000")
     assert Month.parse("d", str(MONTH)) == MONTH
 
 
