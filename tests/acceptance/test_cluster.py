@@ -20,6 +20,7 @@ from caudal.process.records import read_record, send_signal
 from tests.acceptance.chaos import s3_store, storm
 from tests.acceptance.cluster import CAUDAL, RealCluster, running
 from tests.acceptance.streaming import Source
+from tests.services.freezing import freeze, thaw
 from tests.services.rabbit import require_rabbit, started_three
 from tests.services.waiting import until
 
@@ -114,9 +115,9 @@ def test_the_store_is_away_for_a_while(tmp_path: Path, books: Source) -> None:
         client(real, books) as process,
     ):
         job_of(process)
-        os.kill(server.pid, signal.SIGSTOP)
+        freeze(server.pid)
         time.sleep(20)
-        os.kill(server.pid, signal.SIGCONT)
+        thaw(server.pid)
         assert answer(process) == books.answer
 
 

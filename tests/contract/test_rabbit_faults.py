@@ -1,11 +1,11 @@
 """RabbitMQ killed, frozen, wiped, full, wrong: nothing confirmed is lost, everything comes back."""
 
 import asyncio
-import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from pathlib import Path
 import aio_pika
 import pytest
 from tests.services import broker_holder
+from tests.services.freezing import freeze
 from tests.services.rabbit import PASSWORD, Node, require_rabbit, started, started_three
 from tests.services.rabbit import rabbit as rabbit
 from tests.services.rabbit import rabbit_url as rabbit_url
@@ -168,17 +169,16 @@ def test_one_node_of_three_may_die(tmp_path: Path) -> None:
 
 def test_a_frozen_node_is_an_error_in_bounded_time(victim: Node) -> None:
     settings = replace(read_settings(victim.url), prefix="frozen", answer_seconds=1.0)
-    broker = RabbitBroker(settings)
-    broker.publish(maps(0))
-    victim.freeze()
-    try:
-        for _ in range(2):
-            with pytest.raises(BrokerError, match="no answer in time"):
-                broker.publish(maps(1))
-    finally:
-        victim.thaw()
-    assert until(lambda: published(broker, 2), BrokerError)
-    broker.close()
+    with closing(RabbitBroker(settings)) as broker:
+        assert until(lambda: published(broker, 0), BrokerError)
+        victim.freeze()
+        try:
+            for _ in range(2):
+                with pytest.raises(BrokerError, match="no answer in time"):
+                    broker.publish(maps(1))
+        finally:
+            victim.thaw()
+        assert until(lambda: published(broker, 2), BrokerError)
 
 
 @pytest.mark.parametrize("fate", ["killed", "frozen"])
@@ -196,7 +196,7 @@ def test_what_a_dead_or_frozen_consumer_held_goes_to_another(
             if fate == "killed":
                 holder.kill()
             else:
-                holder.send_signal(signal.SIGSTOP)
+                freeze(holder.pid)
             again = taken(consumer)
             assert (again.message, again.count) == (maps(0)[0], 2)
         finally:

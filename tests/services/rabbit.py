@@ -15,7 +15,6 @@ a node for itself: `started(folder)`, or three that form a cluster: `started_thr
 import os
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import time
@@ -26,6 +25,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.services.freezing import freeze, thaw
 from tests.services.seaweed import refuse
 
 PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
@@ -146,10 +146,10 @@ class Node:
         shutil.rmtree(self.folder / "data", ignore_errors=True)
 
     def freeze(self) -> None:
-        os.kill(self.pid, signal.SIGSTOP)
+        freeze(self.pid)
 
     def thaw(self) -> None:
-        os.kill(self.pid, signal.SIGCONT)
+        thaw(self.pid)
 
     def _greets(self) -> bool:
         try:

@@ -21,6 +21,7 @@ from pathlib import Path
 import duckdb
 import msgspec
 import pytest
+from tests.services.freezing import freeze, thaw
 
 from caudal import errors
 from caudal.engine import suspects
@@ -162,12 +163,6 @@ def pool() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def stop_process(pid: int) -> None:
-    """Freeze a child of this process, and wait until it is frozen."""
-    os.kill(pid, signal.SIGSTOP)
-    os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
-
-
 def is_readable(descriptor: int) -> bool:
     poller = select.poll()
     poller.register(descriptor, select.POLLIN)
@@ -257,8 +252,8 @@ def test_a_child_stopped_and_continued_finishes(
 ) -> None:
     running = pool.submit(run_suspect, SuspectCall(tasks.hold, held.arguments), LIMITS)
     pid = held.pid()
-    stop_process(pid)
-    os.kill(pid, signal.SIGCONT)
+    freeze(pid)
+    thaw(pid)
     held.release(b"went on")
     assert running.result() == Finished(b"went on")
 
@@ -272,7 +267,7 @@ def test_a_child_stopped_for_ever_is_inconclusive(
     clock = types.SimpleNamespace(monotonic=lambda: 0.0)
     monkeypatch.setattr(suspects, "time", clock)
     running = pool.submit(run_suspect, SuspectCall(tasks.hold, held.arguments), LIMITS)
-    stop_process(held.pid())
+    freeze(held.pid())
     clock.monotonic = lambda: 2 * LIMITS.patience_seconds
     assert inconclusive(running.result()) == "the child took too much wall time"
 
