@@ -3,9 +3,10 @@
 import itertools
 import random
 import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from tests.gateway.place import ALICE, Place, batches, create
+from tests.services.clock import HandClock
 
 from caudal.core.tasks import Lane, Task
 from caudal.gateway.figures import Figures
@@ -17,24 +18,6 @@ from caudal.tasks.reconciler import Reconciler
 from caudal.tasks.tools import Bounds
 
 BATCHES = 700
-
-
-@dataclass
-class HandClock:
-    """Time passes when the test says so."""
-
-    time: float = 0.0
-    slept: list[float] = field(default_factory=list)
-
-    def now(self) -> float:
-        return self.time
-
-    def elapsed(self) -> float:
-        return self.time
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.time += seconds
 
 
 def fill(place: Place, count: int = BATCHES) -> None:

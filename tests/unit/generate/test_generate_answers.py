@@ -1,48 +1,24 @@
 """From scale 0.01 on, every shipped query has an answer; checked in plain Python."""
 
 import ast
-import csv
 import re
 from collections import Counter, defaultdict
-from functools import cache
 from pathlib import Path
 from statistics import fmean
 
 import pytest
+from tests.unit.generate.files import Row, generated, rows
 from textblob import TextBlob
-
-from caudal.generate import generate
-
-Row = dict[str, str]
 
 
 @pytest.fixture(scope="module", params=[1, 2, 3])
 def movies(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("movies")
-    generate("movies", scale=0.01, seed=request.param, out=out)
-    return out
+    return generated("movies", request.param, tmp_path_factory)
 
 
 @pytest.fixture(scope="module", params=[1, 2, 3])
 def books(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("books")
-    generate("books", scale=0.01, seed=request.param, out=out)
-    return out
-
-
-@cache
-def records(path: Path) -> list[list[str]]:
-    """All records of a file, the header first, read with nothing but the standard library."""
-    csv.field_size_limit(1 << 30)
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.reader(file, strict=True))
-
-
-@cache
-def rows(path: Path) -> list[Row]:
-    """The records that have as many fields as the header."""
-    header, *lines = records(path)
-    return [dict(zip(header, line, strict=True)) for line in lines if len(line) == len(header)]
+    return generated("books", request.param, tmp_path_factory)
 
 
 def is_number(string: str) -> bool:

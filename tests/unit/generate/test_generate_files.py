@@ -1,18 +1,14 @@
 """The shape of the generated files: headers, counts, oddities, and what is malformed."""
 
-import csv
 from collections import Counter
-from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.unit.generate.files import generated, records, rows
 
-from caudal.generate import generate
 from caudal.generate.dice import Dice
 from caudal.generate.generator import _sheets
 from caudal.generate.sheet import faulty_rows
-
-Row = dict[str, str]
 
 HEADERS = {
     "movies_metadata.csv": (
@@ -43,31 +39,12 @@ ROWS = {
 
 @pytest.fixture(scope="module", params=[1])
 def movies(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("movies")
-    generate("movies", scale=0.01, seed=request.param, out=out)
-    return out
+    return generated("movies", request.param, tmp_path_factory)
 
 
 @pytest.fixture(scope="module", params=[1])
 def books(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("books")
-    generate("books", scale=0.01, seed=request.param, out=out)
-    return out
-
-
-@cache
-def records(path: Path) -> list[list[str]]:
-    """All records of a file, the header first, read with nothing but the standard library."""
-    csv.field_size_limit(1 << 30)
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.reader(file, strict=True))
-
-
-@cache
-def rows(path: Path) -> list[Row]:
-    """The records that have as many fields as the header."""
-    header, *lines = records(path)
-    return [dict(zip(header, line, strict=True)) for line in lines if len(line) == len(header)]
+    return generated("books", request.param, tmp_path_factory)
 
 
 def check_file(path: Path) -> None:

@@ -1,29 +1,12 @@
 """Waiting for what is away: patient, quiet, and not for ever if told so."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
+from tests.services.clock import HandClock
 
 from caudal.errors import StoreError, UsageError
 from caudal.worker.starting import waited_for
-
-
-@dataclass
-class StillClock:
-    """Time passes only by sleeping."""
-
-    time: float = 0.0
-    slept: list[float] = field(default_factory=list)
-
-    def now(self) -> float:
-        return self.time
-
-    def elapsed(self) -> float:
-        return self.time
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.time += seconds
 
 
 @dataclass
@@ -45,7 +28,7 @@ def never() -> bool:
 
 def test_it_waits_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    clock = StillClock()
+    clock = HandClock()
     assert waited_for("store", Moody(40).ask, StoreError, clock, never) == "here"
     assert [record.getMessage() for record in caplog.records] == [
         "waiting for the store", "the store is there",
@@ -56,19 +39,19 @@ def test_it_waits_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_what_is_there_is_not_mentioned(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    assert waited_for("store", Moody(1).ask, StoreError, StillClock(), never) == "here"
+    assert waited_for("store", Moody(1).ask, StoreError, HandClock(), never) == "here"
     assert caplog.records == []
 
 
 def test_patience_may_be_bounded() -> None:
-    clock = StillClock()
+    clock = HandClock()
     with pytest.raises(StoreError, match="away"):
         waited_for("store", Moody(10**6).ask, StoreError, clock, never, seconds=20)
     assert 20 <= clock.time <= 26
 
 
 def test_it_stops_when_asked() -> None:
-    clock = StillClock()
+    clock = HandClock()
     found = waited_for("store", Moody(10**6).ask, StoreError, clock, lambda: clock.time > 3)
     assert found is None
 
@@ -78,4 +61,4 @@ def test_what_cannot_mend_itself_is_raised_at_once() -> None:
         raise UsageError("this store breaks its promise")
 
     with pytest.raises(UsageError, match="promise"):
-        waited_for("store", ask, StoreError, StillClock(), never)
+        waited_for("store", ask, StoreError, HandClock(), never)
