@@ -5,6 +5,7 @@ taken, somebody else moved on: OvertakenError, and the month has to be looked at
 """
 
 import contextlib
+from collections.abc import Iterable
 
 import msgspec
 
@@ -76,7 +77,8 @@ class Attempt:
         try:
             self._create(committed)
         except OvertakenError:
-            self._clean(begun.attempt, files)
+            with contextlib.suppress(StoreError):  # then the winner, or the next run, sweeps them
+                self._catalog.delete(self._temps(begun.attempt, files))
             raise
         except StoreError as error:
             if not self._landed(committed):
@@ -88,14 +90,26 @@ class Attempt:
 
     def finish(self, committed: ConsolidationManifest) -> ConsolidationManifest:
         """Steps 5 to 7, for an attempt of our own or for one that stopped after its commit."""
+        files = self._moved(committed)
+        completed = self._following(committed, Status.COMPLETED, files)
         try:
-            return self._finish(committed)
-        except LostFileError:
-            raise
+            self._create(completed)
         except StoreError as error:
             raise ConsolidationError(
-                f"{self._month} is committed and readers see it whole, but not every file is in "
-                f"its place: {error}; {_AGAIN}"
+                f"{self._month} is committed and every file is in its place, but that could not "
+                f"be written down: {error}; {_AGAIN}"
+            ) from error
+        self.sweep(Status.COMPLETED, self._temps(committed.attempt, files))
+        return completed
+
+    def sweep(self, status: Status, keys: Iterable[str]) -> int:
+        """Delete what nobody goes by; gives how many."""
+        try:
+            return self._catalog.delete(keys)
+        except StoreError as error:
+            raise ConsolidationError(
+                f"{self._month} is {status}, but what is left in .tmp/ could not be deleted: "
+                f"{error}; {_AGAIN}"
             ) from error
 
     def record(
@@ -118,20 +132,23 @@ class Attempt:
             )
         )
 
-    def _finish(self, committed: ConsolidationManifest) -> ConsolidationManifest:
+    def _moved(self, committed: ConsolidationManifest) -> tuple[ProjectionFile, ...]:
         catalog, month = self._catalog, self._month
-        files = tuple(
-            catalog.workers.each(
+        try:
+            moved = catalog.workers.each(
                 lambda file: catalog.move_series_projection_from_temp(
                     month, file, committed.attempt
                 ),
                 committed.files,
             )
-        )
-        completed = self._following(committed, Status.COMPLETED, files)
-        self._create(completed)
-        self._clean(committed.attempt, files)
-        return completed
+        except LostFileError:
+            raise
+        except StoreError as error:
+            raise ConsolidationError(
+                f"{month} is committed and readers see it whole, but not every file is in "
+                f"its place: {error}; {_AGAIN}"
+            ) from error
+        return tuple(moved)
 
     def _following(
         self, before: ConsolidationManifest, status: Status, files: tuple[ProjectionFile, ...]
@@ -165,8 +182,5 @@ class Attempt:
             return newest is not None and newest.number > begun.number
         return False
 
-    def _clean(self, attempt: str, files: tuple[ProjectionFile, ...]) -> None:
-        """Step 7: our own files in `.tmp/`, whose names we know."""
-        self._catalog.delete(
-            projection_temp(self._month, file.series_code, attempt) for file in files
-        )
+    def _temps(self, attempt: str, files: tuple[ProjectionFile, ...]) -> list[str]:
+        return [projection_temp(self._month, file.series_code, attempt) for file in files]

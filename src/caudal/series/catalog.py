@@ -43,6 +43,16 @@ class Placed:
     def tags(self) -> dict[str, str]:
         return {code: entry.tag for code, entry in self.finals.items()}
 
+    def outcast(self, newest: ConsolidationManifest) -> list[str]:
+        """Series whose final file a completed month does not have, as after a loss of events.
+
+        They must have been listed before `newest` was read. A file that comes to the same place
+        meanwhile is then missed by the next run, which puts it back.
+        """
+        if newest.status is not Status.COMPLETED:
+            return []
+        return sorted(self.finals.keys() - {file.series_code for file in newest.files})
+
     def add(self, key: layout.ProjectionKey, entry: Entry) -> None:
         if key.attempt:
             self.temps.append((key.attempt, entry.key))
@@ -92,11 +102,7 @@ class Catalog:
 
     def read_consolidation_manifest(self, month: Month) -> ConsolidationManifest | None:
         """The newest manifest of a month, or None if there never was one."""
-        numbers = [
-            found[1]
-            for entry in entries(self.store, layout.manifest_folder(month))
-            if (found := layout.parse_manifest(month.dataset_id, entry.key))
-        ]
+        numbers = self._manifest_numbers(month)
         return self.read_numbered_manifest(month, max(numbers)) if numbers else None
 
     def read_committed_manifest(
@@ -106,19 +112,27 @@ class Catalog:
         newest = newest or self.read_consolidation_manifest(month)
         if newest is None or newest.status is not Status.IN_PROGRESS:
             return newest
-        return (
-            None if newest.standing is None else self.read_numbered_manifest(month, newest.standing)
-        )
+        if newest.standing is None:
+            return None
+        try:
+            return self.read_numbered_manifest(month, newest.standing)
+        except NotFoundError:  # somebody moved it away, because it was damaged
+            return self._committed_below(month, newest.standing)
 
     def read_numbered_manifest(self, month: Month, number: int) -> ConsolidationManifest:
+        """One manifest of a month. FormatError: it cannot be read, or is another one's."""
         key = layout.manifest(month, number)
         try:
-            return manifests.decode(self.store.read(key), ConsolidationManifest, key)
+            found = manifests.decode(self.store.read(key), ConsolidationManifest, key)
+            if (found.of, found.number) != (month, number):
+                about = f"{found.dataset_id} {found.of}, number {found.number}"
+                raise FormatError(f"{key} is damaged: it is of {about}")
         except FormatError as error:
             raise FormatError(
                 f"{error}; restore it from a backup, or move it away: the month is then "
                 "consolidated again from its events"
             ) from error
+        return found
 
     def newest_manifest_numbers(self, dataset_id: str) -> dict[Month, int]:
         """For every month the number of its newest manifest, by one listing."""
@@ -130,18 +144,40 @@ class Catalog:
         return newest
 
     def write_consolidation_manifest(self, manifest: ConsolidationManifest) -> None:
-        """Create the numbered manifest, then the copy. AlreadyExistsError: the number is taken."""
+        """Create the numbered manifest, then the copy. AlreadyExistsError: the number is taken.
+
+        A copy that cannot be written lags until the next run: nobody goes by it.
+        """
         data = manifests.encode(manifest)
         self.store.create(layout.manifest(manifest.of, manifest.number), data)
-        self.store.replace(layout.manifest_copy(manifest.of), data)
+        with contextlib.suppress(StoreError):
+            self.store.replace(layout.manifest_copy(manifest.of), data)
 
     def refresh_manifest_copy(self, newest: ConsolidationManifest) -> None:
-        """Make `manifest.json` the newest again, if a crash or a late writer left another."""
+        """Make `manifest.json` the newest again, if a crash or a late writer left an older one."""
         data, key = manifests.encode(newest), layout.manifest_copy(newest.of)
-        with contextlib.suppress(NotFoundError):
-            if self.store.read(key) == data:
+        with contextlib.suppress(NotFoundError, FormatError):
+            copy = self.store.read(key)
+            if copy == data:
                 return
+            if manifests.decode(copy, ConsolidationManifest, key).number > newest.number:
+                return  # another run went on after we looked
         self.store.replace(key, data)
+
+    def _committed_below(self, month: Month, number: int) -> ConsolidationManifest | None:
+        for lower in sorted(self._manifest_numbers(month), reverse=True):
+            if lower < number:
+                found = self.read_numbered_manifest(month, lower)
+                if found.status is not Status.IN_PROGRESS:
+                    return found
+        return None
+
+    def _manifest_numbers(self, month: Month) -> list[int]:
+        return [
+            found[1]
+            for entry in entries(self.store, layout.manifest_folder(month))
+            if (found := layout.parse_manifest(month.dataset_id, entry.key))
+        ]
 
     # Projections.
 

@@ -35,7 +35,7 @@ import msgspec
 from caudal.series.attempt import Attempt, OvertakenError
 from caudal.series.catalog import Catalog, Placed
 from caudal.series.config import SeriesConfig
-from caudal.series.decisions import Action, Decision, decide, gives_way, sweepable
+from caudal.series.decisions import Action, Decision, decide, gives_way, lacks_events, sweepable
 from caudal.series.errors import ConsolidationError, LostFileError, TruncatedLogError
 from caudal.series.layout import Month
 from caudal.series.manifest import ConsolidationManifest, MonthInputs, Status
@@ -111,7 +111,7 @@ class _MonthRun:
             if self._overtaken and _gives_way(seen):
                 return self._outcome(Ending.GAVE_WAY, "another run has this month", seen.newest)
             try:
-                outcome = self._act(decision, seen)
+                outcome = self._act(decision, seen, force=force)
             except OvertakenError:
                 self._overtaken, force = True, False
             except LostFileError:
@@ -130,20 +130,17 @@ class _MonthRun:
         standing = catalog.read_committed_manifest(month, newest) if newest else None
         return _Seen(placed, newest, standing, catalog.log(month.dataset_id).inputs(month))
 
-    def _act(self, decision: Decision, seen: _Seen) -> MonthOutcome | None:
+    def _act(self, decision: Decision, seen: _Seen, *, force: bool) -> MonthOutcome | None:
         """Carry a decision out; None when the month has to be looked at again."""
         match decision.action:
             case Action.NOTHING:
                 return self._outcome(Ending.NOTHING, decision.reason, None)
             case Action.REFUSE:
-                raise TruncatedLogError(
-                    f"{self._month}: {decision.reason}: restore the events, "
-                    "or rebuild from those there are with --force"
-                )
+                raise self._refusal(decision.reason)
             case Action.SKIP:
                 return self._skip(decision.reason, seen)
             case Action.ROLL_FORWARD:
-                return self._roll_forward(seen)
+                return self._roll_forward(seen, force=force)
             case Action.CHECK:
                 return self._check(seen)
             case Action.START:
@@ -157,14 +154,16 @@ class _MonthRun:
             return self._outcome(Ending.GAVE_WAY, "another run consolidated it", seen.newest)
         return self._outcome(Ending.FRESH, reason, seen.newest)
 
-    def _roll_forward(self, seen: _Seen) -> MonthOutcome | None:
+    def _roll_forward(self, seen: _Seen, *, force: bool) -> MonthOutcome | None:
         assert seen.newest is not None
         try:
             completed = self._attempt.finish(seen.newest)
         except LostFileError as error:
+            if not force and lacks_events(seen.newest, seen.inputs):
+                raise self._refusal(f"{error}, and the event log lacks versions of it") from error
             return self._start(Ending.REPAIRED, str(error), seen)
         self._sweep(seen, completed, completed)
-        if completed.fingerprint != seen.inputs.fingerprint:
+        if force or completed.fingerprint != seen.inputs.fingerprint:
             return None
         return self._outcome(Ending.ROLLED_FORWARD, f"attempt {completed.attempt}", completed)
 
@@ -201,18 +200,26 @@ class _MonthRun:
         self._sweep(seen, completed, completed)
         return self._outcome(ending, reason, completed)
 
+    def _refusal(self, reason: str) -> TruncatedLogError:
+        return TruncatedLogError(
+            f"{self._month}: {reason}: restore the events, "
+            "or rebuild from those there are with --force"
+        )
+
     def _sweep(
         self,
         seen: _Seen,
         newest: ConsolidationManifest,
         standing: ConsolidationManifest | None,
     ) -> None:
-        """Delete the listed files of attempts that can no longer commit, each once."""
-        attempts = {attempt for attempt, _ in seen.placed.temps}
-        gone = sweepable(attempts, newest, standing)
-        keys = [key for attempt, key in seen.placed.temps if attempt in gone]
-        seen.placed.temps = [one for one in seen.placed.temps if one[0] not in gone]
-        self._swept += self._catalog.delete(keys)
+        """Delete what was listed and nobody needs, each once: files of attempts that can no longer
+        commit, and final files of series that the month no longer has."""
+        placed = seen.placed
+        gone = sweepable({attempt for attempt, _ in placed.temps}, newest, standing)
+        keys = [key for attempt, key in placed.temps if attempt in gone]
+        placed.temps = [one for one in placed.temps if one[0] not in gone]
+        keys += [placed.finals.pop(code).key for code in placed.outcast(newest)]
+        self._swept += self._attempt.sweep(newest.status, keys)
 
     def _outcome(
         self, ending: Ending, reason: str, manifest: ConsolidationManifest | None

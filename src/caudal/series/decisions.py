@@ -5,6 +5,7 @@
     none              no events                                  nothing
     in_progress                                                  start (over)
     committed                                                    roll forward, then look again
+    completed         inputs that lack some of its own           refuse, unless forced
     completed         other inputs                               start
     completed         same inputs, a tag differs                 check the bytes
     completed         same inputs, all tags as recorded          skip
@@ -60,7 +61,7 @@ def decide(
         return Decision(Action.NOTHING, "no events")
     if newest.status is Status.COMMITTED:
         return Decision(Action.ROLL_FORWARD, f"attempt {newest.attempt} committed but stopped")
-    if not force and not set(newest.versions) <= set(inputs.versions):
+    if not force and lacks_events(newest, inputs):
         return Decision(Action.REFUSE, "the event log lacks versions that the month was built from")
     if newest.status is Status.IN_PROGRESS:
         return Decision(Action.START, f"attempt {newest.attempt} did not finish")
@@ -71,6 +72,19 @@ def decide(
     if any(tags.get(file.series_code) != file.tag for file in newest.files):
         return Decision(Action.CHECK, "a final file is not the one that was recorded")
     return Decision(Action.SKIP, "fresh")
+
+
+def lacks_events(newest: ConsolidationManifest, inputs: MonthInputs) -> bool:
+    """Whether the log has lost what a month was built from: building it again would lose it too."""
+    return not set(newest.versions) <= set(inputs.versions)
+
+
+def is_stale(committed: ConsolidationManifest, inputs: MonthInputs) -> bool:
+    """Whether the log holds what a month was not built from. It may know less, if read before."""
+    same = set(inputs.versions) == set(committed.versions)
+    if same:
+        return inputs.fingerprint != committed.fingerprint
+    return not set(inputs.versions) <= set(committed.versions)
 
 
 def gives_way(newest: ConsolidationManifest | None, inputs: MonthInputs) -> bool:

@@ -9,11 +9,14 @@ Rules:
    may delete it. Below a number that is not committed yet, a living ingester may still need it:
    nobody else deletes it. It goes when that number is taken.
 4. A manifest that can be read need not be durable: its writer may be about to sync it. Whoever
-   builds on it, a next version or a projection, first creates it again with the same bytes, which
-   makes it last (port rule 2). So what was built on never goes in a power cut.
+   builds on it, a next version or a projection, or says that all is known already, first creates
+   it again with the same bytes, which makes it last (port rule 2). So what was built on, or was
+   promised, never goes in a power cut.
+5. All parts of a version bear one attempt's name. So only a version below which several attempts
+   left parts can have some that its manifest does not list: only such manifests are read to sweep.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from threading import Lock
 
 import pyarrow as pa
@@ -50,7 +53,7 @@ class EventLog:
         """The manifest of a version; NotFoundError if it is not committed."""
         if number not in self._manifests:
             key = layout.version_manifest(self.dataset_id, number)
-            self._manifests[number] = manifest.decode(self._store.read(key), VersionManifest, key)
+            self._manifests[number] = self._decoded(self._store.read(key), number, key)
         return self._manifests[number]
 
     def inputs(self, month: Month) -> MonthInputs:
@@ -99,30 +102,43 @@ class EventLog:
         Empty folders go too.
         """
         head = self.head()
-        if head is None:
-            return 0
-        swept = 0
-        for version, key in self._unsure_below(first_version):
-            if version <= head.version and not self._lists(version, key):
-                self._store.delete(key)
-                swept += 1
-        return swept
+        untidy = self._untidy(first_version)
+        return sum(self._sweep(one) for one in sorted(untidy) if head and one <= head.version)
 
-    def _unsure_below(self, first_version: int) -> Iterator[tuple[int, str]]:
-        """Parts, and keys in empty folders, with their versions."""
+    def _untidy(self, first_version: int) -> set[int]:
+        """Versions with parts of several attempts (rule 5), or with empty folders."""
         prefix = layout.events(self.dataset_id)
         if first_version > 1:
             prefix = layout.version_folder(self.dataset_id, first_version)
+        untidy, attempts = set[int](), dict[int, str]()
         for page in pages(self._store, prefix):
-            for key in (entry.key for entry in page.entries):
-                if (version := layout.parse_part(key)) is not None:
-                    yield version, key
-            for folder in page.folders:
-                if (version := layout.version_above(folder)) is not None:
-                    yield version, key_in(folder)
+            for entry in page.entries:
+                part = layout.parse_part(entry.key)
+                if part and attempts.setdefault(part.version, part.attempt) != part.attempt:
+                    untidy.add(part.version)
+            untidy.update(filter(None, map(layout.version_above, page.folders)))
+        return untidy
 
-    def _lists(self, version: int, key: str) -> bool:
-        return any(part.key == key for part in self.version(version).parts)
+    def _sweep(self, version: int) -> int:
+        listed = {part.key for part in self.version(version).parts}
+        swept = 0
+        for page in pages(self._store, layout.version_folder(self.dataset_id, version)):
+            parts = (entry.key for entry in page.entries if layout.parse_part(entry.key))
+            for key in (*parts, *map(key_in, page.folders)):
+                if key not in listed:
+                    self._store.delete(key)
+                    swept += 1
+        return swept
+
+    def _decoded(self, data: bytes, number: int, key: str) -> VersionManifest:
+        try:
+            found = manifest.decode(data, VersionManifest, key)
+            if (found.dataset_id, found.version) != (self.dataset_id, number):
+                about = f"{found.dataset_id}, version {found.version}"
+                raise FormatError(f"{key} is damaged: it is of {about}")
+        except FormatError as error:
+            raise FormatError(f"{error}; restore it from a backup") from error
+        return found
 
     def _rows(self, part: Part) -> pa.Table:
         data = self._store.read(part.key)

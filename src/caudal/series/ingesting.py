@@ -61,9 +61,10 @@ def ingest(catalog: Catalog, config: SeriesConfig, source: Path | str) -> Ingest
     for races in range(_MOST_RACES):
         head = log.head()
         _require_same_timezone(config, head)
-        changed = _changes(log, months, head)
+        changed = _changes(catalog, log, months, head)
         if not changed:
-            log.sweep(head.version if head else 1)
+            if head is not None:
+                log.settle(head.version)
             return _outcome(reading, None, {}, races)
         run = _IngestRun(catalog, config, Path(source).name, head)
         try:
@@ -71,7 +72,8 @@ def ingest(catalog: Catalog, config: SeriesConfig, source: Path | str) -> Ingest
         except AlreadyExistsError:
             run.forget()
             continue
-        log.sweep(version.version)
+        with contextlib.suppress(StoreError):  # every consolidation sweeps too
+            log.sweep(version.version)
         return _outcome(reading, version, changed, races)
     raise IngestError(f"{source}: too many other ingests at once: nothing was added; try again")
 
@@ -117,9 +119,15 @@ class _IngestRun:
 
     def _write(self, changed: dict[Month, list[Change]], now: datetime) -> None:
         vintage = now.astimezone(ZoneInfo(self._config.timezone)).date()
-        for month, some in changed.items():
-            table = delta.rows_of(some, self._config, version=self._number, vintage=vintage)
+
+        def write(month: Month) -> None:
+            table = delta.rows_of(
+                changed[month], self._config, version=self._number, vintage=vintage
+            )
             self._parts.append(self._log.write_part(month, self._number, self._attempt, table))
+
+        self._catalog.workers.each(write, changed)
+        self._parts.sort(key=lambda part: part.month)
 
     def _manifest(self, changed: dict[Month, list[Change]], now: datetime) -> VersionManifest:
         months: dict[str, MonthInputs] = dict(self._head.months) if self._head else {}
@@ -166,16 +174,18 @@ def _require_same_timezone(config: SeriesConfig, head: VersionManifest | None) -
 
 
 def _changes(
-    log: EventLog, months: dict[Month, list[Observation]], head: VersionManifest | None
+    catalog: Catalog,
+    log: EventLog,
+    months: dict[Month, list[Observation]],
+    head: VersionManifest | None,
 ) -> dict[Month, list[Change]]:
-    changed = {}
-    for month, observations in months.items():
+    def changes(month: Month) -> list[Change]:
         inputs = head.months.get(str(month), NO_INPUTS) if head else NO_INPUTS
         before = delta.known(merge(log.events(month, inputs.versions)))
-        found = delta.changes(observations, before)
-        if found:
-            changed[month] = found
-    return changed
+        return delta.changes(months[month], before)
+
+    found = zip(months, catalog.workers.each(changes, months), strict=True)
+    return {month: some for month, some in found if some}
 
 
 def _count(changed: dict[Month, list[Change]]) -> tuple[int, int]:

@@ -13,7 +13,6 @@ Numbers are padded so that a listing shows them in order; nothing relies on that
 
 import re
 from dataclasses import dataclass
-from datetime import date
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 
@@ -25,7 +24,9 @@ _EMPTY_TEMP = re.compile(
     r"windows/[^/]+/year=(?P<year>\d{4})/month=(?P<month>\d{2})/\.tmp/(?:(?P<attempt>[^/]+)/)?\Z"
 )
 _MANIFEST = re.compile(r"consolidation/(?P<year>\d{4})/(?P<month>\d{2})/(?P<number>\d+)\.json\Z")
-_PART = re.compile(r"events/(?P<version>\d+)/data/year=\d{4}/month=\d{2}/part-[^/]+\.parquet\Z")
+_PART = re.compile(
+    r"events/(?P<version>\d+)/data/year=\d{4}/month=\d{2}/part-(?P<attempt>[^/]+)\.parquet\Z"
+)
 _VERSION = re.compile(r"0*[1-9]\d*\Z")
 _BELOW_VERSION = re.compile(r"events/(?P<version>\d+)/")
 
@@ -41,10 +42,6 @@ class Month:
     def __str__(self) -> str:
         return f"{self.year:04}-{self.month:02}"
 
-    @property
-    def first_day(self) -> date:
-        return date(self.year, self.month, 1)
-
     @classmethod
     def parse(cls, dataset_id: str, text: str) -> "Month":
         """The month that its text (`2025-08`) names."""
@@ -58,6 +55,14 @@ class ProjectionKey:
 
     month: Month
     series_code: str
+    attempt: str
+
+
+@dataclass(frozen=True)
+class PartKey:
+    """What the key of a part of the event log says."""
+
+    version: int
     attempt: str
 
 
@@ -140,10 +145,10 @@ def parse_manifest(dataset_id: str, key: str) -> tuple[Month, int] | None:
     return Month(dataset_id, int(found["year"]), int(found["month"])), int(found["number"])
 
 
-def parse_part(key: str) -> int | None:
-    """The version below which a part lies."""
+def parse_part(key: str) -> PartKey | None:
+    """What the key of a part says; None for what is none."""
     found = _PART.search(key)
-    return int(found["version"]) if found else None
+    return PartKey(int(found["version"]), found["attempt"]) if found else None
 
 
 def version_above(folder: str) -> int | None:

@@ -20,7 +20,7 @@ class Workers:
         """Do something with each item.
 
         After an error no item is begun any more, those that were begun are waited for, and the
-        first error is raised: so nothing of ours comes late.
+        first error is raised: so nothing of ours comes late. Ctrl-C waits for none and begins none.
         """
         if self._pool is None:
             return [do(item) for item in items]
@@ -29,7 +29,11 @@ class Workers:
         # A thread takes item after item: waking one for every item would cost more than many do.
         turns = range(min(self.threads, count))
         futures = [self._pool.submit(_take_turns, do, left, made) for _ in turns]
-        wait(futures)
+        try:
+            wait(futures)
+        except BaseException:
+            left.clear()
+            raise
         for future in futures:
             future.result()
         return [made[place] for place in range(count)]

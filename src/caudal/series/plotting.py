@@ -1,5 +1,6 @@
 """A series as a picture. Needs matplotlib, which is an optional package."""
 
+import math
 from datetime import date
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +11,7 @@ import pyarrow as pa
 from caudal.errors import MissingPackageError, UsageError
 
 FORMATS = ("png", "svg")
+_COLOR = "#1f5f8b"
 _LONGEST_GAP = 3  # times the usual distance between observations: then the line is broken
 
 
@@ -26,7 +28,8 @@ def draw(table: pa.Table, title: str, sink: IO[bytes], form: str) -> None:
     figure = _figure()
     axes = figure.subplots()
     days, values = _line(table)
-    axes.plot(days, values, linewidth=1.1, color="#1f5f8b")
+    axes.plot(days, values, linewidth=1.1, color=_COLOR)
+    axes.plot(*_lone(days, values), ".", markersize=4, color=_COLOR)
     axes.set_title(title, loc="left", fontsize=11)
     axes.set_ylabel(_unit(table))
     axes.grid(visible=True, linewidth=0.4, alpha=0.5)
@@ -56,10 +59,21 @@ def _line(table: pa.Table) -> tuple[list[date], list[float]]:
     for place, (day, value) in enumerate(zip(days, values, strict=True)):
         if place and (day - days[place - 1]).days > _LONGEST_GAP * usual:
             points[0].append(day)
-            points[1].append(float("nan"))
+            points[1].append(math.nan)
         points[0].append(day)
         points[1].append(value)
     return points
+
+
+def _lone(days: list[date], values: list[float]) -> tuple[list[date], list[float]]:
+    """The points without a neighbour: a line has no length there, and would not be seen."""
+    framed = [math.nan, *values, math.nan]
+    places = [
+        place
+        for place, value in enumerate(values)
+        if not math.isnan(value) and math.isnan(framed[place]) and math.isnan(framed[place + 2])
+    ]
+    return [days[place] for place in places], [values[place] for place in places]
 
 
 def _unit(table: pa.Table) -> str:

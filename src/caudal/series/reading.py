@@ -11,7 +11,7 @@ merges from events too: those never change.
 """
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from caudal.series.catalog import Catalog
 from caudal.series.config import SeriesConfig
+from caudal.series.decisions import is_stale
 from caudal.series.errors import ConfigError
 from caudal.series.layout import Month
 from caudal.series.manifest import ConsolidationManifest, MonthInputs
@@ -27,6 +28,7 @@ from caudal.series.merging import known_until, merge, split
 from caudal.series.rows import SCHEMA
 
 _MOST_ROUNDS = 10
+_NOTHING = SCHEMA.empty_table()
 
 
 @dataclass(frozen=True)
@@ -82,43 +84,41 @@ def read_series(
     config.find(series_code)
     months = _months(catalog, config.dataset_id, as_of)
     chosen = {month: inputs for month, inputs in months.items() if _overlaps(month, first, last)}
-    tables, noted = [SCHEMA.empty_table()], _Noted()
-    for month, inputs in chosen.items():
-        if as_of is None:
-            table = _newest(catalog, month, inputs, series_code, noted)
-        else:
-            table = _as_known(catalog, month, inputs, as_of)
-        tables.append(table.filter(pc.equal(table.column("internal_series_code"), series_code)))
-    return SeriesRead(_between(pa.concat_tables(tables), first, last), noted.notes())
-
-
-@dataclass
-class _Noted:
-    """The months that a reader should know about; one note tells of all of one kind."""
-
-    missing: list[Month] = field(default_factory=list)
-    merged: list[Month] = field(default_factory=list)
-    stale: list[Month] = field(default_factory=list)
-
-    def notes(self) -> tuple[str, ...]:
-        told = (
-            _note(
-                self.missing,
-                "has events but is not consolidated yet",
-                "have events but are not consolidated yet",
-            ),
-            _note(
-                self.merged,
-                "was merged from events: a final file is lost or was overwritten",
-                "were merged from events: final files are lost or were overwritten",
-            ),
-            _note(
-                self.stale,
-                "is stale: events came after it was consolidated",
-                "are stale: events came after they were consolidated",
-            ),
+    if as_of is None:
+        found = catalog.workers.each(
+            lambda month: read_month(catalog, month, [series_code]), chosen
         )
-        return tuple(filter(None, told))
+        tables = [one.tables.get(series_code, _NOTHING) if one else _NOTHING for one in found]
+        notes = _notes(chosen, found)
+    else:
+        tables = catalog.workers.each(
+            lambda month: _as_known(catalog, month, chosen[month], as_of, series_code), chosen
+        )
+        notes = ()
+    return SeriesRead(_between(pa.concat_tables([_NOTHING, *tables]), first, last), notes)
+
+
+def _notes(months: Mapping[Month, MonthInputs], found: list[MonthRead | None]) -> tuple[str, ...]:
+    """What a reader should know about some months; one note tells of all of one kind."""
+    reads = list(zip(months.items(), found, strict=True))
+    told = (
+        _note(
+            [month for (month, _), read in reads if read is None],
+            "has events but is not consolidated yet",
+            "have events but are not consolidated yet",
+        ),
+        _note(
+            [month for (month, _), read in reads if read and read.merged_from_events],
+            "was merged from events: a final file is lost or was overwritten",
+            "were merged from events: final files are lost or were overwritten",
+        ),
+        _note(
+            [month for (month, inputs), read in reads if read and is_stale(read.manifest, inputs)],
+            "is stale: events came after it was consolidated",
+            "are stale: events came after they were consolidated",
+        ),
+    )
+    return tuple(filter(None, told))
 
 
 def _note(months: list[Month], one: str, many: str) -> str:
@@ -173,26 +173,16 @@ def _day_hint(number: int) -> str:
     return ""
 
 
-def _newest(
-    catalog: Catalog, month: Month, inputs: MonthInputs, series_code: str, noted: _Noted
+def _as_known(
+    catalog: Catalog, month: Month, inputs: MonthInputs, as_of: int | date, series_code: str
 ) -> pa.Table:
-    found = read_month(catalog, month, [series_code])
-    if found is None:
-        noted.missing.append(month)
-        return SCHEMA.empty_table()
-    if found.merged_from_events:
-        noted.merged.append(month)
-    if not set(inputs.versions) <= set(found.manifest.versions):
-        noted.stale.append(month)
-    return found.tables.get(series_code, SCHEMA.empty_table())
-
-
-def _as_known(catalog: Catalog, month: Month, inputs: MonthInputs, as_of: int | date) -> pa.Table:
     events = catalog.log(month.dataset_id).events(month, inputs.versions)
     if isinstance(as_of, int):
-        return merge([known_until(table, version=as_of) for table in events])
-    vintage = pa.scalar(as_of, pa.date32())
-    return merge([known_until(table, vintage=vintage) for table in events])
+        table = merge([known_until(table, version=as_of) for table in events])
+    else:
+        vintage = pa.scalar(as_of, pa.date32())
+        table = merge([known_until(table, vintage=vintage) for table in events])
+    return table.filter(pc.equal(table.column("internal_series_code"), series_code))
 
 
 def _overlaps(month: Month, first: date | None, last: date | None) -> bool:

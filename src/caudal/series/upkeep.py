@@ -1,14 +1,14 @@
 """All months of a dataset: which are stale or unfinished, and bringing them up to date.
 
 Two listings (projections, manifests) and one read per month tell; only months that need it are
-consolidated, a few at a time, so that memory does not grow with their number.
+consolidated, a few at a time, so that only the rows of a few are in memory.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from caudal.errors import CaudalError, FormatError
+from caudal.errors import CaudalError, FormatError, StoreError
 from caudal.series.catalog import Catalog, Placed
 from caudal.series.config import SeriesConfig
 from caudal.series.consolidation import Ending, MonthOutcome, consolidate_month
@@ -32,7 +32,8 @@ class Freshness(StrEnum):
     MISSING = "missing"  # events, but never a committed projection
     UNFINISHED = "unfinished"  # a run stopped, or is at work
     SUSPECT = "suspect"  # a final file is not the one that was recorded
-    DAMAGED = "damaged"  # its newest manifest cannot be read
+    TRUNCATED = "truncated"  # the log lacks events that it was built from
+    DAMAGED = "damaged"  # a manifest that its readers need cannot be read
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,9 @@ class MonthStatus:
 
     @property
     def is_tidy(self) -> bool:
-        return self.freshness is Freshness.FRESH and not self.placed.temps
+        """Nothing to do, and nothing to sweep."""
+        left = self.placed.temps or (self.newest and self.placed.outcast(self.newest))
+        return self.freshness is Freshness.FRESH and not left
 
 
 def survey(catalog: Catalog, dataset_id: str) -> Iterator[MonthStatus]:
@@ -83,11 +86,14 @@ def consolidate_all(
         lambda found: _bring_up(catalog, config, found, force=force),
         survey(catalog, config.dataset_id),
     )
-    catalog.log(config.dataset_id).sweep()
-    if isinstance(catalog.store, DirectoryStore):
-        catalog.store.sweep(_SWEPT_SECONDS)
     done = [one for one in ended if isinstance(one, MonthOutcome)]
     errors = [one for one in ended if isinstance(one, CaudalError)]
+    try:
+        catalog.log(config.dataset_id).sweep()
+        if isinstance(catalog.store, DirectoryStore):
+            catalog.store.sweep(_SWEPT_SECONDS)
+    except StoreError as error:
+        errors = errors or [error]
     if len(errors) > 1:
         raise ConsolidationError(
             f"{len(errors)} of {len(ended)} months failed, the others are done; the first: "
@@ -122,10 +128,14 @@ def _bring_up(
 def _newest(
     catalog: Catalog, month: Month, numbers: dict[Month, int]
 ) -> ConsolidationManifest | FormatError | None:
+    if month not in numbers:
+        return None
     try:
-        return catalog.read_numbered_manifest(month, numbers[month]) if month in numbers else None
+        newest = catalog.read_numbered_manifest(month, numbers[month])
+        catalog.read_committed_manifest(month, newest)
     except FormatError as error:
         return error
+    return newest
 
 
 def _status(
@@ -141,9 +151,11 @@ def _status(
         freshness = Freshness.FRESH
     elif newest is None:
         freshness = Freshness.MISSING
+    elif action is Action.REFUSE:
+        freshness = Freshness.TRUNCATED
     elif newest.status is not Status.COMPLETED:
         freshness = Freshness.UNFINISHED
-    elif action in (Action.CHECK, Action.REFUSE):
+    elif action is Action.CHECK:
         freshness = Freshness.SUSPECT
     else:
         freshness = Freshness.STALE

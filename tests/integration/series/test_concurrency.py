@@ -17,17 +17,19 @@ from tests.series.on_s3 import s3_settings, s3_stores
 from tests.series.stores import (
     ContentTagged,
     DiedError,
+    Dying,
     Gated,
     Interrupted,
+    Moment,
     Recording,
     Turns,
     copy_of,
 )
-from tests.series.world import Watcher, World, check_truth
+from tests.series.world import CODES, Watcher, World, check_truth, objects
 from tests.services.seaweed import S3Server
 from tests.services.seaweed import s3_server as s3_server
 
-from caudal.series import Ending, consolidate_all, consolidate_month, ingest
+from caudal.series import Ending, consolidate_all, consolidate_month, ingest, layout
 from caudal.store import DirectoryStore, MemoryStore, Store
 
 MONTH = ((2024, 1),)
@@ -137,6 +139,50 @@ def test_series_two_writers_frozen_at_every_pair_of_operations(world: World) -> 
         world.run(store)
         check_truth(world, store)
         watcher.look()
+
+
+def test_series_sweeper_frozen_at_every_operation_spares_a_living_attempt(world: World) -> None:
+    """A forced run writes its files to `.tmp/` meanwhile, and is about to commit them."""
+
+    def forced(store: Store) -> None:
+        dying = Dying(store, at=operation_of_commit, moment=Moment.BEFORE)
+        with pytest.raises(DiedError):
+            consolidate_month(world.catalog(dying), world.config, 2024, 1, force=True)
+
+    recording = Recording(begun(world, MemoryStore()))
+    consolidate_month(world.catalog(recording), world.config, 2024, 1, force=True)
+    commit = ("create", layout.manifest(world.config.month(2024, 1), 5))
+    operation_of_commit = recording.operations.index(commit)
+    frozen = 0
+    for at in itertools.count():
+        store = begun(world, MemoryStore())
+        late = Interrupted(store, at=at, meanwhile=partial(forced, store))
+        consolidate_month(world.catalog(late), world.config, 2024, 1)
+        if late.done <= at:
+            break
+        newest = world.catalog(store).read_consolidation_manifest(world.config.month(2024, 1))
+        assert newest is not None
+        if newest.number == 4:  # the forced run can still commit
+            frozen += 1
+            temps = [key for key in objects(store) if "/.tmp/" in key]
+            assert len(temps) == len(CODES), f"deleted after being frozen at operation {at}"
+    assert frozen > 3
+
+
+def test_series_loser_of_an_ingest_race_leaves_no_part(world: World) -> None:
+    ours, theirs = world.uniform(2), world.uniform(3)
+    for at in itertools.count():
+        store = begun(world, MemoryStore())
+        other = partial(ingest, world.catalog(store), world.config, theirs)
+        late = Interrupted(store, at=at, meanwhile=other)
+        outcome = ingest(world.catalog(late), world.config, ours)
+        if late.done <= at:
+            break
+        log = world.catalog(store).log("little")
+        listed = {part.key for number in (1, 2, 3) for part in log.version(number).parts}
+        assert {key for key in objects(store) if layout.parse_part(key)} == listed
+        if outcome.races:
+            assert outcome.version == 3
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -81,6 +81,66 @@ def test_a_commit_without_an_answer_is_settled_by_reading(world: World, store: M
     check_truth(world, store)
 
 
+def test_a_commit_that_did_not_arrive_is_said(world: World, store: MemoryStore) -> None:
+    failing = broken(store, "create", "consolidation/2024/01/00000005")
+    with pytest.raises(ConsolidationError, match="did not say whether the commit arrived"):
+        consolidate_month(world.catalog(failing), world.config, 2024, 1)
+    read = read_month(world.catalog(store), world.config.month(2024, 1))
+    assert read is not None
+    assert read.manifest.versions == (1,)
+    world.run(store)
+    check_truth(world, store)
+
+
+@pytest.mark.parametrize("number", [4, 5, 6])
+def test_a_copy_that_cannot_be_written_only_lags(
+    world: World, store: MemoryStore, number: int
+) -> None:
+    made = list[str]()
+
+    def fails(name: str, key: str) -> bool:
+        if name == "create" and "/consolidation/" in key:
+            made.append(key)
+        return name == "replace" and "/consolidation/" in key and f"{number:08}" in made[-1]
+
+    failing = Failing(store, fails, StoreError)
+    [outcome] = consolidate_all(world.catalog(failing), world.config)
+    assert outcome.ending is Ending.CONSOLIDATED
+    world.run(store)
+    check_truth(world, store)
+
+
+def test_what_cannot_be_cleaned_up_is_said_as_such(world: World, store: MemoryStore) -> None:
+    failing = broken(store, "delete", "")
+    with pytest.raises(
+        ConsolidationError, match=r"is completed, but .*\.tmp/ could not be deleted"
+    ):
+        consolidate_all(world.catalog(failing), world.config)
+    states = [one.freshness for one in survey(world.catalog(store), "little")]
+    assert states == [Freshness.FRESH]
+    world.run(store)
+    check_truth(world, store)
+
+
+def test_an_ingest_that_cannot_sweep_is_done(world: World, store: MemoryStore) -> None:
+    failing = broken(store, "list", "events/00000003/")
+    assert ingest(world.catalog(failing), world.config, world.uniform(3)).version == 3
+
+
+def test_a_month_that_failed_is_told_even_if_sweeping_fails_too(
+    world: World, store: MemoryStore
+) -> None:
+    failing = Failing(
+        store,
+        lambda name, key: (name, key) == ("list", "datasets/little/events/") or ".tmp" in key,
+        StoreError,
+    )
+    catalog = world.catalog(failing)
+    catalog.log("little")._head = 2  # its number is known, so the listing is the sweep's
+    with pytest.raises(ConsolidationError, match="2024-01 stays in_progress"):
+        consolidate_all(catalog, world.config)
+
+
 def test_an_error_of_ingest_leaves_nothing(world: World) -> None:
     store = MemoryStore()
     failing = broken(store, "create", "month=02")
@@ -138,6 +198,24 @@ def test_a_stale_copy_of_the_manifest_is_refreshed(world: World, store: MemorySt
     store.replace(copy, b"{}")
     world.run(store)
     assert store.read(copy) == newest
+
+
+def test_a_newer_copy_of_the_manifest_stays(world: World) -> None:
+    """Another run went on after this one looked at the month."""
+    store = MemoryStore()
+    world.run(store, world.uniform(1))
+    catalog, month = world.catalog(store), world.config.month(2024, 1)
+    before = catalog.read_consolidation_manifest(month)
+    assert before is not None
+    world.run(store, world.uniform(2))
+    catalog.refresh_manifest_copy(before)
+    check_truth(world, store)
+
+
+def test_a_damaged_event_manifest_is_named(world: World, store: MemoryStore) -> None:
+    store.replace("datasets/little/events/00000002/manifest.json", b"{")
+    with pytest.raises(FormatError, match=r"00000002/manifest.json is damaged.* from a backup"):
+        consolidate_all(world.catalog(store), world.config)
 
 
 def test_a_damaged_event_file_is_named(world: World, store: MemoryStore) -> None:

@@ -15,7 +15,7 @@ def test_keys_and_back() -> None:
     temp = layout.parse_projection("d", layout.projection_temp(MONTH, "S", "attempt"))
     assert temp == layout.ProjectionKey(MONTH, "S", "attempt")
     assert layout.parse_manifest("d", layout.manifest(MONTH, 12)) == (MONTH, 12)
-    assert layout.parse_part(layout.part(MONTH, 7, "a")) == 7
+    assert layout.parse_part(layout.part(MONTH, 7, "a")) == layout.PartKey(7, "a")
     assert layout.is_version(layout.version_folder("d", 7).split("/")[-2])
     assert not layout.is_version("00000000")
     assert Month.parse("d", str(MONTH)) == MONTH
