@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from caudal.errors import NotFoundError
+from caudal.errors import NotFoundError, StoreError
 from caudal.formats.digest import digest
 from caudal.store import MemoryStore
 from caudal.store.port import PAGE, Page, Store
@@ -279,4 +279,34 @@ class Gated(Around):
 
     def operate(self, name: str, key: str, do: Callable[[], Result]) -> Result:
         self.turns.wait(self.name)
+        return do()
+
+
+@dataclass
+class Unreliable(Gated):
+    """As `Gated`, on a bad day: the process may die at an operation, done or not, and answers may
+    be lost: of what was never done, of what was done, of what is done `later`."""
+
+    dice: random.Random = field(default_factory=random.Random)
+    dying: float = 0.0
+    losing: float = 0.0
+    later: list[Callable[[], Any]] = field(default_factory=list)
+    dead: bool = False
+
+    def operate(self, name: str, key: str, do: Callable[[], Result]) -> Result:
+        if self.dead:
+            raise DiedError
+        self.turns.wait(self.name)
+        if self.dice.random() < self.dying:
+            self.dead = True
+            if self.dice.random() < 0.5:
+                do()
+            raise DiedError
+        if name in ("create", "replace", "delete") and self.dice.random() < self.losing:
+            match self.dice.choice(["never done", "done", "done later"]):
+                case "done":
+                    do()
+                case "done later":
+                    self.later.append(do)
+            raise StoreError("the answer was lost")
         return do()

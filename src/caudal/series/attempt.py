@@ -16,7 +16,7 @@ from caudal.series.layout import Month, projection_temp
 from caudal.series.manifest import ConsolidationManifest, MonthInputs, ProjectionFile, Status
 from caudal.series.merging import merge, split
 
-_AGAIN = "run `caudal series consolidate` again"
+AGAIN = "run `caudal series consolidate` again"
 
 
 class OvertakenError(Exception):
@@ -66,7 +66,7 @@ class Attempt:
                 raise OvertakenError from error
             raise ConsolidationError(
                 f"{self._month} stays in_progress and readers see it as it was before: {error}; "
-                f"when that is mended, {_AGAIN}"
+                f"when that is mended, {AGAIN}"
             ) from error
 
     def commit(
@@ -84,7 +84,7 @@ class Attempt:
             if not self._landed(committed):
                 raise ConsolidationError(
                     f"{self._month}: the store did not say whether the commit arrived: {error}; "
-                    f"readers see the month whole either way; {_AGAIN}"
+                    f"readers see the month whole either way; {AGAIN}"
                 ) from error
         return committed
 
@@ -97,7 +97,7 @@ class Attempt:
         except StoreError as error:
             raise ConsolidationError(
                 f"{self._month} is committed and every file is in its place, but that could not "
-                f"be written down: {error}; {_AGAIN}"
+                f"be written down: {error}; {AGAIN}"
             ) from error
         self.sweep(Status.COMPLETED, self._temps(committed.attempt, files))
         return completed
@@ -109,7 +109,7 @@ class Attempt:
         except StoreError as error:
             raise ConsolidationError(
                 f"{self._month} is {status}, but what is left in .tmp/ could not be deleted: "
-                f"{error}; {_AGAIN}"
+                f"{error}; {AGAIN}"
             ) from error
 
     def record(
@@ -146,7 +146,7 @@ class Attempt:
         except StoreError as error:
             raise ConsolidationError(
                 f"{month} is committed and readers see it whole, but not every file is in "
-                f"its place: {error}; {_AGAIN}"
+                f"its place: {error}; {AGAIN}"
             ) from error
         return tuple(moved)
 

@@ -32,7 +32,8 @@ from enum import StrEnum
 
 import msgspec
 
-from caudal.series.attempt import Attempt, OvertakenError
+from caudal.errors import StoreError
+from caudal.series.attempt import AGAIN, Attempt, OvertakenError
 from caudal.series.catalog import Catalog, Placed
 from caudal.series.config import SeriesConfig
 from caudal.series.decisions import Action, Decision, decide, gives_way, lacks_events, sweepable
@@ -90,7 +91,14 @@ def consolidate_month(
     Harmless at any time and any number of times, from any number of processes. `placed`: a listing
     of the month's projections that was made already, however long ago.
     """
-    return _MonthRun(catalog, config.month(year, month)).run(force=force, placed=placed)
+    run = _MonthRun(catalog, config.month(year, month))
+    try:
+        return run.run(force=force, placed=placed)
+    except (ConsolidationError, TruncatedLogError):
+        raise
+    except StoreError as error:
+        what = f"{config.month(year, month)}: {error}; readers see it whole; {AGAIN}"
+        raise ConsolidationError(what) from error
 
 
 class _MonthRun:

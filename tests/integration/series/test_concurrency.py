@@ -4,7 +4,9 @@ Every value of a source says the source's number, and every ingest revises every
 So a month that is read whole holds one version and one number, and nothing else.
 """
 
+import contextlib
 import itertools
+import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -23,12 +25,14 @@ from tests.series.stores import (
     Moment,
     Recording,
     Turns,
+    Unreliable,
     copy_of,
 )
 from tests.series.world import CODES, Watcher, World, check_truth, objects
 from tests.services.seaweed import S3Server
 from tests.services.seaweed import s3_server as s3_server
 
+from caudal.errors import StoreError
 from caudal.series import Ending, consolidate_all, consolidate_month, ingest, layout
 from caudal.store import DirectoryStore, MemoryStore, Store
 
@@ -197,14 +201,10 @@ def test_series_everyone_at_once_in_a_seeded_order(world: World, seed: int) -> N
         for _ in range(3):
             consolidate_all(world.catalog(gated(name)), world.config)
 
-    def reader(name: str) -> None:
-        for _ in range(12):
-            watchers[name].look()
-
     actors: dict[str, Callable[[], object]] = {
         **{name: partial(world.run, gated(name), source) for name, source in sources.items()},
         **{name: partial(consolidator, name) for name in ("consolidator 1", "consolidator 2")},
-        **{name: partial(reader, name) for name in watchers},
+        **{name: partial(look_often, watcher) for name, watcher in watchers.items()},
     }
     raised = turns.run(actors)
     assert raised == {}, f"seed {seed}"
@@ -214,6 +214,57 @@ def test_series_everyone_at_once_in_a_seeded_order(world: World, seed: int) -> N
     assert head is not None
     assert head.version == 4
     assert min(watcher.reads for watcher in watchers.values()) == 12
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_series_everyone_at_once_on_a_bad_day(world: World, seed: int) -> None:
+    """Processes die, answers are lost, what was lost lands later; consolidators use force."""
+    dice, turns = random.Random(seed), Turns.seeded(seed)
+    memory = MemoryStore()
+    store = begun(world, memory if seed % 2 else ContentTagged(memory))
+    later: list[Callable[[], object]] = []
+
+    def unreliable(name: str) -> Unreliable:
+        own = random.Random(f"{seed} {name}")
+        return Unreliable(store, turns, name, own, dying=0.01, losing=0.03, later=later)
+
+    def consolidator(name: str) -> None:
+        here = unreliable(name)
+        for _ in range(3):
+            with contextlib.suppress(StoreError):
+                force = dice.random() < 0.3
+                consolidate_all(world.catalog(here), world.config, force=force)
+
+    def land() -> None:
+        for _ in range(40):
+            turns.wait("what was lost")
+            if later:
+                with contextlib.suppress(StoreError, DiedError):
+                    later.pop(dice.randrange(len(later)))()
+
+    watchers = {
+        name: Watcher(world, Gated(store, turns, name), MONTH) for name in ("reader 1", "reader 2")
+    }
+    sources = {f"ingester {n}": world.uniform(n) for n in (2, 3, 4)}
+    actors: dict[str, Callable[[], object]] = {
+        **{name: partial(world.run, unreliable(name), one) for name, one in sources.items()},
+        **{name: partial(consolidator, name) for name in ("consolidator 1", "consolidator 2")},
+        **{name: partial(look_often, watcher) for name, watcher in watchers.items()},
+        "what was lost": land,
+    }
+    raised = turns.run(actors)
+    others = [one for one in raised.values() if not isinstance(one, DiedError | StoreError)]
+    assert others == [], f"seed {seed}"
+    for do in later:
+        with contextlib.suppress(StoreError):
+            do()
+    world.run(store, world.uniform(9))  # takes the number below which parts may lie
+    check_truth(world, store)
+
+
+def look_often(watcher: Watcher) -> None:
+    for _ in range(12):
+        watcher.look()
 
 
 @pytest.mark.parametrize("kind", ["directory", "s3"])

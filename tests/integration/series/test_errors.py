@@ -92,6 +92,17 @@ def test_a_commit_that_did_not_arrive_is_said(world: World, store: MemoryStore) 
     check_truth(world, store)
 
 
+@pytest.mark.parametrize(
+    ("operation", "part"), [("list", "windows/"), ("create", "00000004"), ("read", "events/")]
+)
+def test_an_error_before_anything_was_written_says_what_to_do(
+    world: World, store: MemoryStore, operation: str, part: str
+) -> None:
+    failing = broken(store, operation, part)
+    with pytest.raises(ConsolidationError, match=r"readers see it whole; .*consolidate` again"):
+        consolidate_month(world.catalog(failing), world.config, 2024, 1)
+
+
 @pytest.mark.parametrize("number", [4, 5, 6])
 def test_a_copy_that_cannot_be_written_only_lags(
     world: World, store: MemoryStore, number: int
