@@ -34,7 +34,9 @@ from tests.services.seaweed import s3_server as s3_server
 
 from caudal.errors import StoreError
 from caudal.series import Ending, consolidate_all, consolidate_month, ingest, layout
+from caudal.series.errors import LostFileError
 from caudal.store import DirectoryStore, MemoryStore, Store
+from caudal.store.port import entries
 
 MONTH = ((2024, 1),)
 
@@ -171,6 +173,26 @@ def test_series_sweeper_frozen_at_every_operation_spares_a_living_attempt(world:
             temps = [key for key in objects(store) if "/.tmp/" in key]
             assert len(temps) == len(CODES), f"deleted after being frozen at operation {at}"
     assert frozen > 3
+
+
+def test_series_tag_never_belongs_to_other_bytes(world: World) -> None:
+    """Another writer overwrites a final file while one that is in place already is looked at."""
+    month = world.config.month(2024, 1)
+    for at in itertools.count():
+        store = begun(world, MemoryStore())
+        standing = world.catalog(store).read_committed_manifest(month)
+        assert standing is not None
+        file = standing.files[0]
+        final = layout.projection(month, file.series_code)
+        late = Interrupted(store, at=at, meanwhile=partial(store.replace, final, b"others"))
+        try:
+            moved = world.catalog(late).move_series_projection_from_temp(month, file, "gone")
+        except LostFileError:
+            continue
+        if late.done <= at:
+            break
+        [entry] = entries(store, final)
+        assert entry.tag != moved.tag, f"frozen at operation {at}"
 
 
 def test_series_loser_of_an_ingest_race_leaves_no_part(world: World) -> None:
