@@ -28,7 +28,7 @@ from caudal.series import (
     IngestOutcome,
     SeriesConfig,
     SeriesRead,
-    consolidate_all,
+    consolidate_each,
     consolidate_month,
     find_config,
     read_series,
@@ -36,7 +36,7 @@ from caudal.series import (
 )
 from caudal.series import ingest as ingest_source
 from caudal.series.plotting import draw, plot_format
-from caudal.series.sources import NoObservationsError
+from caudal.series.sources import NoObservationsError, require_source
 
 _VERSION = re.compile(r"[0-9]{1,9}\Z")
 _SHOWN = 40  # characters of what was given
@@ -88,10 +88,12 @@ def ingest(
 
     Example: `caudal series ingest bcra_infomondia infomondia.xlsx --store data`
     """
-    described, catalog = find_config(config), open_catalog(store, makes=True, changes=True)
+    described = find_config(config)
+    require_source(described, file)
+    catalog = open_catalog(store, makes=True, changes=True)
     outcome = _ingest(catalog, described, file, rejects)
     if consolidate:
-        print_months(consolidate_all(catalog, described))
+        _consolidate(catalog, described)
     elif outcome.months:
         typer.echo("not consolidated yet: run `caudal series consolidate`")
 
@@ -122,7 +124,7 @@ def consolidate(
         raise UsageError("--all is for every month: leave --year and --month out")
     described, catalog = find_config(config), open_catalog(store, changes=True)
     if year is None or month is None:
-        print_months(consolidate_all(catalog, described, force=force))
+        _consolidate(catalog, described, force=force)
     else:
         print_months([consolidate_month(catalog, described, year, month, force=force)])
 
@@ -150,7 +152,7 @@ def read(
     started = perf_counter()
     found = _read(find_config(config), code, store, first, last, as_of)
     for note in found.notes:
-        typer.echo(f"note: {_with_remedy(note)}", err=True)
+        typer.echo(f"note: {_with_remedy(note, as_of)}", err=True)
     result = Result(code, "", found.table, perf_counter() - started)
     if out is not None:
         with whole_file(out) as file:
@@ -202,10 +204,10 @@ def plot(
     described = find_config(config)
     found = _read(described, code, store, first, last, as_of)
     if not found.table.num_rows:
-        remedy = _with_remedy(found.notes[0]) if found.notes else "choose other dates"
+        remedy = _with_remedy(found.notes[0], as_of) if found.notes else "choose other dates"
         raise UsageError(f"{code} has no values there: {remedy}")
     for note in found.notes:
-        typer.echo(f"note: {_with_remedy(note)}", err=True)
+        typer.echo(f"note: {_with_remedy(note, as_of)}", err=True)
     with whole_file(out) as file:
         draw(found.table, f"{described.provider}  {code}", file, form)
     typer.echo(str(out), err=True)
@@ -232,6 +234,14 @@ def _ingest(
     raise failure
 
 
+def _consolidate(catalog: Catalog, described: SeriesConfig, *, force: bool = False) -> None:
+    """Tell what was done with the months, then of the first that failed."""
+    ended = consolidate_each(catalog, described, force=force)
+    if ended.done or not ended.errors:
+        print_months(ended.done)
+    ended.outcomes()
+
+
 def _read(
     described: SeriesConfig,
     code: str,
@@ -254,12 +264,13 @@ def _no_events(described: SeriesConfig) -> str:
     return f"{described.dataset_id}: no events yet in this store: run `caudal series ingest`"
 
 
-def _with_remedy(note: str) -> str:
-    return f"{note}: run `caudal series consolidate`"
+def _with_remedy(note: str, as_of: str | None) -> str:
+    """What was known then needs none: it is read from the events."""
+    return note if as_of else f"{note}: run `caudal series consolidate`"
 
 
 def _as_of(text: str | None) -> int | date | None:
-    if not text:
+    if text is None:
         return None
     if _VERSION.match(text):
         return int(text)
@@ -272,7 +283,7 @@ def _as_of(text: str | None) -> int | date | None:
 
 
 def _day(text: str | None, option: str) -> date | None:
-    if not text:
+    if text is None:
         return None
     try:
         return date.fromisoformat(text)

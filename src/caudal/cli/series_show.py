@@ -35,7 +35,7 @@ def print_ingest(dataset_id: str, outcome: IngestOutcome, rejects: Path | None) 
     else:
         told = (
             f"version {outcome.version}: {outcome.added:,} new, {outcome.revised:,} revised, "
-            f"in {len(outcome.months)} months"
+            f"in {_count(len(outcome.months), 'month')}"
         )
     typer.echo(f"{dataset_id}: {told}")
     if outcome.races:
@@ -64,14 +64,22 @@ def _print_rejects(rejected: tuple[RejectedCell, ...], written: Path | None) -> 
 def _rejected_line(cells: list[RejectedCell]) -> str:
     first = cells[0]
     if first.column:
-        sheet = f" of {first.sheet!r}" if first.sheet else ""
+        sheet = f" of {first.sheet!r}" if first.sheet else f" of column {first.column!r}"
         told = f"{first.series_code}: {_count(len(cells), 'cell')}{sheet}"
     else:
         told = _count(len(cells), "damaged record")
     others = ", …" if any(cell.reason != first.reason for cell in cells) else ""
-    places = [f"{cell.column or 'row '}{cell.row}" for cell in cells[:_CELLS_SHOWN]]
-    more = ["…"] if len(cells) > _CELLS_SHOWN else []
-    return f"{told}: {first.reason}{others} ({', '.join(places + more)})"
+    return f"{told}: {first.reason}{others} ({_places(cells)})"
+
+
+def _places(cells: list[RejectedCell]) -> str:
+    """The first ones: as a workbook's users write cells, or by row."""
+    in_sheet = bool(cells[0].sheet and cells[0].column)
+    shown = [f"{one.column if in_sheet else ''}{one.row}" for one in cells[:_CELLS_SHOWN]]
+    if len(cells) > _CELLS_SHOWN:
+        shown.append("…")
+    what = "" if in_sheet else "row " if len(cells) == 1 else "rows "
+    return what + ", ".join(shown)
 
 
 def _count(number: int, thing: str) -> str:
@@ -94,7 +102,8 @@ def print_months(outcomes: list[MonthOutcome]) -> None:
     for outcome in outcomes:
         notable = outcome.ending not in (Ending.FRESH, Ending.CONSOLIDATED)
         if notable or (few and outcome.ending is not Ending.FRESH):
-            typer.echo(f"{outcome.month} {outcome.ending}: {outcome.reason}")
+            same = outcome.reason == outcome.ending
+            typer.echo(f"{outcome.month} {outcome.ending}{'' if same else f': {outcome.reason}'}")
     swept = sum(outcome.swept for outcome in outcomes)
     told = ", ".join(f"{count} {ending}" for ending, count in counts.items()) or "none"
     typer.echo(f"months: {told}" + (f"; swept {swept} abandoned files" if swept else ""))
@@ -103,7 +112,17 @@ def print_months(outcomes: list[MonthOutcome]) -> None:
 def status_table(months: list[MonthStatus]) -> Table:
     """A row per month."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("month", "", "manifest", "number", "series", "rows", "versions", "when", "left"):
+    for name in (
+        "month",
+        "state",
+        "manifest",
+        "number",
+        "series",
+        "rows",
+        "versions",
+        "when",
+        "left",
+    ):
         table.add_column(name, justify="right" if name in ("number", "series", "rows") else "left")
     for one in months:
         newest = one.newest

@@ -7,10 +7,18 @@ from caudal.series.ingesting import IngestOutcome, ingest
 from caudal.series.layout import Month
 from caudal.series.manifest import ConsolidationManifest, ProjectionFile, Status, VersionManifest
 from caudal.series.reading import MonthRead, SeriesRead, read_month, read_series
-from caudal.series.upkeep import Freshness, MonthStatus, consolidate_all, survey
+from caudal.series.upkeep import (
+    Consolidated,
+    Freshness,
+    MonthStatus,
+    consolidate_all,
+    consolidate_each,
+    survey,
+)
 
 __all__ = [
     "Catalog",
+    "Consolidated",
     "ConsolidationManifest",
     "Ending",
     "Freshness",
@@ -25,6 +33,7 @@ __all__ = [
     "Status",
     "VersionManifest",
     "consolidate_all",
+    "consolidate_each",
     "consolidate_month",
     "find_config",
     "ingest",

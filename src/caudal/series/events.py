@@ -21,7 +21,7 @@ from threading import Lock
 
 import pyarrow as pa
 
-from caudal.errors import FormatError, NotFoundError
+from caudal.errors import FormatError, NotFoundError, StoreError
 from caudal.formats.digest import digest
 from caudal.series import layout, manifest, rows
 from caudal.series.layout import Month
@@ -141,7 +141,12 @@ class EventLog:
         return found
 
     def _rows(self, part: Part) -> pa.Table:
-        data = self._store.read(part.key)
+        try:
+            data = self._store.read(part.key)
+        except NotFoundError as error:
+            raise StoreError(
+                f"{part.key} is lost, which a committed version lists: restore it from a backup"
+            ) from error
         if digest(data) != part.digest:
             raise FormatError(
                 f"{part.key} is damaged: its bytes are not those that were committed; "

@@ -94,7 +94,7 @@ def read_series(
         tables = catalog.workers.each(
             lambda month: _as_known(catalog, month, chosen[month], as_of, series_code), chosen
         )
-        notes = ()
+        notes = _too_early(catalog, config.dataset_id, as_of)
     return SeriesRead(_between(pa.concat_tables([_NOTHING, *tables]), first, last), notes)
 
 
@@ -119,6 +119,16 @@ def _notes(months: Mapping[Month, MonthInputs], found: list[MonthRead | None]) -
         ),
     )
     return tuple(filter(None, told))
+
+
+def _too_early(catalog: Catalog, dataset_id: str, as_of: int | date) -> tuple[str, ...]:
+    log = catalog.log(dataset_id)
+    if isinstance(as_of, int) or log.head() is None:
+        return ()
+    begun = log.version(1).vintage_date
+    if str(as_of) >= begun:
+        return ()
+    return (f"nothing was known here on {as_of}: version 1 is of {begun}",)
 
 
 def _note(months: list[Month], one: str, many: str) -> str:

@@ -72,6 +72,25 @@ def survey(catalog: Catalog, dataset_id: str) -> Iterator[MonthStatus]:
             )
 
 
+@dataclass(frozen=True)
+class Consolidated:
+    """What a run did with all months: a month that fails does not hold up the others."""
+
+    done: list[MonthOutcome]
+    errors: list[CaudalError]
+
+    def outcomes(self) -> list[MonthOutcome]:
+        """What was done, if no month failed; else the error, or one that tells how many."""
+        if len(self.errors) > 1:
+            months = len(self.done) + len(self.errors)
+            raise ConsolidationError(
+                f"{len(self.errors)} of {months} months failed; the first: {self.errors[0]}"
+            ) from self.errors[0]
+        if self.errors:
+            raise self.errors[0]
+        return self.done
+
+
 def consolidate_all(
     catalog: Catalog, config: SeriesConfig, *, force: bool = False
 ) -> list[MonthOutcome]:
@@ -80,6 +99,13 @@ def consolidate_all(
     A month that fails does not keep the others from being consolidated; its error is raised in
     the end.
     """
+    return consolidate_each(catalog, config, force=force).outcomes()
+
+
+def consolidate_each(
+    catalog: Catalog, config: SeriesConfig, *, force: bool = False
+) -> Consolidated:
+    """As `consolidate_all`, for those who want to know of all months also if some fail."""
     # A few months at a time: while one waits for its manifest, another writes its files.
     workers = Workers(min(_MONTHS_AT_ONCE, catalog.workers.threads))
     ended = workers.each(
@@ -94,14 +120,7 @@ def consolidate_all(
             catalog.store.sweep(_SWEPT_SECONDS)
     except StoreError as error:
         errors = errors or [error]
-    if len(errors) > 1:
-        raise ConsolidationError(
-            f"{len(errors)} of {len(ended)} months failed, the others are done; the first: "
-            f"{errors[0]}"
-        ) from errors[0]
-    if errors:
-        raise errors[0]
-    return done
+    return Consolidated(done, errors)
 
 
 def _bring_up(

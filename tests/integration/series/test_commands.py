@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from tests.series.world import World, objects
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from caudal.cli.series import series
 from caudal.cli.series_show import print_ingest
 from caudal.errors import CaudalError, MissingPackageError, OutputError, UsageError
 from caudal.series import IngestOutcome
-from caudal.series.errors import SourceError
+from caudal.series.errors import ConsolidationError, SourceError
 from caudal.series.sources import RejectedCell
 from caudal.store import MemoryStore
 
@@ -36,9 +36,12 @@ class Shell:
     def use(self, store: str) -> None:
         self._store = store
 
-    def run(self, command: str, *arguments: object) -> str:
+    def invoke(self, command: str, *arguments: object) -> Result:
         given = [command, self._config, *map(str, arguments), "--store", self._store]
-        result = CliRunner().invoke(series, given)
+        return CliRunner().invoke(series, given)
+
+    def run(self, command: str, *arguments: object) -> str:
+        result = self.invoke(command, *arguments)
         if isinstance(result.exception, CaudalError):
             raise result.exception
         assert result.exception is None, result.output
@@ -58,7 +61,7 @@ def test_from_ingest_to_a_revision(shell: Shell) -> None:
     assert "months: 2 fresh" in told
     second = shell.world.source("second", [("2024-01-31", 2.5, 20.0)])
     told = shell.run("ingest", second, "--no-consolidate")
-    assert "version 2: 0 new, 1 revised, in 1 months" in told
+    assert "version 2: 0 new, 1 revised, in 1 month\n" in told
     assert "2024-01   stale" in shell.run("status")
     assert "note: 2024-01 is stale" in shell.run("read", "ALPHA")
     assert "2024-01 consolidated: new events" in shell.run("consolidate", "--all")
@@ -67,6 +70,32 @@ def test_from_ingest_to_a_revision(shell: Shell) -> None:
     assert "revised" not in shell.run("read", "ALPHA", "--as-of", "1")
     month = shell.run("consolidate", "--year", 2024, "--month", 1, "--force")
     assert "2024-01 consolidated: forced" in month
+
+
+def test_what_was_known_before_the_first_version(shell: Shell) -> None:
+    shell.run("ingest", shell.world.source("first", ROWS))
+    told = shell.run("read", "ALPHA", "--as-of", "2001-01-01")
+    assert "note: nothing was known here on 2001-01-01: version 1 is of 20" in told
+    assert "consolidate" not in told
+    for option in ("--as-of", "--from", "--to"):
+        with pytest.raises(UsageError, match=option):
+            shell.run("read", "ALPHA", option, "")
+
+
+def test_a_source_that_is_not_there_makes_no_store(shell: Shell) -> None:
+    with pytest.raises(SourceError, match=r"cannot read .*none.csv: No such file"):
+        shell.run("ingest", shell.folder / "none.csv")
+    assert not (shell.folder / "store").exists()
+
+
+def test_months_that_are_done_are_told_beside_one_that_failed(shell: Shell) -> None:
+    shell.run("ingest", shell.world.source("first", ROWS), "--no-consolidate")
+    [part] = (shell.folder / "store").glob("datasets/little/events/*/data/*/month=02/part-*")
+    part.unlink()
+    result = shell.invoke("consolidate")
+    assert "2024-01 consolidated: never consolidated" in result.output
+    assert isinstance(result.exception, ConsolidationError)
+    assert "is lost, which a committed version lists: restore it" in str(result.exception)
 
 
 def test_formats(shell: Shell) -> None:
@@ -88,7 +117,7 @@ def test_rejected_cells_are_told_and_written(shell: Shell) -> None:
     source = shell.folder / "dirty.csv"
     source.write_text("day,alpha,beta\n2024-01-01,1,?\n")
     told = shell.run("ingest", source, "--rejects", shell.folder / "rejects.csv")
-    assert "rejected: BETA: 1 cell: not a number: '?' (beta2)" in told
+    assert "rejected: BETA: 1 cell of column 'beta': not a number: '?' (row 2)" in told
     rows = list(csv.reader((shell.folder / "rejects.csv").read_text().splitlines()))
     assert rows[1] == ["BETA", "", "2", "beta", "not a number: '?'"]
 
@@ -99,9 +128,12 @@ def test_many_rejected_cells_are_told_in_few_lines(shell: Shell) -> None:
     told = shell.run("ingest", shell.folder / "dirty.csv").splitlines()
     lines = [line for line in told if line.startswith("rejected: ")]
     assert lines == [
-        "rejected: ALPHA: 336 cells: not a date: '1/1/2024', … (day3, day4, day5, day6, day7, …)",
-        "rejected: BETA: 336 cells: not a date: '1/1/2024', … (day3, day4, day5, day6, day7, …)",
-        "rejected: BETA: 336 cells: not a number: 'x1', … (beta3, beta4, beta5, beta6, beta7, …)",
+        f"rejected: {cells}, … (rows 3, 4, 5, 6, 7, …)"
+        for cells in (
+            "ALPHA: 336 cells of column 'day': not a date: '1/1/2024'",
+            "BETA: 336 cells of column 'day': not a date: '1/1/2024'",
+            "BETA: 336 cells of column 'beta': not a number: 'x1'",
+        )
     ]
     assert "--rejects FILE writes every rejected cell" in told
 
@@ -120,7 +152,7 @@ def test_damaged_records_are_told_as_such(shell: Shell) -> None:
     source = shell.folder / "dirty.csv"
     source.write_text("day,alpha,beta\n2024-01-01,1,1\n2024-01-02,1\n2024-01-03\n2024-01-04,1\n")
     told = shell.run("ingest", source)
-    assert "rejected: 3 damaged records: too few fields (row 3, row 4, row 5)" in told
+    assert "rejected: 3 damaged records: too few fields (rows 3, 4, 5)" in told
 
 
 def test_rejects_that_cannot_be_written_come_before_any_commit(shell: Shell) -> None:

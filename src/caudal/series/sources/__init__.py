@@ -6,6 +6,13 @@ from caudal.series.sources.observations import (
     RejectedCell,
     SourceReading,
 )
-from caudal.series.sources.reading import read_source
+from caudal.series.sources.reading import read_source, require_source
 
-__all__ = ["NoObservationsError", "Observation", "RejectedCell", "SourceReading", "read_source"]
+__all__ = [
+    "NoObservationsError",
+    "Observation",
+    "RejectedCell",
+    "SourceReading",
+    "read_source",
+    "require_source",
+]

@@ -29,11 +29,24 @@ def read_source(config: SeriesConfig, source: Path | str, store: Store) -> Sourc
     return reading
 
 
+def require_source(config: SeriesConfig, source: Path | str) -> None:
+    """Raise SourceError for a local file that cannot be read; what is in the store shows later."""
+    if config.source.kind is SourceKind.FILE:
+        try:
+            Path(source).open("rb").close()
+        except OSError as error:
+            raise _unreadable(source, error) from error
+
+
 def _file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise SourceError(f"cannot read {path}: {error.strerror or error}") from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path | str, error: OSError) -> SourceError:
+    return SourceError(f"cannot read {path}: {error.strerror or error}")
 
 
 def _object(store: Store, key: str) -> bytes:
