@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from caudal.series.sources.cells import Bad, Moment, read_moment, read_number
-from caudal.series.sources.extent import column_index
+from caudal.series.sources.places import column_index
 
 BUENOS_AIRES = ZoneInfo("America/Argentina/Buenos_Aires")
 

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from caudal.series.errors import SourceError
-from caudal.series.sources import extent
+from caudal.series.sources import extent, parts
 from caudal.series.sources.extent import require_bounded
 
 SHEET = "xl/worksheets/sheet1.xml"
@@ -70,6 +70,10 @@ def test_what_is_near_enough(cells: str) -> None:
             "<row>" + "<c><v>1</v></c>" * 30 + '</row><row r="1048576"><c><v>1</v></c></row>',
             "A1048576",
         ),
+        (
+            '<row r="1048576"><c r="A1"><v>1</v></c>' + "<c><v>1</v></c>" * 30 + "</row>",
+            "cell T1048576 makes the sheet",
+        ),
         ('<x:row r="1"><x:c  t="n"\tr = \'XFD1048576\'><v>1</v></x:c></x:row>', "XFD1048576"),
     ],
 )
@@ -81,7 +85,7 @@ def test_what_is_too_far_is_told_with_its_cell(cells: str, told: str) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 7, 40])
 def test_a_reference_may_lie_across_two_pieces(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(extent, "_PIECE_BYTES", size)
+    monkeypatch.setattr(parts, "PIECE_BYTES", size)
     cells = "".join(f'<row r="{n}"><c r="A{n}"><v>{n}</v></c></row>' for n in range(1, 30))
     require_bounded(workbook(cells), "a.xlsx")
     with pytest.raises(SourceError, match="XFD1048576"):

@@ -9,8 +9,9 @@ from python_calamine import CalamineError, CalamineWorkbook, WorksheetNotFound
 
 from caudal.series.config import Series, SeriesConfig
 from caudal.series.errors import SourceError
-from caudal.series.sources.extent import column_index, require_bounded
+from caudal.series.sources.extent import require_bounded
 from caudal.series.sources.observations import Row, SourceReading, read_series
+from caudal.series.sources.places import column_index
 
 # The reader gives a formula's error as an empty cell.
 _EMPTY = "empty, or the error of a formula"
