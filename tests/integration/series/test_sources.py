@@ -1,8 +1,12 @@
 """Dirty sources: every rejected cell is reported with sheet, row, column and reason."""
 
+import zipfile
+from collections import Counter
+from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 import pytest
 from tests.series.world import World, objects
@@ -46,9 +50,9 @@ CELLS: list[tuple[int, Any, Any]] = [
 ]
 
 REJECTED = [
-    (5, "D", "empty, or the error of a formula"),
+    (5, "D", "empty"),
     (6, "D", "not a number: 'n/d'"),
-    (8, "B", "empty, or the error of a formula"),
+    (8, "B", "empty"),
     (9, "D", "row 7 has another value for this date"),
     (11, "B", "not a date: '45000.5'"),
     (13, "B", "not a date: 'Fuente: BCRA'"),
@@ -57,12 +61,12 @@ REJECTED = [
 ]
 
 
-def write_xlsx(path: Path) -> None:
+def write_xlsx(path: Path, cells: list[tuple[int, Any, Any]] = CELLS) -> None:
     book = openpyxl.Workbook()
     sheet = book.create_sheet("DATOS | DATA")
     sheet["B1"] = "Merged header"
     sheet.merge_cells("B1:D1")
-    for row, day, value in CELLS:
+    for row, day, value in cells:
         sheet[f"B{row}"], sheet[f"D{row}"] = day, value
     book.save(path)
 
@@ -79,8 +83,13 @@ def write_xls(path: Path) -> None:
     book.save(str(path))
 
 
-@pytest.mark.parametrize(("form", "write"), [("xlsx", write_xlsx), ("xls", write_xls)])
-def test_every_bad_cell_of_a_workbook_is_reported(tmp_path: Path, form: str, write: Any) -> None:
+@pytest.mark.parametrize(
+    ("form", "write", "empty"),
+    [("xlsx", write_xlsx, "empty"), ("xls", write_xls, "empty, or the error of a formula")],
+)
+def test_every_bad_cell_of_a_workbook_is_reported(
+    tmp_path: Path, form: str, write: Any, empty: str
+) -> None:
     (tmp_path / "c.toml").write_text(CONFIG.format(format=form))
     source = tmp_path / f"source.{form}"
     write(source)
@@ -89,9 +98,82 @@ def test_every_bad_cell_of_a_workbook_is_reported(tmp_path: Path, form: str, wri
         (date(2024, 1, 1), 1.5),
         (date(2024, 1, 4), 0.0),
     ]
-    assert [(cell.row, cell.column, cell.reason) for cell in reading.rejected] == REJECTED
+    assert [(cell.row, cell.column, cell.reason) for cell in reading.rejected] == [
+        (row, column, empty if reason == "empty" else reason) for row, column, reason in REJECTED
+    ]
     assert {cell.sheet for cell in reading.rejected} == {"DATOS | DATA"}
     assert (reading.repeated, reading.blank_rows) == (1, 1)
+
+
+ERRORS: list[tuple[int, Any, Any]] = [
+    (4, datetime(2024, 1, 1), 1.5),
+    (5, datetime(2024, 1, 2), "#N/A"),
+    (6, "#REF!", 7.0),
+    (7, "#REF!", "#DIV/0!"),
+    (8, "#NAME?", None),
+    (10, None, "#N/A"),
+    (11, None, "#NUM!"),
+]
+
+
+def test_the_errors_of_formulas_are_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(CONFIG.format(format="xlsx"))
+    write_xlsx(tmp_path / "a.xlsx", ERRORS)
+    reading = read_source(load_config(tmp_path / "c.toml"), tmp_path / "a.xlsx", MemoryStore())
+    assert [(one.day, one.value) for one in reading.observations] == [(date(2024, 1, 1), 1.5)]
+    assert [(cell.row, cell.column, cell.reason) for cell in reading.rejected] == [
+        (5, "D", "the error of a formula: #N/A"),
+        (6, "B", "the error of a formula: #REF!"),
+        (7, "B", "the error of a formula: #REF!"),
+        (7, "D", "the error of a formula: #DIV/0!"),
+        (8, "B", "the error of a formula: #NAME?"),
+        (10, "B", "empty"),
+        (10, "D", "the error of a formula: #N/A"),
+        (11, "B", "empty"),
+        (11, "D", "the error of a formula: #NUM!"),
+    ]
+    assert {cell.kind for cell in reading.rejected} == {"empty", "the error of a formula"}
+    assert reading.blank_rows == 1
+
+
+def rewrite(path: Path, part: str, change: Callable[[str], str]) -> None:
+    with zipfile.ZipFile(path) as packed:
+        texts = {name: packed.read(name).decode() for name in packed.namelist()}
+    with zipfile.ZipFile(path, "w") as packed:
+        for name, text in texts.items():
+            packed.writestr(name, change(text) if name == part else text)
+
+
+def test_errors_are_found_where_cells_do_not_say_their_place(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(CONFIG.format(format="xlsx"))
+    write_xlsx(tmp_path / "a.xlsx")
+    row = "<x:c/><x:c t='str'><x:v>{}</x:v></x:c><x:c r='C{}'/><x:c t='e'><x:v>#N/A</x:v></x:c>"
+    good = '<x:c r="B6" t="str"><x:v>2024-01-03</x:v></x:c><x:c/><x:c><x:v>3</x:v></x:c>'
+    rows = [
+        f'<x:row r="4">{row.format("2024-01-01", 4)}</x:row>',
+        f"<x:row>{row.format('2024-01-02', 9)}</x:row>",
+        f"<x:row>{good}</x:row>",
+    ]
+    space = 'xmlns:x="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    text = f"<x:worksheet {space}><x:sheetData>{''.join(rows)}</x:sheetData></x:worksheet>"
+    rewrite(tmp_path / "a.xlsx", "xl/worksheets/sheet2.xml", lambda _: text)
+    reading = read_source(load_config(tmp_path / "c.toml"), tmp_path / "a.xlsx", MemoryStore())
+    assert [(one.day, one.value) for one in reading.observations] == [(date(2024, 1, 3), 3.0)]
+    assert [(cell.row, cell.column, cell.reason) for cell in reading.rejected] == [
+        (4, "D", "the error of a formula: #N/A"),
+        (5, "D", "the error of a formula: #N/A"),
+    ]
+
+
+def test_where_errors_cannot_be_found_an_empty_cell_may_be_one(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(CONFIG.format(format="xlsx"))
+    write_xlsx(tmp_path / "a.xlsx", ERRORS)
+    rewrite(tmp_path / "a.xlsx", "xl/workbook.xml", lambda text: f"<!DOCTYPE a>{text}")
+    reading = read_source(load_config(tmp_path / "c.toml"), tmp_path / "a.xlsx", MemoryStore())
+    assert [(cell.row, cell.column, cell.reason) for cell in reading.rejected] == [
+        (5, "D", "empty, or the error of a formula"),
+        (6, "B", "empty, or the error of a formula"),
+    ]
 
 
 def test_what_cannot_be_read_at_all_is_one_line(tmp_path: Path) -> None:
@@ -100,7 +182,7 @@ def test_what_cannot_be_read_at_all_is_one_line(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     book.save(tmp_path / "other.xlsx")
     (tmp_path / "text.xlsx").write_text("hello")
-    with pytest.raises(SourceError, match=r"no sheet 'DATOS | DATA'; its sheets are: 'Sheet'"):
+    with pytest.raises(SourceError, match=r"no sheet 'DATOS \| DATA'; its sheets are: 'Sheet'"):
         read_source(config, tmp_path / "other.xlsx", store)
     with pytest.raises(SourceError, match="is no Excel workbook"):
         read_source(config, tmp_path / "text.xlsx", store)
@@ -215,7 +297,7 @@ class Real(NamedTuple):
 
 
 REAL = [
-    Real("bcra_infomondia", "infomondia.xlsx", 43_236, 1_886, "BCRA_RESERVAS_USD_M_D",
+    Real("bcra_infomondia", "infomondia.xlsx", 43_236, 3_682, "BCRA_RESERVAS_USD_M_D",
          ("2017-01-01", 39308.31554175972), ("2025-08-12", 41991.0), 3_146),
     Real("bcra_base_monetaria", "base_monetaria.csv", 7_296, 0, "BCRA_BASE_MONETARIA_ARS_M_D",
          ("1996-01-02", 13069.0), ("2025-08-12", 42659621.0), 7_296),
@@ -235,3 +317,44 @@ def test_the_real_files(real_data: Path, real: Real) -> None:
     table = read_series(catalog, config, real.code).table
     rows = [(str(row["obs_date"]), row["value"]) for row in table.to_pylist()]
     assert (rows[0], rows[-1], len(rows)) == (real.first, real.last, real.rows)
+
+
+def test_every_cell_of_the_real_workbook_is_accounted_for(real_data: Path) -> None:
+    config, source = find_config("bcra_infomondia"), real_data / "bcra" / "infomondia.xlsx"
+    cells = whole_tree(source, "xl/worksheets/sheet2.xml")
+    last = max(row for row, _ in cells)
+    expected, used = [], 0
+    for series in config.series:
+        columns = (series.date_column, series.value_column)
+        for row in range(series.first_row or 1, last + 1):
+            pair = [cells.get((row, column), "") for column in columns]
+            bad = [(c, why_not(held)) for c, held in zip(columns, pair, strict=True)]
+            bad = [(column, reason) for column, reason in bad if reason and any(pair)]
+            expected += [(series.internal_series_code, row, *one) for one in bad]
+            used += any(pair) and not bad
+    reading = read_source(config, source, MemoryStore())
+    found = [(cell.series_code, cell.row, cell.column, cell.reason) for cell in reading.rejected]
+    assert found == expected
+    assert len(reading.observations) + reading.repeated == used
+    assert {cell.sheet for cell in reading.rejected} == {"DATOS | DATA"}
+    kinds = Counter(cell.kind for cell in reading.rejected)
+    assert kinds == {"the error of a formula": 2_784, "empty": 898}
+
+
+def why_not(held: str) -> str:
+    if not held:
+        return "empty"
+    return f"the error of a formula: {held}" if held.startswith("#") else ""
+
+
+def whole_tree(source: Path, part: str) -> dict[tuple[int, str], str]:
+    """What the cells of a sheet hold, by row and column. This file's cells all say their place."""
+    with zipfile.ZipFile(source) as packed:
+        tree = ElementTree.fromstring(packed.read(part))
+    found = {}
+    for cell in tree.iterfind("{*}sheetData/{*}row/{*}c"):
+        column = cell.attrib["r"].rstrip("0123456789")
+        value = cell.findtext("{*}v") or ""
+        assert value.startswith("#") == (cell.get("t") == "e")
+        found[int(cell.attrib["r"].removeprefix(column)), column] = value
+    return found

@@ -5,7 +5,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from caudal.series.sources.cells import Bad, Moment, read_moment, read_number
+from caudal.series.sources.cells import (
+    Bad,
+    FormulaError,
+    Moment,
+    is_blank,
+    read_moment,
+    read_number,
+)
 from caudal.series.sources.places import column_index
 
 BUENOS_AIRES = ZoneInfo("America/Argentina/Buenos_Aires")
@@ -72,6 +79,14 @@ def test_an_offset_in_the_text_is_honoured() -> None:
 )  # fmt: skip
 def test_what_is_no_date(cell: object) -> None:
     assert isinstance(read_moment(cell, "", BUENOS_AIRES), Bad)
+
+
+def test_the_error_of_a_formula_is_neither_and_is_not_blank() -> None:
+    error = FormulaError("#N/A")
+    for found in (read_moment(error, "", BUENOS_AIRES), read_number(error)):
+        assert isinstance(found, Bad)
+        assert found.reason == "the error of a formula: #N/A"
+    assert not is_blank(error)
 
 
 def test_the_first_and_last_year_do_not_overflow() -> None:

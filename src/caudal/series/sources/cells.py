@@ -6,7 +6,8 @@ Nothing is guessed: a cell that is not plainly what its column should hold is re
    first, which the reader gives for a number that is none.
 2. A number is a number cell, or text that is a number throughout, with the series' separators.
    Truth values, infinities and NaN are no numbers.
-3. A moment without an offset is local time in the dataset's timezone; of a moment that the clocks
+3. The error of a formula is neither, and is not blank.
+4. A moment without an offset is local time in the dataset's timezone; of a moment that the clocks
    show twice the first is meant, and one that they skip is counted on from before the change.
 """
 
@@ -22,6 +23,13 @@ Cell = str | float | int | bool | date | datetime | object | None
 EMPTY: Final = "empty"
 _DAY_ZERO = date(1899, 12, 30)
 _SHOWN = 40
+
+
+@dataclass(frozen=True)
+class FormulaError:
+    """What a cell holds whose formula has no value: #N/A, #REF!, #DIV/0! and the like."""
+
+    text: str
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,7 @@ def read_moment(cell: Cell, date_format: str, zone: ZoneInfo) -> Moment | Bad:
     elif isinstance(cell, date):
         found = datetime(cell.year, cell.month, cell.day)
     else:
-        return Bad("not a date", _show(cell))
+        return _neither("not a date", cell)
     if not isinstance(cell, str) and found.date() == _DAY_ZERO:
         return Bad("not a date: the serial number is 0 or none")
     return _moment(found, zone)
@@ -86,7 +94,14 @@ def read_number(cell: Cell, decimal: str = ".", thousands: str = "") -> float | 
         text = text.replace(thousands, "") if thousands else text
         number = float(text.replace(decimal, "."))
         return number if math.isfinite(number) else Bad("not a finite number", _show(cell))
-    return Bad("not a number", _show(cell))
+    return _neither("not a number", cell)
+
+
+def _neither(kind: str, cell: Cell) -> Bad:
+    """A formula's error says itself why it is not what it should be."""
+    if isinstance(cell, FormulaError):
+        return Bad("the error of a formula", cell.text)
+    return Bad(kind, _show(cell))
 
 
 def _moment(found: datetime, zone: ZoneInfo) -> Moment | Bad:

@@ -5,6 +5,8 @@ Rules:
 2. Where one of the two is there, the other must be: a cell that is blank, or is not what its
    column should hold, is rejected and reported. A row with a rejected cell gives no observation.
    A blank value beside something that is no date (a note under the table) is not reported itself.
+   The error of a formula is not blank, wherever it is: it is reported, and so is a blank date
+   beside it, as beside any other value. So a formula that fails under the table gives two cells.
 3. A date that comes again with the same value is counted; with another value, the later cell is
    rejected: which of the two is right cannot be known.
 """

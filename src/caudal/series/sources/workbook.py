@@ -1,20 +1,32 @@
 """Cells of an Excel workbook, xlsx or xls, by sheet, row and column letter."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from io import BytesIO
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from python_calamine import CalamineError, CalamineWorkbook, WorksheetNotFound
 
 from caudal.series.config import Series, SeriesConfig
 from caudal.series.errors import SourceError
+from caudal.series.sources.cells import EMPTY, FormulaError, is_blank
 from caudal.series.sources.extent import require_bounded
+from caudal.series.sources.formula_errors import error_cells
 from caudal.series.sources.observations import Row, SourceReading, read_series
+from caudal.series.sources.parts import open_archive, read_pieces
 from caudal.series.sources.places import column_index
+from caudal.series.sources.sheet_names import find_sheet
 
-# The reader gives a formula's error as an empty cell.
-_EMPTY = "empty, or the error of a formula"
+# The reader gives a formula's error as an empty cell; of an xls there is no second look.
+_EMPTY_OR_ERROR = "empty, or the error of a formula"
+
+
+class _Sheet(NamedTuple):
+    """A sheet's cells, and what to say of an empty one."""
+
+    cells: list[list[Any]]
+    empty: str
 
 
 def read_workbook(data: bytes, name: str, config: SeriesConfig) -> SourceReading:
@@ -27,11 +39,13 @@ def read_workbook(data: bytes, name: str, config: SeriesConfig) -> SourceReading
             f"{name} is no Excel workbook ({error}): give an xlsx or xls file"
         ) from error
     zone, reading = ZoneInfo(config.timezone), SourceReading()
-    sheets: dict[str, list[list[Any]]] = {}
+    sheets: dict[str, _Sheet] = {}
     for series in config.series:
         if series.sheet not in sheets:
-            sheets[series.sheet] = _cells(workbook, name, series.sheet)
-        read_series(series, _rows(sheets[series.sheet], name, series), zone, reading, _EMPTY)
+            cells = _cells(workbook, name, series.sheet)
+            sheets[series.sheet] = _Sheet(cells, _mark_errors(cells, data, series.sheet))
+        sheet = sheets[series.sheet]
+        read_series(series, _rows(sheet.cells, name, series), zone, reading, sheet.empty)
     return reading
 
 
@@ -46,6 +60,29 @@ def _cells(workbook: CalamineWorkbook, name: str, sheet: str) -> list[list[Any]]
         if isinstance(error, CalamineError) or type(error).__name__ == "PanicException":
             raise SourceError(f"{name}: sheet {sheet!r} cannot be read: {error}") from error
         raise
+
+
+def _mark_errors(cells: list[list[Any]], data: bytes, sheet: str) -> str:
+    """Put the errors of formulas into their cells; what then to say of an empty one.
+
+    Where they cannot be found, in an xls or an odd xlsx, what was found stays.
+    """
+    try:
+        with open_archive(data, sheet) as archive:
+            part = find_sheet(archive, sheet)
+            for (row, column), text in error_cells(lambda: read_pieces(archive, part), sheet):
+                inside = row <= len(cells) and column <= len(cells[row - 1])
+                if inside and is_blank(cells[row - 1][column - 1]):
+                    cells[row - 1][column - 1] = _formula_error(text)
+    except SourceError:
+        return _EMPTY_OR_ERROR
+    return EMPTY
+
+
+@lru_cache(maxsize=100)
+def _formula_error(text: str) -> FormulaError:
+    """One and the same for all its cells, of which there may be millions."""
+    return FormulaError(text)
 
 
 def _rows(cells: list[list[Any]], name: str, series: Series) -> Iterator[Row]:

@@ -1,0 +1,130 @@
+"""The cells of an xlsx sheet with the error of a formula (#N/A): its reader gives them as empty.
+
+Rules:
+1. Such a cell says so by its type, and has a text.
+2. Most sheets write these cells in the usual way: looking for the type is enough, without reading
+   the XML. Only a sheet that writes one in another way, or has comments, is read cell by cell.
+3. Nothing is kept: cells are given while the sheet is read in pieces. Those that were given before
+   something unusual was met are given again.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from caudal.series.sources.parts import PIECE_BYTES, Handlers, parse
+from caudal.series.sources.places import Place, Places, column_index
+
+_LONGEST_TEXT = 40
+
+_TYPE = re.compile(rb"""t\s*=\s*["']e["']""")
+_CELL = re.compile(rb"<(?:[^\s<>/:]+:)?c\s")
+_ATTRIBUTES = rb'(?: [\w:]+="[^"<&]*"){0,9}'  # few, so that no match takes long
+_USUAL = re.compile(
+    rb'<c r="([A-Z]{1,3})([1-9][0-9]{0,6})"' + _ATTRIBUTES + rb' t="e"' + _ATTRIBUTES + rb">"
+    rb"(?:<f[^<]*(?:/>|</f>))?<v>([\w#/!?]{1,40})</v>"
+)
+
+
+class ErrorCell(NamedTuple):
+    """A cell with the error of a formula."""
+
+    place: Place
+    text: str
+
+
+class _UnusualError(Exception):
+    """The sheet must be read cell by cell."""
+
+
+def error_cells(read: Callable[[], Iterator[bytes]], name: str) -> Iterator[ErrorCell]:
+    """The error cells of the sheet whose pieces `read` gives, some perhaps twice.
+
+    Raises SourceError if its XML cannot be understood.
+    """
+    try:
+        yield from _usual_cells(read())
+    except _UnusualError:
+        yield from _Sheet(name).follow(read())
+
+
+def _usual_cells(pieces: Iterator[bytes]) -> Iterator[ErrorCell]:
+    """A cell that a piece cuts is looked at with the next: only whole cells precede the last."""
+    rest = b""
+    for piece in pieces:
+        data = rest + piece
+        end = data.find(b"</sheetData>")
+        cut = end if end >= 0 else max(data.rfind(b"<c "), 0)
+        yield from _usual_cells_in(data, cut)
+        if end >= 0:
+            return
+        rest = data[cut:]
+        if len(rest) > 2 * PIECE_BYTES + 1000:  # no cell is that long
+            raise _UnusualError
+    yield from _usual_cells_in(rest, len(rest))
+
+
+def _usual_cells_in(data: bytes, end: int) -> Iterator[ErrorCell]:
+    # What a comment or an instruction holds is no cell. Only the declaration starts before byte 4.
+    if _opens(data, b"!", 0, end) or _opens(data, b"?", 4, end):
+        raise _UnusualError
+    seen = 0
+    for hit in _TYPE.finditer(data, 0, end):
+        tag, seen = data.rfind(b"<", seen, hit.start()), hit.end()
+        if tag < 0:
+            continue  # text, or more of a tag that was looked at
+        if cell := _USUAL.match(data, tag, end):
+            place = Place(int(cell[2]), column_index(cell[1].decode()) + 1)
+            yield ErrorCell(place, cell[3].decode())
+        elif _CELL.match(data, tag, end):
+            raise _UnusualError
+
+
+def _opens(data: bytes, mark: bytes, start: int, end: int) -> bool:
+    """Whether some tag starts with a mark. To look for the rare mark first is ten times faster."""
+    first = data.find(mark, start, end)
+    return first >= 0 and data.find(b"<" + mark, max(first - 1, start), end) >= 0
+
+
+class _Sheet:
+    """Follows the cells of a sheet and finds those with errors."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._places = Places(name)
+        self._in_data = False
+        self._cell: Place | None = None  # where we are, if it is an error cell
+        self._text: str | None = None  # what its value says so far
+        self._found: list[ErrorCell] = []
+
+    def follow(self, pieces: Iterator[bytes]) -> Iterator[ErrorCell]:
+        for _ in parse(pieces, self._name, Handlers(self._start, self._end, self._read)):
+            yield from self._found
+            self._found.clear()
+
+    def _start(self, kind: str, attributes: dict[str, str]) -> None:
+        if kind == "sheetData":
+            self._in_data = True
+        elif not self._in_data:
+            return
+        elif kind == "row":
+            self._places.next_row(attributes.get("r"))
+        elif kind == "c":
+            place = self._places.next_cell(attributes.get("r"))
+            self._cell = place if attributes.get("t") == "e" else None
+        elif kind == "v" and self._cell is not None:
+            self._text = ""
+
+    def _read(self, text: str) -> None:
+        if self._text is not None:
+            self._text = (self._text + text)[:_LONGEST_TEXT]
+
+    def _end(self, kind: str) -> None:
+        if kind == "v":
+            if self._cell is not None and self._text:
+                self._found.append(ErrorCell(self._cell, self._text))
+            self._text = None
+        elif kind == "c":
+            self._cell = None
+        elif kind == "sheetData":
+            self._in_data = False

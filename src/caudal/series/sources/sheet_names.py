@@ -1,0 +1,67 @@
+"""Which part of an xlsx archive a sheet is, by its name.
+
+The workbook names its sheets and gives each an identifier; its relations say which part that means.
+"""
+
+from collections.abc import Iterator
+from typing import TypeVar
+from zipfile import ZipFile, ZipInfo
+
+from caudal.series.errors import SourceError
+from caudal.series.sources.parts import Handlers, parse, read_pieces
+
+_One = TypeVar("_One")
+
+_WORKBOOK = "xl/workbook.xml"
+_RELATIONS = "xl/_rels/workbook.xml.rels"
+_MOST_BYTES = 1 << 24  # of each of the two
+
+
+def find_sheet(archive: ZipFile, sheet: str) -> ZipInfo:
+    """The part that a sheet is, or a SourceError if it is not told, or told twice."""
+    relations = [
+        _plain(attributes).get("id", "")
+        for attributes in _elements(archive, _WORKBOOK, "sheet")
+        if attributes.get("name") == sheet
+    ]
+    relation = _only(relations, f"sheet {sheet!r}")
+    targets = [
+        attributes.get("Target", "")
+        for attributes in _elements(archive, _RELATIONS, "Relationship")
+        if attributes.get("Id") == relation
+    ]
+    target = _only(targets, f"relation {relation!r}")
+    return _entry(archive, target[1:] if target.startswith("/") else f"xl/{target}")
+
+
+def _elements(archive: ZipFile, path: str, wanted: str) -> Iterator[dict[str, str]]:
+    """The attributes of each element of one kind in a part."""
+    entry = _entry(archive, path)
+    if entry.file_size > _MOST_BYTES:
+        raise SourceError(f"{path} unpacks to more than {_MOST_BYTES >> 20} MiB")
+    found: list[dict[str, str]] = []
+
+    def start(kind: str, attributes: dict[str, str]) -> None:
+        if kind == wanted:
+            found.append(attributes)
+
+    for _ in parse(read_pieces(archive, entry), path, Handlers(start)):
+        yield from found
+        found.clear()
+
+
+def _entry(archive: ZipFile, path: str) -> ZipInfo:
+    """The entry of a path. As for the reader, capital letters are no difference."""
+    entries = [one for one in archive.infolist() if one.filename.lower() == path.lower()]
+    return _only(entries, f"part {path!r}")
+
+
+def _plain(attributes: dict[str, str]) -> dict[str, str]:
+    """Attributes by their names without prefix."""
+    return {name.rpartition(":")[2]: value for name, value in attributes.items()}
+
+
+def _only(found: list[_One], what: str) -> _One:
+    if len(found) != 1:
+        raise SourceError(f"the archive has {len(found)} times {what}")
+    return found[0]
