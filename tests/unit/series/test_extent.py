@@ -92,6 +92,19 @@ def test_a_reference_may_lie_across_two_pieces(monkeypatch: pytest.MonkeyPatch, 
         require_bounded(workbook(cells + cell("XFD1048576")), "a.xlsx")
 
 
+def test_a_sheet_is_measured_whatever_its_part_is_called() -> None:
+    body = io.BytesIO()
+    with zipfile.ZipFile(body, "w") as packed:
+        packed.writestr("xl/workbook.xml", '<workbook><sheet name="S" id="r1"/></workbook>')
+        relation = '<Relationship Id="r1" Target="worksheets/Sheet1.foo"/>'
+        packed.writestr("xl/_rels/workbook.xml.rels", f"<Relationships>{relation}</Relationships>")
+        packed.writestr("xl/vbaProject.bin", b"<c \x00")
+        sheet = f"<worksheet><sheetData>{cell('XFD1048576')}</sheetData></worksheet>"
+        packed.writestr("xl/worksheets/sheet1.foo", sheet)
+    with pytest.raises(SourceError, match="cell XFD1048576 makes"):
+        require_bounded(body.getvalue(), "a.xlsx")
+
+
 def test_the_sheets_may_not_unpack_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extent, "_MOST_BYTES", 10_000)
     require_bounded(workbook(" " * 9_000), "a.xlsx")

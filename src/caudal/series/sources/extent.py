@@ -17,6 +17,7 @@ from zipfile import ZipFile, is_zipfile
 from caudal.series.errors import SourceError
 from caudal.series.sources.parts import PIECE_BYTES, Handlers, open_archive, parse, read_pieces
 from caudal.series.sources.places import Place, Places
+from caudal.series.sources.sheet_names import sheet_paths
 
 _MOST_CELLS = 20_000_000
 _MOST_BYTES = 1 << 30
@@ -46,7 +47,9 @@ def require_bounded(data: bytes, name: str) -> None:
 def _check(archive: ZipFile, name: str) -> None:
     if any(path.lower() in _OTHER_KINDS for path in archive.namelist()):
         raise SourceError(f"{name} is another kind of workbook: save it as xlsx")
-    sheets = [entry for entry in archive.infolist() if _may_be_sheet(entry.filename)]
+    named = sheet_paths(archive)  # whatever their names; and all that look like one
+    paths = ((entry, entry.filename.lower()) for entry in archive.infolist())
+    sheets = [entry for entry, path in paths if path.endswith(".xml") or path in named]
     # What an entry says of its size holds: its bytes are read so far, and must then match its sum.
     if sum(entry.file_size for entry in sheets) > _MOST_BYTES:
         raise SourceError(
@@ -56,10 +59,6 @@ def _check(archive: ZipFile, name: str) -> None:
     for entry in sheets:
         if not any(_has_no(unusual, read_pieces(archive, entry)) for unusual in _UNUSUAL):
             _Sheet(f"{name}: {entry.filename}").follow(read_pieces(archive, entry))
-
-
-def _may_be_sheet(path: str) -> bool:
-    return path.lower().endswith(".xml")
 
 
 def _has_no(unusual: re.Pattern[bytes], pieces: Iterator[bytes]) -> bool:

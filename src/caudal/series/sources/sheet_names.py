@@ -31,7 +31,27 @@ def find_sheet(archive: ZipFile, sheet: str) -> ZipInfo:
         if attributes.get("Id") == relation
     ]
     target = _only(targets, f"relation {relation!r}")
-    return _entry(archive, target[1:] if target.startswith("/") else f"xl/{target}")
+    return _entry(archive, _path(target))
+
+
+def sheet_paths(archive: ZipFile) -> frozenset[str]:
+    """The paths of the parts that are sheets, in small letters; none if they are not told."""
+    try:
+        relations = {
+            _plain(attributes).get("id", "")
+            for attributes in _elements(archive, _WORKBOOK, "sheet")
+        }
+        return frozenset(
+            _path(attributes.get("Target", "")).lower()
+            for attributes in _elements(archive, _RELATIONS, "Relationship")
+            if attributes.get("Id") in relations
+        )
+    except SourceError:
+        return frozenset()
+
+
+def _path(target: str) -> str:
+    return target[1:] if target.startswith("/") else f"xl/{target}"
 
 
 def _elements(archive: ZipFile, path: str, wanted: str) -> Iterator[dict[str, str]]:
