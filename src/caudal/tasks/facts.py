@@ -7,7 +7,7 @@ from caudal.core.intervals import IntervalSet
 from caudal.core.tasks import Keys
 from caudal.errors import NotFoundError
 from caudal.formats import ending
-from caudal.store.port import Store, folder_names
+from caudal.store.port import Store, entries, folder_names
 
 Answer = TypeVar("Answer")
 
@@ -61,13 +61,7 @@ class StoreFacts:
         return IntervalSet.of(int(name) for name in self._names(prefix))
 
     def _names(self, prefix: str) -> Iterator[str]:
-        after = ""
-        while True:
-            page = self._store.list(prefix, after=after)
-            yield from (entry.key[len(prefix) :] for entry in page.entries)
-            if page.last is None:
-                return
-            after = page.last
+        return (entry.key[len(prefix) :] for entry in entries(self._store, prefix))
 
 
 class OneLook:
