@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from tests.services.seaweed import S3Server
@@ -44,8 +45,7 @@ def settings(server: S3Server) -> S3Settings:
 
 
 def _s3_stores(server: S3Server) -> NewStore:
-    numbers = count()
-    return lambda: S3Store(server.bucket, f"contract/{next(numbers)}", settings(server))
+    return lambda: S3Store(server.bucket, f"contract/{uuid4().hex}", settings(server))
 
 
 def _new_paths(folder: Path) -> Iterator[Path]:

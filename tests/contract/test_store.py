@@ -277,6 +277,14 @@ class TestList:
         assert store.list("a/b/").entries == store.list("b").entries == ()
         assert store.list("a", after="a/b").last is None
 
+    def test_after_need_not_be_a_key(self, store: Store) -> None:
+        """Nor comes a folder before `after` because its name alone would."""
+        keys = ["a-b", "a/c/d", "a0"]
+        for key in keys:
+            store.create(key, b"")
+        for after, first in {"a": 0, "a-": 0, "a-b": 1, "a/c": 1, "a/c/d": 2, "a/z": 2}.items():
+            assert [entry.key for entry in store.list("", after=after).entries] == keys[first:]
+
     def test_sizes(self, store: Store) -> None:
         store.create("five", b"12345")
         assert [entry.size for entry in store.list("").entries] == [5]

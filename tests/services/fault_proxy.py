@@ -38,6 +38,7 @@ class FaultProxy(ThreadingHTTPServer):
         self.upstream = urlsplit(upstream).netloc
         self.endpoint = f"http://127.0.0.1:{self.server_address[1]}"
         self.away = False
+        self.gets = 0
         self.puts = 0
         self._plan: SimpleQueue[Fault] = SimpleQueue()
 
@@ -86,6 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(*answer)
 
     def do_GET(self) -> None:
+        self.server.gets += 1
         self._pass_on()
 
     def do_HEAD(self) -> None:

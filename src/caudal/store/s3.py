@@ -7,9 +7,14 @@
 2. Uploads are never multipart: client libraries and servers differ in whether the condition holds
    for them. So an object has at most 5 GiB, S3's limit for one PUT. Local files are mapped into
    memory, not copied; they must not shrink meanwhile.
-3. Listings are made level by level (`walking.py`), because S3's order and start-after are not kept
-   by every server: SeaweedFS 4.48 lists folder `a` before `a-b`, and start-after `a/c` skips
-   `a/c/d`. A page costs a request per thousand names of each level it touches.
+3. Listings rely neither on S3's order nor on start-after, which not every server keeps: SeaweedFS
+   4.48 lists folder `a` before `a-b`, and start-after `a/c` skips `a/c/d`. All that lies below a
+   folder is read with continuation tokens, a request per thousand keys, and put in order here.
+   Every page reads all of it and keeps its own part, so pages should be large (`port.pages`).
+   One level, or a prefix that ends within a name, whose folder may hold much else, is read level
+   by level (`walking.py`): a request per thousand names of each level that a page touches.
+   An object `a/`, by which some tools mark a folder, is listed as `a`. Empty folders, which
+   SeaweedFS has for two or three minutes, are not.
 4. Errors name the operation, the key, the status and S3's code; never the server's whole answer,
    which can hold the access key and the signed text.
 5. Time is bounded by the settings: a request by its timeout, its repeats by their number and time.
@@ -17,6 +22,7 @@
 The server must honour the condition: `probe.py` finds out.
 """
 
+import heapq
 import mmap
 import re
 from collections.abc import Iterator
@@ -111,6 +117,8 @@ class S3Store:
     ) -> Page:
         """See the port, and rule 3 of this module."""
         keys.check_prefix(prefix)
+        if recursive and (not prefix or prefix.endswith("/")):
+            return self._below(prefix, after, limit)
         found: dict[str, Entry] = {}
 
         def level(folder: str) -> Iterator[str]:
@@ -177,6 +185,19 @@ class S3Store:
             return bytes(self._remote.get_range(key, start=offset, length=length))
         except FileNotFoundError as error:
             raise self._error("read", key, error) from None
+
+    def _below(self, folder: str, after: str, limit: int) -> Page:
+        with self._errors("list", folder):
+            first = heapq.nsmallest(limit + 1, self._flat(folder, after), key=lambda one: one.key)
+        last = first[limit - 1].key if len(first) > limit else None
+        return Page(tuple(first[:limit]), last=last)
+
+    def _flat(self, folder: str, after: str) -> Iterator[Entry]:
+        for chunk in self._remote.list(folder.rstrip("/") or None, chunk_size=PAGE):
+            for meta in chunk:
+                key = meta["path"]
+                if key > after and all(map(keys.is_name, key[len(folder) :].split("/"))):
+                    yield Entry(key, meta["size"], meta["e_tag"] or "")
 
     def _level(self, folder: str, found: dict[str, Entry]) -> Iterator[str]:
         with self._errors("list", folder):

@@ -5,7 +5,8 @@
 2. A folder takes its place as `name/`: `a-b` comes before `a/b`, which comes before `a0`. Sorting
    file names instead would put folder `a` first; file systems and some S3 servers do.
 3. A folder that lies wholly before `after` is never opened. What is read for one page is: each
-   level on the way down to `after`, and the folders that the page's own keys lie in.
+   level on the way down to `after`, and the folders that the page's own keys lie in. Where reading
+   a folder is a request (S3), whole trees are not walked but read at once (`s3.py`, rule 3).
 4. A level is read whole. Keep levels small (Caudal's hold hundreds of names, jobs aside).
 """
 
