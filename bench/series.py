@@ -259,8 +259,9 @@ def write_events(
 
 
 def _month_rows(month: Month, series: int, version: int) -> pa.Table:
-    after = (month.first_day + timedelta(days=32)).replace(day=1)
-    days = [month.first_day + timedelta(days=n) for n in range((after - month.first_day).days)]
+    first = date(month.year, month.month, 1)
+    after = (first + timedelta(days=32)).replace(day=1)
+    days = [first + timedelta(days=n) for n in range((after - first).days)]
     count = len(days) * series
     dice = np.random.default_rng((month.year, month.month, version))
     texts = {"dataset_id": "bench", "provider": "BENCH", "frequency": "D", "unit": "u"}
