@@ -3,7 +3,6 @@
 import os
 import resource
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from caudal.errors import CaudalError
 from caudal.medic import rabbit_node
 from caudal.medic.cluster import Cluster
 from caudal.medic.launcher import LocalLauncher
+from caudal.medic.ports import refusals
 from caudal.medic.settings import FILE, PRIVATE
 from caudal.store import open_store, require_conditional_create
 from caudal.store.s3_settings import S3Settings
@@ -71,21 +71,14 @@ def _disk(cluster: Cluster) -> Iterator[Finding]:
 
 def _ports(cluster: Cluster) -> Iterator[Finding]:
     launcher = LocalLauncher(cluster)
-    for member in cluster.here:
-        record = launcher.record(member.name)
-        ours = record is not None and not record.gone
-        if member.port and not ours:
-            with socket.socket() as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                try:
-                    probe.bind((member.address, member.port))
-                except OSError as error:
-                    yield Finding(
-                        f"port {member.port}",
-                        f"for {member.name}: {error.strerror}",
-                        f"free it, or change `port` in {FILE}",
-                    )
-    yield Finding("ports", f"of {len(cluster.here)} processes looked at")
+    records = {member: launcher.record(member.name) for member in cluster.here}
+    missing = [one for one, record in records.items() if record is None or record.gone]
+    refused = list(refusals(missing))
+    for one in refused:
+        found = f"of {one.member.address}, for {one.member.name}: {one.reason}"
+        yield Finding(f"port {one.member.port}", found, one.remedy)
+    if not refused:
+        yield Finding("ports", f"of {len(cluster.here)} processes looked at")
 
 
 def _rabbit(cluster: Cluster) -> Iterator[Finding]:

@@ -2,13 +2,13 @@
 
 Rules
 1. `up` starts whatever of this host does not run, whoever started the rest; so it is also what one
-   does after a power cut, and twice does no harm.
+   does after a power cut, and twice does no harm. It looks at everything that could forbid a start
+   before the first one, so that a refusal leaves nothing behind.
 2. `down` stops medics first, so that nobody restarts what is being stopped, and the broker last.
 """
 
 import asyncio
 import shutil
-import socket
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,8 @@ from caudal.medic import rabbit_node
 from caudal.medic.cluster import Cluster
 from caudal.medic.docker import DockerLauncher
 from caudal.medic.launcher import Launcher, LocalLauncher
-from caudal.medic.roster import Kind, medics
+from caudal.medic.ports import refusals
+from caudal.medic.roster import Kind, Member, medics
 from caudal.medic.settings import FILE, PRIVATE, TEMPLATE
 from caudal.medic.talk import Told, ask
 from caudal.process.wire import Seal, read_secret
@@ -69,28 +70,23 @@ def start_all(cluster: Cluster) -> list[str]:
             "rabbitmq-server is not installed: apt-get install rabbitmq-server, "
             "or give a running one with --broker amqp://user:password@host:5672/"
         )
-    cluster.lay_out()
     launcher = launcher_of(cluster)
-    started = []
-    for member in cluster.here:
-        record = launcher.record(member.name)
-        if record is None or record.gone:
-            _require_free(member.address, member.port)
-            launcher.start(member, record.incarnation if record else 0)
-            started.append(member.name)
-    return started
+    records = {member: launcher.record(member.name) for member in cluster.here}
+    missing = [one for one, record in records.items() if record is None or record.gone]
+    _require_ports(missing)
+    cluster.lay_out()
+    for member in missing:
+        record = records[member]
+        launcher.start(member, record.incarnation if record else 0)
+    return [member.name for member in missing]
 
 
-def _require_free(address: str, port: int) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address, port))
-        except OSError as error:
-            raise UsageError(
-                f"port {port} of {address} cannot be used ({error.strerror}): "
-                f"choose another `port` in {FILE}"
-            ) from error
+def _require_ports(members: list[Member]) -> None:
+    for one in refusals(members):
+        where = f"port {one.member.port} of {one.member.address}"
+        raise UsageError(
+            f"{where} cannot be used for {one.member.name} ({one.reason}): {one.remedy}"
+        )
 
 
 def stop_all(cluster: Cluster) -> list[str]:

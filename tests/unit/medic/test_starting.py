@@ -1,0 +1,49 @@
+"""What `caudal up` looks at before it starts anything."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.acceptance.cluster import free_hundred
+
+from caudal.errors import UsageError
+from caudal.medic.cluster import Cluster
+from caudal.medic.doctor import examine
+from caudal.medic.upkeep import start_all, write_settings
+
+AWAY = "amqp://nobody@127.0.0.1:1/"
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    write_settings(tmp_path, broker=AWAY, medics=1, gateways=1, workers=1, port=free_hundred())
+    return Cluster.open(tmp_path)
+
+
+@pytest.fixture
+def taken(cluster: Cluster) -> Iterator[int]:
+    """The port of the member that would be started last."""
+    last = cluster.here[-1]
+    with socket.socket() as other:
+        other.bind((last.address, last.port))
+        other.listen()
+        yield last.port
+
+
+def test_with_a_port_taken_nothing_is_started(cluster: Cluster, taken: int) -> None:
+    with pytest.raises(UsageError, match=f"port {taken} .*change `port`"):
+        start_all(cluster)
+    assert not list(cluster.folder.glob("run/*/*.json"))
+
+
+def test_an_address_of_another_machine_is_named_as_such(tmp_path: Path) -> None:
+    write_settings(tmp_path, broker=AWAY, medics=1, gateways=0, workers=0, address="192.0.2.1")
+    with pytest.raises(UsageError, match=r"change `address` of \[hosts\.local\]"):
+        start_all(Cluster.open(tmp_path))
+
+
+def test_the_doctor_calls_ports_good_only_if_all_are(cluster: Cluster, taken: int) -> None:
+    ports = [one for one in examine(cluster) if "port" in one.what]
+    assert [one.what for one in ports] == [f"port {taken}"]
+    assert "change `port`" in ports[0].remedy
