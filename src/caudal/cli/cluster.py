@@ -12,6 +12,7 @@ from caudal.cli.cluster_show import addresses, show_status
 from caudal.errors import JobError, UsageError
 from caudal.medic import upkeep
 from caudal.medic.cluster import Cluster
+from caudal.medic.founding import write_settings
 from caudal.medic.settings import FILE, read_settings
 from caudal.medic.talk import Told
 
@@ -33,7 +34,7 @@ def up(
         typer.Option("--broker", help="amqp://…; without it a private RabbitMQ is started."),
     ] = None,
     store: Annotated[str | None, typer.Option("--store", help="A folder, or s3://…")] = None,
-    medics: Annotated[int | None, typer.Option("--medics", min=0, max=9)] = None,
+    medics: Annotated[int | None, typer.Option("--medics", min=1, max=9)] = None,
     gateways: Annotated[int | None, typer.Option("--gateways", min=0, max=40)] = None,
     workers: Annotated[int | None, typer.Option("--workers", min=0, max=999)] = None,
     port: Annotated[int | None, typer.Option("--port", help="The first of its ports.")] = None,
@@ -54,7 +55,7 @@ def up(
         "workers": workers, "port": port,
     }  # fmt: skip
     if not (folder / FILE).exists():
-        upkeep.write_settings(folder, **asked)
+        write_settings(folder, **asked)
         print(f"wrote {folder / FILE}", file=sys.stderr)
     elif any(value is not None for value in asked.values()):
         raise UsageError(f"{folder / FILE} exists and decides: edit it, or choose another --dir")

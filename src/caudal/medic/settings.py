@@ -65,14 +65,21 @@ def read_settings(folder: Path) -> Settings:
     """The cluster that a folder describes, or a UsageError that names what to mend."""
     path = folder / FILE
     try:
-        settings = msgspec.toml.decode(path.read_bytes(), type=Settings)
+        data = path.read_bytes()
     except FileNotFoundError:
         raise UsageError(f"there is no {path}: `caudal up --dir {folder}` makes one") from None
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    return parse(data, str(path))
+
+
+def parse(data: bytes, where: str) -> Settings:
+    """What the bytes of such a file say, checked."""
+    try:
+        settings = msgspec.toml.decode(data, type=Settings)
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
-        raise UsageError(f"{path}: {error}") from None
-    check(settings, str(path))
+        raise UsageError(f"{where}: {error}") from None
+    check(settings, where)
     return settings
 
 

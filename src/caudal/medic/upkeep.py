@@ -22,7 +22,7 @@ from caudal.medic.docker import DockerLauncher
 from caudal.medic.launcher import Launcher, LocalLauncher
 from caudal.medic.ports import refusals
 from caudal.medic.roster import Kind, Member, medics
-from caudal.medic.settings import FILE, PRIVATE, TEMPLATE
+from caudal.medic.settings import PRIVATE
 from caudal.medic.talk import Told, ask
 from caudal.process.wire import Seal, read_secret
 
@@ -30,29 +30,6 @@ GRACE_SECONDS = 15.0
 _BROKER_SECONDS = 60.0
 _LOOK_SECONDS = 0.25
 _MOMENT_SECONDS = 0.2
-
-
-def write_settings(folder: Path, **values: object) -> None:
-    """A new cluster.toml for one host, with every setting explained."""
-    folder.mkdir(parents=True, exist_ok=True)
-    given = {
-        "name": "caudal",
-        "store": "store",
-        "broker": PRIVATE,
-        "worker_memory": "700MB",
-        "host": "local",
-        "address": "127.0.0.1",
-        "port": 8420,
-        "medics": 3,
-        "gateways": 2,
-        "workers": 2,
-    }
-    given |= {name: value for name, value in values.items() if value is not None}
-    runs_broker = "true" if given["broker"] == PRIVATE else "false"
-    text = TEMPLATE.format(**given, runs_broker=runs_broker)
-    path = folder / FILE
-    path.touch(mode=0o600)  # the broker's URL may hold a password
-    path.write_text(text, encoding="utf-8")
 
 
 def launcher_of(cluster: Cluster) -> Launcher:

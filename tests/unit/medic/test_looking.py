@@ -9,9 +9,10 @@ import pytest
 from tests.acceptance.cluster import free_hundred
 
 from caudal.medic.cluster import Cluster
+from caudal.medic.founding import write_settings
 from caudal.medic.roster import medics
 from caudal.medic.talk import Ask, Told, Words, serve
-from caudal.medic.upkeep import look, write_settings
+from caudal.medic.upkeep import look
 from caudal.process.wire import Seal, read_secret
 
 FROZEN, GONE = "frozen", "gone"

@@ -12,10 +12,10 @@ from tests.acceptance.cluster import free_hundred
 
 from caudal.core.supervision import Pulse, Record
 from caudal.medic.cluster import Cluster
+from caudal.medic.founding import write_settings
 from caudal.medic.roster import Member
 from caudal.medic.service import Medic
 from caudal.medic.talk import ask
-from caudal.medic.upkeep import write_settings
 from caudal.process.heart import Beat, Heart, Session
 from caudal.process.ticking import Tick
 from caudal.process.wire import Seal, read_secret

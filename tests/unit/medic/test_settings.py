@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from caudal.errors import UsageError
+from caudal.medic.founding import write_settings
 from caudal.medic.roster import Kind, roster
 from caudal.medic.settings import FILE, Host, Settings, read_settings
-from caudal.medic.upkeep import write_settings
 
 
 def written(tmp_path: Path, text: str) -> Settings:
@@ -75,3 +75,27 @@ def test_several_hosts_are_told_apart_and_medics_have_one_order() -> None:
         ("medic-1.c", 3),
     ]
     assert len({one.name for one in members}) == len(members)
+
+
+@pytest.mark.parametrize(
+    ("asked", "complaint"),
+    [
+        ({"port": 80}, "port = 80: from 1024"),
+        ({"medics": 0}, "no medics"),
+        ({"broker": "nonsense"}, "the broker's URL is not understood"),
+        ({"store": "/dev/null"}, "/dev/null"),
+        ({"store": "a\nb"}, "was not written"),
+    ],
+)
+def test_what_would_be_wrong_is_not_written(
+    tmp_path: Path, asked: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(UsageError, match=r"cluster\.toml was not written: ") as caught:
+        write_settings(tmp_path / "new", **asked)
+    assert complaint in str(caught.value)
+    assert not (tmp_path / "new" / FILE).exists()
+
+
+def test_quotes_in_what_up_is_told_are_kept(tmp_path: Path) -> None:
+    write_settings(tmp_path, store='my "store"')
+    assert read_settings(tmp_path).store == 'my "store"'

@@ -10,7 +10,8 @@ from tests.acceptance.cluster import free_hundred
 from caudal.errors import UsageError
 from caudal.medic.cluster import Cluster
 from caudal.medic.doctor import examine
-from caudal.medic.upkeep import start_all, write_settings
+from caudal.medic.founding import write_settings
+from caudal.medic.upkeep import start_all
 
 AWAY = "amqp://nobody@127.0.0.1:1/"
 
