@@ -10,11 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from caudal.core.supervision import State
-from caudal.errors import UnreachableError
 from caudal.medic.cluster import Cluster
 from caudal.medic.roster import Kind
 from caudal.medic.talk import ProcessStatus, Told
-from caudal.medic.upkeep import last_lines
+from caudal.medic.upkeep import last_lines, nobody_answers
 
 _COLOURS = {
     State.HEALTHY: "green",
@@ -48,10 +47,7 @@ def show_status(cluster: Cluster, look: Callable[[], Told | None], *, watch: boo
     if not watch:
         told = look()
         if told is None:
-            raise UnreachableError(
-                f"no medic of {cluster.folder} answers: is it up? `caudal up --dir "
-                f"{cluster.folder}` starts what does not run"
-            )
+            raise nobody_answers(cluster)
         console.print(status_table(cluster, told))
         return
     with Live(console=console, auto_refresh=False) as live:

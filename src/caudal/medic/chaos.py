@@ -17,7 +17,7 @@ from caudal.core.supervision import State
 from caudal.medic.cluster import Cluster
 from caudal.medic.roster import Kind, Member
 from caudal.medic.talk import Told
-from caudal.medic.upkeep import look
+from caudal.medic.upkeep import look, nobody_answers
 from caudal.process.records import is_frozen, is_running, read_record, send_signal
 
 _LOOK_SECONDS = 0.1
@@ -106,9 +106,14 @@ def strike(
     told: Callable[[Hit], None] = lambda hit: None,
     counts: Callable[[], bool] = lambda: True,
 ) -> Report:
-    """Do it all. `counts` is asked before each strike: does a hit count now?"""
+    """Do it all. `counts` is asked before each strike: does a hit count now?
+
+    Raises UnreachableError if no medic of this host runs: nobody would bring a victim back.
+    """
     random, report, waiting = Random(plan.seed), Report(), _Waiting()
     while sum(report.hits.values()) < plan.kills:
+        if not _has_medic(cluster, set()):
+            raise nobody_answers(cluster)
         _watch(cluster, report, waiting, random.expovariate(1 / plan.pause_seconds))
         if not counts():
             continue
@@ -171,10 +176,15 @@ def _may_be_hit(cluster: Cluster, victim: Member, hits: list[Hit]) -> bool:
     if victim.name in ill:
         return False
     ill.add(victim.name)
+    return _has_medic(cluster, ill)
+
+
+def _has_medic(cluster: Cluster, without: set[str]) -> bool:
+    """Does one of this host's medics run, but for those?"""
     return any(
         (record := read_record(cluster.run, one.name)) is not None and is_running(record)
         for one in cluster.here
-        if one.kind is Kind.MEDIC and one.name not in ill
+        if one.kind is Kind.MEDIC and one.name not in without
     )
 
 

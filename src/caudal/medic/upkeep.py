@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from caudal.core.supervision import State
-from caudal.errors import UsageError
+from caudal.errors import UnreachableError, UsageError
 from caudal.medic import rabbit_node
 from caudal.medic.cluster import Cluster
 from caudal.medic.docker import DockerLauncher
@@ -96,6 +96,14 @@ def purge(cluster: Cluster) -> None:
 def look(cluster: Cluster) -> Told | None:
     """How the leader sees everyone, or else any medic that answers; None if none does."""
     return asyncio.run(_look(cluster))
+
+
+def nobody_answers(cluster: Cluster) -> UnreachableError:
+    """What to say of a cluster without a medic."""
+    return UnreachableError(
+        f"no medic of {cluster.folder} answers: is it up? `caudal up --dir {cluster.folder}` "
+        "starts what does not run"
+    )
 
 
 async def _look(cluster: Cluster) -> Told | None:
