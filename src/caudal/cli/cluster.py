@@ -115,6 +115,8 @@ def status(
 ) -> None:
     """Show every process: state, incarnation, restarts, last heartbeat, progress, memory."""
     cluster = Cluster.open(folder, host)
+    if cluster.strayed:
+        print(f"{cluster.strayed}: {upkeep.take_down_first(cluster)}", file=sys.stderr)
     show_status(cluster, lambda: upkeep.look(cluster), watch=watch)
 
 

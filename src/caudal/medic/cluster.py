@@ -8,8 +8,9 @@ from pathlib import Path
 import msgspec
 
 from caudal.errors import UsageError
+from caudal.medic.note import anything_runs, difference, held, read_note
 from caudal.medic.roster import Kind, Member, medics, roster
-from caudal.medic.settings import PRIVATE, Settings, read_settings
+from caudal.medic.settings import FILE, PRIVATE, Settings, check, read_settings
 from caudal.process.heart import HeartFile
 from caudal.process.wire import make_secret, read_secret
 
@@ -23,17 +24,27 @@ class Cluster:
     folder: Path
     settings: Settings
     host: str
+    strayed: str = ""  # where cluster.toml says otherwise than what runs uses (note.py)
 
     @classmethod
     def open(cls, folder: Path, host: str | None = None) -> "Cluster":
-        """Read the folder; the host is the only one there is, or must be named."""
+        """Read the folder; the host is the only one there is, or must be named.
+
+        What may not change while the cluster runs is as it was when it was started.
+        """
         settings = read_settings(folder)
         names = list(settings.hosts)
         if host is None and len(names) == 1:
             host = names[0]
         if host not in settings.hosts:
             raise UsageError(f"which host is this? Say --host with one of: {', '.join(names)}")
-        return cls(folder.resolve(), settings, host)
+        found = cls(folder.resolve(), settings, host)
+        noted = read_note(found.run)
+        if noted is None or not found.runs:
+            return found
+        kept = held(settings, noted)
+        check(kept, str(folder / FILE))
+        return cls(found.folder, kept, host, difference(settings, noted))
 
     @cached_property
     def members(self) -> tuple[Member, ...]:
@@ -48,6 +59,11 @@ class Cluster:
     def run(self) -> Path:
         """Locks, records and heart files of this host."""
         return self.folder / "run" / self.host
+
+    @property
+    def runs(self) -> bool:
+        """Does any process of this host exist?"""
+        return anything_runs(self.run)
 
     @property
     def logs(self) -> Path:

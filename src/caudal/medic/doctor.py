@@ -16,6 +16,7 @@ from caudal.medic.cluster import Cluster
 from caudal.medic.launcher import LocalLauncher
 from caudal.medic.ports import refusals
 from caudal.medic.settings import FILE, PRIVATE
+from caudal.medic.upkeep import take_down_first
 from caudal.store import open_store, require_conditional_create
 from caudal.store.s3_settings import S3Settings
 
@@ -36,10 +37,17 @@ class Finding:
 def examine(cluster: Cluster) -> Iterator[Finding]:
     """Everything, one by one; nothing here changes anything."""
     checks: list[Callable[[Cluster], Iterator[Finding]]] = [
-        _python, _files, _memory, _disk, _ports, _rabbit, _broker, _store,
+        _settings, _python, _files, _memory, _disk, _ports, _rabbit, _broker, _store,
     ]  # fmt: skip
     for check in checks:
         yield from check(cluster)
+
+
+def _settings(cluster: Cluster) -> Iterator[Finding]:
+    if cluster.strayed:
+        yield Finding("settings", cluster.strayed, take_down_first(cluster))
+    else:
+        yield Finding("settings", f"{FILE} is understood")
 
 
 def _python(cluster: Cluster) -> Iterator[Finding]:

@@ -59,6 +59,7 @@ class Medic:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until asked to stop."""
+        self._warn()
         loop = asyncio.get_running_loop()
         seal = self.heart.seal
         server = await serve(self.me.address, self.me.port, seal, self._answer)
@@ -123,17 +124,27 @@ class Medic:
                     self._in_background(f"stop {name}", stopping)
 
     def _reread(self) -> None:
-        """The number of processes may change; medics and addresses change by a restart."""
+        """The number of processes may change; medics and addresses change by a restart.
+
+        Store, broker and name do not change while anything runs (note.py).
+        """
         try:
             cluster = Cluster.open(self.cluster.folder, self.cluster.host)
         except Exception as error:  # a person is in the middle of editing it
             _log.warning("cluster.toml is not understood", extra=fields(reason=str(error)))
             return
-        if cluster.settings != self.cluster.settings:
+        before, self.cluster = self.cluster, cluster
+        if cluster.strayed != before.strayed:
+            self._warn()
+        if cluster.settings != before.settings:
             _log.info("cluster.toml has changed")
-            self.cluster = cluster
             self.launcher.follow(cluster)
             self.ward = self._admitted(self.ward)
+
+    def _warn(self) -> None:
+        """Say that the file is not followed; what runs goes on with what it was started with."""
+        if self.cluster.strayed:
+            _log.warning("not followed until `caudal down`: %s", self.cluster.strayed)
 
     def _admitted(self, ward: Ward) -> Ward:
         kinds = {Kind.BROKER: _BROKER}

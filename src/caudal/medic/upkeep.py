@@ -20,6 +20,7 @@ from caudal.medic import rabbit_node
 from caudal.medic.cluster import Cluster
 from caudal.medic.docker import DockerLauncher
 from caudal.medic.launcher import Launcher, LocalLauncher
+from caudal.medic.note import remove_note, write_note
 from caudal.medic.ports import refusals
 from caudal.medic.roster import Kind, Member, medics
 from caudal.medic.settings import PRIVATE
@@ -42,6 +43,8 @@ def launcher_of(cluster: Cluster) -> Launcher:
 
 def start_all(cluster: Cluster) -> list[str]:
     """Start everything of this host that does not run; the names of what was started."""
+    if cluster.strayed:
+        raise UsageError(f"{cluster.strayed}: {take_down_first(cluster)}")
     if cluster.settings.broker == PRIVATE and not rabbit_node.is_installed():
         raise UsageError(
             "rabbitmq-server is not installed: apt-get install rabbitmq-server, "
@@ -52,10 +55,16 @@ def start_all(cluster: Cluster) -> list[str]:
     missing = [one for one, record in records.items() if record is None or record.gone]
     _require_ports(missing)
     cluster.lay_out()
+    write_note(cluster.run, cluster.settings)
     for member in missing:
         record = records[member]
         launcher.start(member, record.incarnation if record else 0)
     return [member.name for member in missing]
+
+
+def take_down_first(cluster: Cluster) -> str:
+    """The remedy for a file that says otherwise than what runs uses."""
+    return f"take it down first (`caudal down --dir {cluster.folder}`), or change it back"
 
 
 def _require_ports(members: list[Member]) -> None:
@@ -79,6 +88,7 @@ def stop_all(cluster: Cluster) -> list[str]:
     for member in cluster.here:
         if member.kind is Kind.BROKER:
             rabbit_node.stop_port_mapper(member.port)
+    remove_note(cluster.run)
     return running
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -11,12 +12,16 @@ import pytest
 from tests.acceptance.cluster import free_hundred
 
 from caudal.core.supervision import Pulse, Record
+from caudal.medic import service
 from caudal.medic.cluster import Cluster
 from caudal.medic.founding import write_settings
+from caudal.medic.note import write_note
 from caudal.medic.roster import Member
 from caudal.medic.service import Medic
+from caudal.medic.settings import FILE
 from caudal.medic.talk import ask
 from caudal.process.heart import Beat, Heart, Session
+from caudal.process.records import write_record
 from caudal.process.ticking import Tick
 from caudal.process.wire import Seal, read_secret
 
@@ -185,3 +190,23 @@ def test_a_medic_ends_quietly_although_it_has_a_visitor(
 
         run(medic, story)
     assert [one.getMessage() for one in caplog.records if one.levelname == "ERROR"] == []
+
+
+def test_another_store_in_the_file_is_not_followed_and_said_once(
+    medic: Medic, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "_SLOW_SECONDS", 0.01)
+    cluster, path = medic.cluster, medic.cluster.folder / FILE
+    write_note(cluster.run, cluster.settings)
+    write_record(cluster.run, "medic-1", 1, os.getpid())
+    text = path.read_text()
+
+    async def story() -> None:
+        path.write_text(text.replace('"store"', '"other"'))
+        await until(lambda: 'store = "other"' in caplog.text)
+        path.write_text(text.replace('"store"', '"other"').replace("workers = 1", "workers = 2"))
+        await until(lambda: medic.cluster.settings.hosts["local"].workers == 2)
+        assert medic.cluster.store == cluster.store
+        assert caplog.text.count('store = "other"') == 1
+
+    run(medic, story)

@@ -1,0 +1,89 @@
+"""Store, broker and name stay while anything runs, whatever cluster.toml says by then."""
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.acceptance.cluster import free_hundred
+
+from caudal.errors import UsageError
+from caudal.medic.cluster import Cluster
+from caudal.medic.doctor import examine
+from caudal.medic.founding import write_settings
+from caudal.medic.note import write_note
+from caudal.medic.settings import FILE
+from caudal.medic.upkeep import start_all, stop_all
+from caudal.process.records import write_record
+
+SECRET = "amqp://me:hidden@127.0.0.1:1/"
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    """Started, with this process as its only worker."""
+    write_settings(tmp_path, broker=SECRET, gateways=0, workers=1, port=free_hundred())
+    found = Cluster.open(tmp_path)
+    found.lay_out()
+    write_note(found.run, found.settings)
+    write_record(found.run, "worker-1", 1, os.getpid())
+    return found
+
+
+def edited(cluster: Cluster, *changes: tuple[str, str]) -> Cluster:
+    path = cluster.folder / FILE
+    text = path.read_text()
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    path.write_text(text)
+    return Cluster.open(cluster.folder)
+
+
+OTHER_STORE = ('store = "store"', 'store = "other"')
+OTHER_NAME = ('name = "caudal"', 'name = "other"')
+OTHER_BROKER = (SECRET, "amqp://me:hidden@127.0.0.1:2/")
+PRIVATE_BROKER = (SECRET, "private"), ("broker = false", "broker = true")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ([OTHER_STORE], r'says store = "other", but what runs here uses "store"'),
+        ([OTHER_NAME], r'says name = "other", but what runs here uses "caudal"'),
+        ([OTHER_BROKER], r"says another broker"),
+        ([*PRIVATE_BROKER], r"says another broker"),
+    ],
+)
+def test_while_something_runs_they_are_as_noted(
+    cluster: Cluster, changes: list[tuple[str, str]], words: str
+) -> None:
+    changed = edited(cluster, *changes)
+    assert changed.settings == cluster.settings
+    with pytest.raises(UsageError, match=words) as caught:
+        start_all(changed)
+    assert "caudal down" in str(caught.value)
+    assert "hidden" not in str(caught.value)
+
+
+def test_the_doctor_says_so(cluster: Cluster) -> None:
+    finding = next(examine(edited(cluster, OTHER_STORE)))
+    assert 'store = "other"' in finding.found
+    assert "caudal down" in finding.remedy
+
+
+def test_counts_follow_the_file_at_once(cluster: Cluster) -> None:
+    changed = edited(cluster, ("workers = 1", "workers = 3"), OTHER_STORE)
+    assert changed.settings.hosts["local"].workers == 3
+    assert changed.settings.store == "store"
+
+
+def test_with_nothing_running_the_file_decides(cluster: Cluster) -> None:
+    write_record(cluster.run, "worker-1", 1, 0)
+    changed = edited(cluster, OTHER_STORE)
+    assert (changed.settings.store, changed.strayed) == ("other", "")
+
+
+def test_down_forgets_what_was_noted(cluster: Cluster) -> None:
+    write_record(cluster.run, "worker-1", 1, 0)
+    stop_all(cluster)
+    assert list(cluster.run.iterdir()) == []
