@@ -45,6 +45,11 @@ def start_all(cluster: Cluster) -> list[str]:
     """Start everything of this host that does not run; the names of what was started."""
     if cluster.strayed:
         raise UsageError(f"{cluster.strayed}: {take_down_first(cluster)}")
+    if cluster.runs and not cluster.secret.exists():  # a new one would part them from the rest
+        raise UsageError(
+            f"{cluster.secret} is gone, and what runs here still uses it: restore it, or stop the "
+            f"processes with `caudal down --dir {cluster.folder}`"
+        )
     if cluster.settings.broker == PRIVATE and not rabbit_node.is_installed():
         raise UsageError(
             "rabbitmq-server is not installed: apt-get install rabbitmq-server, "

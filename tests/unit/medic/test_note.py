@@ -87,3 +87,10 @@ def test_down_forgets_what_was_noted(cluster: Cluster) -> None:
     write_record(cluster.run, "worker-1", 1, 0)
     stop_all(cluster)
     assert list(cluster.run.iterdir()) == []
+
+
+def test_a_lost_secret_is_not_replaced_while_something_runs(cluster: Cluster) -> None:
+    cluster.secret.unlink()
+    with pytest.raises(UsageError, match=r"secret is gone.*restore it.*caudal down"):
+        start_all(cluster)
+    assert not cluster.secret.exists()
