@@ -1,10 +1,11 @@
 """The commands with which a person runs a whole cluster: up, down, status, logs, scale."""
 
+import logging
 import re
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -12,6 +13,7 @@ from caudal.cli.cluster_show import addresses, show_status
 from caudal.errors import JobError, UsageError
 from caudal.medic import upkeep
 from caudal.medic.cluster import Cluster
+from caudal.medic.doctor import not_ready
 from caudal.medic.founding import write_settings
 from caudal.medic.settings import FILE, read_settings
 from caudal.medic.talk import Told
@@ -62,10 +64,15 @@ def up(
     cluster = Cluster.open(folder, host)
     started = upkeep.start_all(cluster)
     print(f"starting {', '.join(started) or 'nothing: everything runs'}", file=sys.stderr)
-    told = _wait_until_healthy(cluster)
-    print(addresses(cluster, told))
-    if foreground:
-        _stay(cluster)
+    try:
+        told = _wait_until_healthy(cluster)
+        print(addresses(cluster, told))
+        _require_ready(cluster)
+        if foreground:
+            _stay()
+    finally:
+        if foreground:
+            upkeep.stop_all(cluster)
 
 
 def _wait_until_healthy(cluster: Cluster) -> Told:
@@ -83,13 +90,20 @@ def _wait_until_healthy(cluster: Cluster) -> Told:
     )
 
 
-def _stay(cluster: Cluster) -> None:
+def _require_ready(cluster: Cluster) -> None:
+    """Healthy processes alone do no work: their broker and their store must answer."""
+    logging.disable(logging.CRITICAL)  # what libraries log is said here in other words
+    for finding in not_ready(cluster):
+        raise JobError(
+            f"everything runs, but the gateways are not ready: {finding.what}: {finding.found}; "
+            f"{finding.remedy}"
+        )
+
+
+def _stay() -> NoReturn:
     print("Ctrl-C takes it down", file=sys.stderr)
-    try:
-        while True:
-            time.sleep(1)
-    finally:
-        upkeep.stop_all(cluster)
+    while True:
+        time.sleep(1)
 
 
 def down(

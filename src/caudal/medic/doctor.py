@@ -15,6 +15,7 @@ from caudal.medic import rabbit_node
 from caudal.medic.cluster import Cluster
 from caudal.medic.launcher import LocalLauncher
 from caudal.medic.ports import refusals
+from caudal.medic.roster import Kind
 from caudal.medic.settings import FILE, PRIVATE
 from caudal.medic.upkeep import take_down_first
 from caudal.store import open_store, require_conditional_create
@@ -41,6 +42,13 @@ def examine(cluster: Cluster) -> Iterator[Finding]:
     ]  # fmt: skip
     for check in checks:
         yield from check(cluster)
+
+
+def not_ready(cluster: Cluster) -> list[Finding]:
+    """What keeps this host's gateways from taking jobs, though they are healthy."""
+    if not any(one.kind is Kind.GATEWAY for one in cluster.here):
+        return []
+    return [one for check in (_broker, _store) for one in check(cluster) if one.remedy]
 
 
 def _settings(cluster: Cluster) -> Iterator[Finding]:
@@ -119,8 +127,8 @@ def _broker(cluster: Cluster) -> Iterator[Finding]:
         waiting = sum(broker.depths().values())
         yield Finding("broker", f"answers; {waiting} tasks wait")
     except CaudalError as error:
-        remedy = "start it (`caudal up`), or mend `broker` in " + FILE
-        yield Finding("broker", str(error), remedy)
+        how = "start it (`caudal up`)" if cluster.settings.broker == PRIVATE else "start it"
+        yield Finding("broker", str(error), f"{how}, or mend `broker` in {FILE}")
     finally:
         broker.close()
 

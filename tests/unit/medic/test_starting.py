@@ -9,7 +9,7 @@ from tests.acceptance.cluster import free_hundred
 
 from caudal.errors import UsageError
 from caudal.medic.cluster import Cluster
-from caudal.medic.doctor import examine
+from caudal.medic.doctor import examine, not_ready
 from caudal.medic.founding import write_settings
 from caudal.medic.upkeep import start_all
 
@@ -48,3 +48,12 @@ def test_the_doctor_calls_ports_good_only_if_all_are(cluster: Cluster, taken: in
     ports = [one for one in examine(cluster) if "port" in one.what]
     assert [one.what for one in ports] == [f"port {taken}"]
     assert "change `port`" in ports[0].remedy
+
+
+def test_gateways_whose_broker_is_away_are_not_ready(cluster: Cluster) -> None:
+    assert [one.what for one in not_ready(cluster)] == ["broker"]
+
+
+def test_a_host_without_gateways_may_wait_for_its_broker(tmp_path: Path) -> None:
+    write_settings(tmp_path, broker=AWAY, gateways=0)
+    assert not_ready(Cluster.open(tmp_path)) == []
