@@ -114,7 +114,7 @@ def down(
     ] = False,
 ) -> None:
     """Stop every process of this host gracefully. What was sent stays, and `up` goes on with it."""
-    cluster = Cluster.open(folder, host)
+    cluster = _opened_anyway(folder, host)
     stopped = upkeep.stop_all(cluster)
     if purge:
         upkeep.purge(cluster)
@@ -141,11 +141,18 @@ def logs(
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, max=100_000)] = 50,
 ) -> None:
     """Show the newest log lines of a process of this host."""
-    cluster = Cluster.open(folder, host)
+    cluster = _opened_anyway(folder, host)
     if name not in [member.name for member in cluster.here] and not cluster.log_of(name).exists():
         raise UsageError(f"no process {name!r} here: {', '.join(one.name for one in cluster.here)}")
     for line in upkeep.last_lines(cluster, name, lines):
         print(line)
+
+
+def _opened_anyway(folder: Path, host: str | None) -> Cluster:
+    cluster = Cluster.open_anyway(folder, host)
+    if cluster.strayed:
+        print(f"{cluster.strayed}; going by what `caudal up` started", file=sys.stderr)
+    return cluster
 
 
 def scale(

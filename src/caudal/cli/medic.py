@@ -26,7 +26,7 @@ def medic(
     """
     beating = Heart(heart)
     set_up_logs("text", "medic", beating.file.name)
-    cluster = Cluster.open(folder, host)
+    cluster = Cluster.open_anyway(folder, host)
     me = next((one for one in cluster.here if one.name == beating.file.name), None)
     if me is None:
         raise UsageError(f"the cluster has no medic {beating.file.name} on host {host}")

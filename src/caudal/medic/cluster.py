@@ -46,6 +46,23 @@ class Cluster:
         check(kept, str(folder / FILE))
         return cls(found.folder, kept, host, difference(settings, noted))
 
+    @classmethod
+    def open_anyway(cls, folder: Path, host: str | None = None) -> "Cluster":
+        """As `open`, but a cluster.toml that cannot be read is replaced by the note of the start.
+
+        For those who must do without the file: medics, and whoever stops processes or reads logs.
+        """
+        try:
+            read_settings(folder)
+        except UsageError as error:
+            noted = {one.name: read_note(one) for one in folder.glob("run/*")}
+            found = [(name, one) for name, one in noted.items() if one and host in (None, name)]
+            if len(found) != 1:
+                raise
+            name, settings = found[0]
+            return cls(folder.resolve(), settings, name, str(error))
+        return cls.open(folder, host)
+
     @cached_property
     def members(self) -> tuple[Member, ...]:
         return roster(self.settings)

@@ -6,7 +6,8 @@ Rules
    cluster.toml says by now: halves of a cluster that use different ones wait for each other for
    ever. Everything else, the counts above all, follows the file.
 3. With nothing running the file alone decides. `down` removes the note.
-4. Containers are told their store and broker elsewhere (deploy/compose.yaml), and have no pids on
+4. A file that cannot be read takes nobody's `down` away: the note says enough to stop what runs.
+5. Containers are told their store and broker elsewhere (deploy/compose.yaml), and have no pids on
    record here: for them nothing is held.
 """
 

@@ -144,7 +144,7 @@ class Medic:
     def _warn(self) -> None:
         """Say that the file is not followed; what runs goes on with what it was started with."""
         if self.cluster.strayed:
-            _log.warning("not followed until `caudal down`: %s", self.cluster.strayed)
+            _log.warning("not followed: %s", self.cluster.strayed)
 
     def _admitted(self, ward: Ward) -> Ward:
         kinds = {Kind.BROKER: _BROKER}

@@ -77,8 +77,10 @@ def parse(data: bytes, where: str) -> Settings:
     """What the bytes of such a file say, checked."""
     try:
         settings = msgspec.toml.decode(data, type=Settings)
-    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
+    except msgspec.ValidationError as error:
         raise UsageError(f"{where}: {error}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
+        raise UsageError(f"{where} is not valid TOML, mend it: {error}") from None
     check(settings, where)
     return settings
 

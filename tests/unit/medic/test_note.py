@@ -94,3 +94,18 @@ def test_a_lost_secret_is_not_replaced_while_something_runs(cluster: Cluster) ->
     with pytest.raises(UsageError, match=r"secret is gone.*restore it.*caudal down"):
         start_all(cluster)
     assert not cluster.secret.exists()
+
+
+@pytest.mark.parametrize("text", ["name = [", None])
+def test_a_file_that_cannot_be_read_is_replaced_by_the_note(
+    cluster: Cluster, text: str | None
+) -> None:
+    path = cluster.folder / FILE
+    path.unlink()
+    if text is not None:
+        path.write_text(text)
+    found = Cluster.open_anyway(cluster.folder)
+    assert (found.settings, found.host, found.run) == (cluster.settings, "local", cluster.run)
+    assert str(path) in found.strayed
+    with pytest.raises(UsageError, match=FILE):
+        Cluster.open_anyway(cluster.folder, "other")

@@ -37,7 +37,7 @@ def test_the_file_that_up_writes_is_understood(tmp_path: Path) -> None:
         ("[hosts.a]\nbroker = true\nport = 80", "port = 80"),
         ('launcher = "k8s"\n[hosts.a]\nbroker = true', 'choose "local" or "docker"'),
         ('name = "A B"\n[hosts.a]\nbroker = true', "'A B' cannot be a name"),
-        ("[hosts.a]\nbroker = maybe", "cluster.toml"),
+        ("[hosts.a]\nbroker = maybe", "cluster.toml is not valid TOML, mend it: "),
     ],
 )
 def test_a_mistake_is_explained(tmp_path: Path, text: str, complaint: str) -> None:
