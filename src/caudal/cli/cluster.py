@@ -1,9 +1,11 @@
 """The commands with which a person runs a whole cluster: up, down, status, logs, scale."""
 
+import contextlib
 import logging
 import re
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -62,17 +64,34 @@ def up(
     elif any(value is not None for value in asked.values()):
         raise UsageError(f"{folder / FILE} exists and decides: edit it, or choose another --dir")
     cluster = Cluster.open(folder, host)
-    started = upkeep.start_all(cluster)
-    print(f"starting {', '.join(started) or 'nothing: everything runs'}", file=sys.stderr)
+    with _saying_what_runs_on(cluster):
+        started = upkeep.start_all(cluster)
+        print(f"starting {', '.join(started) or 'nothing: everything runs'}", file=sys.stderr)
+        try:
+            told = _wait_until_healthy(cluster)
+            print(addresses(cluster, told))
+            _require_ready(cluster)
+            if foreground:
+                _stay()
+        finally:
+            if foreground:
+                upkeep.stop_all(cluster)
+
+
+@contextlib.contextmanager
+def _saying_what_runs_on(cluster: Cluster) -> Iterator[None]:
+    """Whoever interrupts `up` learns that its processes stay."""
     try:
-        told = _wait_until_healthy(cluster)
-        print(addresses(cluster, told))
-        _require_ready(cluster)
-        if foreground:
-            _stay()
-    finally:
-        if foreground:
-            upkeep.stop_all(cluster)
+        yield
+    except KeyboardInterrupt:
+        if cluster.runs:
+            where = f"--dir {cluster.folder}"
+            print(
+                f"what was started runs on: `caudal status {where}` shows it, "
+                f"`caudal down {where}` stops it",
+                file=sys.stderr,
+            )
+        raise
 
 
 def _wait_until_healthy(cluster: Cluster) -> Told:

@@ -1,0 +1,41 @@
+"""The commands of a cluster: what they say, and what they refuse."""
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.acceptance.cluster import free_hundred
+
+from caudal.cli.main import main
+from caudal.cli.status import ExitStatus
+from caudal.medic import upkeep
+from caudal.medic.cluster import Cluster
+from caudal.medic.founding import write_settings
+from caudal.process.records import write_record
+
+AWAY = "amqp://nobody@127.0.0.1:1/"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_settings(tmp_path, broker=AWAY, medics=1, gateways=1, workers=1, port=free_hundred())
+    return tmp_path
+
+
+def test_who_interrupts_up_learns_that_it_runs_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def start(cluster: Cluster) -> list[str]:
+        cluster.lay_out()
+        write_record(cluster.run, "worker-1", 1, os.getpid())
+        return ["worker-1"]
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(upkeep, "start_all", start)
+    monkeypatch.setattr(upkeep, "wait_until_healthy", interrupted)
+    assert main(["up", "--dir", str(folder)]) == ExitStatus.INTERRUPTED
+    said = capsys.readouterr().err
+    assert "runs on" in said
+    assert f"`caudal down --dir {folder}` stops it" in said
