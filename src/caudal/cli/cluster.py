@@ -17,7 +17,7 @@ from caudal.medic import upkeep
 from caudal.medic.cluster import Cluster
 from caudal.medic.doctor import not_ready
 from caudal.medic.founding import write_settings
-from caudal.medic.settings import FILE, read_settings
+from caudal.medic.settings import FILE, parse
 from caudal.medic.talk import Told
 
 DirOption = Annotated[
@@ -184,17 +184,17 @@ def scale(
     path = cluster.folder / FILE
     text = path.read_text(encoding="utf-8")
     for given in counts:
-        match = re.fullmatch(r"(worker|gateway)s?=(\d{1,3})", given)
+        match = re.fullmatch(r"(worker|gateway)s?=(\d{1,9})", given)
         if match is None:
             raise UsageError(f"{given!r}: write worker=4 or gateway=3")
         text = _with_count(text, cluster.host, f"{match[1]}s", int(match[2]))
-    before = path.read_text(encoding="utf-8")
+        hosts = parse(text.encode("utf-8"), str(path)).hosts.values()
+        if match[1] == "gateway" and not any(one.gateways for one in hosts):
+            raise UsageError(f"{given}: nobody could reach a cluster without gateways: leave one")
     _replace(path, text)
-    try:
-        read_settings(cluster.folder)
-    except UsageError:
-        _replace(path, before)
-        raise
+    if upkeep.look(cluster) is None:
+        print(f"{path} is changed; {upkeep.nobody_answers(cluster)}", file=sys.stderr)
+        return
     print("the medics will follow within a few seconds: caudal status", file=sys.stderr)
 
 

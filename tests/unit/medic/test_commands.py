@@ -11,6 +11,7 @@ from caudal.cli.status import ExitStatus
 from caudal.medic import upkeep
 from caudal.medic.cluster import Cluster
 from caudal.medic.founding import write_settings
+from caudal.medic.settings import FILE
 from caudal.process.records import write_record
 
 AWAY = "amqp://nobody@127.0.0.1:1/"
@@ -39,3 +40,30 @@ def test_who_interrupts_up_learns_that_it_runs_on(
     said = capsys.readouterr().err
     assert "runs on" in said
     assert f"`caudal down --dir {folder}` stops it" in said
+
+
+@pytest.mark.parametrize(
+    ("count", "complaint"),
+    [
+        ("gateway=0", "nobody could reach a cluster without gateways"),
+        ("worker=5000", "workers = 5000: from 0 to 999"),
+        ("worker=-1", "write worker=4"),
+    ],
+)
+def test_a_count_that_cannot_be_changes_nothing(
+    folder: Path, count: str, complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (folder / FILE).read_text()
+    assert main(["scale", count, "--dir", str(folder)]) == ExitStatus.USAGE
+    assert complaint in capsys.readouterr().err
+    assert (folder / FILE).read_text() == before
+
+
+def test_without_medics_scale_promises_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["scale", "worker=2", "--dir", str(folder)]) == ExitStatus.OK
+    said = capsys.readouterr().err
+    assert "no medic of" in said
+    assert "will follow" not in said
+    assert Cluster.open(folder).settings.hosts["local"].workers == 2
