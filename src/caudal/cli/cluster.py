@@ -85,10 +85,9 @@ def _saying_what_runs_on(cluster: Cluster) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if cluster.runs:
-            where = f"--dir {cluster.folder}"
             print(
-                f"what was started runs on: `caudal status {where}` shows it, "
-                f"`caudal down {where}` stops it",
+                f"what was started runs on: `caudal status {cluster.options}` shows it, "
+                f"`caudal down {cluster.options}` stops it",
                 file=sys.stderr,
             )
         raise
@@ -105,7 +104,8 @@ def _wait_until_healthy(cluster: Cluster) -> Told:
             print(f"  {name}: {line}", file=sys.stderr)
     raise JobError(
         f"not healthy after {_UP_SECONDS:.0f} s: {', '.join(ill)}; "
-        f"`caudal logs NAME --dir {cluster.folder}` tells more, `caudal down` stops what runs"
+        f"`caudal logs NAME {cluster.options}` tells more, "
+        f"`caudal down {cluster.options}` stops what runs"
     )
 
 
@@ -195,7 +195,8 @@ def scale(
     if upkeep.look(cluster) is None:
         print(f"{path} is changed; {upkeep.nobody_answers(cluster)}", file=sys.stderr)
         return
-    print("the medics will follow within a few seconds: caudal status", file=sys.stderr)
+    follow = f"the medics will follow within a few seconds: caudal status {cluster.options}"
+    print(follow, file=sys.stderr)
 
 
 def _with_count(text: str, host: str, what: str, count: int) -> str:

@@ -68,7 +68,8 @@ def chaos(
     for line in report.lines():
         print(line)
     if report.lost:
-        raise JobError(f"never came back: {', '.join(report.lost)}; see `caudal logs NAME`")
+        see = f"see `caudal logs NAME {cluster.options}`"
+        raise JobError(f"never came back: {', '.join(report.lost)}; {see}")
 
 
 def _tell(hit: Hit) -> None:

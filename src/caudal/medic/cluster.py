@@ -1,5 +1,6 @@
 """A cluster's folder on one host: where its files lie, and the command of each process."""
 
+import shlex
 import sys
 from dataclasses import dataclass
 from functools import cached_property
@@ -71,6 +72,12 @@ class Cluster:
     def here(self) -> tuple[Member, ...]:
         """The members of this host."""
         return tuple(one for one in self.members if one.host == self.host)
+
+    @property
+    def options(self) -> str:
+        """How a command names this cluster and host, to be pasted into a shell."""
+        host = f" --host {self.host}" if len(self.settings.hosts) > 1 else ""
+        return f"--dir {shlex.quote(str(self.folder))}{host}"
 
     @cached_property
     def run(self) -> Path:

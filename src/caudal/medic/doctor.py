@@ -127,7 +127,8 @@ def _broker(cluster: Cluster) -> Iterator[Finding]:
         waiting = sum(broker.depths().values())
         yield Finding("broker", f"answers; {waiting} tasks wait")
     except CaudalError as error:
-        how = "start it (`caudal up`)" if cluster.settings.broker == PRIVATE else "start it"
+        private = cluster.settings.broker == PRIVATE
+        how = f"start it (`caudal up {cluster.options}`)" if private else "start it"
         yield Finding("broker", str(error), f"{how}, or mend `broker` in {FILE}")
     finally:
         broker.close()

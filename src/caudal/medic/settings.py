@@ -5,6 +5,7 @@ meaning written beside it in the file that `caudal up` makes, and a check with a
 """
 
 import re
+import shlex
 from pathlib import Path
 
 import msgspec
@@ -67,7 +68,8 @@ def read_settings(folder: Path) -> Settings:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise UsageError(f"there is no {path}: `caudal up --dir {folder}` makes one") from None
+        command = f"caudal up --dir {shlex.quote(str(folder))}"
+        raise UsageError(f"there is no {path}: `{command}` makes one") from None
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     return parse(data, str(path))

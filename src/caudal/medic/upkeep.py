@@ -48,7 +48,7 @@ def start_all(cluster: Cluster) -> list[str]:
     if cluster.runs and not cluster.secret.exists():  # a new one would part them from the rest
         raise UsageError(
             f"{cluster.secret} is gone, and what runs here still uses it: restore it, or stop the "
-            f"processes with `caudal down --dir {cluster.folder}`"
+            f"processes with `caudal down {cluster.options}`"
         )
     if cluster.settings.broker == PRIVATE and not rabbit_node.is_installed():
         raise UsageError(
@@ -69,7 +69,7 @@ def start_all(cluster: Cluster) -> list[str]:
 
 def take_down_first(cluster: Cluster) -> str:
     """The remedy for a file that says otherwise than what runs uses."""
-    return f"take it down first (`caudal down --dir {cluster.folder}`), or change it back"
+    return f"take it down first (`caudal down {cluster.options}`), or change it back"
 
 
 def _require_ports(members: list[Member]) -> None:
@@ -116,7 +116,7 @@ def look(cluster: Cluster) -> Told | None:
 def nobody_answers(cluster: Cluster) -> UnreachableError:
     """What to say of a cluster without a medic."""
     return UnreachableError(
-        f"no medic of {cluster.folder} answers: is it up? `caudal up --dir {cluster.folder}` "
+        f"no medic of {cluster.folder} answers: is it up? `caudal up {cluster.options}` "
         "starts what does not run"
     )
 

@@ -67,3 +67,17 @@ def test_without_medics_scale_promises_nothing(
     assert "no medic of" in said
     assert "will follow" not in said
     assert Cluster.open(folder).settings.hosts["local"].workers == 2
+
+
+def test_suggested_commands_can_be_pasted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "my cluster"
+    assert main(["status", "--dir", str(folder)]) == ExitStatus.USAGE
+    assert f"`caudal up --dir '{folder}'` makes one" in capsys.readouterr().err
+    write_settings(folder, broker=AWAY)
+    assert main(["status", "--dir", str(folder)]) == ExitStatus.UNREACHABLE
+    assert f"`caudal up --dir '{folder}'` starts" in capsys.readouterr().err
+    with (folder / FILE).open("a") as file:
+        file.write('[hosts.b]\naddress = "127.0.0.2"\n')
+    assert Cluster.open(folder, "b").options == f"--dir '{folder}' --host b"
