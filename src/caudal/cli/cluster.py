@@ -70,9 +70,11 @@ def up(
         try:
             told = _wait_until_healthy(cluster)
             print(addresses(cluster, told))
-            _require_ready(cluster)
+            missing = _missing(cluster)
+            if missing and not foreground:
+                raise JobError(missing)
             if foreground:
-                _stay()
+                _stay(missing)
         finally:
             if foreground:
                 upkeep.stop_all(cluster)
@@ -109,17 +111,23 @@ def _wait_until_healthy(cluster: Cluster) -> Told:
     )
 
 
-def _require_ready(cluster: Cluster) -> None:
-    """Healthy processes alone do no work: their broker and their store must answer."""
+def _missing(cluster: Cluster) -> str:
+    """Healthy processes alone do no work: what else is needed, in words; empty if nothing is."""
     logging.disable(logging.CRITICAL)  # what libraries log is said here in other words
-    for finding in not_ready(cluster):
-        raise JobError(
-            f"everything runs, but the gateways are not ready: {finding.what}: {finding.found}; "
-            f"{finding.remedy}"
-        )
+    try:
+        found = not_ready(cluster)
+    finally:
+        logging.disable(logging.NOTSET)
+    for one in found:
+        ready = "everything runs, but the gateways are not ready"
+        return f"{ready}: {one.what}: {one.found}; {one.remedy}"
+    return ""
 
 
-def _stay() -> NoReturn:
+def _stay(missing: str) -> NoReturn:
+    """Until Ctrl-C. What is missing may come: nobody need start anything again."""
+    if missing:
+        print(missing, file=sys.stderr)
     print("Ctrl-C takes it down", file=sys.stderr)
     while True:
         time.sleep(1)

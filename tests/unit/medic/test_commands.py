@@ -12,6 +12,7 @@ from caudal.medic import upkeep
 from caudal.medic.cluster import Cluster
 from caudal.medic.founding import write_settings
 from caudal.medic.settings import FILE
+from caudal.medic.talk import Told
 from caudal.process.records import write_record
 
 AWAY = "amqp://nobody@127.0.0.1:1/"
@@ -21,6 +22,23 @@ AWAY = "amqp://nobody@127.0.0.1:1/"
 def folder(tmp_path: Path) -> Path:
     write_settings(tmp_path, broker=AWAY, medics=1, gateways=1, workers=1, port=free_hundred())
     return tmp_path
+
+
+@pytest.fixture
+def healthy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`up` starts nothing, and everything is healthy."""
+    told = Told("medic-1", "leading", 1, "medic-1", [])
+    monkeypatch.setattr(upkeep, "start_all", lambda cluster: [])
+    monkeypatch.setattr(upkeep, "wait_until_healthy", lambda *_: told)
+    monkeypatch.setattr(upkeep, "unhealthy", lambda *_: [])
+
+
+@pytest.mark.usefixtures("healthy")
+def test_up_ends_with_what_keeps_gateways_from_being_ready(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["up", "--dir", str(folder)]) == ExitStatus.JOB
+    assert "not ready: broker: RabbitMQ is away" in capsys.readouterr().err
 
 
 def test_who_interrupts_up_learns_that_it_runs_on(
