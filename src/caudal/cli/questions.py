@@ -1,5 +1,7 @@
 """`caudal run`, `caudal sql`, `caudal explain`: asking."""
 
+from dataclasses import replace
+from time import perf_counter
 from typing import Annotated
 
 import typer
@@ -86,6 +88,7 @@ def sql(
     - `caudal sql "SELECT text, sentiment(text) FROM 'x.csv' LIMIT 5"`
     - `caudal sql books "SELECT count(*) FROM reviews" --data data --gateway http://one:8421`
     """
+    began = perf_counter()
     form = checked_format(asking.form, asking.out, 1)
     if second is not None:
         application = with_adhoc_query(find_application(first), second)
@@ -109,6 +112,7 @@ def sql(
             answers = run_with(
                 asking.engine, application, sources, options=options, progress=progress
             )
+        answers = replace(answers, seconds=perf_counter() - began)  # types are sniffed before
         deliver(application.name, answers, form, asking.out)
 
 

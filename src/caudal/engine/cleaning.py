@@ -89,9 +89,7 @@ def _with_rest(sifted: Sifted, text: TextRows, cleaning: Cleaning) -> pa.Table:
     for number, found in zip(cleaning.numbers, text.numbers, strict=True):
         columns[number.odd] = _odd_texts(found, sifted.places)
     raw = sifted.raw
-    for name, column in columns.items():
-        raw = raw.append_column(name, column)
-    return raw
+    return pa.table([*raw.columns, *columns.values()], names=[*raw.column_names, *columns])
 
 
 def _odd_texts(found: Numbers, places: NDArray[np.int64]) -> pa.Array:

@@ -88,9 +88,9 @@ def make_cleaning(
             f" QUALIFY {visible} OR {reason} IS NOT NULL "
             f"OR {quote(ROW)} >= (SELECT count(*) - 1 FROM raw)"
         )
-    read = columns_read(cursor, sql).get("raw", set())
     sieve = source.sieve(sights)
-    texts = [name for name in table.columns if name in read | sieve.columns]
+    read = columns_read(cursor, sql).get("raw", set()) | sieve.columns
+    texts = [name for name in table.columns if name in read]
     wanted = Wanted(
         table.name,
         tuple(name for name in texts if name in sieve.columns or not sieve.drops),

@@ -39,22 +39,6 @@ class Number:
         """What the texts that the kernel declined are called in `raw`."""
         return f"odd {self.name}"
 
-    @property
-    def sql(self) -> str:
-        """The number as SQL over `raw`."""
-        odd = f"raw.{_quoted(self.odd)}"
-        return f"COALESCE(raw.{_quoted(self.name)}, {self.conversion(odd)})"
-
-    def conversion(self, text: str) -> str:
-        """The SQL that converts a text: what the kernel's answers are equal to."""
-        if not self.precision:
-            return f"to_integer({text})"
-        return f"TRY_CAST({f'number_text({text})' if self.is_plain else text} AS {self.type})"
-
-
-def _quoted(name: str) -> str:
-    return exp.to_identifier(name, quoted=True).sql(dialect="duckdb")
-
 
 def lift_numbers(sql: str, columns: Sequence[str]) -> tuple[str, tuple[Number, ...]]:
     """A table's SQL over a `raw` that holds numbers too, and those numbers."""
@@ -67,8 +51,20 @@ def lift_numbers(sql: str, columns: Sequence[str]) -> tuple[str, tuple[Number, .
         number = _number(node, columns)
         if number is not None:
             numbers[number] = None
-            node.replace(read_sql(number.sql).copy())
+            node.replace(_either(number, node))
     return (tree.sql(dialect="duckdb"), tuple(numbers)) if numbers else (sql, ())
+
+
+def _either(number: Number, conversion: exp.Expr) -> exp.Expr:
+    """The number that was read, or else the conversion of the text that was declined."""
+    odd = conversion.copy()
+    for column in list(odd.find_all(exp.Column)):
+        column.replace(_column(number.odd))
+    return exp.Coalesce(this=_column(number.name), expressions=[odd])
+
+
+def _column(name: str) -> exp.Column:
+    return exp.column(exp.to_identifier(name, quoted=True), "raw")
 
 
 def _number(node: exp.Expr, columns: Sequence[str]) -> Number | None:

@@ -72,6 +72,21 @@ def test_a_value_that_does_not_fit_the_sniffed_type(data: Path, capsysbinary: Ca
     assert "rejected: long: 1 row: n is not an integer (line 12002)" in err
 
 
+def test_thousands_of_columns(data: Path, capsysbinary: Capture) -> None:
+    names = [f"c{place}" for place in range(1_000)]
+    (data / "wide.csv").write_text(",".join(names) + "\n" + ",".join(names[:-1]) + ",7\n")
+    rows, _ = asked("SELECT c0, c999, typeof(c999) AS t FROM wide.csv", capsysbinary)
+    assert rows == [{"c0": "c0", "c999": 7, "t": "BIGINT"}]
+
+
+def test_the_time_that_is_told_has_the_sniffing_in_it(
+    data: Path, capsysbinary: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("caudal.cli.questions.perf_counter", iter([5.0, 105.0]).__next__)
+    _, err = asked("SELECT count(*) AS n FROM tools.csv", capsysbinary)
+    assert "sql: 100.00 s" in err
+
+
 def test_names_of_columns_stay_and_joins_aliases_and_ctes_work(
     data: Path, capsysbinary: Capture
 ) -> None:
