@@ -1,6 +1,7 @@
 """What a run gives back: one result per query, and what happened on the way."""
 
 import html
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ if TYPE_CHECKING:  # `import caudal` is quick: what is heavy is loaded by whoeve
 
 _ROWS_SHOWN = 20
 _LONGEST_CELL = 60  # of a table as text
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,7 +60,7 @@ class Result:
 
     def __repr__(self) -> str:
         columns = [
-            [name, *(_short(show(value)) for value in python_values(column))]
+            [one_line(name), *(_short(show(value)) for value in python_values(column))]
             for name, column in zip(
                 self.table.column_names, self.table.slice(0, _ROWS_SHOWN).columns, strict=True
             )
@@ -150,8 +152,15 @@ def show(value: Any) -> str:
     return text(value)
 
 
+def one_line(text: str) -> str:
+    """A text for a terminal, which obeys control characters and those that turn the direction of
+    writing: they are shown as escapes. White space is one space."""
+    text = " ".join(text.split())
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 def _short(cell: str) -> str:
-    cell = " ".join(cell.split())
+    cell = one_line(cell)
     return cell if len(cell) <= _LONGEST_CELL else cell[: _LONGEST_CELL - 1] + "…"
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from caudal.answers import Result, show
+from caudal.answers import Result, one_line, show
 from caudal.cli.delivering import give
 from caudal.cli.formats import Format
 from caudal.client.decoding import result_of
@@ -138,7 +138,7 @@ class Delivery(Watching):
                 return
             for row in rows[: max(0, _ROWS_PREVIEWED - done)]:
                 line = ", ".join(f"{name}: {show(value)}" for name, value in row.items())
-                self._display.say(f"{query} so far: {' '.join(line.split())[:160]}")
+                self._display.say(f"{query} so far: {one_line(line)[:160]}")
             if done < _ROWS_PREVIEWED <= done + len(rows):
                 self._display.say(f"{query} so far: … and more")
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from caudal.answers import Answers, Result, show
+from caudal.answers import Answers, Result, one_line, show
 from caudal.rejects import Rejects
 from caudal.values import python_values
 
@@ -24,7 +24,7 @@ def print_result(result: Result, console: Console) -> None:
     left = len(result) - _ROWS_ON_SCREEN
     rows = f"{len(result):,} row{'' if len(result) == 1 else 's'}"
     more = f"; {left:,} more are not shown: use --format csv" if left > 0 else ""
-    heading = f"{result.name}  {result.title}" if result.title else ""
+    heading = f"{result.name}  {one_line(result.title)}" if result.title else ""
     if heading:
         console.print(Text(heading, style="bold"), soft_wrap=True)
     console.print(table)
@@ -84,10 +84,10 @@ def _table(title: str, columns: Sequence[str]) -> Table:
         pad_edge=False,
     )
     for name in columns:
-        table.add_column(Text(name), overflow="fold")
+        table.add_column(Text(one_line(name)), overflow="fold")
     return table
 
 
 def _short(text: str) -> str:
-    text = " ".join(text.split())
+    text = one_line(text)
     return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"

@@ -33,6 +33,19 @@ def test_data_is_never_markup(capsys: pytest.CaptureFixture[str]) -> None:
     assert "[b]" in out
 
 
+def test_data_does_not_command_the_terminal(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    odd = "chr(27) || '[31m' || chr(0) || chr(8238) || 'x' || chr(155) || chr(10) || 'ñ'"
+    select = f'SELECT {odd} AS "a\033b"'
+    assert main(["sql", select]) == ExitStatus.OK
+    out = capsysbinary.readouterr().out.decode()
+    assert "\\x1b[31m\\x00\\u202ex\\x9b ñ" in out
+    assert "a\\x1bb" in out
+    assert not {"\033", "\0", "\u202e", "\x9b"} & set(out)
+    assert main(["sql", select, "--format", "json"]) == ExitStatus.OK
+    rows = json.loads(capsysbinary.readouterr().out)["sql"]
+    assert rows == [{"a\033b": "\033[31m\0\u202ex\x9b\nñ"}]
+
+
 def test_planning_reads_no_file_for_others(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     secret = data / "secret.csv"
     secret.write_text("password\n")
