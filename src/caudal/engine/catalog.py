@@ -24,6 +24,8 @@ from caudal.sql.lifts import EVERYTHING, Lift, Schema, Schemas, Seen, Sight, loo
 from caudal.sql.parameters import bind_parameters, parameter_names
 from caudal.sql.planner import rewrite_averages
 
+_NONE_GIVEN: Mapping[str, ParameterValue] = {}
+
 
 @dataclass(frozen=True)
 class BoundQuery:
@@ -61,17 +63,28 @@ class Binding:
     queries: tuple[BoundQuery, ...]
 
 
-def choose_queries(app: Application, names: Sequence[str] | None) -> tuple[Query, ...]:
-    """The named queries, or all."""
-    if not names:
-        return app.queries
+def choose_queries(
+    app: Application, names: Sequence[str] | None, given: Mapping[str, ParameterValue] = _NONE_GIVEN
+) -> tuple[Query, ...]:
+    """The named queries, or all. Their titles tell the given values: they may speak of defaults."""
     known = {query.name: query for query in app.queries}
-    for name in names:
+    for name in names or ():
         if name not in known:
             raise UsageError(
                 f"{app.name} has no query {name!r}; its queries are: {', '.join(known)}"
             )
-    return tuple(known[name] for name in dict.fromkeys(names))
+    changed = {
+        name: value
+        for name, value in given.items()
+        if name not in app.parameters or value != app.parameters[name]
+    }
+    return tuple(_titled(known[name], changed) for name in dict.fromkeys(names or known))
+
+
+def _titled(query: Query, changed: Mapping[str, ParameterValue]) -> Query:
+    used = parameter_names(query.sql, query.origin) if changed else ()
+    told = ", ".join(f"{name}={changed[name]}" for name in used if name in changed)
+    return replace(query, title=f"{query.title} ({told})") if told else query
 
 
 def bind(

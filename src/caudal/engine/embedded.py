@@ -52,7 +52,7 @@ def run(
     """Answer the chosen queries (all, if none is named) over the given files."""
     options, progress = options or RunOptions(), progress or Silent()
     began = time.perf_counter()
-    chosen = choose_queries(app, queries)
+    chosen = choose_queries(app, queries, parameters or {})
     model = load_model(options.sentiment or app.sentiment)
     with open_database(model, memory_limit=options.memory_limit) as connection:
         binding = bind(app, chosen, parameters or {}, connection)

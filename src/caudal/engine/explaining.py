@@ -62,7 +62,7 @@ def operator_word(name: str) -> str:
 
 def explain_query(app: Application, name: str, parameters: Mapping[str, ParameterValue]) -> str:
     """The explanation of one query as text."""
-    chosen = choose_queries(app, [name])
+    chosen = choose_queries(app, [name], parameters)
     with open_database(load_model(app.sentiment)) as connection:
         binding = bind(app, chosen, parameters, connection)
         for load in binding.loads:

@@ -90,7 +90,7 @@ def make_plan(
     moment: datetime | None = None,
 ) -> SplitPlan:
     """Plan the chosen queries of an application; `moment` is what now() gives, else now."""
-    chosen = choose_queries(app, queries)
+    chosen = choose_queries(app, queries, parameters)
     values = parameter_values(app, parameters)
     with open_database(model, contained=True) as connection, empty_schema(connection) as cursor:
         # To bind is to compute what is constant: repeat('x', 2000000000) is, and takes 4 GiB.

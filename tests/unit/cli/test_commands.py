@@ -93,6 +93,17 @@ def test_parameters_and_other_files(
     assert json.loads(capsysbinary.readouterr().out)["q3"][0]["title"] is None
 
 
+@pytest.mark.parametrize("engine", ["embedded", "split"])
+def test_titles_tell_values_that_are_not_the_defaults(
+    data: Path, capsys: pytest.CaptureFixture[str], engine: str
+) -> None:
+    arguments = ["run", "movies", "-d", str(data), "-q", "q1", "--engine", engine]
+    assert main([*arguments, "--param", "country=Chile", "--param", "partner=Spain"]) == 0
+    assert "Spain produced together (country=Chile)\n" in capsys.readouterr().out
+    assert main([*arguments, "--param", "country=Argentina"]) == ExitStatus.OK
+    assert "Spain produced together\n" in capsys.readouterr().out
+
+
 def test_sql_over_an_application_and_over_a_file(
     data: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:

@@ -83,6 +83,14 @@ def test_the_gateway_may_stand_in_the_environment(
     assert "s3cret" not in out + err
 
 
+def test_titles_tell_given_values(
+    one: Cluster, books: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["-d", str(books), "-g", one.gateway, "-q", "q3", "--param", "min_reviews=7"]
+    assert submit(*arguments) == ExitStatus.OK
+    assert "at least 500 reviews (min_reviews=7)\n" in capsys.readouterr().out
+
+
 def test_jobs_results_cancel(one: Cluster, books: Path, capsys: pytest.CaptureFixture[str]) -> None:
     way = ["-g", one.gateway]
     assert submit("-d", str(books), *way, "-q", "q1", "-q", "q2", "--detach") == 0
