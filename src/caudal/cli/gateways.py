@@ -20,6 +20,16 @@ GatewayOption = Annotated[
         show_default="$CAUDAL_GATEWAY",
     ),
 ]
+OptionalGatewayOption = Annotated[
+    str | None,
+    typer.Option(
+        "--gateway",
+        "-g",
+        metavar="URL[,URL...]",
+        help="Answer on this cluster, by any of its gateways.",
+        show_default="answers here",
+    ),
+]
 TokenFileOption = Annotated[
     Path | None,
     typer.Option("--token-file", help="A file with the token.", show_default="$CAUDAL_TOKEN_FILE"),

@@ -8,10 +8,11 @@ import importlib
 from typing import Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from caudal.cli.status import ExitStatus
+from caudal.errors import UsageError
 from caudal.version import __version__
 
 _CONTEXT = {"help_option_names": ["-h", "--help"]}
@@ -169,12 +170,23 @@ class _LateCommands(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+class _StrictCommand(TyperCommand):
+    """Refuses options with an empty value: a variable of a script that was not set, mostly."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
+        for parameter in self.params:
+            if parameter.param_type_name == "option" and given.get(parameter.name or "") == "":
+                raise UsageError(f"{parameter.opts[0]} '' is empty: give a value, or leave it out")
+        return super().parse_args(ctx, args)
+
+
 def load(command: Command) -> Any:
     """The command itself, for typer to call."""
     found = getattr(importlib.import_module(command.module), command.attribute)
     if not isinstance(found, typer.Typer):
         single = _typer()
-        single.command(command.name)(found)
+        single.command(command.name, cls=_StrictCommand)(found)
         found = single
     loaded = get_command(found)
     loaded.name = command.name

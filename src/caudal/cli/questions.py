@@ -10,7 +10,7 @@ from rich.console import Console
 from caudal.application import find_application
 from caudal.application.adhoc import files_application
 from caudal.cli.delivering import checked_format, deliver, reject_file
-from caudal.cli.gateways import GatewayOption, TokenFileOption, Way
+from caudal.cli.gateways import OptionalGatewayOption, TokenFileOption, Way
 from caudal.cli.options import (
     AppArgument,
     Asking,
@@ -74,7 +74,7 @@ def sql(
     first: Annotated[str, typer.Argument(metavar="[APP] SELECT", help="The application.")],
     asking: Asking,
     second: Annotated[str | None, typer.Argument(metavar="", help="The SELECT.")] = None,
-    gateway: GatewayOption = None,
+    gateway: OptionalGatewayOption = None,
     token_file: TokenFileOption = None,
 ) -> None:
     """Answer any SELECT, over an application's cleaned tables or over files by name.

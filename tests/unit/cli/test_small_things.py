@@ -145,3 +145,29 @@ def test_a_query_that_fails_is_named(here: Path, engine: str, capsys: Capture) -
     (here / "orders.csv").write_text("id,amount\n1,2\n")
     assert main(["run", "app", "--engine", engine]) == ExitStatus.QUERY
     assert "app/queries/q.sql: Could not convert string 'x1'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["jobs", "--gateway", ""],
+        ["sql", "SELECT 1", "-g", ""],
+        ["sql", "SELECT 1", "--memory-limit="],
+        ["run", "books", "--data", ""],
+        ["run", "books", "--out="],
+    ],
+)
+def test_an_empty_value_is_not_taken_for_none(
+    arguments: list[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CAUDAL_GATEWAY", "http://127.0.0.1:1")
+    assert main(arguments) == ExitStatus.USAGE
+    assert "'' is empty: give a value, or leave it out" in capsys.readouterr().err
+
+
+def test_help_tells_where_sql_answers(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CAUDAL_GATEWAY", "http://127.0.0.1:1")
+    assert main(["sql", "SELECT 1"]) == ExitStatus.OK  # not on that cluster
+    capsys.readouterr()
+    assert main(["sql", "--help"]) == ExitStatus.OK
+    assert "CAUDAL_GATEWAY" not in capsys.readouterr().out
