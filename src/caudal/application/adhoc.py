@@ -9,7 +9,7 @@
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from caudal.application import drafting
 from caudal.application.folder import shipped_applications
 from caudal.application.sniffing import SAMPLED_ROWS, sample, sniff
 from caudal.engine.adhoc import clean_statement, with_adhoc_query
-from caudal.engine.reading import find_files
+from caudal.engine.reading import column_names, find_files, require_commas, shown_path
 from caudal.engine.running import Engine
 from caudal.errors import DataError, UsageError
 from caudal.model import ADHOC, Application, Table
@@ -92,10 +92,38 @@ def _sample(paths: list[Path]) -> pa.Table:
     """The first rows of the files, with the columns of the first."""
     samples = [sample(paths[0])]
     for path in paths[1:]:
+        _require_columns_of(paths[0], samples[0].column_names, path)
+    for path in paths[1:]:
         if sum(rows.num_rows for rows in samples) >= SAMPLED_ROWS:
             break
         samples.append(sample(path, samples[0].column_names))
     return pa.concat_tables(samples)
+
+
+def _require_columns_of(first: Path, names: Sequence[str], path: Path) -> None:
+    """A pattern's files all have the columns of its first."""
+    present = column_names(path)
+    missing = [name for name in names if name not in present]
+    if missing:
+        require_commas(present, shown_path(path))
+        raise DataError(
+            f"{shown_path(path)}: no column {missing[0]!r}, which {shown_path(first)} has; "
+            "files of one pattern need the same columns"
+        )
+
+
+def columns_left_out(app: Application) -> Iterator[str]:
+    """What to say of the columns that no SELECT can name: those without a name, and those of a
+    pattern's later files that its first has not."""
+    for table in app.tables:
+        paths = find_files(app.folder, table.files, table.name)
+        names = dict.fromkeys(name for path in paths for name in column_names(path))
+        told = [f"{name!r} (not in {shown_path(paths[0])})" for name in names
+                if name and name not in table.columns]  # fmt: skip
+        if "" in names:
+            told.append("what has no name in the first line")
+        if told:
+            yield f"{table.origin}: columns that are left out: {', '.join(told)}"
 
 
 def _tree(statement: str) -> Any:

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from caudal.answers import one_line
 from caudal.application import find_application
-from caudal.application.adhoc import files_application
+from caudal.application.adhoc import columns_left_out, files_application
 from caudal.cli.delivering import checked_format, deliver, reject_file
 from caudal.cli.gateways import OptionalGatewayOption, TokenFileOption, Way
 from caudal.cli.options import (
@@ -97,6 +98,8 @@ def sql(
     else:
         engine = asking.engine if gateway is None else Engine.SPLIT
         application = files_application(first, asking.data, engine)
+        for note in columns_left_out(application):
+            typer.echo(f"note: {one_line(note)}", err=True)
     with asker_mistakes():
         require_values(application)
     if gateway is not None:

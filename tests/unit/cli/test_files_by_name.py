@@ -72,6 +72,28 @@ def test_a_value_that_does_not_fit_the_sniffed_type(data: Path, capsysbinary: Ca
     assert "rejected: long: 1 row: n is not an integer (line 12002)" in err
 
 
+def test_files_of_a_pattern_have_the_columns_of_the_first(
+    data: Path, capsysbinary: Capture
+) -> None:
+    (data / "g").mkdir()
+    (data / "g" / "1.csv").write_text("a,b\n1,2\n")
+    (data / "g" / "2.csv").write_text("a\n1\n")
+    assert main(["sql", "SELECT * FROM 'g/*.csv'"]) == ExitStatus.DATA
+    assert b"g/2.csv: no column 'b', which g/1.csv has; files of" in capsysbinary.readouterr().err
+
+
+def test_columns_that_are_left_out_are_told(data: Path, capsysbinary: Capture) -> None:
+    (data / "g").mkdir()
+    (data / "g" / "1.csv").write_text(",a\n0,1\n")
+    (data / "g" / "2.csv").write_text("a,b,c\n1,2,3\n")
+    rows, err = asked("SELECT * FROM 'g/*.csv'", capsysbinary)
+    assert rows == [{"a": 1}, {"a": 1}]
+    told = "'b' (not in g/1.csv), 'c' (not in g/1.csv), what has no name in the first line"
+    assert f"note: g/*.csv: columns that are left out: {told}\n" in err
+    _, err = asked("SELECT * FROM 'tools.csv'", capsysbinary)
+    assert "note:" not in err
+
+
 def test_thousands_of_columns(data: Path, capsysbinary: Capture) -> None:
     names = [f"c{place}" for place in range(1_000)]
     (data / "wide.csv").write_text(",".join(names) + "\n" + ",".join(names[:-1]) + ",7\n")
