@@ -72,6 +72,8 @@ def _table(pattern: str, folder: Path, taken: set[str]) -> Table:
     try:
         paths = find_files(folder, [pattern], pattern)
     except DataError:
+        if (folder / pattern).exists():
+            raise
         raise DataError(
             f"no file {pattern!r} in {folder.absolute()}: name one that is there, or its folder "
             "with --data DIR"

@@ -33,10 +33,10 @@ def _address(text: str) -> str:
         sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         sound = False
-    if not sound or parts.query or parts.fragment:
-        raise UsageError("a gateway's address is no URL: write it as http://HOST:PORT")
-    if parts.username or parts.password:
+    if "@" in text:  # which is not repeated here
         raise UsageError("a gateway's address holds no names or passwords: use --token-file")
+    if not sound or parts.query or parts.fragment:
+        raise UsageError(f"the gateway's address {text!r} is no URL: write it as http://HOST:PORT")
     return address
 
 

@@ -15,6 +15,7 @@ from caudal.formats import frame
 from caudal.formats.ending import End, Outcome
 from caudal.formats.job import Request
 from caudal.formats.replies import JobEntry, JobPage, Receipt, Status
+from caudal.tasks.requests import check_job_id
 
 _BATCH_TYPE = "application/vnd.caudal.batch"
 _JSON = {"Content-Type": "application/json"}
@@ -106,5 +107,6 @@ def _decoded(kind: type[Kind], address: str, answer: httpx.Response) -> Kind:
         raise FormatError(f"{address} answered in a form that this Caudal lacks: {error}") from None
 
 
-def _path(*parts: str) -> str:
-    return "/jobs/" + "/".join(quote(part, safe="") for part in parts)
+def _path(job_id: str, *parts: str) -> str:
+    check_job_id(job_id)
+    return "/jobs/" + "/".join(quote(part, safe="") for part in (job_id, *parts))

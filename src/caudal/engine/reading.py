@@ -86,6 +86,8 @@ def _find(folder: Path, pattern: str, table: str) -> list[Path]:
     for form in (pattern, *(pattern + suffix for suffix in _COMPRESSION), parquet):
         if matches := _match(folder, form):
             return matches
+    if (folder / pattern).exists():
+        raise DataError(f"{shown_path(folder / pattern)} is not a plain file: copy it into one")
     where = f" in {folder}" if folder.is_dir() else f" because there is no folder {folder}"
     raise DataError(
         f"table {table}: no file {pattern!r}{'' if Path(pattern).is_absolute() else where}; "

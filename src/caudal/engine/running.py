@@ -85,7 +85,8 @@ class Sources:
             raise UsageError(
                 f"{table}: both ./{here[0]} and {there[0]} could be meant: write one of these"
             )
-        return here or there or find_files(self.folder, [pattern], table)
+        folder = Path() if Path(pattern).exists() else self.folder
+        return here or there or find_files(folder, [pattern], table)
 
 
 def _found(folder: Path, pattern: str, table: str) -> list[Path]:

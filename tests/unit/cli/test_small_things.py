@@ -171,3 +171,9 @@ def test_help_tells_where_sql_answers(capsys: Capture, monkeypatch: pytest.Monke
     capsys.readouterr()
     assert main(["sql", "--help"]) == ExitStatus.OK
     assert "CAUDAL_GATEWAY" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["results", "cancel"])
+def test_what_is_no_id_of_a_job_is_not_asked_for(command: str, capsys: Capture) -> None:
+    assert main([command, "../../etc", "--gateway", "127.0.0.1:1"]) == ExitStatus.USAGE
+    assert "'../../etc' is no id for a job" in capsys.readouterr().err

@@ -18,8 +18,16 @@ def test_addresses_come_from_the_option_or_the_environment() -> None:
 
 @pytest.mark.parametrize("text", ["ftp://a", "http://", "http://a:port", "http://a?x=1", "a:0"])
 def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no URL"):
+    with pytest.raises(UsageError, match="is no URL") as caught:
+        addresses_of(f"one:8421,{text}", {})
+    assert repr(text) in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["me:secret@host:port", "ftp://me:secret@host"])
+def test_a_password_is_never_repeated(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
         addresses_of(text, {})
+    assert "secret" not in str(caught.value)
 
 
 def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:

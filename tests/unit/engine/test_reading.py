@@ -1,6 +1,7 @@
 """From the files of a table to columns of text: which files, which formats, which errors."""
 
 import gzip
+import os
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from caudal.application.adhoc import files_application
 from caudal.engine.reading import TextRows, Wanted, column_names, find_files, pieces
 from caudal.errors import DataError
 
@@ -80,6 +82,13 @@ class TestFindFiles:
             f"table ratings: no file 'a.csv' in {tmp_path}; "
             "point to it with --data DIR or --file ratings=PATH"
         )
+
+    def test_a_pipe_is_not_called_absent(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "a.csv")
+        with pytest.raises(DataError, match=r"a\.csv is not a plain file: copy it into one"):
+            find_files(tmp_path, ["a.csv"], "t")
+        with pytest.raises(DataError, match=r"a\.csv is not a plain file: copy it into one"):
+            files_application("SELECT * FROM 'a.csv'", tmp_path)
 
     def test_an_absent_folder_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="because there is no folder"):

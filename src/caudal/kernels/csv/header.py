@@ -13,6 +13,7 @@ from caudal.errors import DataError
 from caudal.kernels.csv import records
 
 _BOM = b"\xef\xbb\xbf"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")  # how such a file begins
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ def read_header(buffer: NDArray[np.uint8], file: str, *, final: bool) -> tuple[H
     """The header at the start of a buffer and the bytes it takes; None when it needs more."""
     data = buffer.tobytes()
     source = records.Source(buffer, final, records.MAX_RECORD_BYTES)
+    if data.startswith(_UTF16) and b"\0" in data:
+        raise DataError(f"{file} is UTF-16: convert it to UTF-8")
     start = len(data) - len(data.removeprefix(_BOM).lstrip(b"\r\n"))
     if final and not data[start:].strip():
         raise DataError(f"{file} is empty: a CSV file begins with a line of column names")

@@ -50,8 +50,10 @@ def test_names(data: bytes, expected: tuple[str, ...]) -> None:
         (b'"a,b\n1,2\n', "f.csv is not CSV text (its first line: unclosed quote)"),
         (b'"a"b\n', "f.csv is not CSV text (its first line: stray quote)"),
         (b"\x1f\x8b\0\0\n", "f.csv is not CSV text: its first line is no list of column names"),
+        ("a,b\n".encode("utf-16"), "f.csv is UTF-16: convert it to UTF-8"),
+        ('\ufeff"a"\n'.encode("utf-16-be"), "f.csv is UTF-16: convert it to UTF-8"),
         (
-            "a,b\n".encode("utf-16"),
+            "a,b\n".encode("utf-16-le"),
             "f.csv is not CSV text: its first line is no list of column names",
         ),
         (b"a,b\r1,2\r", "f.csv ends its lines with \\r alone: convert them to \\n"),
