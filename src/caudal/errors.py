@@ -35,7 +35,7 @@ class MissingPackageError(CaudalError):
 
 
 class OutputError(CaudalError):
-    """The answers cannot be written: make room, or choose another place."""
+    """The output cannot be written: make room, or choose another place."""
 
 
 class JobError(CaudalError):

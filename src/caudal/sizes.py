@@ -15,3 +15,8 @@ def parse_bytes(text: str) -> int:
         raise UsageError(f"{text!r} is not a size: write it like 512MB, 2GB or 1.5GiB")
     units = _BINARY_UNITS if match[3] else _UNITS
     return int(float(match[1]) * units[match[2].upper()])
+
+
+def told_bytes(size: int) -> str:
+    """A size for a message: whole megabytes, or bytes where there is none."""
+    return f"{size // 10**6:,}MB" if size >= 10**6 else f"{size:,} bytes"

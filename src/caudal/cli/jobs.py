@@ -35,7 +35,10 @@ def jobs(
     Example: `caudal jobs --gateway http://one:8421`
     """
     with Way(gateway, token_file, patience).open() as gateways:
-        for job in sorted(gateways.jobs(), key=lambda one: one.created):
+        found = sorted(gateways.jobs(), key=lambda one: one.created)
+        if not found:
+            typer.echo("no jobs", err=True)
+        for job in found:
             created = datetime.fromtimestamp(job.created).astimezone()
             typer.echo(f"{job.id}  {job.state:<9}  {created:%Y-%m-%d %H:%M:%S}  {job.application}")
 

@@ -72,9 +72,13 @@ def run(
 
 @with_asking
 def sql(
-    first: Annotated[str, typer.Argument(metavar="[APP] SELECT", help="The application.")],
+    first: Annotated[
+        str, typer.Argument(metavar="APP|SELECT", help="The application, or a SELECT over files.")
+    ],
     asking: Asking,
-    second: Annotated[str | None, typer.Argument(metavar="", help="The SELECT.")] = None,
+    second: Annotated[
+        str | None, typer.Argument(metavar="SELECT", help="Over the application.")
+    ] = None,
     gateway: OptionalGatewayOption = None,
     token_file: TokenFileOption = None,
 ) -> None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+import pyarrow as pa
+from pyarrow import types
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -18,6 +20,8 @@ _LONGEST_CELL = 100
 def print_result(result: Result, console: Console) -> None:
     """One answer, shortened to what fits a screen."""
     table = _table("", result.table.column_names)
+    for shown, column in zip(table.columns, result.table.columns, strict=True):
+        shown.justify = "right" if _is_number(column.type) else "left"
     columns = [python_values(column) for column in result.table.slice(0, _ROWS_ON_SCREEN).columns]
     for row in zip(*columns, strict=True):
         table.add_row(*(Text(_short(show(value))) for value in row))
@@ -91,3 +95,7 @@ def _table(title: str, columns: Sequence[str]) -> Table:
 def _short(text: str) -> str:
     text = one_line(text)
     return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))

@@ -26,7 +26,7 @@ class ExitStatus(IntEnum):
     REJECTED_ROW = 6, "`--strict` met a row to reject"
     MISSING_PACKAGE = 7, "install what the message names"
     STORE = 8, "the store is away, full, or holds damaged objects"
-    OUTPUT = 9, "the answers cannot be written: make room, or choose another place"
+    OUTPUT = 9, "the output cannot be written: make room, or choose another place"
     JOB = 10, "a job on a cluster failed, was cancelled, or does not exist"
     UNREACHABLE = 11, "no gateway answered: the message says how to go on"
     BROKER = 12, "RabbitMQ is away, or refuses"

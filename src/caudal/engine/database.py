@@ -9,6 +9,7 @@ import duckdb
 from caudal.engine.functions import register_functions
 from caudal.errors import UsageError
 from caudal.kernels.sentiment import SentimentModel
+from caudal.sizes import told_bytes
 
 # What a process holds besides DuckDB's own memory: the interpreter with its libraries, and the
 # batches that are being read. A memory limit is for the process, so DuckDB gets the rest.
@@ -29,7 +30,7 @@ def open_database(
     """
     if memory_limit is not None and memory_limit < _LEAST_LIMIT_BYTES:
         raise UsageError(
-            f"a memory limit of {memory_limit / 1e6:,.3g}MB is too small: "
+            f"a memory limit of {told_bytes(memory_limit)} is too small: "
             f"give at least {_LEAST_LIMIT_BYTES // 10**6}MB"
         )
     with tempfile.TemporaryDirectory(prefix="caudal-") as spill:

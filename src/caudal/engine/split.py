@@ -47,6 +47,7 @@ from caudal.kernels.hashing import partition_of
 from caudal.kernels.sentiment import SentimentModel, load_model
 from caudal.model import Application, ParameterValue, Query
 from caudal.rejects import Rejects
+from caudal.sizes import told_bytes
 from caudal.sql.planner import Finish, Fold, explain
 
 __all__ = ["explain_plan", "make_plan", "run"]
@@ -156,10 +157,9 @@ def _share(options: RunOptions) -> int:
         return 2 * _WORKER_MEMORY_BYTES // workers
     least = _PROCESS_BYTES + workers * _LEAST_WORKER_BYTES
     if options.memory_limit < least:
-        given = options.memory_limit / 1_000_000
         raise UsageError(
-            f"a memory limit of {given:.0f}MB is too small for the split engine with "
-            f"{options.threads} threads: give at least {-(-least // 1_000_000)}MB"
+            f"a memory limit of {told_bytes(options.memory_limit)} is too small for the split "
+            f"engine with {options.threads} threads: give at least {-(-least // 1_000_000)}MB"
         )
     return (options.memory_limit - _PROCESS_BYTES) // workers
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from caudal.errors import UsageError
+from caudal.errors import OutputError, UsageError
 from caudal.generate import films, ratings, volumes
 from caudal.generate.books import books_sheet
 from caudal.generate.credits import credits_sheet
@@ -63,7 +63,7 @@ def generate(
             for path in partial.values():
                 path.unlink(missing_ok=True)
     except OSError as error:
-        raise UsageError(
+        raise OutputError(
             f"cannot write to {out}: {error.strerror}; choose another --out"
         ) from error
     return [Generated(out / s.name, s.rows, size) for s, size in zip(sheets, sizes, strict=True)]

@@ -177,3 +177,29 @@ def test_help_tells_where_sql_answers(capsys: Capture, monkeypatch: pytest.Monke
 def test_what_is_no_id_of_a_job_is_not_asked_for(command: str, capsys: Capture) -> None:
     assert main([command, "../../etc", "--gateway", "127.0.0.1:1"]) == ExitStatus.USAGE
     assert "'../../etc' is no id for a job" in capsys.readouterr().err
+
+
+def test_usage_of_sql(capsys: Capture) -> None:
+    assert main(["sql", "--help"]) == ExitStatus.OK
+    assert "caudal sql [OPTIONS] {APP|SELECT} [SELECT]" in capsys.readouterr().out
+
+
+def test_numbers_are_aligned_to_the_right(capsys: Capture) -> None:
+    select = "SELECT * FROM (VALUES (1, 2.5, 'x'), (1000, 10.25, 'yes')) AS t(n, d, w)"
+    assert main(["sql", select]) == ExitStatus.OK
+    assert "    n       d   w" in (out := capsys.readouterr().out)
+    assert "    1     2.5   x" in out
+
+
+@pytest.mark.parametrize("engine", ["embedded", "split"])
+def test_a_tiny_memory_limit_is_told_in_bytes(engine: str, here: Path, capsys: Capture) -> None:
+    arguments = ["sql", "SELECT 1", "--memory-limit", "1500B", "--engine", engine]
+    assert main(arguments) == ExitStatus.USAGE
+    assert "a memory limit of 1,500 bytes is too small" in capsys.readouterr().err
+
+
+def test_generate_where_nothing_can_be_written(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "file").touch()
+    arguments = ["generate", "books", "--scale", "0.0001", "--out", str(tmp_path / "file")]
+    assert main(arguments) == ExitStatus.OUTPUT
+    assert "choose another --out" in capsys.readouterr().err

@@ -77,6 +77,8 @@ def test_the_gateway_may_stand_in_the_environment(
         assert submit("-d", str(books), "-q", "q1", "--format", "csv") == ExitStatus.USAGE
         assert "does not know this token" in capsys.readouterr().err
         monkeypatch.setenv("CAUDAL_TOKEN_FILE", str(token))
+        assert main(["jobs"]) == ExitStatus.OK
+        assert capsys.readouterr() == ("", "no jobs\n")
         assert submit("-d", str(books), "-q", "q1", "--format", "csv") == ExitStatus.OK
     out, err = capsys.readouterr()
     assert out.startswith("title,authors,publisher\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from caudal.errors import UsageError
+from caudal.errors import OutputError, UsageError
 from caudal.generate import generate
 from caudal.generate.dice import Dice
 from caudal.generate.generator import _sheets
@@ -103,7 +103,7 @@ def test_an_unknown_application_is_an_error(tmp_path: Path) -> None:
 
 def test_a_directory_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(UsageError, match="cannot write to"):
+    with pytest.raises(OutputError, match="cannot write to"):
         generate("movies", scale=TINY, seed=1, out=tmp_path / "file")
 
 
