@@ -98,14 +98,11 @@ def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
     return list(zip(*columns, strict=True)) if columns else []
 
 
-def _sortable(row: tuple[Any, ...]) -> tuple[str, ...]:
-    return tuple(_key(value) for value in row)
-
-
-def _key(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value + 0.0:.6e}" if value else "0.0"
-    return repr(value)
+def _sortable(row: tuple[Any, ...]) -> tuple[list[str], list[float]]:
+    """Floats last, and as they are: they may differ in their last bits, and rounding them would
+    part two that lie at both sides of a tie."""
+    exact = [repr(value) for value in row if not isinstance(value, float)]
+    return exact, [-math.inf if math.isnan(one) else one for one in row if isinstance(one, float)]
 
 
 def _same(one: Any, two: Any) -> bool:
