@@ -81,32 +81,15 @@ class _Sheet:
     def __init__(self, name: str) -> None:
         self._name = name
         self._places = Places(name)
-        self._cell: Place | None = None  # where we are, until it is known to have content
         self._rows = self._columns = 0  # how far there was content
-        self._in_data = False
 
     def follow(self, pieces: Iterator[bytes]) -> None:
-        for _ in parse(pieces, self._name, Handlers(self._start, self._end)):
+        for _ in parse(pieces, self._name, Handlers(self._start, self._places.end)):
             pass
 
     def _start(self, kind: str, attributes: dict[str, str]) -> None:
-        if kind == "sheetData":
-            self._in_data = True
-        elif not self._in_data:
-            return
-        elif kind == "row":
-            self._places.next_row(attributes.get("r"))
-        elif kind == "c":
-            self._cell = self._places.next_cell(attributes.get("r"))
-        elif self._cell is not None:
-            self._fill(self._cell)
-            self._cell = None
-
-    def _end(self, kind: str) -> None:
-        if kind == "c":
-            self._cell = None
-        elif kind == "sheetData":
-            self._in_data = False
+        if not self._places.start(kind, attributes) and self._places.cell is not None:
+            self._fill(self._places.cell)
 
     def _fill(self, cell: Place) -> None:
         self._rows = max(self._rows, cell.row)

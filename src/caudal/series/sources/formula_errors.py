@@ -92,8 +92,7 @@ class _Sheet:
     def __init__(self, name: str) -> None:
         self._name = name
         self._places = Places(name)
-        self._in_data = False
-        self._cell: Place | None = None  # where we are, if it is an error cell
+        self._is_error = False  # of the cell we are in
         self._text: str | None = None  # what its value says so far
         self._found: list[ErrorCell] = []
 
@@ -103,16 +102,9 @@ class _Sheet:
             self._found.clear()
 
     def _start(self, kind: str, attributes: dict[str, str]) -> None:
-        if kind == "sheetData":
-            self._in_data = True
-        elif not self._in_data:
-            return
-        elif kind == "row":
-            self._places.next_row(attributes.get("r"))
-        elif kind == "c":
-            place = self._places.next_cell(attributes.get("r"))
-            self._cell = place if attributes.get("t") == "e" else None
-        elif kind == "v" and self._cell is not None:
+        if self._places.start(kind, attributes):
+            self._is_error = kind == "c" and attributes.get("t") == "e"
+        elif kind == "v" and self._is_error:
             self._text = ""
 
     def _read(self, text: str) -> None:
@@ -121,10 +113,7 @@ class _Sheet:
 
     def _end(self, kind: str) -> None:
         if kind == "v":
-            if self._cell is not None and self._text:
-                self._found.append(ErrorCell(self._cell, self._text))
+            if self._places.cell is not None and self._text:
+                self._found.append(ErrorCell(self._places.cell, self._text))
             self._text = None
-        elif kind == "c":
-            self._cell = None
-        elif kind == "sheetData":
-            self._in_data = False
+        self._places.end(kind)

@@ -36,6 +36,27 @@ class Places:
     def __init__(self, sheet: str) -> None:
         self._sheet = sheet
         self._row = self._column = 0
+        self._in_data = False
+        self.cell: Place | None = None  # the one we are in
+
+    def start(self, kind: str, attributes: dict[str, str]) -> bool:
+        """An element begins; whether it is one that says where cells lie."""
+        if kind == "sheetData":
+            self._in_data = True
+        elif self._in_data and kind == "row":
+            self.next_row(attributes.get("r"))
+        elif self._in_data and kind == "c":
+            self.cell = self.next_cell(attributes.get("r"))
+        else:
+            return False
+        return True
+
+    def end(self, kind: str) -> None:
+        """An element ends."""
+        if kind in ("c", "sheetData"):
+            self.cell = None
+        if kind == "sheetData":
+            self._in_data = False
 
     def next_row(self, number: str | None) -> None:
         self._column = 0
