@@ -100,6 +100,13 @@ def objects(store: Store) -> dict[str, bytes]:
     return {entry.key: store.read(entry.key) for entry in entries(store, "")}
 
 
+def forget(store: Store, part: str) -> None:
+    """Lose every object with this in its key."""
+    for key in objects(store):
+        if part in key:
+            store.delete(key)
+
+
 _ATTEMPT = re.compile(r"part-[^/]+\.parquet")
 
 

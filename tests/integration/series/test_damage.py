@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.series.stores import Failing, Recording
-from tests.series.world import World, check_truth, objects, values
+from tests.series.world import World, check_truth, forget, objects, values
 
 from caudal.errors import FormatError, StoreError
 from caudal.series import (
@@ -51,12 +51,6 @@ def test_a_damaged_manifest_stops_its_own_month_only(world: World) -> None:
 
 def read_alpha(world: World, store: MemoryStore) -> SeriesRead:
     return read_series(world.catalog(store), world.config, "ALPHA")
-
-
-def forget(store: MemoryStore, part: str) -> None:
-    for key in objects(store):
-        if part in key:
-            store.delete(key)
 
 
 def stopped(world: World, store: MemoryStore, operation: str, part: str) -> None:

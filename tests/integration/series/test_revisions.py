@@ -6,9 +6,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.series.world import World, objects, settled, values
+from tests.series.world import World, forget, objects, settled, values
 
-from caudal.series import Freshness, consolidate_month, ingest, read_month, read_series, survey
+from caudal.series import (
+    Freshness,
+    MonthRead,
+    consolidate_month,
+    ingest,
+    read_month,
+    read_series,
+    survey,
+)
 from caudal.series.errors import ConfigError, IngestError, TruncatedLogError
 from caudal.store import MemoryStore
 
@@ -109,31 +117,28 @@ def test_a_changed_timezone_would_add_everything_again_and_is_refused(world: Wor
     assert settled(store) == before
 
 
+def rebuilt_by_force(world: World, store: MemoryStore) -> MonthRead:
+    """A month that is refused at first."""
+    with pytest.raises(TruncatedLogError, match="--force"):
+        consolidate_month(world.catalog(store), world.config, 2024, 1)
+    consolidate_month(world.catalog(store), world.config, 2024, 1, force=True)
+    read = read_month(world.catalog(store), world.config.month(2024, 1))
+    assert read is not None
+    return read
+
+
 def test_a_log_that_lost_versions_is_refused_until_forced(world: World) -> None:
     store = MemoryStore()
     world.run(store, world.uniform(1))
     world.run(store, world.uniform(2))
-    for key in objects(store):
-        if key.startswith("datasets/little/events/00000002/"):
-            store.delete(key)
-    with pytest.raises(TruncatedLogError, match="--force"):
-        consolidate_month(world.catalog(store), world.config, 2024, 1)
-    consolidate_month(world.catalog(store), world.config, 2024, 1, force=True)
+    forget(store, "/events/00000002/")
+    assert rebuilt_by_force(world, store).manifest.versions == (1,)
     settled(store)
-    read = read_month(world.catalog(store), world.config.month(2024, 1))
-    assert read is not None
-    assert read.manifest.versions == (1,)
 
 
 def test_a_log_that_lost_everything_of_a_month_is_refused_until_forced(world: World) -> None:
     store = MemoryStore()
     world.run(store, world.uniform(1))
-    for key in objects(store):
-        if key.startswith("datasets/little/events/"):
-            store.delete(key)
-    with pytest.raises(TruncatedLogError, match="--force"):
-        consolidate_month(world.catalog(store), world.config, 2024, 1)
-    consolidate_month(world.catalog(store), world.config, 2024, 1, force=True)
-    read = read_month(world.catalog(store), world.config.month(2024, 1))
-    assert read is not None
+    forget(store, "/events/")
+    read = rebuilt_by_force(world, store)
     assert (read.manifest.versions, read.tables) == ((), {})

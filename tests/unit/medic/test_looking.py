@@ -6,10 +6,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from tests.acceptance.cluster import free_hundred
+from tests.unit.medic.clusters import laid_out
 
 from caudal.medic.cluster import Cluster
-from caudal.medic.founding import write_settings
 from caudal.medic.roster import medics
 from caudal.medic.talk import Ask, Told, Words, serve
 from caudal.medic.upkeep import look
@@ -20,11 +19,7 @@ FROZEN, GONE = "frozen", "gone"
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Cluster:
-    away = "amqp://nobody@127.0.0.1:1/"
-    write_settings(tmp_path, broker=away, medics=3, gateways=0, workers=0, port=free_hundred())
-    found = Cluster.open(tmp_path)
-    found.lay_out()
-    return found
+    return laid_out(tmp_path, medics=3)
 
 
 def says(medic: str, leader: str, term: int) -> Told:

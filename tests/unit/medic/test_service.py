@@ -9,12 +9,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.acceptance.cluster import free_hundred
+from tests.unit.medic.clusters import laid_out
 
 from caudal.core.supervision import Pulse, Record
 from caudal.medic import service
 from caudal.medic.cluster import Cluster
-from caudal.medic.founding import write_settings
 from caudal.medic.note import write_note
 from caudal.medic.roster import Member
 from caudal.medic.service import Medic
@@ -49,11 +48,7 @@ class NobodyToStart:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Cluster:
-    away = "amqp://nobody@127.0.0.1:1/"
-    write_settings(tmp_path, broker=away, medics=1, gateways=0, workers=1, port=free_hundred())
-    found = Cluster.open(tmp_path)
-    found.lay_out()
-    return found
+    return laid_out(tmp_path, medics=1, workers=1)
 
 
 @pytest.fixture
