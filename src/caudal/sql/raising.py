@@ -199,19 +199,13 @@ class _Judge:
 
     def _among(self, *nodes: exp.Expr) -> str | None:
         """The type of a comparison between all of these."""
-        kinds = [self._beside(node, nodes) for node in nodes]
+        kinds = [self.type_of(node) for node in nodes]
+        times = [time for time in ("DATE", "TIMESTAMP") if time in kinds]
+        if len(times) == 1:
+            kinds = [_beside(*one, times[0]) for one in zip(nodes, kinds, strict=True)]
         pairs = combinations(dict.fromkeys(kinds), 2)
         known = all(kind is not None for kind in kinds)
         return "BOOLEAN" if known and all(comparable(*pair) for pair in pairs) else None
-
-    def _beside(self, node: exp.Expr, others: tuple[exp.Expr, ...]) -> str | None:
-        """The type of a node; a text beside dates is one, if it is one."""
-        kind = self.type_of(node)
-        if isinstance(node, exp.Literal) and node.is_string:
-            times = [time for time in ("DATE", "TIMESTAMP") if time in map(self.type_of, others)]
-            if len(times) == 1 and _is_time(node.name, times[0]):
-                return times[0]
-        return kind
 
     def _is(self, node: exp.Is) -> str | None:
         kind = self.type_of(node.this)
@@ -302,6 +296,12 @@ class _Judge:
 
 
 _PATTERN = {"this", "expression", "negate"}
+
+
+def _beside(node: exp.Expr, kind: str | None, time: str) -> str | None:
+    """The type of a node beside dates or times: a text is one too, if it can be read as one."""
+    is_text = isinstance(node, exp.Literal) and node.is_string
+    return time if is_text and _is_time(node.name, time) else kind
 
 
 def _given(node: exp.Expr) -> set[str]:
