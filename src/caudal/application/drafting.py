@@ -16,8 +16,8 @@ import duckdb
 
 from caudal.application.sniffing import ITEMS, NAMES, TEXT, Column, Kind
 from caudal.model import REJECT
-from caudal.sql.lifts import quote
 from caudal.sql.parameters import literal
+from caudal.sql.parsing import quote
 
 _LINE_LENGTH = 98
 

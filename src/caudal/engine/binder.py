@@ -60,12 +60,21 @@ class DuckDBBinder:
             raise UsageError(one_line(error)) from error
 
     def same(self, sql: str, other: str) -> bool:
-        return bool(self._tree(sql) == self._tree(other))
+        return is_same_statement(self._connection, sql, other)
 
-    def _tree(self, sql: str) -> Any:
-        asked = self._connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql])
-        ((tree,),) = asked.fetchall()  # all of it: an unread rest would block the connection
-        return _plain(json.loads(tree))
+
+def is_same_statement(connection: duckdb.DuckDBPyConnection, one: str, other: str) -> bool:
+    """Whether DuckDB's parser reads the same statement from two texts."""
+    tree = _parsed(connection, one)
+    return tree is not None and tree == _parsed(connection, other)
+
+
+def _parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> Any:
+    """Return DuckDB's tree of a statement, or None where it has none to show."""
+    asked = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql])
+    ((text,),) = asked.fetchall()  # all of it: an unread rest would block the connection
+    tree = json.loads(text)
+    return None if tree.get("error") else _plain(tree)
 
 
 def _plain(tree: Any) -> Any:

@@ -7,21 +7,35 @@ never kept: they appear as typed nulls, so the SQL still binds.
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import duckdb
 
+from caudal.engine.binder import is_same_statement
 from caudal.engine.describing import (
-    columns_read,
     create_empty,
     describe,
     empty_schema,
+    refuse_catalog,
+    scans_of,
     types_given,
 )
+from caudal.engine.functions import RETURN_TYPES
 from caudal.engine.table_sql import Cleaning, bind_table, make_cleaning, without_reject
 from caudal.errors import UsageError
 from caudal.model import Application, ParameterValue, Query, Table
-from caudal.sql.lifts import EVERYTHING, Lift, Schema, Schemas, Seen, Sight, look, quote
+from caudal.sql.footprint import (
+    EVERYTHING,
+    DuckDBReading,
+    Footprint,
+    Lift,
+    Schema,
+    Schemas,
+    Sight,
+    analyze,
+)
 from caudal.sql.parameters import bind_parameters, parameter_names
+from caudal.sql.parsing import quote
 from caudal.sql.planner import rewrite_averages
 
 _NONE_GIVEN: Mapping[str, ParameterValue] = {}
@@ -35,7 +49,7 @@ class BoundQuery:
     sql: str
     names: tuple[str, ...]
     reads: Mapping[str, frozenset[str]]
-    seen: Seen
+    seen: Footprint
 
 
 @dataclass(frozen=True)
@@ -98,7 +112,7 @@ def bind(
     with empty_schema(connection) as cursor:
         cleaned = {table.name: bind_table(cursor, table) for table in app.tables}
         schemas = {name: without_reject(schema) for name, schema in cleaned.items()}
-        bound = tuple(_bind_query(cursor, query, values, schemas) for query in queries)
+        bound = tuple(bind_query(cursor, query, values, schemas) for query in queries)
         loads = tuple(
             _load(cursor, table, cleaned[table.name], bound)
             for table in app.tables
@@ -121,7 +135,7 @@ def parameter_values(
     return {**app.parameters, **given}
 
 
-def _bind_query(
+def bind_query(
     cursor: duckdb.DuckDBPyConnection,
     query: Query,
     values: Mapping[str, ParameterValue],
@@ -132,18 +146,21 @@ def _bind_query(
     names = tuple(name for name, _ in columns)
     types = [kind for _, kind in columns]
     sql = rewrite_averages(sql, lambda text: types_given(cursor, text) == types)
-    seen = look(sql, schemas)
+    scans = scans_of(cursor, sql, query.origin)
+    refuse_catalog(scans, query.origin)
+    reading = DuckDBReading(scans.counts, partial(is_same_statement, cursor))
+    seen = analyze(sql, schemas, RETURN_TYPES, reading)
     if seen.lifts:
         try:
             for table, schema in _with_lifts(schemas, seen.lifts).items():
                 create_empty(cursor, table, schema)
             if types_given(cursor, seen.sql) == types:
-                return _bound(query, names, columns_read(cursor, seen.sql), seen)
+                return _bound(query, names, scans_of(cursor, seen.sql, query.origin).columns, seen)
         finally:
             for table, schema in schemas.items():
                 create_empty(cursor, table, schema)
         seen = replace(seen, sql=sql, lifts=())
-    read = columns_read(cursor, sql)
+    read = scans.columns
     with contextlib.suppress(duckdb.Error):  # it does not know #1
         for table in schemas.keys() & cursor.get_table_names(sql):
             read.setdefault(table, set())  # DESCRIBE reads no row, but needs the table
@@ -151,7 +168,7 @@ def _bind_query(
 
 
 def _bound(
-    query: Query, names: tuple[str, ...], reads: Mapping[str, set[str]], seen: Seen
+    query: Query, names: tuple[str, ...], reads: Mapping[str, set[str]], seen: Footprint
 ) -> BoundQuery:
     lifted = {(one.table, one.name) for one in seen.lifts}
     kept = {

@@ -5,14 +5,17 @@ Which columns a SELECT reads is what remains in DuckDB's plan once unused column
 
 import contextlib
 import json
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import duckdb
 
 from caudal.engine.database import one_line
 from caudal.errors import ApplicationError
-from caudal.sql.lifts import Schema, output_names, quote
+from caudal.sql.footprint import Schema, output_names
+from caudal.sql.parsing import quote
 
 
 @contextlib.contextmanager
@@ -43,8 +46,7 @@ def describe(cursor: duckdb.DuckDBPyConnection, sql: str, origin: str) -> list[t
     """The columns that one SELECT gives, as (name, type)."""
     try:
         statements = cursor.extract_statements(sql)
-        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-            raise ApplicationError(f"{origin}: must hold one SELECT and nothing else")
+        _require_one_select(statements, origin)
         rows = cursor.execute(f"DESCRIBE {sql}").fetchall()
     except duckdb.Error as error:
         raise ApplicationError(f"{origin}: {one_line(error)}") from None
@@ -55,6 +57,18 @@ def describe(cursor: duckdb.DuckDBPyConnection, sql: str, origin: str) -> list[t
     return [(name, row[1]) for name, row in zip(names, rows, strict=True)]
 
 
+def _require_one_select(statements: list[duckdb.Statement], origin: str) -> None:
+    if len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT:
+        return
+    if statements and statements[0].type == duckdb.StatementType.MULTI:
+        # DuckDB makes several statements of a PIVOT: the first ones look up the values.
+        raise ApplicationError(
+            f"{origin}: a PIVOT must list the values that become columns, since Caudal binds it "
+            "before any row is read: PIVOT t ON kind IN ('a', 'b') USING count(*)"
+        )
+    raise ApplicationError(f"{origin}: must hold one SELECT and nothing else")
+
+
 def types_given(cursor: duckdb.DuckDBPyConnection, sql: str) -> list[str] | None:
     """The types of a SELECT's columns; None when it does not bind."""
     try:
@@ -63,35 +77,70 @@ def types_given(cursor: duckdb.DuckDBPyConnection, sql: str) -> list[str] | None
         return None
 
 
-def columns_read(cursor: duckdb.DuckDBPyConnection, sql: str) -> dict[str, set[str]]:
-    """Which columns of which tables a SELECT reads."""
-    row = cursor.execute(f"EXPLAIN (FORMAT json) {sql}").fetchone()
-    reads: dict[str, set[str]] = {}
+@dataclass(frozen=True)
+class Scans:
+    """The scans in DuckDB's plan of a SELECT: how many of each table, and the columns they read."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    columns: dict[str, set[str]] = field(default_factory=dict)
+    functions: set[str] = field(default_factory=set)  # table functions, in lower case
+
+
+def scans_of(cursor: duckdb.DuckDBPyConnection, sql: str, origin: str) -> Scans:
+    """Return which tables a SELECT scans, how often, and which columns of them it reads."""
+    try:
+        row = cursor.execute(f"EXPLAIN (FORMAT json) {sql}").fetchone()
+    except duckdb.Error as error:  # a constant that cannot be converted fails only here
+        raise ApplicationError(f"{origin}: {one_line(error)}") from None
+    found = Scans()
 
     def visit(node: dict[str, Any]) -> None:
         for child in node["children"]:
             visit(child)
-        table = node["extra_info"].get("Table")
-        if table is not None:
-            columns = node["extra_info"].get("Projections", [])
-            names = [columns] if isinstance(columns, str) else columns
-            name = _unquoted(table.split(".")[-1])
-            reads.setdefault(name, set()).update(_whole_columns(cursor, name, names))
+        info = node["extra_info"]
+        if "Function" in info:
+            found.functions.add(str(info["Function"]).lower())
+        if "Table" in info:
+            name = _unquoted(info["Table"].split(".")[-1])
+            found.counts[name] += 1
+            found.columns.setdefault(name, set()).update(
+                _whole_columns(cursor, name, info.get("Projections"))
+            )
 
     for root in json.loads(row[1]) if row else ():
         visit(root)
-    return reads
+    return found
+
+
+_ABOUT_DUCKDB = ("duckdb_", "pragma_")
+_SAME_EVERYWHERE = frozenset({"duckdb_functions", "duckdb_keywords", "pragma_version"})
+
+
+def refuse_catalog(scans: Scans, origin: str) -> None:
+    """Refuse a SELECT over DuckDB's own catalog: the application's tables are not in it."""
+    for name in sorted(scans.functions - _SAME_EVERYWHERE):
+        if name.startswith(_ABOUT_DUCKDB):
+            raise ApplicationError(
+                f"{origin}: reads DuckDB's catalog ({name}), which does not hold the application's "
+                "tables; app.toml lists them, and DESCRIBE SELECT * FROM a table tells its columns"
+            )
 
 
 def _whole_columns(
-    cursor: duckdb.DuckDBPyConnection, table: str, names: list[str]
+    cursor: duckdb.DuckDBPyConnection, table: str, projections: str | list[str] | None
 ) -> Iterator[str]:
-    """The columns that a scan's projections mean: `spot.x` is a part of the column `spot`."""
+    """Yield the columns that a scan's projections mean: `spot.x` is a part of the column `spot`.
+
+    A scan that shows no projections at all reads every column.
+    """
+    names = [projections] if isinstance(projections, str) else projections
     known: list[str] | None = None
+    if names is None or any("." in name for name in names):
+        known = [row[0] for row in cursor.execute(f"DESCRIBE {quote(table)}").fetchall()]
+    if names is None:
+        yield from known or ()
+        return
     for name in filter(None, names):
-        if "." in name and known is None:
-            quoted = table.replace('"', '""')
-            known = [row[0] for row in cursor.execute(f'DESCRIBE "{quoted}"').fetchall()]
         if known is None or name in known:
             yield name
         else:
@@ -99,5 +148,5 @@ def _whole_columns(
 
 
 def _unquoted(name: str) -> str:
-    """A name as EXPLAIN writes it: in quotes where it is also a keyword."""
+    """Return a name as it is: EXPLAIN writes it in quotes where it is also a keyword."""
     return name[1:-1].replace('""', '"') if name.startswith('"') else name

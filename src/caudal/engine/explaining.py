@@ -10,7 +10,7 @@ from caudal.engine.catalog import TableLoad, bind, choose_queries
 from caudal.engine.database import open_database
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, ParameterValue
-from caudal.sql.lifts import EVERYTHING, Lift
+from caudal.sql.footprint import EVERYTHING, Lift
 
 # DuckDB's physical operators in the words of docs/glossary.md.
 _WORDS = {

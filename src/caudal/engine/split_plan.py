@@ -15,14 +15,15 @@ from caudal.engine.binder import DuckDBBinder
 from caudal.engine.catalog import choose_queries, parameter_values
 from caudal.engine.containment import Excess, contained, is_of_memory
 from caudal.engine.database import open_database
-from caudal.engine.describing import columns_read, create_empty, describe, empty_schema
+from caudal.engine.describing import create_empty, describe, empty_schema, scans_of
 from caudal.engine.functions import RETURN_TYPES, register_functions
 from caudal.engine.table_sql import Cleaning, bind_table, make_cleaning, without_reject
 from caudal.errors import CaudalError, FormatError, QueryError
 from caudal.kernels.sentiment import SentimentModel
 from caudal.model import Application, ParameterValue, Query, Table
-from caudal.sql.lifts import Member, Sight, quote
+from caudal.sql.footprint import Member, Sight
 from caudal.sql.parameters import bind_parameters
+from caudal.sql.parsing import quote
 from caudal.sql.planner import Hint, Plan, Scan, plan
 
 _PLANNING_BYTES = 1 << 30  # other threads of the process (bodies of requests) count too
@@ -151,7 +152,11 @@ def _table_map(
     cursor: duckdb.DuckDBPyConnection, table: Table, cleaned: Mapping[str, str], made: Plan
 ) -> TableMap:
     scans = tuple(scan for scan in made.scans if scan.table == table.name)
-    needed = {name for scan in scans for name in columns_read(cursor, scan.sql).get(table.name, ())}
+    needed = {
+        name
+        for scan in scans
+        for name in scans_of(cursor, scan.sql, table.origin).columns.get(table.name, ())
+    }
     outputs = [
         quote(name) if name in needed else f"CAST(NULL AS {kind}) AS {quote(name)}"
         for name, kind in without_reject(cleaned).items()

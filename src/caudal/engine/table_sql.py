@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 
 import duckdb
 
-from caudal.engine.describing import columns_read, create_empty, describe, types_given
+from caudal.engine.describing import create_empty, describe, scans_of, types_given
 from caudal.engine.reading import Wanted
 from caudal.engine.rowwise import require_row_wise
 from caudal.errors import ApplicationError
 from caudal.kernels.csv import NumberColumn
 from caudal.model import REJECT, ROW, Table
-from caudal.sql.lifts import EVERYTHING, Lift, Member, Schema, Sight, quote
+from caudal.sql.footprint import EVERYTHING, Lift, Member, Schema, Sight
 from caudal.sql.numbers import Number, lift_numbers
+from caudal.sql.parsing import quote
 from caudal.sql.sieves import Flag, Sieve, project
 
 
@@ -89,7 +90,7 @@ def make_cleaning(
             f"OR {quote(ROW)} >= (SELECT count(*) - 1 FROM raw)"
         )
     sieve = source.sieve(sights)
-    read = columns_read(cursor, sql).get("raw", set()) | sieve.columns
+    read = scans_of(cursor, sql, table.origin).columns.get("raw", set()) | sieve.columns
     texts = [name for name in table.columns if name in read]
     wanted = Wanted(
         table.name,

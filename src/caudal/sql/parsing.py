@@ -16,3 +16,8 @@ _TEXTS_KEPT = 256
 def read_sql(sql: str) -> exp.Expr:
     """The tree of one statement. It is shared: copy it before changing anything."""
     return sqlglot.parse_one(sql, dialect="duckdb")
+
+
+def quote(name: str) -> str:
+    """Return an identifier as SQL text."""
+    return '"' + name.replace('"', '""') + '"'

@@ -53,7 +53,7 @@ _FUNCTIONS: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
         ("lower", "upper", "trim", "ltrim", "rtrim", "reverse", "strip_accents"),
         ((("VARCHAR",),), "VARCHAR"),
     ),
-    **dict.fromkeys(("length", "len", "strlen", "char_length"), ((("VARCHAR",),), "BIGINT")),
+    **dict.fromkeys(("strlen", "char_length"), ((("VARCHAR",),), "BIGINT")),
     **dict.fromkeys(
         ("contains", "starts_with", "ends_with", "prefix", "suffix"),
         ((("VARCHAR",), ("VARCHAR",)), "BOOLEAN"),
@@ -68,6 +68,8 @@ _FUNCTIONS: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
     ),
     **dict.fromkeys(("isnan", "is_nan", "isinf", "is_inf", "isfinite"), ((_FLOATS,), "BOOLEAN")),
 }
+_LENGTHS = frozenset({"len", "length", "array_length"})
+_OF_LISTS = _LENGTHS | {"list_contains", "list_has", "array_contains", "array_has"}
 _SHARING = frozenset({"coalesce", "ifnull", "nullif", "greatest", "least"})
 
 
@@ -288,11 +290,27 @@ class _Judge:
             return self._shared(arguments)
         if name == "regexp_matches" and len(arguments) == 2:
             return self._texts(*arguments) if isinstance(arguments[1], exp.Literal) else None
+        if name in _OF_LISTS and arguments:
+            return self._of_list(name, arguments)
         wanted, kind = _FUNCTIONS.get(name, ((), ""))
         if not wanted or len(wanted) != len(arguments):
             return None
         fits = zip(arguments, wanted, strict=True)
         return kind if all(self.type_of(one) in (*types, _NULL) for one, types in fits) else None
+
+    def _of_list(self, name: str, arguments: list[exp.Expr]) -> str | None:
+        """The type of a function of a list: its length, or whether it holds a value."""
+        kinds = [self.type_of(argument) for argument in arguments]
+        if name in _LENGTHS:
+            known = len(kinds) == 1 and (kinds[0] == "VARCHAR" or _element(kinds[0]) is not None)
+            return "BIGINT" if known else None
+        holds = len(kinds) == 2 and kinds[1] is not None and kinds[1] == _element(kinds[0])
+        return "BOOLEAN" if holds else None
+
+
+def _element(kind: str | None) -> str | None:
+    """The type of a list's elements."""
+    return kind[:-2] if kind is not None and kind.endswith("[]") else None
 
 
 _PATTERN = {"this", "expression", "negate"}

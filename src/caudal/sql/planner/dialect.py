@@ -45,6 +45,12 @@ def parse(sql: str) -> exp.Query:
     return statements[0]
 
 
+def parse_expression(sql: str) -> exp.Expr:
+    """Return the tree of an expression that `text` wrote."""
+    expression: exp.Expr = parse(f"SELECT {sql}").expressions[0]
+    return expression
+
+
 def text(expression: exp.Expr) -> str:
     """The expression as SQL, function names as written, comments left out."""
     return expression.sql(dialect=Verbatim, comments=False, normalize_functions=False)

@@ -33,7 +33,12 @@ from caudal.sql.planner.algebra import (
 
 def rewritten(node: Node, context: Context) -> Node:
     """The node with every rule applied."""
-    return _grouped_early(_pushed(node, []), context)
+    return _grouped_early(push_filters(node), context)
+
+
+def push_filters(node: Node) -> Node:
+    """Return the node with every filter as far down as it may go (rules 1 and 2)."""
+    return _pushed(node, [])
 
 
 def _pushed(node: Node, filters: list[Expr]) -> Node:

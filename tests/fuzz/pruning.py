@@ -1,0 +1,74 @@
+"""The embedded engine's pruning against none: the same rows without what a query cannot see.
+
+What `engine/catalog.py` says of a query is applied to whole tables: columns that nothing reads
+become nulls, rows out of sight of every scan are left out, lifted calls become columns. The
+rewritten query over these tables must give the rows of the given query over the whole ones.
+"""
+
+from collections.abc import Mapping
+
+import duckdb
+import pyarrow as pa
+
+from caudal.engine.catalog import BoundQuery, bind_query
+from caudal.engine.describing import create_empty, empty_schema
+from caudal.model import Query
+from caudal.sql.footprint import EVERYTHING, Lift, Schemas
+from caudal.sql.parsing import quote
+
+
+class Pruning:
+    """A connection that holds the pruned tables of one query after the other."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas = schemas
+        self.connection = duckdb.connect(config={"threads": 1})
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def bound(self, sql: str) -> BoundQuery:
+        """What the embedded engine says of a query."""
+        with empty_schema(self.connection) as cursor:
+            for table, schema in self._schemas.items():
+                create_empty(cursor, table, schema)
+            query = Query(name="query", title="", sql=sql, origin="query")
+            return bind_query(cursor, query, {}, self._schemas)
+
+    def rows(self, bound: BoundQuery, tables: Mapping[str, pa.Table]) -> pa.Table:
+        """The rows of a query over pruned tables."""
+        for table in self._schemas:
+            self._prune(table, bound, tables[table])
+        return self.connection.sql(bound.sql).to_arrow_table().rename_columns(list(bound.names))
+
+    def _prune(self, table: str, bound: BoundQuery, rows: pa.Table) -> None:
+        sights = bound.seen.sights.get(table, (EVERYTHING,))
+        lifts = [one for one in bound.seen.lifts if one.table == table]
+        for sight in (*sights, *(one.sight for one in lifts)):
+            for name, select in sight.key_sets:
+                self.connection.execute(f"CREATE OR REPLACE TABLE {name} AS {select}")
+        visible = " OR ".join(one.condition or "TRUE" for one in sights)
+        columns = [*self._kept(table, bound), *_computed(lifts)]
+        self.connection.register("whole", rows)
+        self.connection.execute(
+            f"CREATE OR REPLACE TABLE {quote(table)} AS SELECT {', '.join(columns)} FROM whole "
+            f"WHERE coalesce({visible}, FALSE)"
+        )
+        self.connection.unregister("whole")
+
+    def _kept(self, table: str, bound: BoundQuery) -> list[str]:
+        read = bound.reads.get(table, frozenset())
+        return [
+            f"{f'CAST({quote(column)} AS {kind})' if column in read else f'CAST(NULL AS {kind})'} "
+            f"AS {quote(column)}"
+            for column, kind in self._schemas[table].items()
+        ]
+
+
+def _computed(lifts: list[Lift]) -> list[str]:
+    by_name = {one.name: [two for two in lifts if two.name == one.name] for one in lifts}
+    return [
+        f"CASE WHEN {' OR '.join(one.sight.condition or 'TRUE' for one in same)} "
+        f"THEN {same[0].function}({quote(same[0].column)}) END AS {quote(name)}"
+        for name, same in by_name.items()
+    ]
