@@ -21,7 +21,8 @@ from caudal.formats.replies import Receipt
 from caudal.store.memory import MemoryStore
 from caudal.tasks import client, gateway, gathering, janitor, reconciler, worker
 from caudal.tasks.facts import StoreFacts
-from caudal.tasks.life import Life, exists, stage_of
+from caudal.tasks.life import Life, stage_of
+from caudal.tasks.objects import exists
 from caudal.tasks.ports import CondemnedError, ConflictError, NotNowError
 from caudal.tasks.tools import Tools
 from tests.simulation.adapters import SimulatedBroker

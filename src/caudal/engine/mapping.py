@@ -151,12 +151,13 @@ def fold_partition(
 
 def finish_query(
     split: SplitPlan,
-    name: str,
     streams: Streams,
     hashing: stages.Hashing,
     sandboxes: tuple[Sandbox, Sandbox],
+    whose: outputs.Whose,
 ) -> bytes:
     """The answer of one query; `sandboxes` are one for stages and one for results."""
+    name = whose.query
     step, query = split.plan.finish(name), split.query(name)
     inputs = {
         one: _table(split, one, streams[one], hashing, sandboxes[0]) for one in step.inputs.values()
@@ -164,7 +165,7 @@ def finish_query(
     with split.naming([name]):
         rows = stages.finish(step, inputs, sandboxes[1])
     named = rows.rename_columns(list(split.names[name]))
-    return outputs.encode_result(name, query.title, named)
+    return outputs.encode_result(whose, query.title, named)
 
 
 def _table(

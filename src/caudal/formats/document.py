@@ -39,5 +39,5 @@ def decode(data: bytes, kind: str, number: int, content: type[Content], key: str
         if digest(bytes(envelope.content)) != envelope.digest:
             raise FormatError(f"{key} is damaged: its content does not match its digest")
         return msgspec.json.decode(envelope.content, type=content)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise FormatError(f"{key} is no document of kind {kind!r}: {error}") from error

@@ -42,15 +42,31 @@ def encode(magic: bytes, index: Any) -> bytes:
 
 def decode(read: Read, magic: bytes, kind: type[Index], key: str) -> tuple[Index, int]:
     """An object's index, and where its body begins; FormatError if it is something else."""
+    head = read_head(read, magic, key)
+    return decode_head(head, kind, key), len(head)
+
+
+def read_head(read: Read, magic: bytes, key: str, most: int | None = None) -> bytes:
+    """The head of an object as it lies, checked against its digest.
+
+    `most` bounds the index, where whoever sends it is not to be believed.
+    """
     head = read(0, HEAD_BYTES)
     check_magic(head, magic, key)
     length = int.from_bytes(head[_MAGIC_BYTES : _MAGIC_BYTES + _LENGTH_BYTES], "little")
+    if most is not None and length > most:
+        raise FormatError(f"{key} is damaged: its index claims {length} bytes")
     text = read(HEAD_BYTES, length)
-    if digest(text).encode() != head[-_DIGEST_BYTES:]:
+    if len(text) != length or digest(text).encode() != head[-_DIGEST_BYTES:]:
         raise FormatError(f"{key} is damaged: its index does not match its digest")
+    return head + text
+
+
+def decode_head(head: bytes, kind: type[Index], key: str) -> Index:
+    """The index in a head that was checked."""
     try:
-        return msgspec.json.decode(text, type=kind), HEAD_BYTES + length
-    except msgspec.MsgspecError as error:
+        return msgspec.json.decode(head[HEAD_BYTES:], type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise FormatError(f"{key}: {error}") from error
 
 

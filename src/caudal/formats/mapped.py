@@ -141,10 +141,7 @@ class MappedReader:
         return list(zip(rows["line"], rows["reason"], strict=True))
 
     def _stream(self, span: Span) -> pa.Table:
-        rows = read_rows(read_stream(self._read, self.body, span, self._key))
-        if rows.num_rows != span.rows:
-            raise FormatError(f"{self._key} is damaged: a slice has {rows.num_rows} rows")
-        return rows
+        return checked_rows(self._read, self.body, span, self._key)
 
 
 def read_stream(read: Read, body: int, span: Span, key: str) -> bytes:
@@ -153,6 +150,14 @@ def read_stream(read: Read, body: int, span: Span, key: str) -> bytes:
     if len(data) != span.length or digest(data) != span.digest:
         raise FormatError(f"{key} is damaged: a slice does not match its digest")
     return data
+
+
+def checked_rows(read: Read, body: int, span: Span, key: str) -> pa.Table:
+    """The rows of one stream of an object whose body begins at `body`, checked."""
+    rows = read_rows(read_stream(read, body, span, key))
+    if rows.num_rows != span.rows:
+        raise FormatError(f"{key} is damaged: a slice has {rows.num_rows} rows, not {span.rows}")
+    return rows
 
 
 def read_rows(stream: bytes | memoryview) -> pa.Table:

@@ -19,7 +19,7 @@ def decode(data: bytes) -> Message:
     """A message; FormatError if it is something else or of another format."""
     try:
         message = msgspec.json.decode(data, type=Message)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise FormatError(f"not a task message: {error}") from error
     if message.format != FORMAT:
         raise FormatError(f"a task message has format {message.format}, this Caudal reads {FORMAT}")

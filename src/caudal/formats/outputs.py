@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import msgspec
 import pyarrow as pa
 
+from caudal.errors import FormatError
 from caudal.formats import frame, mapped
 
 FOLD_MAGIC = b"CAUDALF1"
@@ -26,12 +27,33 @@ class Folded(msgspec.Struct, frozen=True):
     slices: mapped.StageIndex
 
 
+class Whose(msgspec.Struct, frozen=True):
+    """What a result answers: a query of one life of a job."""
+
+    job: str
+    run: str
+    query: str
+
+    def __str__(self) -> str:
+        return f"{self.query} of job {self.job}, run {self.run}"
+
+
 class Result(msgspec.Struct, frozen=True):
-    """The rows that answer a query."""
+    """The rows that answer a query, and whose they are."""
 
     query: str
     title: str
     rows: mapped.Span
+    job: str = ""
+    run: str = ""
+
+    @property
+    def whose(self) -> Whose:
+        return Whose(self.job, self.run, self.query)
+
+    def size(self, body: int) -> int:
+        """The bytes of the whole object, whose body begins at `body`: the rows are all of it."""
+        return body + self.rows.length
 
 
 def encode_fold(fold: str, partition: int, slices: Sequence[pa.Table]) -> bytes:
@@ -45,18 +67,40 @@ def decode_fold(read: frame.Read, key: str) -> tuple[Folded, int]:
     return frame.decode(read, FOLD_MAGIC, Folded, key)
 
 
-def encode_result(query: str, title: str, rows: pa.Table) -> bytes:
+def encode_result(whose: Whose, title: str, rows: pa.Table) -> bytes:
     body = bytearray()
-    index = Result(query, title, mapped.append_stream(body, rows))
+    span = mapped.append_stream(body, rows)
+    index = Result(whose.query, title, span, whose.job, whose.run)
     return frame.encode(RESULT_MAGIC, index) + bytes(body)
 
 
-def describe_result(read: frame.Read, key: str) -> tuple[Result, int]:
-    """What a result says about itself, and where its body begins."""
-    return frame.decode(read, RESULT_MAGIC, Result, key)
+def result_head(read: frame.Read, whose: Whose, key: str, most: int | None = None) -> bytes:
+    """The head of a result as it lies, checked: FormatError if it is another one's.
+
+    `most` bounds its index, where whoever sends it is not to be believed.
+    """
+    head = frame.read_head(read, RESULT_MAGIC, key, most)
+    index = describe_result(head, key)
+    if index.whose != whose:
+        raise FormatError(f"{key} is a result of {index.whose}, not of {whose}")
+    return head
+
+
+def describe_result(head: bytes, key: str) -> Result:
+    """What a result's head says, which was checked."""
+    index = frame.decode_head(head, Result, key)
+    if index.rows.offset != 0 or index.rows.length < 0:
+        raise FormatError(f"{key} is damaged: its rows do not begin where its head ends")
+    return index
 
 
 def decode_result(data: bytes, key: str) -> tuple[Result, pa.Table]:
+    """A result that is in memory: all of it, and nothing behind it."""
     read = frame.of_bytes(data)
-    index, body = describe_result(read, key)
-    return index, mapped.read_rows(mapped.read_stream(read, body, index.rows, key))
+    head = frame.read_head(read, RESULT_MAGIC, key)
+    index = describe_result(head, key)
+    if index.size(len(head)) != len(data):
+        raise FormatError(
+            f"{key} is damaged: it has {len(data)} bytes, and should have {index.size(len(head))}"
+        )
+    return index, mapped.checked_rows(read, len(head), index.rows, key)

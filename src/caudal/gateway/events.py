@@ -13,7 +13,7 @@ import msgspec
 
 from caudal.answers import Result
 from caudal.broker.port import BrokerError
-from caudal.errors import StoreError
+from caudal.errors import FormatError, StoreError
 from caudal.formats.ending import Outcome
 from caudal.formats.replies import Status
 from caudal.gateway.service import Service
@@ -59,14 +59,11 @@ class _Pulse:
         return b": alive\n\n"
 
 
-async def job_events(service: Service, life: Life) -> AsyncIterator[bytes]:
+async def job_events(service: Service, life: Life, first: Status) -> AsyncIterator[bytes]:
     """Progress whenever it changed, each query that is done, and how the job ended."""
+    status: Status | None = first
     shown, done, pulse = None, set[str](), _Pulse()
     while not service.stopping():
-        try:
-            status = await service.threads.run(_look, service, life)
-        except GoneError:
-            return  # whoever opens it again is told
         if status is not None and status != shown:
             shown, pulse = status, _Pulse()
             for piece in _news(status, done):
@@ -75,6 +72,10 @@ async def job_events(service: Service, life: Life) -> AsyncIterator[bytes]:
                 return
         if alive := await pulse.pause():
             yield alive
+        try:
+            status = await service.threads.run(_look, service, life)
+        except (GoneError, FormatError):
+            return  # whoever opens it again is told
 
 
 async def preview_events(service: Service, preview: Preview, first: int) -> AsyncIterator[bytes]:

@@ -6,8 +6,9 @@ from typing import Any, TypeVar
 from caudal.core.intervals import IntervalSet
 from caudal.core.tasks import Keys
 from caudal.errors import NotFoundError
-from caudal.formats import ending
+from caudal.formats.ending import End
 from caudal.store.port import Store, entries, folder_names
+from caudal.tasks import objects
 
 Answer = TypeVar("Answer")
 
@@ -22,11 +23,10 @@ class StoreFacts:
         self._store = store
         self._keys = keys
 
-    def ending(self, table: str) -> ending.End | None:
+    def ending(self, table: str) -> End | None:
         """All that the client said at a table's end."""
-        key = self._keys.end(table)
         try:
-            return ending.decode_end(self._store.read(key), key)
+            return objects.end(self._store, self._keys, table)
         except NotFoundError:
             return None
 

@@ -7,7 +7,6 @@ was done first, and again from the beginning when a run is resumed.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from caudal.answers import TableProfile
@@ -17,6 +16,7 @@ from caudal.formats import mapped
 from caudal.model import RejectedRow
 from caudal.rejects import Rejects
 from caudal.store.port import Store
+from caudal.tasks import objects
 from caudal.tasks.life import Life
 
 
@@ -44,9 +44,9 @@ class TableFollower:
     def advance(self, sent: int) -> bool:
         """Take in what is mapped of the `sent` first batches; is that all of them?"""
         while self.done < sent:
-            key = self.life.keys.mapped(self.table, self.done)
             try:
-                self._note(mapped.MappedReader(partial(self.store.read, key), key))
+                found = objects.mapped_reader(self.store, self.life.keys, self.table, self.done)
+                self._note(found)
             except NotFoundError:
                 return False
             self.done += 1

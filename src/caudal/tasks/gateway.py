@@ -12,6 +12,7 @@ Rules
 Several threads may use one gateway at once.
 """
 
+import contextlib
 from dataclasses import dataclass
 
 import msgspec
@@ -20,15 +21,16 @@ from caudal.core.readiness import after_end, at_creation
 from caudal.core.tasks import Task, job_key, lane_of
 from caudal.errors import AlreadyExistsError, NotFoundError, UsageError
 from caudal.formats import batch as batch_format
-from caudal.formats import ending, merged
+from caudal.formats import ending
 from caudal.formats import job as job_format
 from caudal.formats.ending import End, Outcome
 from caudal.formats.job import Job, Request
 from caudal.formats.replies import JobPage, Receipt, Status
 from caudal.kernels.hashing import HASH_VERSION
+from caudal.tasks import objects
 from caudal.tasks.facts import StoreFacts
 from caudal.tasks.gathering import WrongEndError, check_coverage
-from caudal.tasks.life import Life, end_life, exists, read_outcome
+from caudal.tasks.life import Life, end_life, read_outcome
 from caudal.tasks.listing import jobs_of
 from caudal.tasks.ports import (
     BusyError,
@@ -46,7 +48,7 @@ from caudal.tasks.requests import (
     described,
     identity,
 )
-from caudal.tasks.results import StoredResult, stored_result
+from caudal.tasks.results import StoredResult
 from caudal.tasks.status import status_of
 from caudal.tasks.tools import Tools
 from caudal.version import __version__
@@ -130,11 +132,11 @@ class Gateway:
                 raise self._gone(job_id, outcome)
             _check_same_end(table, first, end)
             return Receipt(life.job.run, life.job.tables, new=False)
-        new = not exists(store, key)  # two at once may both be told that theirs was the first
+        new = not objects.exists(store, key)  # two at once may both be told so
         try:
             store.create(key, ending.encode_end(end))
         except AlreadyExistsError:
-            _check_same_end(table, ending.decode_end(store.read(key), key), end)
+            _check_same_end(table, objects.end(store, life.keys, table), end)
         if self._covers_too_much(life, table, end):
             raise self._gone(job_id, read_outcome(store, life.keys))
         self._publish(life, after_end(table, life.shape, StoreFacts(store, life.keys)))
@@ -145,10 +147,8 @@ class Gateway:
         life = self._running(job_id, owner)
         self._check_table(life, table)
         self._check_number(life, number)
-        key = life.keys.batch(table, number)
-        store = self._tools.store
         try:
-            return batch_format.describe(lambda *at: store.read(key, *at), key).digest
+            return objects.batch_head(self._tools.store, life.keys, table, number).digest
         except NotFoundError:
             return None
 
@@ -159,25 +159,23 @@ class Gateway:
 
     def result(self, job_id: str, owner: str, query: str) -> bytes:
         """The rows of a query (formats/outputs.py), as soon as they are there."""
-        found = self.open_result(job_id, owner, query)
-        return found.read(0, found.end)
+        return self.open_result(job_id, owner, query).whole()
 
     def open_result(self, job_id: str, owner: str, query: str) -> StoredResult:
         """The same without reading its rows."""
         life = self._life(job_id, owner)
         if query not in life.shape.finishes:
             raise UnknownNameError("query", f"job {job_id} has no query {query!r}")
-        found = stored_result(self._tools.store, life, query)
-        if found is None:
-            outcome = read_outcome(self._tools.store, life.keys)
-            if outcome is None:
-                raise NotReadyError(f"job {job_id} has no result of {query} yet: ask again later")
-            found = stored_result(
-                self._tools.store, life, query
-            )  # it may have come just before the outcome
-            if found is None:
-                raise self._gone(job_id, outcome)
-        return found
+        store = self._tools.store
+        with contextlib.suppress(NotFoundError):
+            return objects.result(store, life.keys, query)
+        outcome = read_outcome(store, life.keys)
+        if outcome is None:
+            raise NotReadyError(f"job {job_id} has no result of {query} yet: ask again later")
+        try:  # it may have come just before the outcome
+            return objects.result(store, life.keys, query)
+        except NotFoundError:
+            raise self._gone(job_id, outcome) from None
 
     def jobs(self, owner: str, after: str = "", limit: int = 100) -> JobPage:
         """Some of the owner's jobs, by id, those behind `after`."""
@@ -240,14 +238,14 @@ class Gateway:
     def _create_batch(self, life: Life, index: batch_format.Batch, data: bytes) -> bool:
         """Is it new? (Two at once may both be told so.)"""
         store, key = self._tools.store, life.keys.batch(index.table, index.number)
-        new = not exists(store, key)
+        new = not objects.exists(store, key)
         try:
             if new:
                 store.create(key, data)
         except AlreadyExistsError:
             new = False
         if not new:
-            first = batch_format.describe(lambda *at: store.read(key, *at), key)
+            first = objects.batch_head(store, life.keys, index.table, index.number)
             if not first.holds_the_same(index):
                 raise ConflictError(
                     f"batch {index.number} of table {index.table} has arrived with other "
@@ -259,10 +257,10 @@ class Gateway:
         """Does the last group hold more than the end names? Then the job fails."""
         last = life.shape.group_count(end.batches) - 1
         key = life.keys.output(Task("merge", table, last))
-        if last < 0 or not exists(self._tools.store, key):
+        if last < 0 or not objects.exists(self._tools.store, key):
             return False
         try:
-            check_coverage(merged.decode(self._tools.store.read(key), key), end)
+            check_coverage(objects.merged_group(self._tools.store, life.keys, table, last), end)
         except WrongEndError as error:
             end_life(self._tools.store, self._tools.clock, life.keys, "failed", str(error))
             return True

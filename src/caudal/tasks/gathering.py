@@ -16,10 +16,11 @@ from operator import itemgetter
 from caudal.core.readiness import table_complete
 from caudal.core.tasks import REJECTS, Task
 from caudal.errors import NotFoundError
-from caudal.formats import frame, mapped, merged, outputs
+from caudal.formats import merged
 from caudal.formats.ending import End, digest_of_digests
 from caudal.formats.mapped import Span, StageIndex
 from caudal.store.port import Store
+from caudal.tasks import objects
 from caudal.tasks.borrowing import BorrowingStore
 from caudal.tasks.facts import StoreFacts
 from caudal.tasks.life import Life, stage_of
@@ -27,7 +28,6 @@ from caudal.tasks.ports import Inputs, JobError, Part
 
 _MOST_HINT_BATCHES = 4_096  # of the table that a hint is made of
 _MOST_HINT_BYTES = 8 << 20
-_MOST_READ_BYTES = 64 << 20
 
 
 class WrongEndError(JobError):
@@ -42,16 +42,15 @@ def merge_group(store: Store, life: Life, task: Task) -> bytes:
     last = first + size if end is None else min(first + size, end)
     members = []
     for number in range(first, last):
-        key = life.keys.mapped(task.name, number)
-        index, body = frame.decode(_reader(store, key), mapped.MAGIC, mapped.Index, key)
-        members.append(merged.Member(index, body))
+        found = objects.mapped_reader(store, life.keys, task.name, number)
+        members.append(merged.Member(found.index, found.body))
     return merged.encode(merged.Merged(task.name, first, tuple(members)))
 
 
 def gather(store: Store, life: Life, task: Task) -> Inputs:
     """The inputs of a map, fold or finish."""
     if task.kind == "map":
-        batch = _batch(store, life.keys.batch(task.name, task.number))
+        batch = _batch(store, life, task)
         return {**hint_inputs(store, life, task.name), task.name: [batch]}
     if task.kind == "finish" and task.name == REJECTS:
         return {
@@ -67,9 +66,12 @@ def gather(store: Store, life: Life, task: Task) -> Inputs:
     return {name: gathered.parts(name) for name in sorted(set(stages))}
 
 
-def _batch(store: Store, key: str) -> Part:
+def _batch(store: Store, life: Life, task: Task) -> Part:
+    key = life.keys.batch(task.name, task.number)
     fresh = store.take_fresh(key) if isinstance(store, BorrowingStore) else None
-    return Part(store.read(key)) if fresh is None else Part(fresh, fresh=True)
+    if fresh is not None:
+        return Part(fresh, fresh=True)
+    return Part(objects.batch(store, life.keys, task.name, task.number))
 
 
 def hint_inputs(store: Store, life: Life, table: str) -> Inputs:
@@ -106,8 +108,7 @@ def table_members(store: Store, life: Life, table: str) -> list[merged.Member]:
         raise NotFoundError(f"table {table} has no end yet")
     members: list[merged.Member] = []
     for group in range(life.shape.group_count(end.batches)):
-        key = life.keys.output(Task("merge", table, group))
-        found = merged.decode(store.read(key), key)
+        found = objects.merged_group(store, life.keys, table, group)
         check_coverage(found, end)
         members += found.members
     if digest_of_digests(one.index.source_digest for one in members) != end.digest:
@@ -150,21 +151,12 @@ class _Gathered:
         return [
             Part(data)
             for (key, body), together in groupby(spans, key=itemgetter(0, 1))
-            for data in self._streams(key, body, [span for _, _, span in together])
+            for data in objects.streams(self._store, key, body, [one for _, _, one in together])
         ]
 
     def size(self, stage: str) -> int:
         """How many bytes its streams take."""
         return sum(span.length for _, _, index in self._sources(stage) for span in index.slices)
-
-    def _streams(self, key: str, body: int, spans: Sequence[Span]) -> Iterator[bytes]:
-        """The streams of one object. They lie side by side, so a few reads give them all."""
-        for together in _side_by_side(spans):
-            first, last = together[0], together[-1]
-            begin = body + first.offset
-            data = self._store.read(key, begin, last.offset + last.length - first.offset)
-            for span in together:
-                yield mapped.read_stream(_from(data, begin), body, span, key)
 
     def _sources(self, stage: str) -> Iterable[tuple[str, int, StageIndex]]:
         scan = stage_of(self._life, stage)
@@ -180,28 +172,8 @@ class _Gathered:
     def _folds(self, fold: str) -> Iterator[tuple[str, int, StageIndex]]:
         for number in range(self._life.shape.folds[fold].partitions):
             key = self._life.keys.output(Task("fold", fold, number))
-            index, body = outputs.decode_fold(_reader(self._store, key), key)
+            index, body = objects.folded(self._store, self._life.keys, fold, number)
             yield key, body, index.slices
-
-
-def _side_by_side(spans: Sequence[Span]) -> Iterator[list[Span]]:
-    """Runs of spans without a gap, none of them larger than one read should be."""
-    run: list[Span] = []
-    for span in spans:
-        if run and (
-            span.offset != run[-1].offset + run[-1].length
-            or span.offset + span.length - run[0].offset > _MOST_READ_BYTES
-        ):
-            yield run
-            run = []
-        run.append(span)
-    if run:
-        yield run
-
-
-def _from(data: bytes, begin: int) -> frame.Read:
-    """Ranged reads of an object of which only the bytes from `begin` on are here."""
-    return lambda offset, length: data[offset - begin : offset - begin + length]
 
 
 def _chosen(index: StageIndex, only: int | None) -> Sequence[Span]:
@@ -215,9 +187,5 @@ def _reports(store: Store, life: Life, members: Iterable[merged.Member]) -> Iter
         index = one.index
         if index.rejects.rows or index.repaired:
             key = life.keys.mapped(index.table, index.batch)
-            data = mapped.read_stream(_reader(store, key), one.body, index.rejects, key)
-            yield Part(data, index.file, index.repaired)
-
-
-def _reader(store: Store, key: str) -> frame.Read:
-    return lambda offset, length: store.read(key, offset, length)
+            for data in objects.streams(store, key, one.body, [index.rejects]):
+                yield Part(data, index.file, index.repaired)

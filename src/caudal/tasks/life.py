@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from caudal.core.readiness import Shape, Step
-from caudal.core.tasks import REJECTS, Keys, Message, Task, job_key
+from caudal.core.tasks import REJECTS, Keys, Message, Task
 from caudal.engine.split_plan import SplitPlan, from_json
 from caudal.errors import AlreadyExistsError, NotFoundError
 from caudal.formats import ending
-from caudal.formats import job as job_format
 from caudal.formats.ending import Outcome, State
 from caudal.formats.job import Job
 from caudal.sql.planner import Scan
 from caudal.store.port import Store
+from caudal.tasks import objects
 from caudal.tasks.ports import Clock, Part
 
 
@@ -95,9 +95,8 @@ class Lives:
 
     def open(self, job: str) -> Life | None:
         """The present life of a job; None if there is none."""
-        key = job_key(job)
         try:
-            data = self._store.read(key)
+            data = objects.job_bytes(self._store, job)
         except NotFoundError:
             with self._lock:
                 self._known.pop(job, None)
@@ -105,7 +104,7 @@ class Lives:
         with self._lock:
             known = self._known.get(job)
         if known is None or known[0] != data:
-            known = data, Life.of(job_format.decode(data, key))
+            known = data, Life.of(objects.job_of(data, job))
             with self._lock:
                 if len(self._known) >= self._KEPT:
                     self._known.pop(next(iter(self._known)))
@@ -113,24 +112,16 @@ class Lives:
         return known[1]
 
     def running(self, message: Message) -> Life | None:
-        """The life that a message belongs to; None if it is over."""
+        """The life that a message belongs to; None if it is over, however that reads."""
         life = self.open(message.job)
         if life is None or life.job.run != message.run:
             return None
-        return None if read_outcome(self._store, life.keys) else life
-
-
-def exists(store: Store, key: str) -> bool:
-    try:
-        store.read(key, 0, 1)
-    except NotFoundError:
-        return False
-    return True
+        return None if objects.exists(self._store, life.keys.outcome) else life
 
 
 def read_outcome(store: Store, keys: Keys) -> Outcome | None:
     try:
-        return ending.decode_outcome(store.read(keys.outcome), keys.outcome)
+        return objects.outcome(store, keys)
     except NotFoundError:
         return None
 

@@ -1,15 +1,16 @@
 """Whose jobs there are. Each job.json on the way is read, so a page is bounded by what it looks at.
 
-A job of a format that this Caudal does not know is left out, and so is one that ends meanwhile.
+A job of a format that this Caudal does not know is left out, and so is one that ends meanwhile, or
+whose job.json or outcome is damaged: `GET /jobs/{J}` says so.
 """
 
 from collections.abc import Iterator
 
-from caudal.core.tasks import Keys, job_key
+from caudal.core.tasks import Keys
 from caudal.errors import FormatError, NotFoundError
-from caudal.formats import job as job_format
 from caudal.formats.replies import JobEntry, JobPage
 from caudal.store.port import Store
+from caudal.tasks import objects
 from caudal.tasks.life import read_outcome
 
 _LOOKED_AT = 500  # jobs of anybody, per page
@@ -30,12 +31,12 @@ def jobs_of(store: Store, owner: str, after: str, limit: int) -> JobPage:
 
 
 def _entries(store: Store, job_id: str, owner: str) -> Iterator[JobEntry]:
-    key = job_key(job_id)
     try:
-        job = job_format.decode(store.read(key), key)
+        job = objects.job_of(objects.job_bytes(store, job_id), job_id)
+        if job.owner != owner:
+            return
+        outcome = read_outcome(store, Keys(job.id, job.run, job.request.options.group))
     except (NotFoundError, FormatError):
         return
-    if job.owner == owner:
-        outcome = read_outcome(store, Keys(job.id, job.run, job.request.options.group))
-        state = outcome.state if outcome else "running"
-        yield JobEntry(job.id, state, job.created, job.request.application.name)
+    state = outcome.state if outcome else "running"
+    yield JobEntry(job.id, state, job.created, job.request.application.name)

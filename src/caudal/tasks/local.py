@@ -34,13 +34,14 @@ from caudal.errors import (
     ApplicationError,
     CaudalError,
     DataError,
+    FormatError,
     NotFoundError,
     QueryError,
     StoreError,
     UsageError,
 )
 from caudal.formats import batch as batch_format
-from caudal.formats import frame, outputs
+from caudal.formats import frame
 from caudal.formats.digest import digest
 from caudal.formats.ending import End, Outcome, digest_of_digests
 from caudal.formats.job import Options, Request, Text
@@ -49,6 +50,7 @@ from caudal.rejects import Rejects
 from caudal.store.directory import DirectoryStore
 from caudal.store.port import Store, entries
 from caudal.store.probe import require_conditional_create
+from caudal.tasks import objects
 from caudal.tasks.borrowing import BorrowingStore, ChangedFileError
 from caudal.tasks.compute import LocalCompute
 from caudal.tasks.cutting import cut_files
@@ -107,8 +109,8 @@ class StoredRun:
         files = {table.name: sources.files(table) for table in app.tables}
         self._job_id = _job_id(request, files)
         self._store = BorrowingStore(self._inner, kept=options.threads + 3)
-        self._prepare()
         try:
+            self._prepare()
             going = _Going(self._store, self._job_id, request, files, options, progress or Silent())
             answers = going.answers()
         except _FAILED as error:
@@ -116,6 +118,8 @@ class StoredRun:
                 with contextlib.suppress(StoreError):
                     self.remove()
             raise
+        except FormatError as error:
+            raise FormatError(f"{error}; begin again with another --store") from error
         except GoneError:
             raise UsageError(
                 f"another process finished the same run in {self._place} meanwhile: run it again"
@@ -271,11 +275,13 @@ class _Going:
         return outcome is not None
 
     def _pause(self) -> None:
-        """Until something happened; whatever ended a worker or the store ends the run."""
+        """Until something happened; whatever ended a worker, the store or the job ends the run."""
         if self.store.failure is not None:
             raise self.store.failure
         if self.workers.bugs:
             raise self.workers.bugs[0]
+        if self.lives.open(self.job_id) is None:
+            raise GoneError(f"there is no job {self.job_id}")
         self.bell.wait(_LOOK_SECONDS)
 
     def _error_of(self, outcome: Outcome) -> CaudalError:
@@ -286,9 +292,8 @@ class _Going:
     def _collected(self, life: Life, tables: tuple[TableProfile, ...], seconds: float) -> Answers:
         results = {}
         for query in life.split.queries:
-            key = life.keys.output(Task("finish", query.name))
-            index, rows = outputs.decode_result(self.store.read(key), key)
-            results[query.name] = Result(query.name, index.title, rows, seconds)
+            found = objects.result(self.store, life.keys, query.name)
+            results[query.name] = Result(query.name, found.index.title, found.rows(), seconds)
             self.progress.query(query.name, seconds)
         return Answers(results, self.rejects, tables)
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from caudal.core.tasks import Task
-from caudal.errors import NotFoundError, QueryError
-from caudal.formats import mapped, outputs
+from caudal.errors import FormatError, NotFoundError, QueryError
+from caudal.formats import outputs
 from caudal.formats.ending import Outcome
 from caudal.sql.planner import Scan, source_of
+from caudal.tasks import objects
 from caudal.tasks.facts import StoreFacts
 from caudal.tasks.life import Life, read_outcome
 from caudal.tasks.ports import Part, UnknownNameError
@@ -76,6 +77,12 @@ class Preview:
 
     def step(self, number: int) -> Step:
         """What there is to say after batches 0 … number - 1 were shown."""
+        try:
+            return self._step(number)
+        except (QueryError, FormatError) as error:
+            return Aborted(f"the preview failed: {error}")
+
+    def _step(self, number: int) -> Step:
         store, keys = self.tools.store, self.life.keys
         now = self.tools.lives.open(self.life.job.id)
         if now is None or now.job.run != self.life.job.run:
@@ -88,8 +95,6 @@ class Preview:
             return self._at_end(number, end, facts)
         try:
             return Rows(number, self._rows(number))
-        except QueryError as error:
-            return Aborted(f"the preview failed: {error}")
         except NotFoundError:
             if outcome is None:
                 return Waiting()
@@ -102,10 +107,9 @@ class Preview:
 
     def _rows(self, number: int) -> pa.Table:
         """The finish over the slices of one batch: rows like those of the answer."""
-        key = self.life.keys.mapped(self.scan.table, number)
-        store = self.tools.store
-        found = mapped.MappedReader(lambda *at: store.read(key, *at), key)
+        keys = self.life.keys
+        found = objects.mapped_reader(self.tools.store, keys, self.scan.table, number)
         inputs = {self.scan.name: [Part(one) for one in found.streams(self.scan.name)]}
         task = Task("finish", self.query)
-        _, rows = outputs.decode_result(self.tools.compute.run(self.life.job, task, inputs, 1), key)
-        return rows
+        made = self.tools.compute.run(self.life.job, task, inputs, 1)
+        return outputs.decode_result(made, f"the preview of {self.query}")[1]

@@ -19,6 +19,7 @@ from caudal.core.watching import (
     published,
     that_fit,
 )
+from caudal.engine.suspects import is_suspect
 from caudal.errors import FormatError, StoreError
 from caudal.store.port import Store, folder_names
 from caudal.tasks.facts import OneLook, StoreFacts
@@ -32,6 +33,7 @@ class Reconciler:
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self._watches: dict[tuple[str, str], Watch] = {}
+        self._damaged: dict[tuple[str, str], int] = {}  # looks at a job that met a damaged object
 
     def round(self) -> None:
         """Look at every job once. What a store or broker refuses now is left to the next round."""
@@ -41,10 +43,22 @@ class Reconciler:
                 life = self._tools.lives.open(job_id)
                 if life is not None and read_outcome(self._tools.store, life.keys) is None:
                     seen.add((job_id, life.job.run))
-                    self._look(life)
+                    self._look_or_fail(life)
             except (StoreError, BrokerError, FormatError):
                 continue
         self._watches = {name: one for name, one in self._watches.items() if name in seen}
+        self._damaged = {name: count for name, count in self._damaged.items() if name in seen}
+
+    def _look_or_fail(self, life: Life) -> None:
+        """A job whose objects stay damaged fails: there may be no worker that would meet them."""
+        name = life.job.id, life.job.run
+        try:
+            self._look(life)
+            self._damaged.pop(name, None)
+        except FormatError as error:
+            self._damaged[name] = self._damaged.get(name, 0) + 1
+            if is_suspect(self._damaged[name]):
+                end_life(self._tools.store, self._tools.clock, life.keys, "failed", str(error))
 
     def _look(self, life: Life) -> None:
         facts = StoreFacts(self._tools.store, life.keys)

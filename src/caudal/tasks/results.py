@@ -1,38 +1,60 @@
-"""Results where they lie in the store."""
+"""Results where they lie in the store, given only after all of their bytes were checked."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
-from caudal.core.tasks import Task
-from caudal.errors import NotFoundError
-from caudal.formats import frame, outputs
-from caudal.store.port import Store
-from caudal.tasks.life import Life
+import pyarrow as pa
+
+from caudal.errors import FormatError
+from caudal.formats import frame, mapped, outputs
+from caudal.formats.digest import Digesting
+
+PIECE_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
 class StoredResult:
     """A result where it lies: small to hold, and read piece by piece."""
 
-    index: outputs.Result
-    body: int  # where the stream of rows begins
+    key: str
+    head: bytes  # as it lies, checked
     read: frame.Read
 
-    def pieces(self, first: int, end: int, size: int = 4 << 20) -> Iterator[bytes]:
-        """The bytes of the object from `first` to `end`."""
-        for offset in range(first, end, size):
-            yield self.read(offset, min(size, end - offset))
+    @cached_property
+    def index(self) -> outputs.Result:
+        return outputs.describe_result(self.head, self.key)
 
-    @property
-    def end(self) -> int:
-        return self.body + self.index.rows.offset + self.index.rows.length
+    def rows(self) -> pa.Table:
+        """The rows, all at once."""
+        return mapped.checked_rows(self.read, len(self.head), self.index.rows, self.key)
 
+    def whole(self) -> bytes:
+        """The object as it lies, all at once."""
+        return self.head + self._held()
 
-def stored_result(store: Store, life: Life, query: str) -> StoredResult | None:
-    """The result of a query; None if there is none (yet)."""
-    key = life.keys.output(Task("finish", query))
-    try:
-        index, body = outputs.describe_result(lambda *at: store.read(key, *at), key)
-    except NotFoundError:
-        return None
-    return StoredResult(index, body, lambda *at: store.read(key, *at))
+    def pieces(self, size: int = PIECE_BYTES) -> Iterator[bytes]:
+        """The stream of rows, piece by piece; FormatError before the first one if it is damaged.
+
+        What is larger than a piece is read twice: once to see that all of it is sound, and again
+        to be given away. The second reading is checked too, and its last piece is held back until
+        then: what is damaged on the way the second time never arrives whole.
+        """
+        if self.index.rows.length <= size:
+            yield self._held()
+            return
+        for _ in self._checked(size):
+            pass
+        yield from self._checked(size)
+
+    def _held(self) -> bytes:
+        return mapped.read_stream(self.read, len(self.head), self.index.rows, self.key)
+
+    def _checked(self, size: int) -> Iterator[bytes]:
+        span, found = self.index.rows, Digesting()
+        for offset in range(0, span.length, size):
+            piece = self.read(len(self.head) + offset, min(size, span.length - offset))
+            found.update(piece)
+            if offset + size >= span.length and found.value != span.digest:
+                raise FormatError(f"{self.key} is damaged: its rows do not match their digest")
+            yield piece

@@ -19,7 +19,7 @@ from caudal.engine.functions import register_functions
 from caudal.engine.sandbox import Limits, Sandbox, Types
 from caudal.engine.split_plan import SplitPlan, from_json
 from caudal.engine.stages import Hashing
-from caudal.errors import RejectedRowError
+from caudal.errors import FormatError, RejectedRowError
 from caudal.formats import batch as batch_format
 from caudal.formats import ending, mapped, outputs
 from caudal.formats.job import Job
@@ -93,12 +93,13 @@ class Steps:
             if job.request.options.strict:
                 _refuse_rejects(data)
             return data
+        whose = outputs.Whose(job.id, job.run, task.name)
         if task.kind == "finish" and task.name == REJECTS:
-            return report(known.split, inputs, every=job.request.options.every_reject)
+            return report(known.split, inputs, whose, every=job.request.options.every_reject)
         streams = {name: [part.data for part in parts] for name, parts in inputs.items()}
         if task.kind == "finish":
             both = sandbox, self._sandbox(job, Types.PLAIN)
-            return mapping.finish_query(known.split, task.name, streams, hashing, both)
+            return mapping.finish_query(known.split, streams, hashing, both, whose)
         return mapping.fold_partition(
             known.split, task.name, task.number, streams, hashing, sandbox
         )
@@ -116,6 +117,8 @@ class Steps:
         if work is None or not all(map(operator.is_, work.works, works)):
             work = known.tables[task.name] = mapping.table_work(one, works)
         index, records = batch_format.view(batch.data, place, check=not batch.fresh)
+        if (index.table, index.number) != (task.name, task.number):
+            raise FormatError(f"{place} is batch {index.number} of {index.table}")
         return mapping.map_records(known.split, index, records, hashing, sandbox, work)
 
     def _work(
@@ -169,7 +172,13 @@ def _refuse_rejects(data: bytes) -> None:
         raise RejectedRowError(f"{ending.STRICT}{place}: {reason} (table {found.index.table})")
 
 
-def report(split: SplitPlan, inputs: Mapping[str, Sequence[Part]], *, every: bool = False) -> bytes:
+def report(
+    split: SplitPlan,
+    inputs: Mapping[str, Sequence[Part]],
+    whose: outputs.Whose,
+    *,
+    every: bool = False,
+) -> bytes:
     """The rejects report as a result: with the first places of each reason, or with all."""
     rejects = Rejects(lines_kept=None) if every else Rejects()
     for one in split.maps:
@@ -186,4 +195,4 @@ def report(split: SplitPlan, inputs: Mapping[str, Sequence[Part]], *, every: boo
     ]
     rows += [(table, None, count, []) for table, count in rejects.repaired.items()]
     columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], [], []]
-    return outputs.encode_result(REJECTS, "Rejected rows", pa.table(columns, schema=REPORT))
+    return outputs.encode_result(whose, "Rejected rows", pa.table(columns, schema=REPORT))

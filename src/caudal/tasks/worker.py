@@ -17,9 +17,10 @@ from caudal.errors import (
     StoreError,
     UsageError,
 )
+from caudal.tasks import objects
 from caudal.tasks.facts import StoreFacts
 from caudal.tasks.gathering import WrongEndError, gather, merge_group
-from caudal.tasks.life import Life, end_life, exists
+from caudal.tasks.life import Life, end_life
 from caudal.tasks.ports import CondemnedError, NotNowError
 from caudal.tasks.tools import Tools
 
@@ -74,10 +75,10 @@ def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> Ending:
     try:
         life = tools.lives.running(message)
         if life is not None:
-            present = exists(tools.store, life.keys.output(message.task))
+            present = objects.exists(tools.store, life.keys.output(message.task))
             made = Made.BY_ANOTHER if present else _make(tools, life, message.task, delivery.count)
             if made is Made.HERE or (made is Made.BY_ANOTHER and delivery.count > 1):
-                follow(tools, life, message.task)
+                _follow_or_fail(tools, life, message.task, delivery.count)
     except PASSING:
         consumer.hand_back(delivery)
         return Ending.HANDED_BACK
@@ -108,6 +109,16 @@ def _make(tools: Tools, life: Life, task: Task, deliveries: int) -> Made:
     except AlreadyExistsError:
         return Made.BY_ANOTHER
     return Made.HERE
+
+
+def _follow_or_fail(tools: Tools, life: Life, task: Task, deliveries: int) -> None:
+    """Step 4. An end of a table that stays damaged fails the job, as a damaged input does."""
+    try:
+        follow(tools, life, task)
+    except FormatError as error:
+        if not is_suspect(deliveries):
+            raise
+        end_life(tools.store, tools.clock, life.keys, "failed", str(error))
 
 
 def follow(tools: Tools, life: Life, task: Task) -> None:

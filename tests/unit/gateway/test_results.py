@@ -7,9 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.gateway.place import ADULT_ROWS, Place, code_of, create, send
+from tests.services.damaging import flipped, spread
 
-from caudal.formats import outputs
-from caudal.gateway.accepting import choose
+from caudal.errors import FormatError
+from caudal.formats import frame, outputs
+from caudal.formats.outputs import Whose
+from caudal.gateway.accepting import OFFERED, choose
+from caudal.tasks.results import StoredResult
 
 URL = "/jobs/j/results/adults"
 
@@ -65,6 +69,91 @@ def test_while_there_is_no_answer(answered: Place) -> None:
     client.delete("/jobs/j")
     assert code_of(client.get("/jobs/j/results/places")) == (410, "ended")
     assert client.get(URL).status_code == 200, "what was answered stays"
+
+
+def test_a_flipped_bit_never_leaves(answered: Place) -> None:
+    """In no representation: the object is named, and no row of it is sent."""
+    client, store, key = answered.client(), answered.store, "jobs/j/run0/results/adults"
+    sound = store.read(key)
+    for number, bit in enumerate(spread(8 * len(sound), 150)):
+        store.delete(key)
+        store.create(key, flipped(sound, bit))
+        accept = OFFERED[number % len(OFFERED)]
+        answer = client.get(URL, headers={"accept": accept})
+        assert code_of(answer) == (500, "damaged"), (bit, accept)
+        assert key in answer.json()["error"]["message"]
+
+
+def test_the_result_of_another_query_or_run_never_leaves(answered: Place) -> None:
+    client, store, key = answered.client(), answered.store, "jobs/j/run0/results/adults"
+    index, rows = outputs.decode_result(store.read(key), key)
+    for whose in (
+        Whose("j", "run0", "places"),
+        Whose("j", "run9", "adults"),
+        Whose("i", "run0", "adults"),
+    ):
+        store.delete(key)
+        store.create(key, outputs.encode_result(whose, index.title, rows))
+        answer = client.get(URL)
+        assert code_of(answer) == (500, "damaged")
+        assert f"is a result of {whose}, not of adults of job j, run run0" in answer.text
+
+
+@pytest.mark.parametrize("kind", ["outcome.json", "tables/people/end.json"])
+def test_events_are_never_made_of_a_damaged_object(answered: Place, kind: str) -> None:
+    client, store, key = answered.client(), answered.store, f"jobs/j/run0/{kind}"
+    if kind == "outcome.json":
+        client.delete("/jobs/j")
+    sound = store.read(key)
+    for bit in spread(8 * len(sound), 20):
+        store.delete(key)
+        store.create(key, flipped(sound, bit))
+        for path in ("/jobs/j", "/jobs/j/events"):
+            answer = client.get(path)
+            assert code_of(answer) == (500, "damaged")
+            assert key in answer.text
+
+
+def large(reads: list[tuple[int, int]], bad_read: int | None = None) -> tuple[bytes, StoredResult]:
+    """A result of several pieces, and the same where it lies; one reading of it goes wrong."""
+    whose = Whose("j", "run0", "adults")
+    data = outputs.encode_result(whose, "", pa.table({"n": list(range(999))}))
+
+    def read(offset: int, length: int) -> bytes:
+        reads.append((offset, length))
+        piece = data[offset : offset + length]
+        return flipped(piece, 5) if len(reads) - 1 == bad_read else piece
+
+    return data, StoredResult(
+        "the key", outputs.result_head(frame.of_bytes(data), whose, "k"), read
+    )
+
+
+def taken(found: StoredResult) -> tuple[bytes, str]:
+    """What was given of a result, and the error that ended it."""
+    given = bytearray()
+    try:
+        for piece in found.pieces(size=100):
+            given += piece
+    except FormatError as error:
+        return bytes(given), str(error)
+    return bytes(given), ""
+
+
+def test_a_large_result_is_checked_before_its_first_piece_leaves() -> None:
+    reads: list[tuple[int, int]] = []
+    data, found = large(reads)
+    given, error = taken(found)
+    assert (found.head + given, error) == (data, "")
+    assert max(length for _, length in reads) == 100
+    assert found.whole() == data
+    count = (len(reads) - 1) // 2  # of pieces, each read twice
+    assert count > 5
+    for bad in range(2 * count):
+        part, error = taken(large([], bad)[1])
+        assert error.startswith("the key is damaged")
+        assert len(part) < len(given), "never whole"
+        assert not part or bad >= count, "damaged where it lies: not a byte leaves"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from caudal.core.tasks import Message, Task
 from caudal.errors import FormatError
 from caudal.formats import batch, document, ending, frame, job, mapped, merged, message, outputs
 from caudal.formats.ending import End, Outcome
+from caudal.formats.outputs import Whose
 from caudal.model import Query, Table
 
 DOCS = Path(__file__).parents[3] / "docs" / "formats"
@@ -49,7 +50,6 @@ MERGED = merged.encode(
     )
 )
 FOLD = outputs.encode_fold("fold_1", 3, [ROWS, ROWS.slice(0, 0)])
-RESULT = outputs.encode_result("q1", "Titles and scores", ROWS)
 JOB = job.Job(
     id="0123456789abcdef0123456789abcdef",
     run="fedcba9876543210fedcba9876543210",
@@ -68,6 +68,7 @@ JOB = job.Job(
     plan=job.raw(b'{"plan":{}}'),
     versions={"caudal": "0.1", "hash": "1"},
 )
+RESULT = outputs.encode_result(Whose(JOB.id, JOB.run, "q1"), "Titles and scores", ROWS)
 END = ending.encode_end(End(2, 72, ending.digest_of_digests(["ab", "cd"])))
 OUTCOME = ending.encode_outcome(Outcome("failed", "q1.sql: no such thing", 1_700_000_000.0))
 MESSAGE = message.encode(Message(JOB.id, JOB.run, Task("map", "books", 7)))
@@ -112,22 +113,31 @@ def test_what_was_written_is_read() -> None:
     assert outputs.decode_result(RESULT, "result")[1].equals(ROWS)
 
 
+def fold_of(data: bytes) -> tuple[outputs.Folded, list[bytes]]:
+    read = frame.of_bytes(data)
+    index, body = outputs.decode_fold(read, "k")
+    spans = [index.slices.empty, index.slices.slices[0]]
+    return index, [mapped.read_stream(read, body, span, "k") for span in spans]
+
+
 READERS: list[tuple[bytes, Callable[[bytes], Any]]] = [
     (job.encode(JOB), lambda data: job.decode(data, "k")),
     (END, lambda data: ending.decode_end(data, "k")),
     (OUTCOME, lambda data: ending.decode_outcome(data, "k")),
     (BATCH, lambda data: batch.decode(data, "k")),
     (MERGED, lambda data: merged.decode(data, "k")),
+    (FOLD, lambda data: fold_of(data)),
     (RESULT, lambda data: outputs.decode_result(data, "k")),
 ]
 
 
 @pytest.mark.parametrize(("data", "read"), READERS)
-def test_every_flipped_byte_is_noticed(data: bytes, read: Callable[[bytes], Any]) -> None:
-    for place in range(0, len(data), 7):
-        damaged = data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :]
+def test_every_flipped_bit_is_noticed(data: bytes, read: Callable[[bytes], Any]) -> None:
+    for place in range(8 * len(data)):
+        damaged = bytearray(data)
+        damaged[place // 8] ^= 1 << place % 8
         with pytest.raises(FormatError, match="k"):
-            read(damaged)
+            read(bytes(damaged))
 
 
 @pytest.mark.parametrize(("data", "read"), READERS)
@@ -135,6 +145,11 @@ def test_truncated_objects_are_refused(data: bytes, read: Callable[[bytes], Any]
     for length in (0, 5, 20, len(data) // 2, len(data) - 1):
         with pytest.raises(FormatError):
             read(data[:length])
+
+
+def test_a_result_with_more_behind_it_is_refused() -> None:
+    with pytest.raises(FormatError, match=f"it has {len(RESULT) + 1} bytes"):
+        outputs.decode_result(RESULT + b"x", "k")
 
 
 def test_other_kinds_and_later_formats_are_named() -> None:

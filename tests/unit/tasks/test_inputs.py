@@ -18,13 +18,13 @@ from caudal.model import Application, Query, Table
 from caudal.store.directory import DirectoryStore
 from caudal.store.memory import MemoryStore
 from caudal.store.port import Store
-from caudal.tasks import gathering, worker
+from caudal.tasks import gathering, objects, worker
 from caudal.tasks.client import Client, Order
 from caudal.tasks.compute import LocalCompute
 from caudal.tasks.cutting import cut_files
 from caudal.tasks.gateway import Gateway
 from caudal.tasks.janitor import Janitor
-from caudal.tasks.life import Life, Lives, exists, read_outcome
+from caudal.tasks.life import Life, Lives, read_outcome
 from caudal.tasks.threads import Bell, BellClock
 from caudal.tasks.tools import Tools
 from caudal.tasks.worker import Ending
@@ -82,7 +82,7 @@ class Place:
         found = set()
         for number in range(20):
             key = self.life.keys.mapped("big", number)
-            if not exists(self.tools.store, key):
+            if not objects.exists(self.tools.store, key):
                 break
             reader = mapped.open_bytes(self.tools.store.read(key), key)
             for stage, index in reader.index.stages.items():

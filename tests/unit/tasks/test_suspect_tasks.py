@@ -28,12 +28,12 @@ from caudal.formats.ending import Outcome
 from caudal.formats.job import Options, Request, Text
 from caudal.model import Application, Query, Table
 from caudal.store.memory import MemoryStore
-from caudal.tasks import worker
+from caudal.tasks import objects, worker
 from caudal.tasks.client import Client, Order
 from caudal.tasks.compute import LocalCompute
 from caudal.tasks.cutting import cut_files
 from caudal.tasks.gateway import Gateway
-from caudal.tasks.life import Lives, exists, read_outcome
+from caudal.tasks.life import Lives, read_outcome
 from caudal.tasks.suspecting import Suspects
 from caudal.tasks.tools import Tools
 from caudal.tasks.worker import Ending
@@ -105,7 +105,7 @@ class Place:
 
     def made(self, task: Task) -> bool:
         life = self.tools.lives.open("j")
-        return life is not None and exists(self.tools.store, life.keys.output(task))
+        return life is not None and objects.exists(self.tools.store, life.keys.output(task))
 
 
 @pytest.fixture

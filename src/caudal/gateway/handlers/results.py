@@ -3,13 +3,11 @@
 import itertools
 from collections.abc import Callable, Iterator
 
-import pyarrow as pa
 from starlette.responses import Response, StreamingResponse
 
 from caudal import representing
 from caudal.answers import Result
 from caudal.core.tasks import REJECTS
-from caudal.formats import mapped
 from caudal.gateway import accepting
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.service import Call, Service
@@ -43,18 +41,17 @@ async def _answer(service: Service, call: Call, query: str) -> Response:
         rows = await service.threads.run(_rows, found)
         pieces = await service.threads.run(_begun, _WRITTEN[form](rows))
     else:
-        first = 0 if form == accepting.RESULT else found.body + found.index.rows.offset
-        pieces = found.pieces(first, found.end)
-        headers["content-length"] = str(found.end - first)
+        head = found.head if form == accepting.RESULT else b""
+        pieces = itertools.chain([head], await service.threads.run(_begun, found.pieces()))
+        headers["content-length"] = str(len(head) + found.index.rows.length)
     return StreamingResponse(service.threads.each(pieces), media_type=form, headers=headers)
 
 
 def _begun(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """With the first piece made: what cannot be written is refused before the answer begins."""
+    """With the first piece made: what cannot be written, or is damaged, is refused before the
+    answer begins."""
     return itertools.chain([next(pieces, b"")], pieces)
 
 
 def _rows(found: StoredResult) -> Result:
-    data = mapped.read_stream(found.read, found.body, found.index.rows, found.index.query)
-    table: pa.Table = mapped.read_rows(data)
-    return Result(found.index.query, found.index.title, table)
+    return Result(found.index.query, found.index.title, found.rows())

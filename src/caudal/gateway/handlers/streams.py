@@ -15,7 +15,8 @@ _DIGITS = 9
 async def job(service: Service, call: Call) -> Response:
     """GET /jobs/{job}/events"""
     life = await service.threads.run(service.gateway.watch, *call.job)
-    return _stream(events.job_events(service, life))
+    first = await service.threads.run(service.gateway.look, life)  # what it refuses is said at once
+    return _stream(events.job_events(service, life, first))
 
 
 async def preview(service: Service, call: Call) -> Response:
