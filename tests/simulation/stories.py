@@ -268,7 +268,7 @@ class Clients:
             query = story.choice.asked.app.queries[0].name
             for request in (
                 lambda: gateways.status(job_id, "stranger"),
-                lambda: gateways.result(job_id, "stranger", query),
+                lambda: gateways.result(job_id, "stranger", query, ""),
                 lambda: gateways.cancel(job_id, "stranger"),
             ):
                 if self._insist(request, tries=3):

@@ -64,9 +64,9 @@ def results(
         asked = _chosen(job, status, query)
         ready = [name for name in asked if name in status.results]
         form = checked_format(asking.form, asking.out, len(ready))
-        give({name: _result(gateways, job, name) for name in ready}, form, asking.out)
+        give({name: _result(gateways, job, name, status.run) for name in ready}, form, asking.out)
         if REJECTS in status.results:
-            print_rejects(rejects_of(gateways.result(job, "", REJECTS)), console)
+            print_rejects(rejects_of(gateways.result(job, "", REJECTS, status.run)), console)
     missing = [name for name in asked if name not in ready]
     if missing:
         console.print(f"still to come: {', '.join(missing)}", highlight=False)
@@ -110,6 +110,6 @@ def _progress(status: Status) -> str:
     return "; ".join(tables) or "it has ended, and its results were deleted"
 
 
-def _result(gateways: HttpGateways, job: str, name: str) -> Result:
-    found = result_of(name, gateways.result(job, "", name))
+def _result(gateways: HttpGateways, job: str, name: str, run: str) -> Result:
+    found = result_of(name, gateways.result(job, "", name, run))
     return Result(name, "" if name == ADHOC else found.title, found.table, found.seconds)

@@ -148,9 +148,10 @@ class Client:
         from caudal.core.tasks import REJECTS
 
         with self.gateways() as gateways:
-            queries = gateways.status(job_id, "").queries
-            results = {name: gateways.result(job_id, "", name) for name in (*queries, REJECTS)}
-        return answers_of(results, queries)
+            status = gateways.status(job_id, "")
+            names = (*status.queries, REJECTS)
+            results = {name: gateways.result(job_id, "", name, status.run) for name in names}
+        return answers_of(results, status.queries)
 
     def cancel(self, job_id: str) -> "Outcome":
         """End a job; gives how it ended, which may have been before."""

@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from caudal.answers import Answers, Result
 from caudal.core.tasks import REJECTS
-from caudal.errors import CaudalError, JobError, RejectedRowError
+from caudal.errors import CaudalError, FormatError, JobError, RejectedRowError
 from caudal.formats import outputs
 from caudal.formats.ending import STRICT, Outcome
 from caudal.model import RejectedRow
@@ -16,7 +18,7 @@ _PLACES_KEPT = 5  # of each reason, as in a run on this machine
 
 def result_of(name: str, data: bytes, seconds: float = 0.0) -> Result:
     """One result."""
-    index, rows = outputs.decode_result(data, f"the result of {name}")
+    index, rows = _decoded(data, f"the result of {name}")
     return Result(name, index.title, rows, seconds)
 
 
@@ -50,12 +52,27 @@ def every_reject(data: bytes, tables: Sequence[str]) -> list[RejectedRow]:
         for row in _report_rows(data)
         for place in row["first"]
     ]
+    if strange := {row.table for row in rows}.difference(tables):
+        raise FormatError(f"the rejects report speaks of a table {min(strange)[:40]!r}: not ours")
     return sorted(rows, key=lambda row: (tables.index(row.table), row.file, row.line))
 
 
 def _report_rows(data: bytes) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = outputs.decode_result(data, "the rejects report")[1].to_pylist()
+    table = _decoded(data, "the rejects report")[1]
+    if table.schema != outputs.REPORT:
+        raise FormatError("the rejects report has other columns than this Caudal knows")
+    rows: list[dict[str, Any]] = table.to_pylist()
     return rows
+
+
+def _decoded(data: bytes, name: str) -> tuple[outputs.Result, pa.Table]:
+    """A result that came over a network: what its bytes claim of each other is checked too."""
+    try:
+        index, rows = outputs.decode_result(data, name)
+        rows.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        raise FormatError(f"{name} is no table: {error}") from error
+    return index, rows
 
 
 def error_of_outcome(job_id: str, outcome: Outcome) -> CaudalError:

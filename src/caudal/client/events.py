@@ -7,9 +7,14 @@ from typing import Any
 import httpx
 import msgspec
 
+from caudal.client.bodies import lines_of, take_reply
+from caudal.client.failover import WRONG_ROUNDS, told
 from caudal.client.http import HttpGateways
 from caudal.client.refusals import error_of
+from caudal.errors import FormatError
 from caudal.tasks.ports import UnreachableError
+
+_MOST_EVENT_BYTES = 256 << 20  # the rows of one batch as JSON
 
 
 @dataclass(frozen=True)
@@ -38,14 +43,14 @@ def parse_events(lines: Iterable[str]) -> Iterator[Event | None]:
     >>> list(parse_events(["id: 3", "event: rows", "data: {}", "", ": still here"]))
     [Event(name='rows', id='3', data='{}'), None]
     """
-    name, number, data = "message", "", list[str]()
+    name, number, data, size = "message", "", list[str](), 0
     for line in lines:
         field, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if not line:
             if data:
                 yield Event(name, number, "\n".join(data))
-            name, data = "message", []
+            name, data, size = "message", [], 0
         elif not field:
             yield None
         elif field == "event":
@@ -54,6 +59,8 @@ def parse_events(lines: Iterable[str]) -> Iterator[Event | None]:
             number = value
         elif field == "data":
             data.append(value)
+            if (size := size + len(value)) > _MOST_EVENT_BYTES:
+                raise FormatError(f"sent an event of more than {_MOST_EVENT_BYTES >> 20} MiB")
 
 
 def previews(
@@ -61,11 +68,13 @@ def previews(
 ) -> Iterator[Preview]:
     """The rows of a query, batch by batch, each once, from whichever gateway answers.
 
-    Ends when there are no more, because the answer is there or because the job has ended.
+    Ends when there are no more, because the answer is there or because the job has ended. What no
+    gateway of Caudal would send means the next one; from all of them, again and again: FormatError.
     """
-    last, rounds = -1, 0
+    last, rounds, wrong = -1, 0, 0
     path = f"/jobs/{job_id}/results/{query}/preview"
     while not stopping():
+        troubles: dict[str, str] = {}
         for address in gateways.in_turn():
             headers = {"Accept": "text/event-stream"}
             if last >= 0:
@@ -73,15 +82,33 @@ def previews(
             try:
                 for preview in _from_one(gateways, path, address, headers, stopping):
                     if preview.batch > last:
+                        _check_next(preview, last)
                         last, rounds = preview.batch, 0
                         gateways.prefer(address)
                         yield preview
             except _EndedError:
                 return
+            except FormatError as error:
+                troubles[address] = str(error)
             except (httpx.TransportError, httpx.StreamError, UnreachableError):
                 continue
+        wrong = wrong + 1 if len(troubles) == len(gateways.addresses) else 0
+        if wrong == WRONG_ROUNDS:
+            raise FormatError(told(troubles))
         gateways.pause(rounds)
         rounds += 1
+
+
+def _check_next(preview: Preview, last: int) -> None:
+    if preview.batch != last + 1:
+        raise FormatError(f"sent rows of batch {preview.batch} in place of batch {last + 1}")
+
+
+def _preview_of(event: Event) -> Preview:
+    try:
+        return msgspec.json.decode(event.data, type=Preview)
+    except msgspec.MsgspecError as error:
+        raise FormatError(f"sent an event that this Caudal lacks: {error}") from None
 
 
 def _from_one(
@@ -94,18 +121,17 @@ def _from_one(
     answer = gateways.stream(path, address, headers)
     try:
         if not answer.is_success:
-            answer.read()
-            error = error_of(address, answer.status_code, answer.content)
+            error = error_of(address, answer.status_code, take_reply(answer))
             if answer.status_code == 429 or answer.status_code >= 500:
                 raise UnreachableError(str(error))
             raise error
-        for event in parse_events(answer.iter_lines()):
+        for event in parse_events(lines_of(answer, _MOST_EVENT_BYTES)):
             if stopping():
                 raise _EndedError
             if event is None:
                 continue
             if event.name != "rows":
                 raise _EndedError
-            yield msgspec.json.decode(event.data, type=Preview)
+            yield _preview_of(event)
     finally:
         answer.close()

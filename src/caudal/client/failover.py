@@ -5,6 +5,8 @@ Rules
 2. Lost connections, time-outs, 408 and 5xx mean: the next address, and after a round of all of
    them a pause that grows, with jitter. The address that answered last is asked first.
 3. When none has answered for the time of patience: UnreachableError, naming all of them.
+   A body that cannot be what was asked for (bodies.py), or a store that is damaged, means the next
+   address too; when all of them answer so, three rounds in a row: FormatError, naming them.
 4. 429 is an answer: the same again after Retry-After, for as long as gateways go on saying it.
 5. The token stands in one header of requests, and nowhere else.
 """
@@ -18,13 +20,16 @@ from typing import Self
 
 import httpx
 
+from caudal.client import bodies
 from caudal.client.addresses import is_loopback
-from caudal.client.refusals import error_of
+from caudal.client.refusals import code_of, error_of
+from caudal.errors import CaudalError, FormatError
 from caudal.process.signals import Stop
 from caudal.tasks.ports import UnreachableError
 
 RESULT_TYPE = "application/vnd.caudal.result"
 _AGAIN = frozenset({408, 500, 502, 503, 504})
+WRONG_ROUNDS = 3  # the damage may lie on the way
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 3.0
 _LONGEST_RETRY_AFTER = 30.0
 _LAST_WORD_SECONDS = 2.0
@@ -34,15 +39,54 @@ _LONG_SECONDS = 45.0  # where much is read, written or planned before an answer
 _PIECE_BYTES = 256 << 10  # of a body; of more, httpcore copies what a socket did not take at once
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a gateway said, and which one."""
+
+    address: str
+    status: int
+    body: bytes
+    retry_after: float = 0.0
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
+
+    def error(self) -> CaudalError:
+        """The error for an answer that is not a success."""
+        return error_of(self.address, self.status, self.body)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is asked of each gateway in turn."""
+
+    method: str
+    path: str
+    body: bytes | None
+    headers: Mapping[str, str]
+    take: bodies.Take
+
+    @property
+    def seconds(self) -> float:
+        is_long = bool(self.body) or RESULT_TYPE in self.headers.values()
+        return _LONG_SECONDS if is_long else _SECONDS
+
+    @property
+    def all_headers(self) -> Mapping[str, str]:
+        size = {} if self.body is None else {"Content-Length": str(len(self.body))}
+        return {**self.headers, **size}
+
+
 @dataclass
 class _Round:
     """What came of asking all gateways once: an answer, a refusal for now, or nothing."""
 
-    address: str = ""
-    answer: httpx.Response | None = None
+    answer: Answer | None = None
     is_busy: bool = False
     retry_after: float = 0.0
     troubles: dict[str, str] = field(default_factory=dict)
+    wrong: set[str] = field(default_factory=set)  # addresses whose answer cannot be believed
 
 
 class Failover:
@@ -64,6 +108,7 @@ class Failover:
         self._http = httpx.Client(
             timeout=httpx.Timeout(_SECONDS, connect=_CONNECT_SECONDS),
             limits=httpx.Limits(max_connections=32),
+            headers=bodies.IDENTITY,
             trust_env=not all(is_loopback(one) for one in addresses),  # no proxy to this machine
         )
         self._best = 0  # which address answered last
@@ -93,13 +138,18 @@ class Failover:
         path: str,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> tuple[str, httpx.Response]:
-        """The first answer that any gateway gives, and who gave it."""
-        since, rounds = time.monotonic(), 0
+        take: bodies.Take = bodies.take_reply,
+    ) -> Answer:
+        """The first answer that any gateway gives. `take` reads the body of a success."""
+        request = _Request(method, path, body, {**self._headers, **(headers or {})}, take)
+        since, rounds, wrong = time.monotonic(), 0, 0
         while True:
-            turn = self._round(method, path, body, {**self._headers, **(headers or {})})
+            turn = self._round(request)
             if turn.answer is not None:
-                return turn.address, turn.answer
+                return turn.answer
+            wrong = wrong + 1 if turn.wrong.issuperset(self.addresses) else 0
+            if wrong == WRONG_ROUNDS:
+                raise FormatError(told(turn.troubles))
             if turn.is_busy:
                 since, rounds = time.monotonic(), 0
             elif time.monotonic() - since >= self.patience_seconds:
@@ -107,40 +157,49 @@ class Failover:
             self.pause(rounds, turn.retry_after)
             rounds += 1
 
-    def _round(
-        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
-    ) -> "_Round":
+    def _round(self, request: "_Request") -> "_Round":
         """Ask every gateway once, until one of them answers."""
-        turn, is_long = _Round(), bool(body) or RESULT_TYPE in headers.values()
-        seconds = _LONG_SECONDS if is_long else _SECONDS
-        timeout = httpx.Timeout(seconds, connect=_CONNECT_SECONDS)
-        if body is not None:
-            headers = {**headers, "Content-Length": str(len(body))}
+        turn = _Round()
         for address in self.in_turn():
             self._check_open()
-            content = _pieces(body) if body is not None else None
             try:
-                answer = self._http.request(
-                    method, address + path, content=content, headers=headers, timeout=timeout
-                )
+                answer = self._one(address, request)
             except httpx.TransportError as error:
                 turn.troubles[address] = _trouble(error)
                 continue
-            if answer.status_code == 429:
-                turn.is_busy, turn.retry_after = True, _retry_after(answer)
+            except FormatError as error:
+                turn.troubles[address] = str(error)
+                turn.wrong.add(address)
+                continue
+            if answer.status == 429:
+                turn.is_busy, turn.retry_after = True, answer.retry_after
                 return turn
-            if answer.status_code not in _AGAIN:
+            if answer.status not in _AGAIN:
                 self.prefer(address)
-                turn.address, turn.answer = address, answer
+                turn.answer = answer
                 return turn
-            turn.troubles[address] = _said(address, answer)
-            turn.retry_after = max(turn.retry_after, _retry_after(answer))
+            turn.troubles[address] = str(answer.error()).removeprefix(f"{address} ")
+            turn.retry_after = max(turn.retry_after, answer.retry_after)
+            if code_of(answer.body) == "damaged":
+                turn.wrong.add(address)
         return turn
 
+    def _one(self, address: str, request: "_Request") -> Answer:
+        """Ask one gateway. Of a body that is refused no more is read."""
+        content = _pieces(request.body) if request.body is not None else None
+        with self._http.stream(
+            request.method,
+            address + request.path,
+            content=content,
+            headers=request.all_headers,
+            timeout=httpx.Timeout(request.seconds, connect=_CONNECT_SECONDS),
+        ) as answer:
+            take = request.take if answer.is_success else bodies.take_reply
+            return Answer(address, answer.status_code, take(answer), _retry_after(answer))
+
     def _unreachable(self, troubles: Mapping[str, str]) -> UnreachableError:
-        told = "; ".join(f"{address}: {reason}" for address, reason in troubles.items())
         seconds = f"{self.patience_seconds:g} seconds"
-        return UnreachableError(f"no gateway answered for {seconds} (tried {told})")
+        return UnreachableError(f"no gateway answered for {seconds} (tried {told(troubles)})")
 
     def in_turn(self) -> list[str]:
         """All addresses, the one that answered last first."""
@@ -181,8 +240,9 @@ def _trouble(error: httpx.TransportError) -> str:
     return " ".join(str(error).split())[:120] or "the connection was lost"
 
 
-def _said(address: str, answer: httpx.Response) -> str:
-    return str(error_of(address, answer.status_code, answer.content)).removeprefix(f"{address} ")
+def told(troubles: Mapping[str, str]) -> str:
+    """What each gateway did instead of answering."""
+    return "; ".join(f"{address}: {reason}" for address, reason in troubles.items())
 
 
 def _retry_after(answer: httpx.Response) -> float:

@@ -7,15 +7,17 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
+from caudal.client.bodies import Take, take_reply, take_result
 from caudal.client.failover import RESULT_TYPE, Failover
-from caudal.client.refusals import code_of, error_of
+from caudal.client.refusals import code_of
 from caudal.errors import FormatError
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
 from caudal.formats.ending import End, Outcome
 from caudal.formats.job import Request
+from caudal.formats.outputs import Whose
 from caudal.formats.replies import JobEntry, JobPage, Receipt, Status
-from caudal.tasks.requests import check_job_id
+from caudal.tasks.requests import check_job_id, is_name
 
 _BATCH_TYPE = "application/vnd.caudal.batch"
 _JSON = {"Content-Type": "application/json"}
@@ -52,24 +54,30 @@ class HttpGateways(Failover):
         """See the port."""
         del owner
         path = _path(job_id, "tables", table, "batches", str(number))
-        address, answer = self.ask("GET", path)
-        if answer.status_code == 404 and code_of(answer.content) == "no_batch":
+        answer = self.ask("GET", path, take=_take(_Digest))
+        if answer.status == 404 and code_of(answer.body) == "no_batch":
             return None
-        return _decoded(_Digest, address, answer).digest
+        if not answer.is_success:
+            raise answer.error()
+        return _read(_Digest, answer.body).digest
 
     def status(self, job_id: str, owner: str) -> Status:
         """See the port."""
         del owner
         return self._get(Status, "GET", _path(job_id))
 
-    def result(self, job_id: str, owner: str, query: str) -> bytes:
-        """See the port."""
+    def result(self, job_id: str, owner: str, query: str, run: str) -> bytes:
+        """See the port. What is no such result is asked of another gateway."""
         del owner
-        headers = {"Accept": RESULT_TYPE}
-        address, answer = self.ask("GET", _path(job_id, "results", query), headers=headers)
+        answer = self.ask(
+            "GET",
+            _path(job_id, "results", query),
+            headers={"Accept": RESULT_TYPE},
+            take=take_result(Whose(job_id, run, query)),
+        )
         if not answer.is_success:
-            raise error_of(address, answer.status_code, answer.content)
-        return answer.content
+            raise answer.error()
+        return answer.body
 
     def cancel(self, job_id: str, owner: str) -> Outcome:
         """See the port."""
@@ -84,6 +92,8 @@ class HttpGateways(Failover):
             yield from page.jobs
             if page.next is None:
                 return
+            if page.next <= after:
+                raise FormatError(f"the list of jobs goes back from {after!r} to {page.next!r}")
             after = page.next
 
     def _get(
@@ -94,17 +104,41 @@ class HttpGateways(Failover):
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Kind:
-        address, answer = self.ask(method, path, body, headers)
-        return _decoded(kind, address, answer)
+        answer = self.ask(method, path, body, headers, _take(kind))
+        if not answer.is_success:
+            raise answer.error()
+        return _read(kind, answer.body)
 
 
-def _decoded(kind: type[Kind], address: str, answer: httpx.Response) -> Kind:
-    if not answer.is_success:
-        raise error_of(address, answer.status_code, answer.content)
+def _read(kind: type[Kind], body: bytes) -> Kind:
     try:
-        return msgspec.json.decode(answer.content, type=kind)
-    except msgspec.MsgspecError as error:
-        raise FormatError(f"{address} answered in a form that this Caudal lacks: {error}") from None
+        found = msgspec.json.decode(body, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise FormatError(f"answered in a form that this Caudal lacks: {error}") from None
+    if isinstance(found, Status):
+        _check_names(found)
+    return found
+
+
+def _take(kind: type[Kind]) -> Take:
+    """A reply of that kind: what is none is asked of another gateway."""
+
+    def take(answer: httpx.Response) -> bytes:
+        body = take_reply(answer)
+        _read(kind, body)
+        return body
+
+    return take
+
+
+def _check_names(status: Status) -> None:
+    """Names of queries become those of files, and each waits for tables."""
+    for name in (*status.queries, *status.results, *status.previews):
+        if not is_name(name) or name not in status.reads:
+            raise FormatError(f"speaks of a query {name[:40]!r}, which cannot be one")
+    for name in status.previews:
+        if not status.reads[name]:
+            raise FormatError(f"offers a preview of {name}, which reads no table")
 
 
 def _path(job_id: str, *parts: str) -> str:

@@ -18,6 +18,16 @@ from caudal.formats import frame, mapped
 FOLD_MAGIC = b"CAUDALF1"
 RESULT_MAGIC = b"CAUDALR1"
 
+_PLACE = pa.struct([("file", pa.string()), ("line", pa.int64())])
+REPORT = pa.schema(  # of the rejects report
+    [
+        ("table", pa.string()),
+        ("reason", pa.string()),  # null: rows that were kept, with bytes that are not UTF-8
+        ("rows", pa.int64()),
+        ("first", pa.list_(_PLACE)),
+    ]
+)
+
 
 class Folded(msgspec.Struct, frozen=True):
     """One partition of one fold, cut for its readers."""

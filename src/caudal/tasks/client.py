@@ -15,9 +15,11 @@ Rules
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol, TypeVar
 
+from caudal.core.tasks import REJECTS
+from caudal.errors import FormatError
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
 from caudal.formats.batch import Batch
@@ -46,7 +48,8 @@ class Gateways(Protocol):
 
     def status(self, job_id: str, owner: str) -> Status: ...
 
-    def result(self, job_id: str, owner: str, query: str) -> bytes: ...
+    def result(self, job_id: str, owner: str, query: str, run: str) -> bytes:
+        """The result object of that run and of no other (formats/outputs.py), whole and checked."""
 
     def cancel(self, job_id: str, owner: str) -> Outcome: ...
 
@@ -105,6 +108,9 @@ class Client:
         """Create the job, or find it again."""
         request = order.request
         receipt = self.ask(lambda: self.gateways.create(order.job_id, order.owner, request))
+        known = {table.name for table in request.application.tables}
+        if strange := set(receipt.tables) - known:
+            raise FormatError(f"a gateway asks for a table {min(strange)[:40]!r}, which nobody has")
         errand = Errand(self, order, receipt.run, receipt.tables)
         if self.look_first:
             errand.look()
@@ -187,11 +193,18 @@ class Errand:
             name
             for name in status.results
             if name not in self.results
+            and (name in self._asked or name == REJECTS)
             and self._ended.issuperset(status.reads.get(name, self.tables))
         ]
 
+    @cached_property
+    def _asked(self) -> frozenset[str]:
+        """The queries of the order."""
+        request = self.order.request
+        return frozenset(request.queries or (one.name for one in request.application.queries))
+
     def _fetch(self, query: str) -> bytes:
-        return self._ask(lambda: self.client.gateways.result(*self._job, query))
+        return self._ask(lambda: self.client.gateways.result(*self._job, query, self.run))
 
     def _check_whole(self, status: Status) -> None:
         """Of a job that is done, all results were taken."""

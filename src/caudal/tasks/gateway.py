@@ -157,9 +157,12 @@ class Gateway:
         life = self._life(job_id, owner)
         return status_of(self._tools.store, life)
 
-    def result(self, job_id: str, owner: str, query: str) -> bytes:
-        """The rows of a query (formats/outputs.py), as soon as they are there."""
-        return self.open_result(job_id, owner, query).whole()
+    def result(self, job_id: str, owner: str, query: str, run: str) -> bytes:
+        """The rows of a query of that run (formats/outputs.py), as soon as they are there."""
+        found = self.open_result(job_id, owner, query)
+        if found.index.run != run:
+            raise GoneError(f"job {job_id} ended and began anew: send it again")
+        return found.whole()
 
     def open_result(self, job_id: str, owner: str, query: str) -> StoredResult:
         """The same without reading its rows."""

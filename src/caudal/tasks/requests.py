@@ -22,11 +22,16 @@ def check_job_id(job_id: str) -> None:
         raise UsageError(f"{job_id!r} is no id for a job: use letters, digits, _ and -")
 
 
+def is_name(text: str) -> bool:
+    """Can a table or query have this name?"""
+    return bool(_NAME.match(text)) and text.lower() != "raw"
+
+
 def check_request(request: Request) -> None:
     """Names and numbers that the rest relies on; SQL is for the planner to judge."""
     text, options = request.application, request.options
     for name in [*(one.name for one in text.tables), *(one.name for one in text.queries)]:
-        if not _NAME.match(name) or name.lower() == "raw":
+        if not is_name(name):
             raise UsageError(f"{name!r} cannot be a name here: use letters, digits and _")
     if any(query.name == REJECTS for query in text.queries):
         raise UsageError(f"no query may be called {REJECTS!r}: the rejects report is")

@@ -33,16 +33,6 @@ from caudal.tasks.ports import Inputs, Part
 _JOBS_KEPT = 8
 _MOST_HINT_BYTES = 32 << 20  # of keys; a larger hint would cost more than it saves
 
-_PLACE = pa.struct([("file", pa.string()), ("line", pa.int64())])
-REPORT = pa.schema(
-    [
-        ("table", pa.string()),
-        ("reason", pa.string()),  # null: rows that were kept, with bytes that are not UTF-8
-        ("rows", pa.int64()),
-        ("first", pa.list_(_PLACE)),
-    ]
-)
-
 
 @dataclass
 class _Known:
@@ -195,4 +185,4 @@ def report(
     ]
     rows += [(table, None, count, []) for table, count in rejects.repaired.items()]
     columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], [], []]
-    return outputs.encode_result(whose, "Rejected rows", pa.table(columns, schema=REPORT))
+    return outputs.encode_result(whose, "Rejected rows", pa.table(columns, schema=outputs.REPORT))

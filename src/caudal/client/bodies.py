@@ -1,0 +1,115 @@
+"""Bodies of answers, read only as far as they may reach: a gateway need not be what it seems.
+
+Rules
+1. A reply is small: what goes beyond a fixed bound, or takes too long, is refused.
+2. A result says in its head how large it is, and whose. The head comes first and is bounded; then
+   exactly so many bytes are read. More, fewer, other ones, or those of another query, job or run
+   are refused, and so is a size that this machine could not hold.
+3. Nothing is unpacked on the way: no compression is asked for, and none is taken.
+
+What is refused is FormatError, which says what is wrong with it but not who sent it.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+
+import httpx
+
+from caudal.errors import FormatError
+from caudal.formats import mapped, outputs
+from caudal.formats.outputs import Whose
+
+IDENTITY = {"Accept-Encoding": "identity"}
+MOST_REPLY_BYTES = 16 << 20
+_MOST_INDEX_BYTES = 1 << 20  # of a result's head: a title, and a few names and numbers
+_REPLY_SECONDS = 60.0
+
+Take = Callable[[httpx.Response], bytes]
+
+
+class Body:
+    """What has arrived of a body, from its beginning."""
+
+    def __init__(self, answer: httpx.Response) -> None:
+        coding = answer.headers.get("content-encoding", "identity")
+        if coding != "identity":
+            raise FormatError(f"sent a body packed as {coding[:40]!r}, which nobody asked for")
+        self._pieces = answer.iter_raw()
+        self._arrived = bytearray()
+
+    def read(self, offset: int, length: int) -> bytes:
+        """A range of it; shorter if the body ends before."""
+        self.receive(offset + length)
+        return bytes(self._arrived[offset : offset + length])
+
+    def receive(self, size: int) -> int:
+        """Wait for so many bytes; gives how many are there, more or fewer."""
+        while len(self._arrived) < size and (piece := next(self._pieces, None)) is not None:
+            self._arrived += piece
+        return len(self._arrived)
+
+    def pieces(self) -> Iterator[bytes]:
+        """What comes next, not kept."""
+        return self._pieces
+
+    def whole(self) -> bytes:
+        """All that has arrived."""
+        return bytes(self._arrived)
+
+
+def take_reply(answer: httpx.Response) -> bytes:
+    """A small body, whole."""
+    body, since, size = Body(answer), time.monotonic(), 0
+    while (now := body.receive(size + 1)) > size:
+        size = now
+        if size > MOST_REPLY_BYTES:
+            raise FormatError(f"sent more than the {MOST_REPLY_BYTES >> 20} MiB of a reply")
+        if time.monotonic() - since > _REPLY_SECONDS:
+            raise FormatError(f"took more than {_REPLY_SECONDS:g} seconds for a reply")
+    return body.whole()
+
+
+def take_result(whose: Whose) -> Take:
+    """The result of one query of one life of a job, whole (formats/outputs.py)."""
+
+    def take(answer: httpx.Response) -> bytes:
+        body, name = Body(answer), f"what it sent as the result of {whose.query}"
+        head = outputs.result_head(body.read, whose, name, _MOST_INDEX_BYTES)
+        index = outputs.describe_result(head, name)
+        size = index.size(len(head))
+        _check_size(answer, size, name)
+        found = body.receive(size + 1)
+        if found != size:
+            told = "more" if found > size else f"only {found}"
+            raise FormatError(f"{name} should have {size} bytes, and has {told}")
+        mapped.read_stream(body.read, len(head), index.rows, name)
+        return body.whole()
+
+    return take
+
+
+def _check_size(answer: httpx.Response, size: int, name: str) -> None:
+    announced = answer.headers.get("content-length", str(size))
+    if announced != str(size):
+        raise FormatError(f"{name} should have {size} bytes; it was announced as {announced[:20]}")
+    if size > memory_bytes():
+        raise FormatError(f"{name} claims {size} bytes, more than this machine can hold")
+
+
+def memory_bytes() -> int:
+    """All memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def lines_of(answer: httpx.Response, most: int) -> Iterator[str]:
+    """The lines of a stream that may never end, none of which is longer than `most` bytes."""
+    rest = bytearray()
+    for piece in Body(answer).pieces():
+        *whole, last = piece.split(b"\n")
+        for end in whole:
+            yield (bytes(rest) + end).removesuffix(b"\r").decode("utf-8", "replace")
+            rest.clear()
+        rest += last
+        if len(rest) > most:
+            raise FormatError(f"sent a line of more than {most >> 20} MiB")

@@ -1,0 +1,282 @@
+"""A gateway that lies, or never stops talking: one clear error, or the answer of another one."""
+
+import gzip
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.services.cluster import Cluster
+from tests.services.hostile import PIECE, Hostile, Spoilt, fair, hostile
+from tests.unit.client.conftest import BATCH_BYTES, PARAMETERS, check
+
+from caudal.answers import Answers
+from caudal.client import events
+from caudal.client.bodies import MOST_REPLY_BYTES
+from caudal.client.client import Client
+from caudal.client.http import HttpGateways
+from caudal.core.tasks import REJECTS
+from caudal.errors import FormatError, UnreachableError
+from caudal.formats import frame, mapped, outputs
+from caudal.formats.outputs import Whose
+
+BUFFERS = 32 << 20  # of both ends of a connection: what may be sent before its end is noticed
+GARBAGE = b"\x17" * PIECE
+
+
+@dataclass(frozen=True)
+class Place:
+    """A real gateway, a hostile one before it, and a job that is done, with its objects."""
+
+    honest: str
+    hostile: Hostile
+    job: str
+    run: str
+    other: str  # another job with the same queries
+    results: dict[tuple[str, str], bytes]  # by job and query
+
+    def gateways(self, *addresses: str, patience: float = 20.0) -> HttpGateways:
+        return HttpGateways(addresses, patience_seconds=patience)
+
+    def whose(self, query: str) -> Whose:
+        return Whose(self.job, self.run, query)
+
+
+@pytest.fixture(scope="module")
+def done(one: Cluster, books: Path) -> Iterator[Place]:
+    client = Client(one.gateway)
+    for _ in range(2):
+        client.run("books", books, ["q1", "q2"], parameters=PARAMETERS, batch_bytes=BATCH_BYTES)
+    jobs = [job.id for job in client.jobs()]
+    with client.gateways() as gateways, hostile(one.gateway) as found:
+        runs = {job: gateways.status(job, "").run for job in jobs}
+        results = {
+            (job, query): gateways.result(job, "", query, runs[job])
+            for job in jobs
+            for query in ("q1", "q2", REJECTS)
+        }
+        yield Place(one.gateway, found, jobs[0], runs[jobs[0]], jobs[1], results)
+
+
+@pytest.fixture
+def place(done: Place) -> Iterator[Place]:
+    done.hostile.sent = 0
+    done.hostile.asked.clear()
+    yield done
+    done.hostile.spoil = fair
+
+
+def another_run(place: Place, true: bytes) -> bytes:
+    index, rows = outputs.decode_result(true, "")
+    return outputs.encode_result(Whose(place.job, "0" * 32, "q1"), index.title, rows)
+
+
+def of_a_terabyte(place: Place) -> bytes:
+    span = mapped.Span(0, 1 << 50, 1, "ab")
+    return frame.encode(outputs.RESULT_MAGIC, outputs.Result("q1", "", span, place.job, place.run))
+
+
+def flipped(true: bytes) -> bytes:
+    return true[:-9] + bytes([true[-9] ^ 4]) + true[-8:]
+
+
+def index_without_end(true: bytes) -> bytes:
+    return true[:8] + b"\xff\xff\xff\xff" + true[12:44]
+
+
+WRONG_RESULTS: dict[str, tuple[Callable[[Place, bytes], Spoilt], str]] = {
+    "another query": (
+        lambda place, true: Spoilt(place.results[place.job, "q2"]),
+        "is a result of q2 of job .*, not of q1 of job",
+    ),
+    "another job": (
+        lambda place, true: Spoilt(place.results[place.other, "q1"]),
+        "is a result of q1 of job .*, not of q1 of job",
+    ),
+    "another run": (
+        lambda place, true: Spoilt(another_run(place, true)),
+        "is a result of q1 of job .*, run 0000.*, not of q1 of job",
+    ),
+    "one bit": (lambda place, true: Spoilt(flipped(true)), "does not match its digest"),
+    "a byte more": (lambda place, true: Spoilt(true + b"x"), "should have .* and has more"),
+    "a byte more, announced": (
+        lambda place, true: Spoilt(true + b"x", announced=len(true) + 1),
+        "should have .* bytes; it was announced as",
+    ),
+    "a byte less": (lambda place, true: Spoilt(true[:-1]), "should have .* and has only"),
+    "no end": (lambda place, true: Spoilt(true, forever=GARBAGE), "should have .* and has more"),
+    "no beginning": (lambda place, true: Spoilt(b"", forever=GARBAGE), "is not a result"),
+    "an index without end": (
+        lambda place, true: Spoilt(index_without_end(true), forever=GARBAGE),
+        "its index claims 4294967295 bytes",
+    ),
+    "a terabyte": (
+        lambda place, true: Spoilt(of_a_terabyte(place), forever=GARBAGE),
+        "claims .* bytes, more than this machine can hold",
+    ),
+    "packed": (
+        lambda place, true: Spoilt(gzip.compress(true), headers={"Content-Encoding": "gzip"}),
+        "packed as 'gzip'",
+    ),
+    "nothing": (lambda place, true: Spoilt(b""), "is not a result"),
+    "a damaged store": (
+        lambda place, true: Spoilt(
+            b'{"error":{"code":"damaged","message":"jobs/j/r/results/q1 is damaged"}}', 500
+        ),
+        "jobs/j/r/results/q1 is damaged",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_RESULTS)
+def test_what_is_not_the_result_is_never_taken_for_it(kind: str, place: Place) -> None:
+    spoil, complaint = WRONG_RESULTS[kind]
+    true = place.results[place.job, "q1"]
+    place.hostile.spoil = lambda path, body: spoil(place, body) if "q1" in path else None
+    with (
+        place.gateways(place.hostile.address) as gateways,
+        pytest.raises(FormatError, match=f"{place.hostile.address}: .*{complaint}"),
+    ):
+        gateways.result(place.job, "", "q1", place.run)
+    assert len(place.hostile.asked) == 3, "asked again, and not for ever"
+    assert place.hostile.sent < 3 * BUFFERS, "no more is read than was to come"
+    with place.gateways(place.hostile.address, place.honest) as gateways:
+        assert gateways.result(place.job, "", "q1", place.run) == true
+    assert len(place.hostile.asked) == 4, "the lie was noticed, and another gateway asked"
+
+
+def test_a_result_that_breaks_off_is_asked_again(place: Place) -> None:
+    true = place.results[place.job, "q1"]
+    place.hostile.spoil = lambda path, body: Spoilt(body[:-1], announced=len(body))
+    with (
+        place.gateways(place.hostile.address, patience=0.2) as gateways,
+        pytest.raises(UnreachableError, match=place.hostile.address),
+    ):
+        gateways.result(place.job, "", "q1", place.run)
+    with place.gateways(place.hostile.address, place.honest) as gateways:
+        assert gateways.result(place.job, "", "q1", place.run) == true
+
+
+@pytest.mark.parametrize("status", [200, 404, 500])
+def test_a_reply_has_a_bound(status: int, place: Place) -> None:
+    place.hostile.spoil = lambda path, body: Spoilt(body[:1], status, forever=b" " * PIECE)
+    with (
+        place.gateways(place.hostile.address) as gateways,
+        pytest.raises(FormatError, match="sent more than the 16 MiB of a reply"),
+    ):
+        gateways.status(place.job, "")
+    assert place.hostile.sent < 3 * (MOST_REPLY_BYTES + BUFFERS)
+    with place.gateways(place.hostile.address, place.honest) as gateways:
+        assert gateways.status(place.job, "").run == place.run
+
+
+def test_a_packed_reply_is_not_unpacked(place: Place) -> None:
+    bomb = gzip.compress(b" " * (64 << 20))
+    headers = {"Content-Encoding": "gzip"}
+    place.hostile.spoil = lambda path, body: Spoilt(bomb, headers=headers)
+    with (
+        place.gateways(place.hostile.address) as gateways,
+        pytest.raises(FormatError, match="packed as 'gzip'"),
+    ):
+        gateways.status(place.job, "")
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b"\xff", b'"run"'])
+def test_a_reply_of_another_form(body: bytes, place: Place) -> None:
+    place.hostile.spoil = lambda path, true: Spoilt(body)
+    with (
+        place.gateways(place.hostile.address) as gateways,
+        pytest.raises(FormatError, match="answered in a form that this Caudal lacks"),
+    ):
+        gateways.status(place.job, "")
+    with place.gateways(place.hostile.address, place.honest) as gateways:
+        assert gateways.status(place.job, "").run == place.run
+
+
+@pytest.mark.parametrize("name", ["../../q1", "/etc/q1", "q1\n", "", "unknown"])
+@pytest.mark.parametrize("where", ["queries", "results", "previews"])
+def test_a_query_has_a_name_that_may_be_that_of_a_file(name: str, where: str, place: Place) -> None:
+    def spoil(path: str, body: bytes) -> Spoilt:
+        status = msgspec.json.decode(body)
+        status[where] = [*status[where], name]
+        if name != "unknown":
+            status["reads"][name] = ["books"]
+        return Spoilt(msgspec.json.encode(status))
+
+    place.hostile.spoil = spoil
+    with (
+        place.gateways(place.hostile.address) as gateways,
+        pytest.raises(FormatError, match=r"speaks of a query .*, which cannot be one"),
+    ):
+        gateways.status(place.job, "")
+
+
+def test_a_list_of_jobs_ends(place: Place) -> None:
+    pages = itertools.count()
+
+    def spoil(path: str, body: bytes) -> Spoilt:
+        return Spoilt(msgspec.json.encode({"jobs": [], "next": "ba"[next(pages) % 2]}))
+
+    place.hostile.spoil = spoil
+    with (
+        place.gateways(place.hostile.address) as gateways,
+        pytest.raises(FormatError, match="goes back from 'b' to 'a'"),
+    ):
+        list(gateways.jobs())
+
+
+def test_a_table_that_nobody_has_is_not_sent(place: Place, books: Path) -> None:
+    def spoil(path: str, body: bytes) -> Spoilt | None:
+        if path.count("/") > 2 or b'"outcome"' in body:
+            return None
+        return Spoilt(body.replace(b'"books"', b'"passwords"'))
+
+    place.hostile.spoil = spoil
+    with pytest.raises(FormatError, match="asks for a table 'passwords', which nobody has"):
+        Client(place.hostile.address).run("books", books, ["q1"], parameters=PARAMETERS)
+
+
+EVENT = b"id: %d\nevent: rows\ndata: %b\n\n"
+WRONG_EVENTS = {
+    "a line without end": (Spoilt(b"data: ", forever=b"x" * PIECE), "sent a line of more than 1"),
+    "data without end": (Spoilt(b"", forever=b"data: x" * 99 + b"\n"), "sent an event of more"),
+    "no JSON": (Spoilt(EVENT % (0, b"rows")), "sent an event that this Caudal lacks"),
+    "rows left out": (
+        Spoilt(EVENT % (7, b'{"batch":7,"rows":[]}')),
+        "sent rows of batch 7 in place of batch 0",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_EVENTS)
+def test_a_stream_of_rows_has_bounds(
+    kind: str, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "_MOST_EVENT_BYTES", 1 << 20)
+    spoilt, complaint = WRONG_EVENTS[kind]
+    place.hostile.spoil = lambda path, body: replace(spoilt)
+    with (
+        place.gateways(place.hostile.address) as gateways,
+        pytest.raises(FormatError, match=f"{place.hostile.address}: {complaint}"),
+    ):
+        list(events.previews(gateways, place.job, "q1", lambda: False))
+    assert place.hostile.sent < 3 * BUFFERS
+    with (
+        place.gateways(place.hostile.address, place.honest) as both,
+        place.gateways(place.honest) as honest,
+    ):
+        shown = list(events.previews(both, place.job, "q1", lambda: False))
+        assert shown == list(events.previews(honest, place.job, "q1", lambda: False))
+        assert shown
+
+
+def test_a_whole_run_beside_a_liar(place: Place, books: Path, expected: Answers) -> None:
+    """Every result that it gives is another one's: those of the honest gateway are taken."""
+    lies = itertools.cycle(place.results.values())
+    place.hostile.spoil = lambda path, body: Spoilt(next(lies)) if "/results/" in path else None
+    client = Client(f"{place.hostile.address},{place.honest}")
+    answers = client.run("books", books, parameters=PARAMETERS, batch_bytes=BATCH_BYTES)
+    check(answers, expected)
+    assert any("/results/" in path for path in place.hostile.asked)
