@@ -13,7 +13,7 @@ from tests.services.hostile import PIECE, Hostile, Spoilt, fair, hostile
 from tests.unit.client.conftest import BATCH_BYTES, PARAMETERS, check
 
 from caudal.answers import Answers
-from caudal.client import events
+from caudal.client import bodies, events
 from caudal.client.bodies import MOST_REPLY_BYTES
 from caudal.client.client import Client
 from caudal.client.http import HttpGateways
@@ -170,6 +170,18 @@ def test_a_reply_has_a_bound(status: int, place: Place) -> None:
     assert place.hostile.sent < 3 * (MOST_REPLY_BYTES + BUFFERS)
     with place.gateways(place.hostile.address, place.honest) as gateways:
         assert gateways.status(place.job, "").run == place.run
+
+
+def test_a_reply_that_takes_for_ever_is_given_up(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "_REPLY_SECONDS", 0.0)
+    place.hostile.spoil = lambda path, body: Spoilt(b"", forever=b" ")
+    with (
+        place.gateways(place.hostile.address) as gateways,
+        pytest.raises(FormatError, match="took more than 0 seconds for a reply"),
+    ):
+        gateways.status(place.job, "")
 
 
 def test_a_packed_reply_is_not_unpacked(place: Place) -> None:
