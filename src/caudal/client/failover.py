@@ -250,4 +250,4 @@ def _retry_after(answer: httpx.Response) -> float:
         seconds = float(answer.headers.get("Retry-After", "1"))
     except ValueError:
         seconds = 1.0
-    return min(max(seconds, 0.0), _LONGEST_RETRY_AFTER)
+    return min(seconds, _LONGEST_RETRY_AFTER) if seconds >= 0.0 else 1.0  # not a number: neither

@@ -2,9 +2,12 @@
 
 import msgspec
 
+from caudal.answers import one_line
 from caudal.errors import ApplicationError, CaudalError, UsageError
 from caudal.formats.ending import Outcome
 from caudal.tasks.ports import ConflictError, GoneError, JobError
+
+_MOST_TOLD = 2_000  # letters of a message: it is to be one line for a person
 
 
 class _Refusal(msgspec.Struct):
@@ -31,7 +34,7 @@ def error_of(address: str, status: int, body: bytes) -> CaudalError:
             f"{address} answered {status} and nothing that a gateway of Caudal would say: "
             "is the address right?"
         )
-    message = refusal.message
+    message = one_line(refusal.message[:_MOST_TOLD])
     match refusal.code:
         case "no_token":
             return UsageError(f"{address} does not know this token: give its own by --token-file")

@@ -18,7 +18,7 @@ from caudal.client.bodies import MOST_REPLY_BYTES
 from caudal.client.client import Client
 from caudal.client.http import HttpGateways
 from caudal.core.tasks import REJECTS
-from caudal.errors import FormatError, UnreachableError
+from caudal.errors import FormatError, UnreachableError, UsageError
 from caudal.formats import frame, mapped, outputs
 from caudal.formats.outputs import Whose
 
@@ -182,6 +182,32 @@ def test_a_reply_that_takes_for_ever_is_given_up(
         pytest.raises(FormatError, match="took more than 0 seconds for a reply"),
     ):
         gateways.status(place.job, "")
+
+
+@pytest.mark.parametrize("seconds", ["nan", "-inf", "soon", "-1"])
+def test_a_time_to_wait_is_a_time(seconds: str, place: Place) -> None:
+    headers = {"Retry-After": seconds}
+    place.hostile.spoil = lambda path, body: Spoilt(b"", 503, headers=headers)
+    with (
+        place.gateways(place.hostile.address, patience=0.0) as gateways,
+        pytest.raises(UnreachableError, match="answered 503"),
+    ):
+        gateways.status(place.job, "")
+    with place.gateways(place.hostile.address) as gateways:
+        place.hostile.spoil = lambda path, body: (
+            Spoilt(b"", 503, headers=headers) if len(place.hostile.asked) < 3 else None
+        )
+        assert gateways.status(place.job, "").run == place.run
+
+
+def test_what_a_refusal_says_is_one_line_without_commands_for_a_terminal(place: Place) -> None:
+    message = "wrong\n\x1b[2Jand \u202e" + "x" * 100_000
+    body = msgspec.json.encode({"error": {"code": "bad_request", "message": message}})
+    place.hostile.spoil = lambda path, true: Spoilt(body, 400)
+    with place.gateways(place.hostile.address) as gateways, pytest.raises(UsageError) as caught:
+        gateways.status(place.job, "")
+    assert str(caught.value).startswith("wrong \\x1b[2Jand \\u202e" + "x")
+    assert len(str(caught.value)) < 3_000
 
 
 def test_a_packed_reply_is_not_unpacked(place: Place) -> None:
