@@ -1,26 +1,20 @@
 """DuckDB's own parser and binder, for the planner: over empty tables, so no row is ever read."""
 
 import json
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import duckdb
 
+from caudal.engine import trees
 from caudal.engine.database import one_line
 from caudal.engine.sandbox import Register
 from caudal.errors import UsageError
-from caudal.sql.planner import OutputColumn, TableSchema, types
+from caudal.sql.planner import OutputColumn, Reads, TableSchema
 
-_REDUNDANT = frozenset(
-    ("query_location", "query_location_length", "qualified_name", "is_operator", "is_implicit")
-)
-_NEGATIONS = {
-    "OPERATOR_IS_NULL": "OPERATOR_IS_NOT_NULL",
-    "COMPARE_IN": "COMPARE_NOT_IN",
-    "COMPARE_NOT_DISTINCT_FROM": "COMPARE_DISTINCT_FROM",
-    "COMPARE_DISTINCT_FROM": "COMPARE_NOT_DISTINCT_FROM",
-}
-_NEGATED_FUNCTIONS = {"~~": "!~~", "~~*": "!~~*"}
+_NARROW = "caudal_narrow"  # a database beside, whose tables have fewer columns
 
 
 class DuckDBBinder:
@@ -28,26 +22,40 @@ class DuckDBBinder:
 
     def __init__(self, tables: Mapping[str, TableSchema], register: Register | None = None) -> None:
         self._connection = duckdb.connect(":memory:", config={"threads": 1})
-        self._tables = frozenset(tables)
+        self._tables = {table.lower(): (table, dict(schema)) for table, schema in tables.items()}
         if register is not None:
             register(self._connection)
         for table, schema in tables.items():
-            columns = ", ".join(f"{_quoted(name)} {kind}" for name, kind in schema.items())
-            self._connection.execute(f"CREATE TABLE {_quoted(table)} ({columns})")
+            self._connection.execute(_creating(table, schema, list(schema)))
+        self._connection.execute(f"ATTACH ':memory:' AS {_NARROW}")
+        self._plans = self._cursor("memory")
+        self._narrowed = self._cursor(_NARROW)
+        for cursor in (self._connection, self._plans, self._narrowed):
+            cursor.execute("SET TimeZone = 'UTC'")  # as in every engine
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
+    def _cursor(self, database: str) -> duckdb.DuckDBPyConnection:
+        """A cursor that plans without concluding anything from tables being empty."""
+        cursor = self._connection.cursor()
+        rules = [row[0] for row in cursor.execute("FROM duckdb_optimizers()").fetchall()]
+        others = ",".join(rule for rule in rules if rule != "unused_columns")
+        cursor.execute(f"SET disabled_optimizers = '{others}'")
+        cursor.execute(f"USE {database}")
+        return cursor
+
     def close(self) -> None:
-        self._connection.close()
+        for cursor in (self._narrowed, self._plans, self._connection):
+            cursor.close()
 
     def table_names(self, sql: str) -> set[str]:
-        """The tables that a SELECT reads; all whose names occur in a text that DuckDB executes
-        but does not look through, such as one with #1."""
+        """The tables that a SELECT reads; all whose names occur as words in a text that DuckDB
+        executes but does not look through, such as one with USING."""
         try:
             return set(self._connection.get_table_names(sql))
         except duckdb.Error:
             self.columns(sql)
-            return {table for table in self._tables if table.lower() in sql.lower()}
+            return {table for name, (table, _) in self._tables.items() if _has_word(sql, name)}
 
     def columns(self, sql: str) -> list[OutputColumn]:
         try:
@@ -62,59 +70,106 @@ class DuckDBBinder:
     def same(self, sql: str, other: str) -> bool:
         return is_same_statement(self._connection, sql, other)
 
+    def reads(self, sql: str) -> Reads | None:
+        return self._reads(self._plans, sql, {})
+
+    def reads_over(self, sql: str, columns: Mapping[str, Sequence[str]]) -> Reads | None:
+        kept = {table.lower(): list(names) for table, names in columns.items()}
+        for name, (table, schema) in self._tables.items():
+            if name in kept:
+                self._narrowed.execute(_creating(table, schema, kept[name]))
+            else:
+                self._narrowed.execute(f"DROP TABLE IF EXISTS {_quoted(table)}")
+        return self._reads(self._narrowed, sql, kept)
+
+    def _reads(
+        self, cursor: duckdb.DuckDBPyConnection, sql: str, kept: Mapping[str, list[str]]
+    ) -> Reads | None:
+        try:
+            rows = cursor.execute(f"EXPLAIN (FORMAT json) {sql}").fetchall()
+            nodes = [node for root in json.loads(rows[0][1]) for node in _walked(root)]
+        except (duckdb.Error, ValueError, LookupError):
+            return None
+        scans, columns = Counter[str](), dict[str, frozenset[str]]()
+        for node in nodes:
+            if "Table" not in node["extra_info"]:
+                continue
+            found = self._tables.get(_last_name(node["extra_info"]["Table"]).lower())
+            if found is None:
+                return None
+            table, schema = found
+            scans[table] += 1
+            read = _columns_read(node["extra_info"], kept.get(table.lower(), list(schema)))
+            columns[table] = columns.get(table, frozenset()) | read
+        functions = frozenset(
+            str(node["extra_info"]["Function"]).lower()
+            for node in nodes
+            if "Function" in node["extra_info"]
+        )
+        plan = json.dumps([_comparable(node) for node in nodes])
+        return Reads(scans, columns, functions, plan)
+
 
 def is_same_statement(connection: duckdb.DuckDBPyConnection, one: str, other: str) -> bool:
-    """Whether DuckDB's parser reads the same statement from two texts."""
-    tree = _parsed(connection, one)
-    return tree is not None and tree == _parsed(connection, other)
+    """Whether both texts have the same tree; a text without a tree is like no other."""
+    tree = _tree(connection, one)
+    return tree.get("error") is False and bool(tree == _tree(connection, other))
 
 
-def _parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> Any:
-    """Return DuckDB's tree of a statement, or None where it has none to show."""
+def _tree(connection: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
     asked = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql])
-    ((text,),) = asked.fetchall()  # all of it: an unread rest would block the connection
-    tree = json.loads(text)
-    return None if tree.get("error") else _plain(tree)
+    ((tree,),) = asked.fetchall()  # all of it: an unread rest would block the connection
+    return dict(trees.plain(json.loads(tree)))
 
 
-def _plain(tree: Any) -> Any:
-    """The tree with one spelling for what DuckDB spells in several ways."""
-    if isinstance(tree, list):
-        return [_plain(item) for item in tree]
-    if not isinstance(tree, dict):
-        return tree
-    plain = {key: _plain(value) for key, value in tree.items() if key not in _REDUNDANT}
-    if plain.get("null_order") == "ORDER_DEFAULT":
-        plain["null_order"] = "NULLS LAST"
-    if isinstance(plain.get("type_name"), str):
-        plain["type_name"] = types.normal(plain["type_name"])
-    if plain.get("type") == "OPERATOR_CAST":
-        plain["child"] = _digits(plain["child"])
-    if plain.get("ref_type") and _is_true(plain.get("condition")):
-        plain.update(condition=None, ref_type="CROSS")
-    return _without_not(plain)
+def _has_word(sql: str, name: str) -> bool:
+    written = re.escape(name.replace('"', '""'))
+    return re.search(rf"(?<!\w){written}(?!\w)", sql.lower()) is not None
 
 
-def _without_not(node: dict[str, Any]) -> dict[str, Any]:
-    """NOT of a condition that has a negation of its own, as that."""
-    if node.get("type") != "OPERATOR_NOT" or len(node["children"]) != 1:
-        return node
-    (inner,) = node["children"]
-    if inner.get("type") in _NEGATIONS:
-        return {**inner, "type": _NEGATIONS[inner["type"]]}
-    if inner.get("function_name") in _NEGATED_FUNCTIONS:
-        return {**inner, "function_name": _NEGATED_FUNCTIONS[inner["function_name"]]}
-    return node
+def _walked(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for child in node["children"]:
+        yield from _walked(child)
 
 
-def _digits(node: Any) -> Any:
-    """What is cast, without whether its digits stood in quotes."""
-    literal = node.get("literal") if isinstance(node, dict) else None
-    return literal["text"] if literal and str(literal.get("text")).isdigit() else node
+def _columns_read(info: Mapping[str, Any], schema: Sequence[str]) -> frozenset[str]:
+    """The columns of a scan; all of them where it does not list any.
+
+    `spot.x` is a part of the column `spot`; a name that is no column at all means all of them.
+    """
+    listed = info.get("Projections")
+    if listed is None:
+        return frozenset(schema)
+    names = [name for name in ([listed] if isinstance(listed, str) else listed) if name]
+    found: set[str] = set()
+    for name in names:
+        whole = [one for one in schema if name == one or name.startswith(f"{one}.")]
+        found.update(whole or schema)
+    return frozenset(found)
 
 
-def _is_true(condition: Any) -> bool:
-    return isinstance(condition, dict) and (condition.get("literal") or {}).get("text") == "true"
+def _comparable(node: Mapping[str, Any]) -> list[Any]:
+    """What a node of a plan does: its table without the database, and without estimates."""
+    info = {
+        key: _last_name(value) if key == "Table" else value
+        for key, value in node["extra_info"].items()
+        if "Cardinality" not in key
+    }
+    return [node["name"], info, len(node["children"])]
+
+
+def _last_name(path: str) -> str:
+    """The table in `memory.main.t`; a name that is a keyword or holds a dot stands in quotes."""
+    if path.endswith('"'):
+        inner = path[:-1].replace('""', "\0")
+        return inner[inner.rindex('"') + 1 :].replace("\0", '"')
+    return path.rsplit(".", 1)[-1]
+
+
+def _creating(table: str, schema: TableSchema, columns: Sequence[str]) -> str:
+    listed = ", ".join(f"{_quoted(name)} {schema[name]}" for name in columns)
+    return f"CREATE OR REPLACE TABLE {_quoted(table)} ({listed})"
 
 
 def _quoted(name: str) -> str:

@@ -70,6 +70,7 @@ _FUNCTIONS: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
 }
 _LENGTHS = frozenset({"len", "length", "array_length"})
 _OF_LISTS = _LENGTHS | {"list_contains", "list_has", "array_contains", "array_has"}
+_SHARES = frozenset({"sentiment"})  # whatever the model
 _SHARING = frozenset({"coalesce", "ifnull", "nullif", "greatest", "least"})
 
 
@@ -237,7 +238,7 @@ class _Judge:
         return self._call(node) if isinstance(node, exp.Func) else None
 
     def _cast(self, node: exp.Cast) -> str | None:
-        to = _CAST_TYPES.get(node.to.this) if not node.to.args.get("nested") else None
+        to = _target(node.to)
         inner = self.type_of(node.this)
         if to is None or inner is None:
             return None
@@ -245,7 +246,14 @@ class _Judge:
             return to
         if isinstance(node.this, exp.Literal) and node.this.is_string:
             return to if to in ("DATE", "TIMESTAMP") and _is_time(node.this.name, to) else None
+        if self._is_share(node.this) and (width := _width(to)) and _DECIMAL.fullmatch(to):
+            return to if width[0] >= 1 else None
         return to if _widens(inner, to) else None
+
+    def _is_share(self, node: exp.Expr) -> bool:
+        """Whether the value lies between -1 and 1."""
+        name, _ = _called(node) if isinstance(node, exp.Func) else ("", None)
+        return name in _SHARES and name in self._functions
 
     def _case(self, node: exp.Case) -> str | None:
         if node.this is not None:
@@ -269,8 +277,8 @@ class _Judge:
             return None
         if isinstance(node, _FLOAT_ARITHMETIC) and "DOUBLE" in (left, right):
             return "DOUBLE" if _is_number(left) and _is_number(right) else None
-        if isinstance(node, exp.Div) and left in _INTEGERS and right in _INTEGERS:
-            return "DOUBLE"
+        if isinstance(node, exp.Div) and _is_number(left) and _is_number(right):
+            return "DOUBLE" if "FLOAT" not in (left, right) else None
         return self._divided(node, left, right)
 
     def _divided(self, node: exp.Binary, left: str, right: str) -> str | None:
@@ -346,6 +354,16 @@ def _literal(node: exp.Literal) -> str | None:
     if point and (whole + fraction).isdigit() and len(whole + fraction) <= _WHOLE_DECIMAL_DIGITS:
         return f"DECIMAL({max(len(whole.lstrip('0')) + len(fraction), 1)},{len(fraction)})"
     return None
+
+
+def _target(kind: exp.DataType) -> str | None:
+    """The type of a cast, where it is one that is known here."""
+    if kind.args.get("nested"):
+        return None
+    if kind.this == exp.DType.DECIMAL and len(kind.expressions) == 2:
+        digits, scale = (one.name for one in kind.expressions)
+        return f"DECIMAL({digits},{scale})" if (digits + scale).isdigit() else None
+    return _CAST_TYPES.get(kind.this) if not kind.expressions else None
 
 
 def _widens(kind: str, to: str) -> bool:

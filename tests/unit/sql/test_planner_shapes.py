@@ -119,7 +119,7 @@ GATHERED = {
     ),
     "lateral join": (
         "SELECT s.rid, l.x FROM sales s, LATERAL (SELECT s.rid + 1 AS x) l",
-        "a table function in FROM",
+        "lateral is not split",
     ),
 }
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from tests.fuzz.tables import SCHEMAS
 
+from caudal.engine.binder import DuckDBBinder
 from caudal.errors import UsageError
 from caudal.sql.planner import explain, from_json, plan, rewrite_averages, to_json, types
 from caudal.sql.planner.moments import frozen
@@ -54,7 +55,10 @@ def test_the_current_time_is_frozen(given: str, expected: str) -> None:
 
 
 def test_volatile_functions_run_in_the_last_stage_only() -> None:
-    made = plan({"q": "SELECT rid, random() AS r FROM sales WHERE rid > 2"}, SCHEMAS)
+    binder = DuckDBBinder(SCHEMAS)
+    sql = "SELECT rid, random() AS r FROM sales WHERE rid > 2"
+    made = plan({"q": sql}, SCHEMAS, binder=binder)
+    binder.close()
     assert all("random" not in stage.sql for stage in made.stages())
     assert '"rid" FROM "sales" WHERE ("rid" > 2)' in made.scans[0].sql
     assert made.finish("q").strategy == "gathered"

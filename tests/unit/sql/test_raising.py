@@ -27,7 +27,8 @@ SAFE = [
     "s = '1' AND i > 5", "i = 99999999999", "i = b OR t = u", "i BETWEEN t AND b", "i = -1",
     "i IN (1, 2, 3)", "s IN ('a', 'b')", "s LIKE p", "s NOT LIKE 'a%'", "s ILIKE '%a'",
     "regexp_matches(s, 'a.c')", "k", "NOT k", "k IS TRUE", "s IS NOT NULL", "s IS NULL", "x > 1.5",
-    "x * x > x + 1", "x / 0 > 1", "i / t > 2", "i // 3 = 2", "b % 3 = 0", "d = i", "d > 1.555",
+    "x * x > x + 1", "x / 0 > 1", "i / t > 2", "d / i > 1", "e / d > 1", "h / u > 1",
+    "i // 3 = 2", "b % 3 = 0", "d = i", "d > 1.555",
     "d < x", "TRY_CAST(s AS INTEGER) > 5", "CAST(i AS VARCHAR) = s", "CAST(t AS BIGINT) = 3",
     "CAST(i AS DOUBLE) > 2", "CAST(ts AS DATE) = day", "day >= DATE '2020-01-01'",
     "day < '2020-01-31'", "ts < '2020-01-31 10:00:00'", "year(day) = 2020", "month(ts) < 3",
@@ -35,7 +36,7 @@ SAFE = [
     "contains(s, p)", "starts_with(s, 'a')", "s || p = 'ab'", "coalesce(s, p) = 'a'",
     "nullif(i, i) = 3", "CASE WHEN k THEN s ELSE p END = 'a'", "CASE WHEN i > 2 THEN 1 END = 1",
     "s IS DISTINCT FROM p", "sqrt(x) > 2", "isnan(x)", "(i = 1 OR s = 'x') AND NOT k", "i = NULL",
-    "CAST(k AS INTEGER) = 1", "abs(x) > 3", "h = u", "t = i",
+    "CAST(k AS INTEGER) = 1", "abs(x) > 3", "h = u", "t = i", "TRY_CAST(s AS DECIMAL(9, 2)) > 1",
 ]  # fmt: skip
 UNSAFE = [
     "CAST(s AS INTEGER) > 5", "s::DATE = day", "i + 1 > 2", "i * t > 3", "-i = 3", "abs(i) = 3",
@@ -47,7 +48,7 @@ UNSAFE = [
     "CASE i WHEN 1 THEN 2 END = 2", "coalesce(i, s) = 1", "i = (SELECT 1)", "i IN (SELECT 1)",
     "EXISTS (SELECT 1)", "s LIKE p ESCAPE 'ab'", "s IS TRUE", "TRY_CAST(i + 1 AS VARCHAR) = 'a'",
     "strptime(s, '%Y') = ts", "round(e) = 1", "sum(i) > 2", "random() > 0.5",
-    "CAST(u AS BIGINT) = 1",
+    "CAST(u AS BIGINT) = 1", "CAST(x AS DECIMAL(9, 2)) > 1", "CAST(i AS DECIMAL(9, 2)) > 1",
 ]  # fmt: skip
 
 
@@ -96,3 +97,7 @@ def test_own_functions_are_as_safe_as_the_caller_says() -> None:
     tree = parse_one("sentiment(s) > 0.5", dialect="duckdb")
     assert cannot_raise(tree, of_columns(KINDS), {"sentiment": "DOUBLE"})
     assert not cannot_raise(tree, of_columns(KINDS))
+    share = parse_one("CAST(sentiment(s) AS DECIMAL(18, 17)) > 0.5", dialect="duckdb")
+    assert cannot_raise(share, of_columns(KINDS), {"sentiment": "DOUBLE"})
+    narrow = parse_one("CAST(sentiment(s) AS DECIMAL(17, 17)) > 0.5", dialect="duckdb")
+    assert not cannot_raise(narrow, of_columns(KINDS), {"sentiment": "DOUBLE"})

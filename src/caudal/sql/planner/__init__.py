@@ -1,7 +1,7 @@
 """Queries, split into stages of plain SQL. Start at `plan`; the data it gives is in `plan.py`."""
 
 from caudal.sql.planner.averages import rewrite_averages
-from caudal.sql.planner.binder import Binder, OutputColumn
+from caudal.sql.planner.binder import Binder, OutputColumn, Reads
 from caudal.sql.planner.explain import explain
 from caudal.sql.planner.filtering import only_filters, source_of
 from caudal.sql.planner.plan import (
@@ -26,6 +26,7 @@ __all__ = [
     "OutputColumn",
     "Partition",
     "Plan",
+    "Reads",
     "Scan",
     "Strategy",
     "TableSchema",

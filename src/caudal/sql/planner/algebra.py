@@ -34,7 +34,13 @@ class Expr:
     text: str
     type: Type = None
     costly: frozenset[str] = frozenset()  # Caudal's own functions in it: evaluate it once
-    sides: "tuple[Expr, Expr] | None" = None  # of an equality
+    sides: "tuple[Expr, Expr] | None" = None  # of an equality that cannot raise
+    safe: bool = False  # it gives a value for every row (`caudal.sql.raising`)
+
+    @property
+    def may_move(self) -> bool:
+        """Whether it is a condition that may be evaluated earlier than its author wrote it."""
+        return self.safe and self.type == "BOOLEAN" and not self.subqueries
 
     @property
     def columns(self) -> frozenset[int]:

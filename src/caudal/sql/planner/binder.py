@@ -1,5 +1,6 @@
 """What the planner may ask DuckDB, through its caller: the planner itself imports no engine."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -8,6 +9,16 @@ from typing import Protocol
 class OutputColumn:
     name: str
     type: str
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What DuckDB's plan of a query reads, by the tables' own names."""
+
+    scans: Mapping[str, int]  # how often each table
+    columns: Mapping[str, frozenset[str]]  # which of its columns
+    functions: frozenset[str]  # table functions, by lower-case name
+    plan: str  # the plan itself, to be compared with another
 
 
 class Binder(Protocol):
@@ -21,3 +32,9 @@ class Binder(Protocol):
 
     def same(self, sql: str, other: str) -> bool:
         """Whether DuckDB parses both texts into the same tree."""
+
+    def reads(self, sql: str) -> Reads | None:
+        """What the query reads; None if DuckDB does not tell."""
+
+    def reads_over(self, sql: str, columns: Mapping[str, Sequence[str]]) -> Reads | None:
+        """The same over tables that have only these columns."""

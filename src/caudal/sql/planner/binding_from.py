@@ -2,6 +2,7 @@
 
 from sqlglot import exp
 
+from caudal.sql import raising
 from caudal.sql.planner import expressions, types
 from caudal.sql.planner.algebra import (
     Constant,
@@ -214,7 +215,7 @@ def _unnested(left: Node, scope: Scope, join: exp.Join, bound: Environment) -> t
 def semi_joined(node: Node, kind: JoinKind, right: Relation, conditions: list[Expr]) -> Node:
     """A join whose conditions that concern the right side alone are filters of it."""
     inside = columns_of(right.node)
-    own = [c for c in conditions if c.columns and c.columns <= inside]
+    own = [c for c in conditions if c.columns and c.columns <= inside and c.may_move]
     filtered: Node = right.node
     for condition in own:
         filtered = Filter(filtered, condition)
@@ -222,8 +223,12 @@ def semi_joined(node: Node, kind: JoinKind, right: Relation, conditions: list[Ex
 
 
 def equality(one: Expr, two: Expr) -> Expr:
-    return Expr(f"({one.text}) = ({two.text})", "BOOLEAN", one.costly | two.costly, (one, two))
+    known = types.is_certain(one.type) and types.is_certain(two.type)
+    safe = one.safe and two.safe and known and raising.comparable(one.type, two.type)
+    text = f"({one.text}) = ({two.text})"
+    sides = (one, two) if safe else None
+    return Expr(text, "BOOLEAN", one.costly | two.costly, sides, safe=safe)
 
 
 def _column(column: int, context: Context) -> Expr:
-    return Expr(mark(column), context.types[column])
+    return Expr(mark(column), context.types[column], safe=True)

@@ -136,7 +136,7 @@ class Clauses:
         conditions = [
             binding_from.equality(
                 reader.expr(side),
-                Expr(mark(output.column), self.reader.context.types[output.column]),
+                Expr(mark(output.column), self.reader.context.types[output.column], safe=True),
             )
             for side, output in zip(sides, right.outputs, strict=True)
         ]
@@ -236,7 +236,9 @@ class Clauses:
             known = self.computed.get(column)
             return f"({known.text})" if known is not None else mark(column)
 
-        return Expr(expr.over(name), expr.type, expr.costly)
+        inlined = [self.computed[c] for c in expr.columns if c in self.computed]
+        safe = expr.safe and all(one.safe for one in inlined)
+        return Expr(expr.over(name), expr.type, expr.costly, safe=safe)
 
     def _unnest(self, node: exp.Expr) -> int:
         if self.unnested is not None or self.reader.keys is not None:

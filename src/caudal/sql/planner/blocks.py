@@ -14,6 +14,7 @@ from caudal.sql.planner.algebra import Expr
 _NAME = re.compile("\ue000\\d+\ue001")
 _ATOM = re.compile('[\ue000\ue001\\w]+|"(?:[^"]|"")*"|\'[^\']*\'')
 RESERVED = re.compile(r"(__\d+|(scan|fold)\d+_.*)", re.IGNORECASE)
+STAGE = re.compile(r"(scan|fold)\d+", re.IGNORECASE)
 
 
 class Names:
@@ -64,6 +65,7 @@ class Block:
     offset: int = 0
     operators: tuple[str, ...] = ()
     costly: frozenset[int] = field(default_factory=frozenset)  # columns not to be written twice
+    raising: frozenset[str] = frozenset()  # expressions that may fail for some row
 
     def text(self, expr: Expr) -> str:
         """The expression over this block's source."""
@@ -135,11 +137,17 @@ class Block:
         costly = {column for column, expr in computed.items() if expr.costly}
         costly |= {c for c, expr in computed.items() if expr.columns & self.costly}
         names = sorted({name for expr in computed.values() for name in expr.costly})
+        raising = {new[column] for column, expr in computed.items() if not expr.safe}
         return replace(
             self.did("project", *names),
             columns={**self.columns, **new},
             costly=self.costly | costly,
+            raising=self.raising | raising,
         )
+
+    def may_fail(self, texts: Iterable[str]) -> bool:
+        """Whether one of these holds an expression that may fail for some row."""
+        return any(one in text for text in texts for one in self.raising if not is_atom(one))
 
     def topped(self, order: Sequence[str], limit: int | None, offset: int) -> "Block":
         return replace(

@@ -10,7 +10,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from caudal.sql.planner import calls, dialect, functions, inference, scopes
+from caudal.sql import raising
+from caudal.sql.planner import calls, dialect, functions, inference, scopes, types
 from caudal.sql.planner.algebra import Call, Context, Expr, Relation, column_of, mark, subquery_mark
 from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.scopes import Scope
@@ -57,10 +58,13 @@ class Reader:
     def finished(self, marked: exp.Expr) -> Expr:
         called = {call.name.lower() for call in marked.find_all(exp.Anonymous)}
         costly = frozenset(called & self.context.functions.keys())
+        known = raising.safe_type(marked, self._certain_type, self.context.functions)
         sides = None
-        if isinstance(marked, exp.EQ):
+        if isinstance(marked, exp.EQ) and known is not None:
             sides = (self.finished(marked.left), self.finished(marked.right))
-        return Expr(dialect.text(marked), self.type_of(marked), costly, sides)
+        return Expr(
+            dialect.text(marked), self.type_of(marked), costly, sides, safe=known is not None
+        )
 
     def type_of(self, marked: exp.Expr) -> Type:
         return inference.type_of(marked, self._column_type, self.context.functions)
@@ -70,6 +74,10 @@ class Reader:
         if number is not None:
             return self.context.types[number]
         return None
+
+    def _certain_type(self, column: exp.Column) -> Type:
+        kind = self._column_type(column)
+        return kind if types.is_certain(kind) else None
 
     def read(self, node: exp.Expr) -> exp.Expr:
         """The node with columns as marks; no aggregates, no windows."""
@@ -214,10 +222,14 @@ def rebuilt(node: exp.Expr, read: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
 
 def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
     """The parts that must all hold."""
-    inner = condition.unnest()
-    if isinstance(inner, exp.And):
-        return [*conjuncts(inner.left), *conjuncts(inner.right)]
-    return [inner]
+    found, waiting = [], [condition]
+    while waiting:
+        inner = waiting.pop().unnest()
+        if isinstance(inner, exp.And):
+            waiting += [inner.right, inner.left]
+        else:
+            found.append(inner)
+    return found
 
 
 def contains_lifted(node: exp.Expr) -> bool:

@@ -1,95 +1,66 @@
 """The plan that is always right: gather what a query may need, then run the user's own text.
 
 Rules
-1. A column is left behind only if its name appears nowhere in the text and nothing in it (a star,
-   COLUMNS, NATURAL, PIVOT, SUMMARIZE, #1, a whole row, a text that is a query itself) could mean it
-   without naming it. Every table keeps the columns of a name or none does, so leaving some behind
-   cannot change what a name means.
-2. A predicate is pushed into a scan only if it stands as a conjunct in the WHERE of the only SELECT
-   that reads the table, names columns of that table alone, and the join keeps no row without it.
+1. A column is left behind only if DuckDB's plan reads it nowhere, and if its plan over tables
+   without these columns is the same plan. So nothing that means columns without naming them (a
+   star, COLUMNS, NATURAL, #1, an alias like a column) can change its meaning.
+2. A predicate is pushed into a scan only if every part of the text is known (`known.py`), DuckDB
+   reads the table once and the text names it once, it stands as a conjunct in the WHERE of the
+   SELECT that does, names columns of that table alone, cannot raise, and the join keeps no row
+   without it.
 3. A text that cannot be parsed here gathers whole tables; DuckDB's parser names them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from sqlglot import exp
-from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.errors import TokenError
 
-from caudal.sql.planner import dialect, expressions
+from caudal.sql.planner import dialect, expressions, known
 from caudal.sql.planner.algebra import Context, Output, Relation
+from caudal.sql.planner.binder import Binder, Reads
 from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.expressions import Reader
 from caudal.sql.planner.plan import TableSchema
 from caudal.sql.planner.scopes import Scope, Source
 
-_BY_POSITION = (
-    exp.Pivot, exp.TableSample, exp.PositionalColumn, exp.Summarize, exp.Describe, exp.Show,
-)  # fmt: skip
-_OF_TEXTS = ("columns", "query", "query_table")  # their arguments name columns or tables
 
-
-def needed_columns(query: exp.Query, sql: str, schema: TableSchema) -> list[str]:
-    """The columns of a table that the text can mean; at least one, since rows count too."""
-    if _means_unnamed_columns(query, schema):
-        return list(schema)
-    words = _words(sql)
-    needed = [name for name in schema if name.lower() in words]
-    return needed or list(schema)[:1]
-
-
-def _words(sql: str) -> set[str]:
-    try:
-        return {token.text.lower() for token in DuckDB().tokenize(sql)}
-    except TokenError:  # pragma: no cover - the text was parsed from the same tokens
-        return set()
-
-
-def _means_unnamed_columns(query: exp.Query, schema: TableSchema) -> bool:
-    if any(query.find_all(*_BY_POSITION)):
-        return True
-    if any(not _is_count_star(star) for star in query.find_all(exp.Star)):
-        return True
-    if any(call.name.lower() in _OF_TEXTS for call in query.find_all(exp.Anonymous)):
-        return True
-    if any(join.method or join.kind == "POSITIONAL" for join in query.find_all(exp.Join)):
-        return True
-    if any(alias.args.get("columns") for alias in query.find_all(exp.TableAlias)):
-        return True
-    relations = {name.lower() for name in _relation_names(query)}
-    known = {name.lower() for name in schema}
-    return any(
-        column.name.lower() in relations and column.name.lower() not in known
-        for column in query.find_all(exp.Column)
-    )
-
-
-def _relation_names(query: exp.Query) -> Iterator[str]:
-    for table in query.find_all(exp.Table):
-        yield table.name
-    for alias in query.find_all(exp.TableAlias):
-        yield alias.name
-
-
-def _is_count_star(star: exp.Star) -> bool:
-    call = star.parent
-    return isinstance(call, exp.Anonymous) and call.name.lower() == "count"
+def needed_columns(
+    sql: str, reads: Reads | None, schemas: Mapping[str, TableSchema], binder: Binder
+) -> dict[str, list[str]]:
+    """The columns of each table that the text must find; at least one, since rows count too."""
+    if reads is not None:
+        needed = {
+            table: [name for name in schema if name in reads.columns[table]] or list(schema)[:1]
+            for table, schema in schemas.items()
+            if table in reads.columns
+        }
+        if needed.keys() == schemas.keys():
+            narrowed = binder.reads_over(sql, needed)
+            if narrowed is not None and narrowed.plan == reads.plan:
+                return needed
+    return {table: list(schema) for table, schema in schemas.items()}
 
 
 def own_predicates(
     query: exp.Query,
     table: str,
+    scans: int,
     schemas: Mapping[str, TableSchema],
     own_functions: Mapping[str, str],
 ) -> list[str]:
-    """Conditions on this table alone that a row must meet to matter, as SQL over its columns."""
+    """Conditions on this table alone that a row must meet to matter, as SQL over its columns.
+
+    `scans` says how often DuckDB reads the table.
+    """
     references = [node for node in query.find_all(exp.Table) if node.name.lower() == table.lower()]
-    if len(references) != 1 or any(query.find_all(exp.With)):
+    if len(references) != 1 or scans != 1 or known.unknown_part(query) or query.find(exp.With):
         return []
     reference = references[0]
     select = reference.parent_select
     if not isinstance(select, exp.Select) or not _rows_must_pass(reference, select):
         return []
+    if reference.args.get("alias") and reference.args["alias"].args.get("columns"):
+        return []  # its columns have other names
     where = select.args.get("where")
     if where is None:
         return []
@@ -119,6 +90,8 @@ def _pushed(part: exp.Expr, reader: Reader, alone: bool) -> str | None:
     try:
         expr = reader.expr(part)
     except UnsupportedError:
+        return None
+    if not expr.may_move:
         return None
     names = {output.column: output.name or "" for output in reader.scope.star}
     return expr.over(lambda column: dialect.quoted(names[column]))

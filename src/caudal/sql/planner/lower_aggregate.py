@@ -162,7 +162,18 @@ class _Step:
         columns.update({column: block.text(call) for column, call in calls.items()})
         costly = sorted({name for call in calls.values() for name in call.costly})
         done = block.did(*costly, word)
-        return replace(done, group=group, columns=columns, costly=frozenset())
+        raising = {columns[column] for column in calls} if self._may_fail() else set[str]()
+        return replace(
+            done,
+            group=group,
+            columns=columns,
+            costly=frozenset(),
+            raising=block.raising | raising,
+        )
+
+    def _may_fail(self) -> bool:
+        calls = self.node.calls.values()
+        return not all(expr.safe for call in calls for expr in call.expressions())
 
 
 def _can_group(text: str) -> bool:

@@ -1,19 +1,45 @@
-"""`now()` and its kin, frozen to one moment, so that every stage and every engine sees the same."""
+"""`now()` and its kin, frozen to one moment, so that every stage and every engine sees the same.
 
+Rules
+1. Calls (`now()`, `today()`, `age(x)` with one argument) always mean the clock.
+2. Bare words (`current_date`, `localtimestamp`) mean a column of that name wherever DuckDB finds
+   one. Who can ask DuckDB passes `means_same`, and a word is replaced only if the text means the
+   same with the call of the clock in its place.
+3. Every session's time zone is UTC, so dates and local times are those of UTC.
+"""
+
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import TokenError
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
-_WITH_ZONE = ("now", "current_timestamp", "transaction_timestamp", "get_current_timestamp")
-_DATES = ("current_date", "today")
-_LOCAL = ("localtimestamp", "current_localtimestamp")
-_BARE = ("current_timestamp", "current_date", "localtimestamp")
+MeansSame = Callable[[str, str], bool]
+
+_BARE = {
+    "current_timestamp": "get_current_timestamp", "current_date": "today",
+    "current_time": "get_current_time", "localtime": "current_localtime",
+    "localtimestamp": "current_localtimestamp",
+}  # fmt: skip
+_FORMATS = {
+    **dict.fromkeys(
+        ("now", "transaction_timestamp", "get_current_timestamp"),
+        "CAST('{:%Y-%m-%d %H:%M:%S.%f}+00' AS TIMESTAMP WITH TIME ZONE)",
+    ),
+    **dict.fromkeys(("today", "current_date"), "CAST('{:%Y-%m-%d}' AS DATE)"),
+    "current_localtimestamp": "CAST('{:%Y-%m-%d %H:%M:%S.%f}' AS TIMESTAMP)",
+    "current_localtime": "CAST('{:%H:%M:%S.%f}' AS TIME)",
+    "get_current_time": "CAST('{:%H:%M:%S.%f}+00' AS TIME WITH TIME ZONE)",
+}
+_AGE = "CAST('{:%Y-%m-%d}' AS TIMESTAMP), "  # of one argument: since it until the present day
+_NO_NAMES = (TokenType.STRING, TokenType.IDENTIFIER)
 
 
-def frozen(sql: str, moment: datetime) -> str:
-    """The query with calls for the current time replaced by literals (in UTC).
+def frozen(sql: str, moment: datetime, means_same: MeansSame | None = None) -> str:
+    """The query with the current time replaced by literals.
+
+    `means_same` says whether DuckDB gives two texts the same plan over the same tables.
 
     >>> frozen("SELECT current_date, now FROM t", datetime(2026, 1, 2, tzinfo=UTC))
     "SELECT CAST('2026-01-02' AS DATE), now FROM t"
@@ -22,28 +48,63 @@ def frozen(sql: str, moment: datetime) -> str:
         tokens = DuckDB().tokenize(sql)
     except TokenError:
         return sql
-    changed = sql
+    utc, changed = moment.astimezone(UTC), sql
     for place in reversed(range(len(tokens))):
-        literal = _literal(tokens[place].text.lower(), moment)
-        if literal is None or tokens[place].token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+        if not _can_be_function(tokens, place):
             continue
-        if place and tokens[place - 1].token_type in (TokenType.DOT, TokenType.ALIAS):
-            continue
-        called = [t.token_type for t in tokens[place + 1 : place + 3]]
-        is_call = called == [TokenType.L_PAREN, TokenType.R_PAREN]
-        if not is_call and tokens[place].text.lower() not in _BARE:
-            continue
-        end = tokens[place + 2].end if is_call else tokens[place].end
-        changed = changed[: tokens[place].start] + literal + changed[end + 1 :]
+        found = _call(tokens, place, utc) or _bare(tokens, place, utc, sql, means_same)
+        if found is not None:
+            first, after, literal = found
+            changed = changed[:first] + literal + changed[after:]
     return changed
 
 
-def _literal(name: str, moment: datetime) -> str | None:
-    utc = moment.astimezone(UTC)
-    if name in _WITH_ZONE:
-        return f"CAST('{utc:%Y-%m-%d %H:%M:%S.%f}+00' AS TIMESTAMP WITH TIME ZONE)"
-    if name in _LOCAL:
-        return f"CAST('{utc:%Y-%m-%d %H:%M:%S.%f}' AS TIMESTAMP)"
-    if name in _DATES:
-        return f"CAST('{utc:%Y-%m-%d}' AS DATE)"
+Replacement = tuple[int, int, str]  # from here, to before there, by this
+
+
+def _can_be_function(tokens: list[Token], place: int) -> bool:
+    if tokens[place].token_type in _NO_NAMES:
+        return False
+    return not place or tokens[place - 1].token_type not in (TokenType.DOT, TokenType.ALIAS)
+
+
+def _call(tokens: list[Token], place: int, utc: datetime) -> Replacement | None:
+    name = tokens[place].text.lower()
+    if place + 2 >= len(tokens) or tokens[place + 1].token_type != TokenType.L_PAREN:
+        return None
+    if name in _FORMATS and tokens[place + 2].token_type == TokenType.R_PAREN:
+        return tokens[place].start, tokens[place + 2].end + 1, _FORMATS[name].format(utc)
+    if name == "age" and _arguments(tokens, place + 1) == 1:
+        inside = tokens[place + 1].end + 1
+        return inside, inside, _AGE.format(utc)
     return None
+
+
+def _arguments(tokens: list[Token], opening: int) -> int:
+    """How many arguments stand in the parentheses that open here."""
+    depth, commas = 0, 0
+    for token in tokens[opening:]:
+        if token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE):
+            depth += 1
+        elif token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE):
+            depth -= 1
+            if depth == 0:
+                break
+        commas += depth == 1 and token.token_type == TokenType.COMMA
+    return commas + (tokens[opening + 1].token_type != TokenType.R_PAREN)
+
+
+def _bare(
+    tokens: list[Token], place: int, utc: datetime, sql: str, means_same: MeansSame | None
+) -> Replacement | None:
+    function = _BARE.get(tokens[place].text.lower())
+    if function is None:
+        return None
+    if place + 1 < len(tokens) and tokens[place + 1].token_type in (
+        TokenType.L_PAREN, TokenType.DOT,
+    ):  # fmt: skip
+        return None
+    first, after = tokens[place].start, tokens[place].end + 1
+    if means_same is not None and not means_same(sql, f"{sql[:first]}{function}(){sql[after:]}"):
+        return None
+    return first, after, _FORMATS[function].format(utc)

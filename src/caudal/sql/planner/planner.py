@@ -11,15 +11,32 @@ from datetime import datetime
 from sqlglot import exp
 
 from caudal.errors import UsageError
-from caudal.sql.planner import averages, dialect, fallback, hints, lower, moments, types
+from caudal.sql.planner import (
+    averages,
+    dialect,
+    fallback,
+    hints,
+    known,
+    lower,
+    moments,
+    refusals,
+    trying,
+    types,
+)
 from caudal.sql.planner.algebra import PRIVATE, Context, Relation
-from caudal.sql.planner.binder import Binder
+from caudal.sql.planner.binder import Binder, OutputColumn, Reads
 from caudal.sql.planner.binding import Binding
-from caudal.sql.planner.blocks import RESERVED, Block, Names, canonical
+from caudal.sql.planner.blocks import RESERVED, STAGE, Block, Names, canonical
 from caudal.sql.planner.dialect import UnsupportedError, quoted
 from caudal.sql.planner.pieces import Cutter
 from caudal.sql.planner.plan import Finish, Plan, Strategy, TableSchema
 from caudal.sql.planner.registry import Registry
+
+# Whatever goes wrong while a query is split, its own text can still be run as it stands.
+_DOUBTS = (
+    UnsupportedError, ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError,
+    TypeError, ValueError,
+)  # fmt: skip
 
 
 def plan(
@@ -38,9 +55,9 @@ def plan(
     """
     functions = {n.lower(): types.normal(k) for n, k in (scalar_functions or {}).items()}
     planner = _Planner(tables, functions, moment, binder)
-    texts = {name: planner.prepared(sql) for name, sql in queries.items()}
+    texts = {name: planner.prepared(name, sql) for name, sql in queries.items()}
     # Planned once to see which stages several queries could share, and once more to share them.
-    first = Registry()
+    first = Registry(is_trial=True)
     if len(texts) > 1:
         for name, text in texts.items():
             planner.finish(name, text, first)
@@ -57,11 +74,11 @@ def plan(
 
 @dataclass(frozen=True)
 class _Text:
-    """A query as given and as planned, with the names of its columns if DuckDB told them."""
+    """A query as given and as planned, with the columns of its answer if DuckDB told them."""
 
     given: str
     sql: str
-    names: tuple[str, ...] | None
+    columns: tuple[OutputColumn, ...] | None
 
 
 @dataclass
@@ -71,18 +88,29 @@ class _Planner:
     moment: datetime | None
     binder: Binder | None
     _trees: dict[str, exp.Query] = field(default_factory=dict)
-    _alike: dict[str, bool] = field(default_factory=dict)
+    _refused: dict[str, str] = field(default_factory=dict)  # text -> why it is not split
 
-    def prepared(self, given: str) -> _Text:
-        names = None
-        if self.binder is not None:
-            names = tuple(column.name for column in self.binder.columns(given))
-        frozen = moments.frozen(given, self.moment) if self.moment is not None else given
-        return _Text(given, averages.rewrite_averages(frozen, self._is_valid), names)
+    def prepared(self, name: str, given: str) -> _Text:
+        if self.binder is None:
+            frozen = moments.frozen(given, self.moment) if self.moment is not None else given
+            return _Text(given, averages.rewrite_averages(frozen), None)
+        try:
+            columns = tuple(self.binder.columns(given))
+            refusals.require_readable(given, self.binder, self.tables)
+        except UsageError as error:
+            raise UsageError(f"query {name}: {error}") from error
+        frozen = given
+        if self.moment is not None:
+            frozen = moments.frozen(given, self.moment, self._means_same)
+        return _Text(given, averages.rewrite_averages(frozen, self._is_valid), columns)
+
+    def _means_same(self, sql: str, other: str) -> bool:
+        assert self.binder is not None
+        one, two = self.binder.reads(sql), self.binder.reads(other)
+        return one is not None and two is not None and one.plan == two.plan
 
     def _is_valid(self, sql: str) -> bool:
-        if self.binder is None:
-            return True
+        assert self.binder is not None
         try:
             self.binder.columns(sql)
         except UsageError:
@@ -91,37 +119,46 @@ class _Planner:
 
     def finish(self, name: str, text: _Text, registry: Registry) -> Finish:
         """The query's finish; its other stages are in the registry."""
+        known = registry.copied()
+        reason = self._refused.get(text.sql, "")
         try:
             query = self._parsed(text.sql)
-        except UnsupportedError as reason:
-            return self._whole_tables(name, text, registry, str(reason))
-        known = registry.copied()
-        try:
-            return self._scaled(name, query, text, registry)
-        except UnsupportedError as reason:
-            registry.forget(name, known)
-            return self._gathered(name, query, text, registry, str(reason))
+            if not reason:
+                try:
+                    return self._scaled(name, query, text, registry)
+                except _DOUBTS as doubt:
+                    registry.forget(known)
+                    reason = self._refused[text.sql] = _told(doubt)
+            return self._gathered(name, query, text, registry, reason)
+        except _DOUBTS as doubt:
+            registry.forget(known)
+            return self._whole_tables(name, text, registry, reason or _told(doubt))
 
     def _parsed(self, sql: str) -> exp.Query:
         if sql not in self._trees:
             self._trees[sql] = dialect.parse(sql)
         return self._trees[sql]
 
-    def _is_read_alike(self, sql: str, query: exp.Query) -> bool:
-        if self.binder is not None and sql not in self._alike:
-            self._alike[sql] = self.binder.same(sql, dialect.text(query))
-        return self._alike.get(sql, True)
+    def _require_understood(self, sql: str, query: exp.Query) -> None:
+        """Raise unless every part of the text is read as DuckDB reads it."""
+        unknown = known.unknown_part(query)
+        if unknown is not None:
+            raise UnsupportedError(unknown)
+        if self.binder is not None and not self.binder.same(sql, dialect.text(query)):
+            raise UnsupportedError("a text that the planner does not read as DuckDB does")
 
     def _scaled(self, name: str, query: exp.Query, text: _Text, registry: Registry) -> Finish:
         if PRIVATE.search(text.sql):
             raise UnsupportedError("its text holds characters that the planner keeps for itself")
+        if any(STAGE.fullmatch(table.name) for table in query.find_all(exp.Table)):
+            raise UnsupportedError("a table has a name that the planner gives out")
         if any(RESERVED.fullmatch(column) for schema in self.tables.values() for column in schema):
             raise UnsupportedError("a table has columns with names that the planner gives out")
-        if not self._is_read_alike(text.sql, query):
-            raise UnsupportedError("a text that the planner does not read as DuckDB does")
+        if not registry.is_trial:
+            self._require_understood(text.sql, query)
         context = Context(self.functions)
-        known = {table.lower(): (table, schema) for table, schema in self.tables.items()}
-        relation = Binding(context, known, {}).query(query)
+        tables = {table.lower(): (table, schema) for table, schema in self.tables.items()}
+        relation = Binding(context, tables, {}).query(query)
         lowering = lower.Lowering(Cutter(registry, context, name, Names()))
         columns = tuple(output.column for output in relation.outputs)
         piece = lower.finished(lowering, relation.node, columns)
@@ -130,12 +167,17 @@ class _Planner:
         (sql,) = canonical([piece.block.select(listed)])
         inputs = {stage: stage for stage in piece.inputs}
         reason = "; ".join(lowering.reasons)
-        return Finish(name, inputs, sql, piece.block.operators, strategy, reason)
+        made = Finish(name, inputs, sql, piece.block.operators, strategy, reason)
+        if self.binder is not None and not registry.is_trial:
+            trying.require_valid(made, registry, text.columns or (), self.binder)
+        return made
 
     def _named(self, relation: Relation, block: Block, text: _Text) -> list[tuple[str, str]]:
-        names = text.names or [
+        names = [
             output.name or f"column{place}" for place, output in enumerate(relation.outputs, 1)
         ]
+        if text.columns is not None:
+            names = [column.name for column in text.columns]
         if any(RESERVED.fullmatch(name) for name in names):
             raise UnsupportedError("a column has a name that the planner gives out")
         texts = [block.columns[output.column] for output in relation.outputs]
@@ -144,27 +186,40 @@ class _Planner:
     def _gathered(
         self, name: str, query: exp.Query, text: _Text, registry: Registry, reason: str
     ) -> Finish:
-        read = {table.name.lower() for table in query.find_all(exp.Table)}
-        if self.binder is not None:  # which also looks into query('FROM ...')
-            read |= {table.lower() for table in self.binder.table_names(text.sql)}
+        if self.binder is None:
+            named = {table.name.lower() for table in query.find_all(exp.Table)}
+            read = {t: schema for t, schema in self.tables.items() if t.lower() in named}
+            inputs = {t: self._gather(name, t, list(c), [], registry) for t, c in read.items()}
+            return Finish(name, inputs, text.sql, ("the whole query",), "gathered", reason)
+        reads = self.binder.reads(text.sql)
+        tables = self._read_tables(text.sql, reads)
+        columns = fallback.needed_columns(text.sql, reads, tables, self.binder)
+        pushes = reads is not None and self.binder.same(text.sql, dialect.text(query))
         inputs = {}
-        for table, schema in self.tables.items():
-            if table.lower() in read:
-                columns = fallback.needed_columns(query, text.sql, schema)
-                where = fallback.own_predicates(query, table, self.tables, self.functions)
-                inputs[table] = self._gather(name, table, columns, where, registry)
+        for table in tables:
+            where: list[str] = []
+            if pushes and reads is not None:
+                scans = reads.scans.get(table, 0)
+                where = fallback.own_predicates(query, table, scans, self.tables, self.functions)
+            inputs[table] = self._gather(name, table, columns[table], where, registry)
         return Finish(name, inputs, text.sql, ("the whole query",), "gathered", reason)
 
     def _whole_tables(self, name: str, text: _Text, registry: Registry, reason: str) -> Finish:
         if self.binder is None:
             raise UsageError(f"query {name}: {reason}")
-        read = {table.lower() for table in self.binder.table_names(text.sql)}
+        reads = self.binder.reads(text.sql)
         inputs = {
             table: self._gather(name, table, list(schema), [], registry)
-            for table, schema in self.tables.items()
-            if table.lower() in read
+            for table, schema in self._read_tables(text.sql, reads).items()
         }
         return Finish(name, inputs, text.sql, ("the whole query",), "whole tables", reason)
+
+    def _read_tables(self, sql: str, reads: Reads | None) -> dict[str, TableSchema]:
+        """The tables that the text names, and those that only its plan shows (query('FROM t'))."""
+        assert self.binder is not None
+        found = {table.lower() for table in self.binder.table_names(sql)}
+        found |= {table.lower() for table in (reads.scans if reads is not None else ())}
+        return {table: schema for table, schema in self.tables.items() if table.lower() in found}
 
     def _gather(
         self, name: str, table: str, columns: list[str], where: list[str], registry: Registry
@@ -176,3 +231,12 @@ class _Planner:
             inner += " WHERE " + " AND ".join(f"({condition})" for condition in where)
         operators = (*(("filter",) if where else ()), "project")
         return registry.verbatim(table, inner, operators, name)
+
+
+def _told(doubt: Exception) -> str:
+    """Why a query is not split, for `explain`."""
+    if isinstance(doubt, UnsupportedError):
+        return str(doubt)
+    if isinstance(doubt, RecursionError):
+        return "it is nested too deeply for the planner"
+    return f"the planner cannot follow it ({type(doubt).__name__})"

@@ -7,7 +7,7 @@ it.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from caudal.sql.planner.blocks import RESERVED, Block, canonical
@@ -69,6 +69,16 @@ class Draft:
             name += "_"
         return name
 
+    def copied(self) -> "Draft":
+        return replace(
+            self,
+            keys=list(self.keys),
+            listed=dict(self.listed),
+            hidden=set(self.hidden),
+            queries=list(self.queries),
+            operators=list(self.operators),
+        )
+
     def sql(self) -> str:
         if self.is_verbatim:
             return self.body
@@ -98,6 +108,7 @@ class Registry:
     """All stages of a plan. `shared` holds stages worth sharing even without their own cut."""
 
     shared: frozenset[Identity] = frozenset()
+    is_trial: bool = False  # only to see what could be shared
     drafts: dict[Identity, Draft] = field(default_factory=dict)
     uncut: set[Identity] = field(default_factory=set)
     readings: list[Reading] = field(default_factory=list)
@@ -114,6 +125,8 @@ class Registry:
         listed_keys, listed = rest[: len(keys)], rest[len(keys) :]
         ordered = tuple(dict.fromkeys(inputs))
         identity = (*_shape(block, place, body, kind), *ordered, "|", *listed_keys)
+        if block.may_fail((*keys, *texts)):
+            identity = (*identity, query)  # nobody else's answer depends on it
         draft = self.drafts.get(identity)
         if draft is None:
             name = self._name("scan" if place == "scan" else "fold")
@@ -152,17 +165,23 @@ class Registry:
     def draft(self, name: str) -> Draft:
         return next(draft for draft in self.drafts.values() if draft.name == name)
 
-    def forget(self, query: str, known: "Registry") -> None:
-        """Undoes what an attempt to split a query added since `known` was copied."""
-        self.drafts = {i: d for i, d in self.drafts.items() if i in known.drafts}
-        self.uncut = known.uncut
-        self.readings = known.readings
-        for draft in self.drafts.values():
-            if query in draft.queries:
-                draft.queries.remove(query)
+    def forget(self, known: "Registry") -> None:
+        """Undo what an attempt to split a query added since `known` was copied."""
+        self.drafts, self.uncut, self.readings = known.drafts, known.uncut, known.readings
 
     def copied(self) -> "Registry":
-        return Registry(self.shared, dict(self.drafts), set(self.uncut), list(self.readings))
+        drafts = {identity: draft.copied() for identity, draft in self.drafts.items()}
+        return Registry(self.shared, self.is_trial, drafts, set(self.uncut), list(self.readings))
+
+    def behind(self, stages: Iterable[str]) -> list[Draft]:
+        """These stages and all that they read, each after what it reads."""
+        wanted = set(stages)
+        found = []
+        for draft in reversed(self.drafts.values()):
+            if draft.name in wanted:
+                found.append(draft)
+                wanted.update(draft.inputs)
+        return found[::-1]
 
     def _name(self, prefix: str) -> str:
         self._counts[prefix] = self._counts.get(prefix, 0) + 1

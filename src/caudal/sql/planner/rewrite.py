@@ -6,9 +6,13 @@ Every rule here keeps the multiset of rows, nulls included:
 2. A condition of a join that names one side alone filters that side, if the join keeps no row of
    that side without a partner.
 3. Semi and anti joins on group keys keep or drop whole groups, so grouping may come first.
-4. If all aggregates over an inner join read one side, that side may be grouped by what the join and
+4. What moves cannot raise (`caudal.sql.raising`): earlier it meets rows that the query itself would
+   never have shown to it.
+5. If all aggregates over an inner join read one side, that side may be grouped by what the join and
    the outer grouping need of it, and the parts added up afterwards.
 """
+
+from collections.abc import Iterable
 
 from caudal.sql.planner import types
 from caudal.sql.planner.algebra import (
@@ -47,7 +51,7 @@ def _pushed(node: Node, filters: list[Expr]) -> Node:
         case Filter():
             return _pushed(node.child, [node.predicate, *filters])
         case Extend():
-            below, above = _split(filters, columns_of(node.child))
+            below, above = _split_in_order(filters, columns_of(node.child))
             return _filtered(Extend(_pushed(node.child, below), node.computed), above)
         case Unnest():
             below, above = _split(filters, columns_of(node.child))
@@ -81,7 +85,7 @@ def _pushed_join(join: Join, filters: list[Expr]) -> Node:
     down_right: list[Expr] = []
     conditions, above = list(join.conditions), list[Expr]()
     for predicate in filters:
-        if predicate.subqueries or not predicate.columns:
+        if not predicate.may_move or not predicate.columns:
             above.append(predicate)
         elif predicate.columns <= left and join.kind in ("INNER", "LEFT", "SEMI", "ANTI"):
             down_left.append(predicate)
@@ -93,7 +97,7 @@ def _pushed_join(join: Join, filters: list[Expr]) -> Node:
             above.append(predicate)
     kept: list[Expr] = []
     for condition in conditions:
-        if condition.subqueries or not condition.columns:
+        if not condition.may_move or not condition.columns:
             kept.append(condition)
         elif condition.columns <= left and join.kind in ("INNER", "RIGHT", "SEMI"):
             down_left.append(condition)
@@ -108,8 +112,19 @@ def _pushed_join(join: Join, filters: list[Expr]) -> Node:
 
 
 def _split(filters: list[Expr], columns: frozenset[int]) -> tuple[list[Expr], list[Expr]]:
-    below = [f for f in filters if f.columns and f.columns <= columns and not f.subqueries]
+    """The filters that may come earlier, and those that stay."""
+    below = [f for f in filters if f.columns and f.columns <= columns and f.may_move]
     return below, [f for f in filters if f not in below]
+
+
+def _split_in_order(filters: list[Expr], columns: frozenset[int]) -> tuple[list[Expr], list[Expr]]:
+    """The same where all rows stay: what can raise may pass too, unless it would overtake."""
+    below, above = list[Expr](), list[Expr]()
+    for predicate in filters:
+        named = predicate.columns and predicate.columns <= columns and not predicate.subqueries
+        passes = named and (predicate.may_move or not above)
+        (below if passes else above).append(predicate)
+    return below, above
 
 
 def _filtered(node: Node, filters: list[Expr]) -> Node:
@@ -120,7 +135,7 @@ def _filtered(node: Node, filters: list[Expr]) -> Node:
 
 def _grouped_early(node: Node, context: Context) -> Node:
     node = _mapped(node, context)
-    if isinstance(node, Extend) and _selects_rows(node.child):
+    if isinstance(node, Extend) and _selects_rows(node.child) and _all_safe(node.computed.values()):
         join = node.child
         assert isinstance(join, Join)
         inner = Extend(join.left, node.computed)
@@ -130,7 +145,8 @@ def _grouped_early(node: Node, context: Context) -> Node:
     join = node.child
     if _selects_rows(join):
         named = frozenset[int]().union(*(c.columns for c in join.conditions))
-        if named & columns_of(join.left) <= set(node.keys) and node.keys:
+        safe = all(_is_safe(call) for call in node.calls.values())
+        if named & columns_of(join.left) <= set(node.keys) and node.keys and safe:
             grouped = Aggregate(join.left, node.keys, node.calls)
             left = _grouped_early(grouped, context)
             return Join(left, join.right, join.kind, join.conditions)
@@ -180,10 +196,12 @@ _ADDED_UP = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
 
 
 def _partly_grouped(node: Aggregate, join: Join, context: Context) -> Node:
-    """Rule 4, where the side is read straight from a table and every part can be added up."""
+    """Rule 5, where the side is read straight from a table and every part can be added up."""
     if join.kind != "INNER" or any(condition.subqueries for condition in join.conditions):
         return node
     if not node.calls or not all(_can_be_added_up(call) for call in node.calls.values()):
+        return node
+    if not all(_is_safe(call) for call in node.calls.values()):
         return node
     used = frozenset[int]().union(
         *(expr.columns for call in node.calls.values() for expr in call.expressions())
@@ -224,6 +242,22 @@ def _can_be_added_up(call: Call) -> bool:
     if call.distinct or call.order or call.name not in _ADDED_UP or len(call.arguments) > 1:
         return False
     return call.name != "sum" or types.is_exact(call.arguments[0].type)
+
+
+_NEVER_RAISE = ("count", "min", "max", "bool_and", "bool_or", "first", "any_value", "list")
+
+
+def _is_safe(call: Call) -> bool:
+    """Whether an aggregate gives a value whatever rows are added to it."""
+    if not _all_safe(call.expressions()):
+        return False
+    return call.name in _NEVER_RAISE or (
+        call.name == "sum" and types.sums_have_room(call.arguments[0].type)
+    )
+
+
+def _all_safe(exprs: Iterable[Expr]) -> bool:
+    return all(expr.safe for expr in exprs)
 
 
 def _is_scan(node: Node) -> bool:

@@ -26,6 +26,7 @@ _SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 ANY_INTEGER = "INTEGER(?)"  # an integer of at most 64 bits whose width was not worked out
 _LARGE = ("UBIGINT", "HUGEINT", "UHUGEINT", "BIGNUM")
 _FLOATS = ("FLOAT", "DOUBLE")
+_ROOMY_DIGITS = 26  # of a DECIMAL: its sums have 38, so a million million rows fit
 ANY_DECIMAL = "DECIMAL(?)"  # a decimal whose width was not worked out
 _NATIVE_KEYS = ("VARCHAR", "DATE", "TIMESTAMP")
 _PRINTED_KEYS = ("UUID", "TIME", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "BLOB")
@@ -90,6 +91,13 @@ def summed(kind: Type) -> Type:
     if is_integer(kind) or kind == "BOOLEAN":
         return "HUGEINT"
     return "DOUBLE" if is_float(kind) else None
+
+
+def sums_have_room(kind: Type) -> bool:
+    """Whether a sum of any rows that a machine can hold stays in range."""
+    if kind is not None and is_decimal(kind) and kind != ANY_DECIMAL:
+        return int(kind[len("DECIMAL(") : -1].split(",")[0]) <= _ROOMY_DIGITS
+    return is_small(kind) or is_float(kind) or kind in ("UBIGINT", "BOOLEAN")
 
 
 def common(kinds: Iterable[Type]) -> Type:

@@ -1,0 +1,83 @@
+"""Which parts of sqlglot's tree the planner accounts for. Whatever else a tree holds is unknown.
+
+Rules
+1. A kind of node that is not listed is unknown, and so is an argument that is not listed with it.
+   A clause that sqlglot learns to read (or DuckDB to understand) is thus unknown until somebody
+   has thought about it here: it is never dropped in silence.
+2. Nodes of `_VERBATIM` are printed again as they were read, with all their arguments.
+3. To be known is necessary, not enough: whoever reads a node may still refuse what it holds.
+"""
+
+from sqlglot import exp
+
+_VERBATIM = (
+    exp.Literal, exp.Null, exp.Boolean, exp.Identifier, exp.Var, exp.DataType, exp.DataTypeParam,
+    exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is,
+    exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Add,
+    exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.Paren, exp.Case, exp.If, exp.Cast,
+    exp.TryCast, exp.DPipe, exp.Array, exp.Bracket, exp.Slice, exp.Interval, exp.Extract,
+    exp.Substring, exp.Trim, exp.Tuple, exp.Struct, exp.PropertyEQ, exp.Lambda, exp.Dot,
+    exp.WindowSpec, exp.ColumnDef, exp.IntervalSpan,
+)  # fmt: skip
+_SET = ("this", "expression", "distinct", "order", "limit", "offset", "with_")
+_ARGUMENTS: dict[type[exp.Expr], tuple[str, ...]] = {
+    exp.Select: (
+        "with_", "expressions", "from_", "joins", "where", "group", "having", "qualify", "order",
+        "limit", "offset", "distinct",
+    ),
+    exp.Union: _SET, exp.Except: _SET, exp.Intersect: _SET,
+    exp.With: ("expressions",),
+    exp.CTE: ("this", "alias", "materialized"),
+    exp.From: ("this",),
+    exp.Join: ("this", "side", "kind", "on", "using"),
+    exp.Table: ("this", "alias", "db"),
+    exp.TableAlias: ("this", "columns"),
+    exp.Subquery: ("this", "alias"),
+    exp.Values: ("expressions", "alias"),
+    exp.Unnest: ("expressions", "alias"),
+    exp.Where: ("this",), exp.Having: ("this",), exp.Qualify: ("this",),
+    exp.Group: ("expressions", "all"),
+    exp.Order: ("this", "expressions"),
+    exp.Ordered: ("this", "desc", "nulls_first"),
+    exp.Limit: ("expression",), exp.Offset: ("expression",),
+    exp.Distinct: ("expressions",),
+    exp.Star: ("except_",),
+    exp.Alias: ("this", "alias"),
+    exp.Column: ("this", "table"),
+    exp.Anonymous: ("this", "expressions"),
+    exp.Window: ("this", "partition_by", "order", "spec", "over"),
+    exp.Filter: ("this", "expression"),
+    exp.In: ("this", "expressions", "query"),
+    exp.Exists: ("this",),
+}  # fmt: skip
+
+
+def unknown_part(tree: exp.Expr) -> str | None:
+    """The first thing in the tree that the planner does not account for, in words."""
+    for node in tree.walk():
+        if isinstance(node, _VERBATIM):
+            continue
+        known = _ARGUMENTS.get(type(node))
+        if known is None:
+            return f"{_described(node)} is not split"
+        extra = [key for key, value in node.args.items() if value and key not in known]
+        if extra:
+            return _told(node, sorted(extra))
+    return None
+
+
+def _told(node: exp.Expr, extra: list[str]) -> str:
+    if isinstance(node, exp.Join) and "method" in extra:
+        return f"a {node.method} join"
+    if isinstance(node, exp.With) and "recursive" in extra:
+        return "a recursive query"
+    if isinstance(node, exp.Distinct) and "on" in extra:
+        return "DISTINCT ON keeps one row of each kind, in an order"
+    if isinstance(node, exp.Star):
+        return f"* {extra[0].upper()} is not split"
+    names = ", ".join(name.rstrip("_") for name in extra)
+    return f"{_described(node)} with {names} is not split"
+
+
+def _described(node: exp.Expr) -> str:
+    return type(node).key.replace("_", " ")

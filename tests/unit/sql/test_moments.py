@@ -1,0 +1,89 @@
+"""One statement, one moment: whatever asks the clock is answered before the query is split."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+
+import duckdb
+import pytest
+
+from caudal.engine.binder import DuckDBBinder
+from caudal.sql.planner import plan
+from caudal.sql.planner.moments import frozen
+
+MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+SCHEMAS = {
+    "t": {"a": "INTEGER", "ts": "TIMESTAMP", "tz": "TIMESTAMP WITH TIME ZONE", "d": "DATE"},
+    "c": {"current_date": "INTEGER", "localtimestamp": "INTEGER", "a": "INTEGER"},
+}
+CLOCKS = [
+    "now()", "NOW ( )", "transaction_timestamp()", "get_current_timestamp()", "current_timestamp",
+    "current_date", "current_date()", "today()", "current_time", "get_current_time()", "localtime",
+    "current_localtime()", "localtimestamp", "CURRENT_LOCALTIMESTAMP()", "age(ts)", "age(tz)",
+    "age(CAST(d AS TIMESTAMP))", "age(coalesce(ts, ts))",
+]  # fmt: skip
+COLUMNS = [
+    "SELECT current_date FROM c",
+    "SELECT c.current_date, localtimestamp FROM c",
+    'SELECT "current_date" FROM c',
+    "SELECT a AS current_date FROM t",
+    "SELECT current_date + 1 FROM c WHERE localtimestamp > 2",
+    "SELECT x.current_date FROM (SELECT a AS current_date FROM t) AS x",
+    "SELECT current_date FROM (SELECT a AS current_date FROM t)",
+    "SELECT now FROM (SELECT a AS now FROM t)",
+    "SELECT 'now()', age(ts, ts) FROM t",
+]
+
+
+@pytest.fixture(scope="module")
+def binder() -> Iterator[DuckDBBinder]:
+    made = DuckDBBinder(SCHEMAS)
+    yield made
+    made.close()
+
+
+def planned(sql: str, binder: DuckDBBinder) -> str:
+    """All the SQL of a plan."""
+    made = plan({"q": sql}, SCHEMAS, moment=MOMENT, binder=binder)
+    return " ".join(one.sql for one in (*made.stages(), *made.finishes))
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_every_way_to_ask_the_clock_is_frozen(clock: str, binder: DuckDBBinder) -> None:
+    text = planned(f"SELECT a, {clock} AS x FROM t", binder)
+    assert "2026-01-02" in text or "03:04:05.678901" in text
+    assert clock not in text
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_a_frozen_moment_has_the_type_of_the_clock(clock: str, binder: DuckDBBinder) -> None:
+    sql = f"SELECT {clock} AS x FROM t"
+    assert binder.columns(frozen(sql, MOMENT)) == binder.columns(sql)
+
+
+@pytest.mark.parametrize("sql", COLUMNS)
+def test_columns_with_such_names_are_no_clocks(sql: str, binder: DuckDBBinder) -> None:
+    text = planned(sql, binder)
+    assert "2026-01-02" not in text
+    assert "03:04:05" not in text
+
+
+def test_a_column_and_the_clock_in_one_statement(binder: DuckDBBinder) -> None:
+    sql = "SELECT current_date, (SELECT max(d) FROM t WHERE d < current_date) FROM c"
+    text = planned(sql, binder)
+    assert "CAST('2026-01-02' AS DATE)" not in text.split("FROM")[0]
+
+
+def test_local_forms_are_those_of_utc() -> None:
+    elsewhere = datetime(2026, 1, 1, 23, 0, tzinfo=timezone(timedelta(hours=-5)))
+    expected = "SELECT CAST('2026-01-02' AS DATE), CAST('2026-01-02 04:00:00.000000' AS TIMESTAMP)"
+    assert frozen("SELECT today(), localtimestamp", elsewhere) == expected
+
+
+def test_age_counts_from_the_present_day() -> None:
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        for kind in ("TIMESTAMP", "TIMESTAMPTZ"):
+            sql = f"SELECT age({kind} '2020-02-03 04:05:06')"
+            ((today,),) = connection.sql("SELECT current_date").fetchall()
+            moment = datetime(today.year, today.month, today.day, 11, tzinfo=UTC)
+            assert connection.sql(sql).fetchall() == connection.sql(frozen(sql, moment)).fetchall()
