@@ -105,7 +105,7 @@ def test_an_unreadable_text_needs_duckdb() -> None:
 
 def test_fragments_of_several_queries_are_shared() -> None:
     first = "SELECT shop, count(*) AS n FROM sales GROUP BY shop"
-    second = "SELECT shop, sum(price) AS s FROM sales GROUP BY shop ORDER BY s, shop LIMIT 3"
+    second = "SELECT shop, sum(item) AS s FROM sales GROUP BY shop ORDER BY s, shop LIMIT 3"
     made = plan({"a": first, "b": second}, SCHEMAS)
     assert [scan.queries for scan in made.scans] == [("a", "b")]
     assert [fold.queries for fold in made.folds] == [("a", "b")]

@@ -2,17 +2,17 @@
 
 Exactness
 1. Counts, sums of integers and decimals, minima and maxima merge exactly.
-2. A float sum depends on the order of its terms. Parts over one batch are summed in the order of
-   the rows; everything else is summed in the order of the values (`sum(x ORDER BY x)`), so that
-   the result depends on neither partitions nor joins.
+2. A float sum depends on the order of its terms. In parts it is summed exactly, as whole numbers of
+   one scale per magnitude (`floats.py`); over whole groups in the order of the values
+   (`sum(x ORDER BY x)`). So the result depends on neither batches nor partitions nor joins.
 3. Deviations merge by count, sum and variance of the parts, with distances to the common mean: no
-   difference of large squares, so nothing cancels.
+   difference of large squares, so nothing cancels. Their last bits depend on the batches.
 4. A merged aggregate keeps DuckDB's type: counts are cast back to BIGINT, sums keep theirs.
 """
 
 from dataclasses import dataclass, field
 
-from caudal.sql.planner import types
+from caudal.sql.planner import floats, types
 from caudal.sql.planner.algebra import Call, Context, Expr, mark
 from caudal.sql.planner.types import Type
 
@@ -40,14 +40,16 @@ _DEVIATIONS = {
     "stddev": (1, "sqrt({})"), "stddev_samp": (1, "sqrt({})"), "stddev_pop": (0, "sqrt({})"),
     "variance": (1, "{}"), "var_samp": (1, "{}"), "var_pop": (0, "{}"),
 }  # fmt: skip
+_MOST_SCALES = 2  # floats summed in parts at once: each multiplies the groups of the parts
 
 
 @dataclass
 class Merge:
     """Parts and how they become the aggregates.
 
-    `keys` (at most one) are further group keys of the parts, computed by `key_exprs`; `merged` are
-    aggregates over parts, `finals` expressions over those.
+    `keys` (at most one) are further group keys of the parts, and so are `scales`, which end with
+    them; both are computed by `key_exprs`. `merged` are aggregates over parts, `finals`
+    expressions over those.
     """
 
     parts: dict[int, Expr] = field(default_factory=dict)
@@ -55,7 +57,13 @@ class Merge:
     finals: dict[int, Expr] = field(default_factory=dict)
     keys: tuple[int, ...] = ()
     key_exprs: dict[int, Expr] = field(default_factory=dict)
+    values: dict[int, Expr] = field(default_factory=dict)  # floats to be summed, written once
+    scales: dict[str, tuple[int, int]] = field(default_factory=dict)  # text -> its value and scale
     must_seal: bool = False
+
+    def part_keys(self) -> tuple[int, ...]:
+        """What the parts are grouped by besides the keys of the groups."""
+        return (*self.keys, *(scale for _, scale in self.scales.values()))
 
 
 @dataclass
@@ -104,7 +112,8 @@ def merge(calls: dict[int, Call], kinds: dict[int, Type], *, ordered: bool) -> M
     new = _Numbers(kinds)
     for call in distinct.values():
         key = new.column(call.arguments[0].type)
-        made.keys, made.key_exprs = (key,), {key: call.arguments[0]}
+        made.keys = (key,)
+        made.key_exprs[key] = call.arguments[0]
     for column, call in calls.items():
         if call.order:
             return None
@@ -164,17 +173,42 @@ def _merge_one(column: int, call: Call, made: Merge, new: _Numbers, *, ordered: 
         made.parts[part] = write(call)
         made.merged[column] = Expr(f"{call.name}({mark(part)})", call.type)
         return True
+    if call.name == "sum" and types.is_float(call.arguments[0].type):
+        return _merge_float_sum(column, call, made, new)
     if call.name == "sum" and call.type is not None:
         part = new.column(call.type)
         made.parts[part] = write(call)
-        exact = types.is_exact(call.arguments[0].type)
-        order = "" if exact else f" ORDER BY {mark(part)}"
-        made.merged[column] = Expr(f"sum({mark(part)}{order})", call.type)
+        made.merged[column] = Expr(f"sum({mark(part)})", call.type)
         return True
     if call.name in _DEVIATIONS and types.is_numeric(call.arguments[0].type):
         _merge_deviation(column, call, made, new, ordered=ordered)
         return True
     return False
+
+
+def _merge_float_sum(column: int, call: Call, made: Merge, new: _Numbers) -> bool:
+    text = call.arguments[0].text
+    if text not in made.scales:
+        if len(made.scales) == _MOST_SCALES:
+            return False
+        value, scale = new.column("DOUBLE"), new.column("INTEGER")
+        made.values[value] = call.arguments[0]
+        made.scales[text] = (value, scale)
+        made.key_exprs[scale] = Expr(floats.scale(mark(value)), "INTEGER", safe=True)
+    value, scale = made.scales[text]
+    parts = {}
+    for name, (inside, kind) in floats.parts(mark(value), mark(scale)).items():
+        function = "count" if name == "count" else "sum"
+        argument = Expr(inside, kind, safe=True)
+        part = parts[name] = new.column(kind)
+        made.parts[part] = _as_rows_come(Call(function, (argument,), condition=call.condition))
+    merged = floats.merged({name: mark(part) for name, part in parts.items()}, mark(scale))
+    numbers = {name: new.column(kind) for name, (_, kind) in merged.items()}
+    for name, (expr, kind) in merged.items():
+        made.merged[numbers[name]] = Expr(expr, kind)
+    made.finals[column] = Expr(floats.final({k: mark(c) for k, c in numbers.items()}), "DOUBLE")
+    made.must_seal = True
+    return True
 
 
 def _merge_deviation(column: int, call: Call, made: Merge, new: _Numbers, *, ordered: bool) -> None:

@@ -3,7 +3,10 @@
 Rules
 1. Filters, projections and unnesting stay where the rows are.
 2. A scan sees one batch and nothing else. What needs more (a join, a subquery's value) closes it.
-3. Rows are gathered only if they were reduced first, or if nothing else is right; the latter is
+3. Of rows that tie under ORDER BY ... LIMIT those come first whose columns do, from left to right:
+   neither batches nor partitions decide. Without ORDER BY, rows come as they were read, or, once
+   they were partitioned, by their columns.
+4. Rows are gathered only if they were reduced first, or if nothing else is right; the latter is
    noted as the reason why the query does not scale.
 """
 
@@ -25,6 +28,7 @@ from caudal.sql.planner.algebra import (
     Union,
     Unnest,
     Windows,
+    column_of,
     mark,
     with_subqueries,
 )
@@ -219,11 +223,18 @@ class Lowering:
         after = [direction for _, direction in node.order]
         names = self.cutter.names
 
+        ties: list[int] = []
+        if node.order or not _in_order_of_files(piece):
+            ties = sorted(needed - {column_of(expr.text) for expr, _ in node.order})
+
         def cut(block: Block, limit: int | None, offset: int) -> Block:
-            plain = block.sealed(kept, names) if block.is_cut else block
+            must = block.is_cut or bool(block.costly & kept)
+            plain = block.sealed(kept, names) if must else block
             texts = [(plain.text(expr), way) for expr, way in zip(exprs, after, strict=True)]
+            if limit is not None or offset:
+                texts += [(plain.columns[column], "") for column in ties]
             order = [text + way for text, way in texts if not _LITERAL.fullmatch(text)]
-            return plain.topped(order, limit, offset)
+            return plain.topped(list(dict.fromkeys(order)), limit, offset)
 
         if node.limit is not None and piece.place != "one":
             local = piece.each(lambda block: cut(block, (node.limit or 0) + node.offset, 0))
@@ -237,6 +248,12 @@ class Lowering:
 def _table(node: TableScan) -> Piece:
     columns = {number: quoted(name) for number, name in node.columns.items()}
     return Piece((Block(quoted(node.table), columns, table=node.table),), "scan")
+
+
+def _in_order_of_files(piece: Piece) -> bool:
+    """Whether the rows come as they were read, whatever the number of partitions."""
+    stages = [Cutter.is_scan(stage) for stage in piece.inputs]
+    return piece.place == "scan" or (piece.place == "one" and all(stages))
 
 
 def _must_seal(block: Block) -> bool:

@@ -2,8 +2,8 @@
 
 Rules
 1. Rows already hashed by group keys are grouped where they are.
-2. If every aggregate has parts that can be merged exactly (or, for floats, in an order that depends
-   on the values alone), parts are computed where the rows are, and merged by key.
+2. If every aggregate has parts that can be merged exactly, parts are computed where the rows are,
+   and merged by key.
 3. One argument of DISTINCT aggregates becomes a key of the parts: equal values then meet.
 4. Otherwise the rows themselves travel, hashed by key, and are grouped there.
 5. Without any key to hash, the parts (or rows) are gathered.
@@ -84,7 +84,7 @@ class _Step:
                 self.lowering.needs_all_rows(self.child, "no group key can be hashed")
             return self.whole(self._moved(self.child, self.needed, hashing))
         parts = self._parts(merge)
-        columns = frozenset((*self.node.keys, *merge.keys, *merge.parts))
+        columns = frozenset((*self.node.keys, *merge.part_keys(), *merge.parts))
         moved = replace(self._moved(parts, columns, hashing), reduced=True)
         return self._merged(moved, merge)
 
@@ -96,7 +96,7 @@ class _Step:
             self.lowering.needs_all_rows(self.child, "an aggregate over all rows has no parts")
             return self.whole(cutter.gathered(self.child, self.needed))
         parts = replace(self._parts(merge), reduced=True)
-        columns = frozenset((*merge.keys, *merge.parts))
+        columns = frozenset((*merge.part_keys(), *merge.parts))
         if not merge.keys:
             return self._merged(cutter.gathered(parts, columns), merge)
         (key,) = merge.keys
@@ -124,10 +124,13 @@ class _Step:
         return cutter.hashed(piece, needed, keys) if keys else cutter.gathered(piece, needed)
 
     def _parts(self, merge: Merge) -> Piece:
-        child = self.child
+        child, names = self.child, self.lowering.cutter.names
+        if merge.values:
+            kept = self.needed | merge.values.keys()
+            child = child.each(lambda block: block.extended(merge.values).sealed(kept, names))
         if merge.key_exprs:
             child = child.each(lambda block: block.extended(merge.key_exprs))
-        keys = (*self.node.keys, *merge.keys)
+        keys = (*self.node.keys, *merge.part_keys())
         word = "partial group" if merge.parts else "distinct"
         return child.each(lambda block: self._grouped(block, keys, merge.parts, word))
 

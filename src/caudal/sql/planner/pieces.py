@@ -57,6 +57,10 @@ class Cutter:
     query: str
     names: Names
 
+    @staticmethod
+    def is_scan(stage: str) -> bool:
+        return stage.startswith("scan")
+
     def gathered(self, piece: Piece, needed: Needed) -> Piece:
         """The rows in one place."""
         if piece.place == "one":

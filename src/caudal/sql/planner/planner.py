@@ -60,7 +60,7 @@ def plan(
     first = Registry(is_trial=True)
     if len(texts) > 1:
         for name, text in texts.items():
-            planner.finish(name, text, first)
+            planner.tried(name, text, first)
     registry = Registry(shared=frozenset(first.uncut))
     finishes = tuple(planner.finish(name, text, registry) for name, text in texts.items())
     return Plan(
@@ -88,6 +88,8 @@ class _Planner:
     moment: datetime | None
     binder: Binder | None
     _trees: dict[str, exp.Query] = field(default_factory=dict)
+    _read: dict[str, Reads | None] = field(default_factory=dict)
+    _same: dict[str, bool] = field(default_factory=dict)
     _refused: dict[str, str] = field(default_factory=dict)  # text -> why it is not split
 
     def prepared(self, name: str, given: str) -> _Text:
@@ -96,7 +98,7 @@ class _Planner:
             return _Text(given, averages.rewrite_averages(frozen), None)
         try:
             columns = tuple(self.binder.columns(given))
-            refusals.require_readable(given, self.binder, self.tables)
+            refusals.require_readable(given, self._reads(given), self.binder, self.tables)
         except UsageError as error:
             raise UsageError(f"query {name}: {error}") from error
         frozen = given
@@ -104,9 +106,19 @@ class _Planner:
             frozen = moments.frozen(given, self.moment, self._means_same)
         return _Text(given, averages.rewrite_averages(frozen, self._is_valid), columns)
 
+    def _reads(self, sql: str) -> Reads | None:
+        if sql not in self._read and self.binder is not None:
+            self._read[sql] = self.binder.reads(sql)
+        return self._read.get(sql)
+
+    def _is_same(self, sql: str, query: exp.Query) -> bool:
+        """Whether DuckDB reads the text as the tree says."""
+        if sql not in self._same and self.binder is not None:
+            self._same[sql] = self.binder.same(sql, dialect.text(query))
+        return self._same.get(sql, True)
+
     def _means_same(self, sql: str, other: str) -> bool:
-        assert self.binder is not None
-        one, two = self.binder.reads(sql), self.binder.reads(other)
+        one, two = self._reads(sql), self._reads(other)
         return one is not None and two is not None and one.plan == two.plan
 
     def _is_valid(self, sql: str) -> bool:
@@ -116,6 +128,15 @@ class _Planner:
         except UsageError:
             return False
         return True
+
+    def tried(self, name: str, text: _Text, registry: Registry) -> None:
+        """Add the stages of a query, if it can be split, to see what others could share."""
+        known = registry.copied()
+        try:
+            self._scaled(name, self._parsed(text.sql), text, registry)
+        except _DOUBTS as doubt:
+            registry.forget(known)
+            self._refused[text.sql] = _told(doubt)
 
     def finish(self, name: str, text: _Text, registry: Registry) -> Finish:
         """The query's finish; its other stages are in the registry."""
@@ -144,7 +165,7 @@ class _Planner:
         unknown = known.unknown_part(query)
         if unknown is not None:
             raise UnsupportedError(unknown)
-        if self.binder is not None and not self.binder.same(sql, dialect.text(query)):
+        if not self._is_same(sql, query):
             raise UnsupportedError("a text that the planner does not read as DuckDB does")
 
     def _scaled(self, name: str, query: exp.Query, text: _Text, registry: Registry) -> Finish:
@@ -191,10 +212,10 @@ class _Planner:
             read = {t: schema for t, schema in self.tables.items() if t.lower() in named}
             inputs = {t: self._gather(name, t, list(c), [], registry) for t, c in read.items()}
             return Finish(name, inputs, text.sql, ("the whole query",), "gathered", reason)
-        reads = self.binder.reads(text.sql)
+        reads = self._reads(text.sql)
         tables = self._read_tables(text.sql, reads)
         columns = fallback.needed_columns(text.sql, reads, tables, self.binder)
-        pushes = reads is not None and self.binder.same(text.sql, dialect.text(query))
+        pushes = reads is not None and self._is_same(text.sql, query)
         inputs = {}
         for table in tables:
             where: list[str] = []
@@ -207,7 +228,7 @@ class _Planner:
     def _whole_tables(self, name: str, text: _Text, registry: Registry, reason: str) -> Finish:
         if self.binder is None:
             raise UsageError(f"query {name}: {reason}")
-        reads = self.binder.reads(text.sql)
+        reads = self._reads(text.sql)
         inputs = {
             table: self._gather(name, table, list(schema), [], registry)
             for table, schema in self._read_tables(text.sql, reads).items()

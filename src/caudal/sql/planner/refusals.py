@@ -4,16 +4,17 @@ import re
 from collections.abc import Mapping
 
 from caudal.errors import UsageError
-from caudal.sql.planner.binder import Binder
+from caudal.sql.planner.binder import Binder, Reads
 from caudal.sql.planner.plan import TableSchema
 
 _CATALOG = re.compile(r"(duckdb|pragma)_\w+")
 _ROW_NUMBER = re.compile(r"\browid\b", re.IGNORECASE)
 
 
-def require_readable(sql: str, binder: Binder, tables: Mapping[str, TableSchema]) -> None:
+def require_readable(
+    sql: str, reads: Reads | None, binder: Binder, tables: Mapping[str, TableSchema]
+) -> None:
     """Raise UsageError if a query reads DuckDB's catalog, or numbers that rows do not have here."""
-    reads = binder.reads(sql)
     catalog = sorted(name for name in (reads.functions if reads else ()) if _CATALOG.match(name))
     if catalog:
         raise UsageError(

@@ -1,0 +1,60 @@
+"""Sums of floats in parts, with a result that does not depend on how the rows were cut.
+
+Theory of operation
+1. A float is a whole number of some power of two. Floats of a similar magnitude (a *scale*: 32
+   binary orders) are whole numbers of the same power, below 2^86. Whole numbers are added exactly,
+   in any order, as HUGEINT.
+2. So parts are grouped by scale, too. A merged group has one exact whole number per scale, and
+   these few are turned into floats and added from the smallest scale to the largest.
+3. Zeros change nothing. NaN and the infinities are summed apart: any order gives the same of them.
+4. Floats below 2^-960 are rounded to multiples of 2^-1012, each by itself.
+"""
+
+_ORDERS = 32  # binary orders of magnitude in a scale
+_DIGITS = 52  # of a float behind its first
+_LEAST = -30  # the smallest scale: 2^(52 + 960) is still a float
+
+Kinds = dict[str, tuple[str, str | None]]  # expression and type
+
+
+def scale(text: str) -> str:
+    """The scale of a float, null for what is no finite number."""
+    least = f"CAST(floor(log2(abs({text})) / {_ORDERS}) AS INTEGER)"
+    return f"CASE WHEN {_is_counted(text)} THEN greatest({least}, {_LEAST}) END"
+
+
+def parts(text: str, of_scale: str) -> Kinds:
+    """What to add up (count, for `count`) over rows of one scale."""
+    power = f"power(CAST(2 AS DOUBLE), {_DIGITS} - {_ORDERS} * {of_scale})"
+    whole = f"CASE WHEN {_is_counted(text)} THEN CAST(({text}) * {power} AS HUGEINT) END"
+    odd = f"CASE WHEN NOT isfinite({text}) THEN CAST({text} AS DOUBLE) END"
+    return {"whole": (whole, "HUGEINT"), "odd": (odd, "DOUBLE"), "count": (text, "BIGINT")}
+
+
+def merged(of_parts: dict[str, str], of_scale: str) -> Kinds:
+    """Aggregates over the parts of a group."""
+    whole = of_parts["whole"]
+    every = f"list({{'b': {of_scale}, 'm': {whole}}}) FILTER (WHERE {whole} IS NOT NULL)"
+    return {
+        "every": (every, None),
+        "odd": (f"sum({of_parts['odd']})", "DOUBLE"),
+        "count": (f"sum({of_parts['count']})", "HUGEINT"),
+    }
+
+
+def final(over: dict[str, str]) -> str:
+    """The sum."""
+    every = over["every"]
+    scales = f"list_sort(list_distinct(list_transform({every}, lambda p: p.b)))"
+    own = f"list_transform(list_filter({every}, lambda p: p.b = s), lambda p: p.m)"
+    power = f"power(CAST(2 AS DOUBLE), {_ORDERS} * s - {_DIGITS})"
+    sums = f"list_transform({scales}, lambda s: CAST(list_sum({own}) AS DOUBLE) * {power})"
+    return (
+        f"CASE WHEN coalesce({over['count']}, 0) = 0 THEN NULL "
+        f"WHEN {over['odd']} IS NOT NULL THEN {over['odd']} "
+        f"ELSE coalesce(list_sum({sums}), CAST(0 AS DOUBLE)) END"
+    )
+
+
+def _is_counted(text: str) -> str:
+    return f"isfinite({text}) AND ({text}) <> 0"
