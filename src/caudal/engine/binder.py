@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import duckdb
 
 from caudal.engine import trees
 from caudal.engine.database import one_line
+from caudal.engine.reads import reads_of
 from caudal.engine.sandbox import Register
 from caudal.errors import UsageError
 from caudal.sql.planner import OutputColumn, Reads, TableSchema
@@ -85,29 +85,14 @@ class DuckDBBinder:
     def _reads(
         self, cursor: duckdb.DuckDBPyConnection, sql: str, kept: Mapping[str, list[str]]
     ) -> Reads | None:
+        def known(name: str) -> tuple[str, Sequence[str]]:
+            table, schema = self._tables[name.lower()]
+            return table, kept.get(name.lower(), list(schema))
+
         try:
-            rows = cursor.execute(f"EXPLAIN (FORMAT json) {sql}").fetchall()
-            nodes = [node for root in json.loads(rows[0][1]) for node in _walked(root)]
+            return reads_of(cursor, sql, known)
         except (duckdb.Error, ValueError, LookupError):
             return None
-        scans, columns = Counter[str](), dict[str, frozenset[str]]()
-        for node in nodes:
-            if "Table" not in node["extra_info"]:
-                continue
-            found = self._tables.get(_last_name(node["extra_info"]["Table"]).lower())
-            if found is None:
-                return None
-            table, schema = found
-            scans[table] += 1
-            read = _columns_read(node["extra_info"], kept.get(table.lower(), list(schema)))
-            columns[table] = columns.get(table, frozenset()) | read
-        functions = frozenset(
-            str(node["extra_info"]["Function"]).lower()
-            for node in nodes
-            if "Function" in node["extra_info"]
-        )
-        plan = json.dumps([_comparable(node) for node in nodes])
-        return Reads(scans, columns, functions, plan)
 
 
 def is_same_statement(connection: duckdb.DuckDBPyConnection, one: str, other: str) -> bool:
@@ -125,46 +110,6 @@ def _tree(connection: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
 def _has_word(sql: str, name: str) -> bool:
     written = re.escape(name.replace('"', '""'))
     return re.search(rf"(?<!\w){written}(?!\w)", sql.lower()) is not None
-
-
-def _walked(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield node
-    for child in node["children"]:
-        yield from _walked(child)
-
-
-def _columns_read(info: Mapping[str, Any], schema: Sequence[str]) -> frozenset[str]:
-    """The columns of a scan; all of them where it does not list any.
-
-    `spot.x` is a part of the column `spot`; a name that is no column at all means all of them.
-    """
-    listed = info.get("Projections")
-    if listed is None:
-        return frozenset(schema)
-    names = [name for name in ([listed] if isinstance(listed, str) else listed) if name]
-    found: set[str] = set()
-    for name in names:
-        whole = [one for one in schema if name == one or name.startswith(f"{one}.")]
-        found.update(whole or schema)
-    return frozenset(found)
-
-
-def _comparable(node: Mapping[str, Any]) -> list[Any]:
-    """What a node of a plan does: its table without the database, and without estimates."""
-    info = {
-        key: _last_name(value) if key == "Table" else value
-        for key, value in node["extra_info"].items()
-        if "Cardinality" not in key
-    }
-    return [node["name"], info, len(node["children"])]
-
-
-def _last_name(path: str) -> str:
-    """The table in `memory.main.t`; a name that is a keyword or holds a dot stands in quotes."""
-    if path.endswith('"'):
-        inner = path[:-1].replace('""', "\0")
-        return inner[inner.rindex('"') + 1 :].replace("\0", '"')
-    return path.rsplit(".", 1)[-1]
 
 
 def _creating(table: str, schema: TableSchema, columns: Sequence[str]) -> str:

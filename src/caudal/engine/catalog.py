@@ -5,8 +5,9 @@ never kept: they appear as typed nulls, so the SQL still binds.
 """
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 
 import duckdb
@@ -16,13 +17,12 @@ from caudal.engine.describing import (
     create_empty,
     describe,
     empty_schema,
-    refuse_catalog,
-    scans_of,
+    read_by,
     types_given,
 )
 from caudal.engine.functions import RETURN_TYPES
 from caudal.engine.table_sql import Cleaning, bind_table, make_cleaning, without_reject
-from caudal.errors import UsageError
+from caudal.errors import ApplicationError, UsageError
 from caudal.model import Application, ParameterValue, Query, Table
 from caudal.sql.footprint import (
     EVERYTHING,
@@ -37,6 +37,8 @@ from caudal.sql.footprint import (
 from caudal.sql.parameters import bind_parameters, parameter_names
 from caudal.sql.parsing import quote
 from caudal.sql.planner import rewrite_averages
+from caudal.sql.planner.moments import frozen
+from caudal.sql.planner.refusals import require_readable
 
 _NONE_GIVEN: Mapping[str, ParameterValue] = {}
 
@@ -112,7 +114,8 @@ def bind(
     with empty_schema(connection) as cursor:
         cleaned = {table.name: bind_table(cursor, table) for table in app.tables}
         schemas = {name: without_reject(schema) for name, schema in cleaned.items()}
-        bound = tuple(bind_query(cursor, query, values, schemas) for query in queries)
+        moment = datetime.now(UTC)
+        bound = tuple(bind_query(cursor, query, values, schemas, moment) for query in queries)
         loads = tuple(
             _load(cursor, table, cleaned[table.name], bound)
             for table in app.tables
@@ -140,35 +143,64 @@ def bind_query(
     query: Query,
     values: Mapping[str, ParameterValue],
     schemas: Schemas,
+    moment: datetime | None = None,
 ) -> BoundQuery:
+    """Check one query; say what it reads and sees. `moment` is what `now()` means in it."""
     sql = bind_parameters(query.sql, values, query.origin)
     columns = describe(cursor, sql, query.origin)
     names = tuple(name for name, _ in columns)
     types = [kind for _, kind in columns]
+    sql = _prepared(cursor, sql, query.origin, schemas, moment)
     sql = rewrite_averages(sql, lambda text: types_given(cursor, text) == types)
-    scans = scans_of(cursor, sql, query.origin)
-    refuse_catalog(scans, query.origin)
-    reading = DuckDBReading(scans.counts, partial(is_same_statement, cursor))
-    seen = analyze(sql, schemas, RETURN_TYPES, reading)
+    read = read_by(cursor, sql, query.origin)
+    seen = analyze(sql, schemas, RETURN_TYPES, DuckDBReading(read.scans, _same(cursor)))
     if seen.lifts:
         try:
             for table, schema in _with_lifts(schemas, seen.lifts).items():
                 create_empty(cursor, table, schema)
             if types_given(cursor, seen.sql) == types:
-                return _bound(query, names, scans_of(cursor, seen.sql, query.origin).columns, seen)
+                lifted = read_by(cursor, seen.sql, query.origin)
+                return _bound(query, names, lifted.columns, seen)
         finally:
             for table, schema in schemas.items():
                 create_empty(cursor, table, schema)
         seen = replace(seen, sql=sql, lifts=())
-    read = scans.columns
+    kept = dict(read.columns)
     with contextlib.suppress(duckdb.Error):  # it does not know #1
         for table in schemas.keys() & cursor.get_table_names(sql):
-            read.setdefault(table, set())  # DESCRIBE reads no row, but needs the table
-    return _bound(query, names, read, seen)
+            kept.setdefault(table, frozenset())  # DESCRIBE reads no row, but needs the table
+    return _bound(query, names, kept, seen)
+
+
+def _same(cursor: duckdb.DuckDBPyConnection) -> Callable[[str, str], bool]:
+    return partial(is_same_statement, cursor)
+
+
+def _prepared(
+    cursor: duckdb.DuckDBPyConnection,
+    sql: str,
+    origin: str,
+    schemas: Schemas,
+    moment: datetime | None,
+) -> str:
+    """The text with the clock at one moment; what no engine answers is refused."""
+    every = [column for schema in schemas.values() for column in schema]
+    read = read_by(cursor, sql, origin)
+    try:
+        require_readable(sql, read, every, lambda text: types_given(cursor, text) is not None)
+    except UsageError as error:
+        raise ApplicationError(f"{origin}: {error}") from None
+    if moment is None:
+        return sql
+
+    def means_same(one: str, other: str) -> bool:
+        return read_by(cursor, one, origin).plan == read_by(cursor, other, origin).plan
+
+    return frozen(sql, moment, means_same)
 
 
 def _bound(
-    query: Query, names: tuple[str, ...], reads: Mapping[str, set[str]], seen: Footprint
+    query: Query, names: tuple[str, ...], reads: Mapping[str, frozenset[str]], seen: Footprint
 ) -> BoundQuery:
     lifted = {(one.table, one.name) for one in seen.lifts}
     kept = {

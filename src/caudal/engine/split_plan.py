@@ -15,7 +15,7 @@ from caudal.engine.binder import DuckDBBinder
 from caudal.engine.catalog import choose_queries, parameter_values
 from caudal.engine.containment import Excess, contained, is_of_memory
 from caudal.engine.database import open_database
-from caudal.engine.describing import create_empty, describe, empty_schema, scans_of
+from caudal.engine.describing import create_empty, describe, empty_schema, read_by
 from caudal.engine.functions import RETURN_TYPES, register_functions
 from caudal.engine.table_sql import Cleaning, bind_table, make_cleaning, without_reject
 from caudal.errors import CaudalError, FormatError, QueryError
@@ -155,7 +155,7 @@ def _table_map(
     needed = {
         name
         for scan in scans
-        for name in scans_of(cursor, scan.sql, table.origin).columns.get(table.name, ())
+        for name in read_by(cursor, scan.sql, table.origin).columns.get(table.name, ())
     }
     outputs = [
         quote(name) if name in needed else f"CAST(NULL AS {kind}) AS {quote(name)}"

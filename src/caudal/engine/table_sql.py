@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import duckdb
 
-from caudal.engine.describing import create_empty, describe, scans_of, types_given
+from caudal.engine.describing import create_empty, describe, read_by, types_given
 from caudal.engine.reading import Wanted
 from caudal.engine.rowwise import require_row_wise
 from caudal.errors import ApplicationError
@@ -90,7 +90,7 @@ def make_cleaning(
             f"OR {quote(ROW)} >= (SELECT count(*) - 1 FROM raw)"
         )
     sieve = source.sieve(sights)
-    read = scans_of(cursor, sql, table.origin).columns.get("raw", set()) | sieve.columns
+    read = read_by(cursor, sql, table.origin).columns.get("raw", set()) | sieve.columns
     texts = [name for name in table.columns if name in read]
     wanted = Wanted(
         table.name,

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from caudal.sql.parsing import NOT_UNDERSTOOD, quote, read_sql
-from caudal.sql.planner import dialect
+from caudal.sql.planner import dialect, known
 from caudal.sql.planner.algebra import (
     PRIVATE,
     Aggregate,
@@ -130,7 +130,9 @@ def analyze(
     """Return what the query sees. `functions` are those that Caudal adds, with their types."""
     try:
         tree = dialect.parse(sql)
-        if PRIVATE.search(sql) or not _is_accounted_for(tree, schemas, duckdb.scans):
+        if PRIVATE.search(sql) or known.unknown_part(tree) is not None:
+            return Footprint(sql)
+        if not _is_accounted_for(tree, schemas, duckdb.scans):
             return Footprint(sql)
         if not duckdb.is_same(sql, dialect.text(tree)):
             return Footprint(sql)
@@ -191,8 +193,8 @@ class _Analyzer:
     def sights(self, tree: exp.Query) -> dict[str, tuple[Sight, ...]]:
         """Return, for each table, the sight of every scan of it."""
         context = Context({name.lower(): kind for name, kind in self.functions.items()})
-        known = {name.lower(): (name, schema) for name, schema in self.schemas.items()}
-        relations = [Binding(context, known, {}).query(tree), *context.subqueries.values()]
+        tables = {name.lower(): (name, schema) for name, schema in self.schemas.items()}
+        relations = [Binding(context, tables, {}).query(tree), *context.subqueries.values()]
         scans = [scan for one in relations for scan in _scans(push_filters(one.node), (), ())]
         found: dict[str, list[Sight]] = {}
         for scan in scans:

@@ -1,18 +1,20 @@
 """What DuckDB says of a SELECT on empty tables, and what is refused before any row is read."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import duckdb
 import pytest
 
+from caudal.engine.catalog import BoundQuery, bind_query
 from caudal.engine.describing import (
     create_empty,
     describe,
     empty_schema,
-    refuse_catalog,
-    scans_of,
+    read_by,
 )
 from caudal.errors import ApplicationError
+from caudal.model import Query
 
 T = {"a": "INTEGER", "b": "INTEGER", "c": "VARCHAR", "s": "STRUCT(x INTEGER, y INTEGER)"}
 
@@ -39,7 +41,7 @@ def cursor() -> Iterator[duckdb.DuckDBPyConnection]:
 def test_the_columns_that_scans_read(
     sql: str, columns: set[str], cursor: duckdb.DuckDBPyConnection
 ) -> None:
-    assert scans_of(cursor, sql, "q").columns["t"] == columns
+    assert read_by(cursor, sql, "q").columns["t"] == columns
 
 
 class ShowsNoProjections:
@@ -57,7 +59,7 @@ class ShowsNoProjections:
 
 def test_a_scan_without_projections_reads_all_columns(cursor: duckdb.DuckDBPyConnection) -> None:
     shows_none = ShowsNoProjections(cursor)
-    found = scans_of(shows_none, "SELECT a FROM t", "q")  # type: ignore[arg-type]
+    found = read_by(shows_none, "SELECT a FROM t", "q")  # type: ignore[arg-type]
     assert found.columns == {"t": set(T)}
 
 
@@ -74,11 +76,17 @@ def test_a_scan_without_projections_reads_all_columns(cursor: duckdb.DuckDBPyCon
 def test_every_scan_of_a_table_is_counted(
     sql: str, count: int, cursor: duckdb.DuckDBPyConnection
 ) -> None:
-    assert scans_of(cursor, sql, "q").counts == {"t": count}
+    assert read_by(cursor, sql, "q").scans == {"t": count}
 
 
 def test_a_table_named_like_a_keyword_is_found(cursor: duckdb.DuckDBPyConnection) -> None:
-    assert scans_of(cursor, 'SELECT a FROM "order"', "q").columns == {"order": {"a"}}
+    assert read_by(cursor, 'SELECT a FROM "order"', "q").columns == {"order": {"a"}}
+
+
+def bound(sql: str, cursor: duckdb.DuckDBPyConnection) -> BoundQuery:
+    return bind_query(
+        cursor, Query("q", "", sql, "q"), {}, {"t": T}, datetime(2026, 1, 2, tzinfo=UTC)
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,13 +99,32 @@ def test_a_table_named_like_a_keyword_is_found(cursor: duckdb.DuckDBPyConnection
     ],
 )
 def test_the_catalog_of_duckdb_is_refused(sql: str, cursor: duckdb.DuckDBPyConnection) -> None:
-    with pytest.raises(ApplicationError, match=r"^q: reads DuckDB's catalog .*app.toml lists them"):
-        refuse_catalog(scans_of(cursor, sql, "q"), "q")
+    with pytest.raises(ApplicationError, match=r"^q: it reads DuckDB's own catalog"):
+        bound(sql, cursor)
 
 
-@pytest.mark.parametrize("sql", ["FROM range(3)", "FROM t", "FROM duckdb_functions()"])
+def test_numbers_of_rows_are_refused(cursor: duckdb.DuckDBPyConnection) -> None:
+    with pytest.raises(ApplicationError, match=r"^q: rowid: .* use row_number\(\) OVER \(\)"):
+        bound("SELECT rowid FROM t", cursor)
+
+
+@pytest.mark.parametrize("sql", ["FROM range(3)", "FROM t", "SELECT 1 AS rowid FROM t"])
 def test_other_table_functions_are_not(sql: str, cursor: duckdb.DuckDBPyConnection) -> None:
-    refuse_catalog(scans_of(cursor, sql, "q"), "q")
+    assert bound(sql, cursor).sql == sql
+
+
+def test_the_clock_stands_still_for_a_query(cursor: duckdb.DuckDBPyConnection) -> None:
+    assert bound("SELECT current_date, a FROM t", cursor).sql == (
+        "SELECT CAST('2026-01-02' AS DATE), a FROM t"
+    )
+
+
+def test_a_column_called_like_the_clock_stays_a_column(cursor: duckdb.DuckDBPyConnection) -> None:
+    create_empty(cursor, "t", {"current_date": "DATE"})
+    sql = "SELECT current_date FROM t"
+    query = Query("q", "", sql, "q")
+    moment = datetime(2026, 1, 2, tzinfo=UTC)
+    assert bind_query(cursor, query, {}, {"t": {"current_date": "DATE"}}, moment).sql == sql
 
 
 @pytest.mark.parametrize(
@@ -114,4 +141,4 @@ def test_a_constant_that_cannot_be_converted_names_the_query(
     cursor: duckdb.DuckDBPyConnection,
 ) -> None:
     with pytest.raises(ApplicationError, match=r"^q: Could not convert string 'a'"):
-        scans_of(cursor, "SELECT * FROM (VALUES (1), ('a')) v(x)", "q")
+        read_by(cursor, "SELECT * FROM (VALUES (1), ('a')) v(x)", "q")

@@ -18,7 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 MeansSame = Callable[[str, str], bool]
 
 _BARE = {
-    "current_timestamp": "get_current_timestamp", "current_date": "today",
+    "current_timestamp": "get_current_timestamp", "current_date": "current_date",
     "current_time": "get_current_time", "localtime": "current_localtime",
     "localtimestamp": "current_localtimestamp",
 }  # fmt: skip

@@ -98,7 +98,8 @@ class _Planner:
             return _Text(given, averages.rewrite_averages(frozen), None)
         try:
             columns = tuple(self.binder.columns(given))
-            refusals.require_readable(given, self._reads(given), self.binder, self.tables)
+            every = [column for schema in self.tables.values() for column in schema]
+            refusals.require_readable(given, self._reads(given), every, self._is_valid)
         except UsageError as error:
             raise UsageError(f"query {name}: {error}") from error
         frozen = given

@@ -1,0 +1,73 @@
+"""What DuckDB's plan of a SELECT reads: tables, how often, and which columns of them.
+
+The plan must have been made with every optimiser rule off but the removal of unused columns.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import duckdb
+
+from caudal.sql.planner import Reads
+
+Known = Callable[[str], tuple[str, Sequence[str]]]
+"""Gives a table's own name and its columns for its name in a plan; LookupError if it is none."""
+
+
+def reads_of(cursor: duckdb.DuckDBPyConnection, sql: str, known: Known) -> Reads:
+    """Return what a SELECT reads."""
+    rows = cursor.execute(f"EXPLAIN (FORMAT json) {sql}").fetchall()
+    nodes = [node for root in json.loads(rows[0][1]) for node in _walked(root)]
+    scans, columns = Counter[str](), dict[str, frozenset[str]]()
+    functions = set[str]()
+    for info in (node["extra_info"] for node in nodes):
+        if "Function" in info:
+            functions.add(str(info["Function"]).lower())
+        if "Table" in info:
+            table, schema = known(_last_name(info["Table"]))
+            scans[table] += 1
+            columns[table] = columns.get(table, frozenset()) | _columns_read(info, schema)
+    plan = json.dumps([_comparable(node) for node in nodes])
+    return Reads(scans, columns, frozenset(functions), plan)
+
+
+def _walked(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for child in node["children"]:
+        yield from _walked(child)
+
+
+def _columns_read(info: Mapping[str, Any], schema: Sequence[str]) -> frozenset[str]:
+    """The columns of a scan; all of them where it does not list any.
+
+    `spot.x` is a part of the column `spot`; a name that is no column at all means all of them.
+    """
+    listed = info.get("Projections")
+    if listed is None:
+        return frozenset(schema)
+    names = [name for name in ([listed] if isinstance(listed, str) else listed) if name]
+    found: set[str] = set()
+    for name in names:
+        whole = [one for one in schema if name == one or name.startswith(f"{one}.")]
+        found.update(whole or schema)
+    return frozenset(found)
+
+
+def _comparable(node: Mapping[str, Any]) -> list[Any]:
+    """What a node of a plan does: its table without the database, and without estimates."""
+    info = {
+        key: _last_name(value) if key == "Table" else value
+        for key, value in node["extra_info"].items()
+        if "Cardinality" not in key
+    }
+    return [node["name"], info, len(node["children"])]
+
+
+def _last_name(path: str) -> str:
+    """The table in `memory.main.t`; a name that is a keyword or holds a dot stands in quotes."""
+    if path.endswith('"'):
+        inner = path[:-1].replace('""', "\0")
+        return inner[inner.rindex('"') + 1 :].replace("\0", '"')
+    return path.rsplit(".", 1)[-1]
