@@ -13,6 +13,7 @@ from caudal.engine.reads import reads_of
 from caudal.engine.sandbox import Register
 from caudal.errors import UsageError
 from caudal.sql.planner import OutputColumn, Reads, TableSchema
+from caudal.sql.statements import not_one_select
 
 _NARROW = "caudal_narrow"  # a database beside, whose tables have fewer columns
 
@@ -30,8 +31,7 @@ class DuckDBBinder:
         self._connection.execute(f"ATTACH ':memory:' AS {_NARROW}")
         self._plans = self._cursor("memory")
         self._narrowed = self._cursor(_NARROW)
-        for cursor in (self._connection, self._plans, self._narrowed):
-            cursor.execute("SET TimeZone = 'UTC'")  # as in every engine
+        self._connection.execute("SET GLOBAL TimeZone = 'UTC'")  # as in every engine
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
@@ -59,6 +59,9 @@ class DuckDBBinder:
 
     def columns(self, sql: str) -> list[OutputColumn]:
         try:
+            read = self._connection.extract_statements(sql)
+            if [one.type for one in read] != [duckdb.StatementType.SELECT]:
+                raise UsageError(not_one_select(sql))
             relation = self._connection.sql(sql)
             return [
                 OutputColumn(name, str(kind))

@@ -47,7 +47,8 @@ def open_database(
             if memory_limit is not None:
                 share = max(memory_limit - _PROCESS_BYTES, _LEAST_DATABASE_BYTES)
                 connection.execute(f"SET memory_limit = '{share // 1000}KB'")
-            connection.execute("SET TimeZone = 'UTC'")  # the same answers on every machine
+            # The same answers on every machine, and on every cursor.
+            connection.execute("SET GLOBAL TimeZone = 'UTC'")
             register_functions(connection, model)
             if contained:
                 connection.execute("SET enable_external_access = false")

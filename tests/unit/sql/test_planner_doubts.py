@@ -120,6 +120,11 @@ def test_the_catalog_is_refused(sql: str, binder: DuckDBBinder) -> None:
         planned(sql, binder)
 
 
+def test_a_pivot_without_values_is_refused_with_a_remedy(binder: DuckDBBinder) -> None:
+    with pytest.raises(UsageError, match=r"query q: .* ON column IN \('one', 'two'\)"):
+        planned("PIVOT t ON kind USING sum(a)", binder)
+
+
 def test_numbers_of_rows_are_refused(binder: DuckDBBinder) -> None:
     with pytest.raises(UsageError, match="row_number"):
         planned("SELECT rowid, a FROM t", binder)

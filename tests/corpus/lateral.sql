@@ -1,0 +1,15 @@
+SELECT s.id, l.j FROM sales s, LATERAL (SELECT s.id + 1 AS j) AS l;
+SELECT x.* FROM sales x, LATERAL (SELECT x.id + 1 AS j) AS y;
+SELECT x.*, j FROM sales x, LATERAL (SELECT x.id + 1 AS j);
+SELECT s.id, l.n FROM sales s, LATERAL (SELECT count(*) AS n FROM items i WHERE i.item < s.item) AS l;
+SELECT s.id, l.name FROM sales s LEFT JOIN LATERAL (SELECT name FROM items i WHERE i.item = s.item) AS l ON true;
+SELECT s.id, l.m FROM sales s JOIN LATERAL (SELECT max(item) AS m FROM items i WHERE i.item <= s.id) AS l ON l.m > 1;
+SELECT id, j FROM sales, (SELECT id * 2 AS j);
+SELECT i.item, t.id FROM items i, LATERAL (SELECT id FROM sales s WHERE s.item = i.item ORDER BY id LIMIT 1) AS t;
+SELECT s.id, (SELECT count(*) FROM items i WHERE i.item = s.item) FROM sales s;
+SELECT s.id, (SELECT name FROM items i WHERE i.item = s.item LIMIT 1) FROM sales s;
+SELECT s.id, s.price - (SELECT avg(price) FROM sales t WHERE t.shop = s.shop) FROM sales s;
+SELECT id, EXISTS (SELECT 1 FROM items i WHERE i.item = s.item) FROM sales s;
+SELECT id, item IN (SELECT item FROM items) FROM sales;
+SELECT array(SELECT item FROM items ORDER BY item);
+SELECT id, array(SELECT item FROM items i WHERE i.item <= s.id ORDER BY item) FROM sales s;

@@ -1,0 +1,16 @@
+PIVOT sales ON shop IN ('a', 'b') USING sum(item);
+PIVOT sales ON shop IN ('a', 'b') USING sum(item) GROUP BY item;
+PIVOT sales ON shop IN ('a', 'b') USING count(*) AS n, max(id) AS m GROUP BY item;
+SELECT * FROM (PIVOT sales ON shop IN ('a', 'b') USING count(*) GROUP BY item);
+FROM sales PIVOT (sum(item) FOR shop IN ('a', 'b') GROUP BY day);
+SELECT * FROM sales PIVOT (count(*) FOR item IN (1, 2) GROUP BY shop);
+SELECT a FROM (PIVOT (SELECT shop, item FROM sales) ON shop IN ('a', 'b') USING sum(item));
+UNPIVOT (SELECT id, item FROM sales) ON id, item;
+UNPIVOT (SELECT id, item, price FROM sales) ON id, item INTO NAME n VALUE v;
+UNPIVOT (SELECT id, item::DOUBLE AS item, price FROM sales) ON COLUMNS(* EXCLUDE (id));
+FROM sales UNPIVOT (v FOR n IN (id, item));
+SELECT v, n FROM sales UNPIVOT (v FOR n IN (id, item)) WHERE v > 2;
+SELECT id, n, shop FROM sales UNPIVOT (id FOR n IN (id, item)) WHERE id > 2;
+FROM (SELECT id, price FROM sales) UNPIVOT INCLUDE NULLS (v FOR n IN (price));
+SELECT n, sum(v) FROM sales UNPIVOT (v FOR n IN (id, item)) GROUP BY n;
+WITH p AS (PIVOT sales ON shop IN ('a', 'b', 'c') USING sum(id) GROUP BY item) SELECT item, a FROM p;

@@ -1,0 +1,18 @@
+WITH x AS (SELECT * FROM sales) SELECT id FROM x;
+WITH x AS (SELECT shop, count(*) AS n FROM sales GROUP BY shop) SELECT * FROM x WHERE n > 1;
+WITH x(a, b) AS (SELECT id, shop FROM sales) SELECT a FROM x WHERE b = 'a';
+WITH x AS (SELECT id FROM sales), y AS (SELECT id FROM x WHERE id > 2) SELECT * FROM y;
+WITH x AS (SELECT item FROM items) SELECT id FROM sales WHERE item IN (SELECT item FROM x);
+WITH x AS (SELECT id FROM sales) SELECT a.id, b.id FROM x a JOIN x b ON a.id = b.id + 1;
+WITH x AS MATERIALIZED (SELECT id FROM sales) SELECT * FROM x, x AS y WHERE x.id = y.id;
+WITH x AS NOT MATERIALIZED (SELECT id FROM sales) SELECT count(*) FROM x;
+WITH sales AS (SELECT 7 AS item) SELECT * FROM sales;
+WITH sales AS (SELECT * FROM sales WHERE id > 2) SELECT count(*) FROM sales;
+WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT * FROM r;
+WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT n, id FROM r JOIN sales ON id = n;
+WITH RECURSIVE r(n) AS (SELECT min(id) FROM sales UNION SELECT n + 1 FROM r WHERE n < (SELECT max(id) FROM sales)) SELECT sum(n) FROM r;
+WITH x AS (SELECT avg(price) AS p FROM sales) SELECT id FROM sales, x WHERE price > p;
+WITH x AS (SELECT avg(price) AS p FROM sales) SELECT id FROM sales WHERE price > (SELECT p FROM x);
+SELECT * FROM (WITH y AS (SELECT id FROM sales) SELECT id FROM y WHERE id < 3);
+WITH x AS (FROM sales) FROM x SELECT shop, sum(id) GROUP BY ALL;
+WITH a AS (SELECT shop, max(id) AS m FROM sales GROUP BY shop) SELECT s.id FROM sales s JOIN a ON s.shop = a.shop AND s.id = a.m;
