@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from caudal.temporal import date_of, time_of, timestamp_of
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -29,35 +31,92 @@ Convert = Callable[[Any], Any]
 
 def python_values(column: "pa.ChunkedArray") -> list[Any]:
     """A column as Python values."""
-    import pyarrow as pa
-
-    try:
-        values = column.to_pylist()
-    except (OverflowError, ValueError):  # beyond Python's years, or nanoseconds
-        return list(column.cast(pa.string()).to_pylist())
-    convert = _converter(column.type)
-    return values if convert is None else [convert(value) for value in values]
-
-
-def _converter(kind: "pa.DataType") -> Convert | None:
-    """From what Arrow gives for a value of this type to what Python should hold; None: the same."""
     from pyarrow import types
 
+    if not _holds(column.type, lambda kind: types.is_time(kind) or _is_nanosecond(kind)):
+        try:
+            values = column.to_pylist()
+        except (OverflowError, ValueError):  # beyond Python's years
+            pass
+        else:
+            convert = _converter(column.type)
+            return values if convert is None else [convert(value) for value in values]
+    values = column.cast(_counted(column.type)).to_pylist()
+    convert = _converter(column.type, is_counted=True) or _same
+    return [convert(value) for value in values]
+
+
+def _is_nanosecond(kind: "pa.DataType") -> bool:
+    from pyarrow import types
+
+    return bool(types.is_timestamp(kind)) and kind.unit == "ns"
+
+
+def _holds(kind: "pa.DataType", is_meant: Callable[["pa.DataType"], bool]) -> bool:
+    """Whether a type, or a part of it, is meant."""
+    parts = [kind.field(place).type for place in range(kind.num_fields)]
+    return is_meant(kind) or any(_holds(part, is_meant) for part in parts)
+
+
+def _counted(kind: "pa.DataType") -> "pa.DataType":
+    """The type with numbers in the place of dates and times."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_date32(kind) or types.is_time32(kind):
+        return pa.int32()
+    if types.is_date64(kind) or types.is_time64(kind) or types.is_timestamp(kind):
+        return pa.int64()
+    if types.is_map(kind):
+        return pa.map_(_counted(kind.key_type), _counted(kind.item_type))
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_counted(field.type)) for field in kind])
+    if types.is_fixed_size_list(kind):
+        return pa.list_(kind.value_field.with_type(_counted(kind.value_type)), kind.list_size)
+    if types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_counted(kind.value_type)))
+    return kind
+
+
+def _converter(kind: "pa.DataType", *, is_counted: bool = False) -> Convert | None:
+    """From what Arrow gives for a value of this type to what Python should hold; None: the same.
+
+    Counted, Arrow gives numbers for dates and times.
+    """
+    from pyarrow import types
+
+    if is_counted and types.is_temporal(kind) and not types.is_interval(kind):
+        return _moment_converter(kind)
     if types.is_decimal(kind):
         return _nullable(plain_decimal)
     if types.is_interval(kind):
         return _nullable(lambda value: interval_text(*value))
-    if types.is_timestamp(kind) and kind.unit == "ns":
-        return _nullable(str)
+
+    def part(inner: "pa.DataType") -> Convert | None:
+        return _converter(inner, is_counted=is_counted)
+
     if types.is_map(kind):
-        key, item = _converter(kind.key_type) or _same, _converter(kind.item_type) or _same
+        key, item = part(kind.key_type) or _same, part(kind.item_type) or _same
         return _nullable(lambda pairs: {key(one): item(other) for one, other in pairs})
     if types.is_struct(kind):
-        fields = {field.name: _converter(field.type) or _same for field in kind}
+        fields = {field.name: part(field.type) or _same for field in kind}
         return _nullable(lambda row: {name: fields[name](value) for name, value in row.items()})
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        inner = _converter(kind.value_type)
+        inner = part(kind.value_type)
         return inner and _nullable(lambda values: [inner(value) for value in values])
+    return None
+
+
+def _moment_converter(kind: "pa.DataType") -> Convert | None:
+    from pyarrow import types
+
+    if types.is_date32(kind):
+        return _nullable(date_of)
+    if types.is_time(kind):
+        return _nullable(lambda ticks: time_of(ticks, kind.unit))
+    if types.is_timestamp(kind):
+        zoned = kind.tz is not None
+        return _nullable(lambda ticks: timestamp_of(ticks, kind.unit, is_zoned=zoned))
     return None
 
 

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2] / "src" / "caudal"
 
 # From the bottom up. A module may import from its own room and from rooms above it in this list.
 LAYERS = [
-    ("errors", "model", "sizes", "values", "version"),
+    ("errors", "model", "sizes", "temporal", "values", "version"),
     ("core", "sql"),
     ("formats",),
     ("kernels", "store", "broker", "process"),

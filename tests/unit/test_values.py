@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from datetime import time
 from decimal import Decimal
 from typing import Any
 
@@ -17,7 +18,7 @@ from caudal.representing import csv_pieces, json_pieces
 from caudal.values import decimal_text, interval_text, json_bytes, plain_decimal, text
 
 # SQL, its value in Python, in JSON, and as text
-KINDS: list[tuple[str, Any, Any, str]] = [
+KINDS: list[tuple[str, Any, Any, str | None]] = [
     ("1::HUGEINT", 1, 1, "1"),
     (
         "CAST(12345678901234567890123 AS HUGEINT)",
@@ -82,7 +83,34 @@ KINDS: list[tuple[str, Any, Any, str]] = [
         '{"a":[1.25,null],"b":"NaN"}',
     ),
     ("'x'::ENUM ('x', 'y')", "x", "x", "x"),
-]
+    ("['x'::ENUM ('x', 'y')]", ["x"], ["x"], '["x"]'),
+    ("'0101'::BIT", "0101", "0101", "0101"),
+    ("'10:00:00+05:30'::TIMETZ", "10:00:00+05:30", "10:00:00+05:30", "10:00:00+05:30"),
+    ("(2::UHUGEINT ^ 3)::UHUGEINT", 8, 8, "8"),
+    (f"{2**128 - 1}::UHUGEINT", 2**128 - 1, None, str(2**128 - 1)),
+    (f"[{2**128 - 1}::UHUGEINT, NULL]", [2**128 - 1, None], None, f"[{2**128 - 1},null]"),
+    (f"{2**127 - 1}::HUGEINT", 2**127 - 1, None, str(2**127 - 1)),
+    (f"'{10**60}'::BIGNUM", str(10**60), str(10**60), str(10**60)),
+    ("'2562047788:00:54.775807'::INTERVAL", "2562047788:00:54.775807", None, None),
+    ("'POINT (1 2)'::GEOMETRY", "POINT (1 2)", "POINT (1 2)", "POINT (1 2)"),
+    ("7::VARIANT", "7", "7", "7"),
+    ("union_value(a := '101'::BIT)", "101", "101", "101"),
+    ("row(1, 'a')", {"element1": 1, "element2": "a"}, None, '{"element1":1,"element2":"a"}'),
+    ("UUID '6f6d2b5a-3c0f-4f9e-8d55-0a1b2c3d4e5f'", None, "6f6d2b5a-3c0f-4f9e-8d55-0a1b2c3d4e5f",
+     "6f6d2b5a-3c0f-4f9e-8d55-0a1b2c3d4e5f"),
+    ("'infinity'::DATE", "infinity", "infinity", "infinity"),
+    ("'-infinity'::TIMESTAMP", "-infinity", "-infinity", "-infinity"),
+    ("'infinity'::TIMESTAMPTZ", "infinity", "infinity", "infinity"),
+    ("'infinity'::TIMESTAMP_NS", "infinity", "infinity", "infinity"),
+    ("['infinity'::DATE, '2026-01-31'::DATE]", None, ["infinity", "2026-01-31"],
+     '["infinity","2026-01-31"]'),
+    ("'0044-03-15 (BC)'::DATE", "0044-03-15 (BC)", "0044-03-15 (BC)", "0044-03-15 (BC)"),
+    ("'294247-01-10 04:00:54.775806'::TIMESTAMP", "294247-01-10 04:00:54.775806", None, None),
+    ("'290309-12-22 (BC) 00:00:00'::TIMESTAMP", "290309-12-22 (BC) 00:00:00", None, None),
+    ("TIME '24:00:00'", "24:00:00", "24:00:00", "24:00:00"),
+    ("TIME '10:11:12.5'", time(10, 11, 12, 500_000), "10:11:12.500000", "10:11:12.500000"),
+    ("'10:11:12.123456789'::TIME_NS", "10:11:12.123456789", None, "10:11:12.123456789"),
+]  # fmt: skip
 
 
 def refuse(word: str) -> None:
@@ -90,7 +118,7 @@ def refuse(word: str) -> None:
 
 
 @pytest.mark.parametrize(("sql", "python", "in_json", "in_text"), KINDS, ids=lambda x: str(x)[:40])
-def test_every_kind(sql: str, python: Any, in_json: Any, in_text: str) -> None:
+def test_every_kind(sql: str, python: Any, in_json: Any, in_text: str | None) -> None:
     result = caudal.sql(f"SELECT {sql} AS v")
     if python is not None:
         assert result.rows() == [{"v": python}]
@@ -102,7 +130,7 @@ def test_every_kind(sql: str, python: Any, in_json: Any, in_text: str) -> None:
         exact = json.loads(written, parse_float=Decimal, parse_constant=refuse)
         assert exact == [{"v": python}]
     rows = list(csv.reader(io.StringIO(b"".join(csv_pieces(result)).decode())))
-    assert rows == [["v"], [in_text]]
+    assert rows == [["v"], [in_text if in_text is not None else python]]
 
 
 @pytest.mark.parametrize(

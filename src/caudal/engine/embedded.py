@@ -18,6 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from caudal.answers import Answers, OperatorProfile, Result, TableProfile
+from caudal.engine.carrying import carrying_list, marked, presented, readable, without_loss
 from caudal.engine.catalog import Binding, BoundQuery, TableLoad, bind, choose_queries
 from caudal.engine.cleaning import clean_piece, note_rejects
 from caudal.engine.database import one_line, open_database
@@ -60,7 +61,8 @@ def run(
         rejects = Rejects(options.reject_sink)
         with ThreadPoolExecutor(options.threads, thread_name_prefix="caudal") as pool:
             loader = _Loader(connection, pool, options, rejects, progress)
-            tables = tuple(loader.load(load, files[load.table.name]) for load in binding.loads)
+            with without_loss(connection):
+                tables = tuple(loader.load(load, files[load.table.name]) for load in binding.loads)
             results, operators = _answer(connection, pool, binding, options, progress)
     return Answers(results, rejects, tables, operators, time.perf_counter() - began)
 
@@ -85,7 +87,7 @@ class _Loader:
             for path in files
             for piece in pieces(path, load.cleaning.wanted, batch_bytes=self.options.batch_bytes)
         )
-        rows = _Rows(self.connection, load.stored, load.table.origin)
+        rows = _Rows(self.connection, load.stored)
         with (
             _cleaners(self.connection, load, self.options.threads) as clean,
             contextlib.closing(
@@ -103,10 +105,9 @@ class _Loader:
 class _Rows:
     """Rows on their way into a table: inserted many at a time, since each INSERT has its price."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, stored: str, origin: str) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, stored: str) -> None:
         self._connection = connection
         self._stored = stored
-        self._origin = origin
         self._waiting: list[pa.Table] = []
         self._bytes = 0
 
@@ -118,12 +119,9 @@ class _Rows:
 
     def insert(self) -> None:
         if any(one.num_rows for one in self._waiting):
-            self._connection.register("cleaned_rows", pa.concat_tables(self._waiting))
-            try:
+            rows = pa.concat_tables(self._waiting)
+            with readable(self._connection, "cleaned_rows", rows):
                 self._connection.execute(f"INSERT INTO {self._stored} SELECT * FROM cleaned_rows")
-            except duckdb.ConversionException as error:  # numbers beyond Arrow's 38 digits
-                raise ApplicationError(f"{self._origin}: {one_line(error)}") from None
-            self._connection.unregister("cleaned_rows")
         self._waiting.clear()
         self._bytes = 0
 
@@ -139,6 +137,7 @@ class _Cleaner:
         self._load = load
         self._filters = filters
         self._rows = pa.table({})
+        self._columns: list[tuple[str, str]] = []  # that the SQL gives, with their types
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """DuckDB reads `raw` from here, each time that the SQL runs."""
@@ -147,15 +146,19 @@ class _Cleaner:
     def clean(self, piece: Piece) -> Cleaned:
         try:
             return clean_piece(piece, self._load.cleaning, self._select, self._filters)
-        except duckdb.Error as error:
+        except (duckdb.Error, QueryError) as error:
             raise ApplicationError(f"{self._load.table.origin}: {one_line(error)}") from None
 
     def _select(self, sql: str, relation: str, rows: pa.Table) -> pa.Table:
         planned, self._rows = self._rows.schema, rows
         if rows.schema != planned:
             self._cursor.register(relation, self)
-            self._cursor.execute(f"PREPARE clean AS {sql}")
-        return self._cursor.sql("EXECUTE clean").to_arrow_table()
+            given = self._cursor.sql(sql)
+            self._columns = list(zip(given.columns, map(str, given.types), strict=True))
+            listed = carrying_list(self._columns)
+            self._cursor.execute(f"PREPARE clean AS SELECT {listed} FROM (\n{sql}\n) AS given")
+        carried = self._cursor.sql("EXECUTE clean").to_arrow_table()
+        return marked(carried, [kind for _, kind in self._columns])
 
 
 @contextlib.contextmanager
@@ -221,7 +224,7 @@ def _answer(
 def _run_query(cursor: duckdb.DuckDBPyConnection, bound: BoundQuery) -> Result:
     began = time.perf_counter()
     try:
-        table = cursor.sql(bound.sql).to_arrow_table()
+        table = presented(cursor.sql(bound.sql))
     except duckdb.Error as error:
         raise QueryError(f"{bound.query.origin}: {one_line(error)}") from None
     finally:

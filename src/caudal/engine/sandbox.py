@@ -8,8 +8,8 @@ Rules
 3. Memory and time are bounded (`containment.py`); exceeding either is the query's error, not the
    process's death. A disk that fails or is full is the machine's: an OSError, to be tried again.
 4. One thread: with several, DuckDB reorders rows and so changes the last bits of float sums.
-5. Between stages Arrow carries DuckDB's types without loss (HUGEINT stays HUGEINT); a result that
-   leaves Caudal is in plain Arrow types.
+5. Between stages Arrow carries DuckDB's types without loss (HUGEINT stays HUGEINT, ENUM stays ENUM:
+   `carrying.py`); a result that leaves Caudal is in plain Arrow types.
 """
 
 import contextlib
@@ -23,6 +23,7 @@ from typing import Self
 import duckdb
 import pyarrow as pa
 
+from caudal.engine.carrying import carried, presented, readable
 from caudal.engine.containment import Call, Excess, contained
 from caudal.engine.database import one_line
 from caudal.errors import QueryError, UsageError
@@ -107,18 +108,23 @@ class Sandbox:
                 self._reopen()
 
     def _rows(self, sql: str, relations: Mapping[str, pa.Table], call: Call) -> pa.Table:
-        try:
-            for name, rows in relations.items():
-                self._connection.register(name, rows)
-            return self._connection.sql(sql).to_arrow_table()
-        except duckdb.IOException as error:  # no file can be named here: a spill went wrong
-            raise OSError(one_line(error)) from error
-        except (duckdb.Error, MemoryError) as error:
-            self._broken = isinstance(error, duckdb.FatalException)
-            raise QueryError(self._explained(error, call)) from error
-        finally:
-            for name in () if self._broken else relations:
-                self._connection.unregister(name)
+        with contextlib.ExitStack() as reading:
+            try:
+                for name, rows in relations.items():
+                    reading.enter_context(readable(self._connection, name, rows))
+                relation = self._connection.sql(sql)
+                return carried(relation) if self._is_lossless else presented(relation)
+            except duckdb.IOException as error:  # no file can be named here: a spill went wrong
+                raise OSError(one_line(error)) from error
+            except (duckdb.Error, MemoryError) as error:
+                self._broken = isinstance(error, duckdb.FatalException)
+                if self._broken:
+                    reading.pop_all()  # nothing can be unregistered any more
+                raise QueryError(self._explained(error, call)) from error
+
+    @property
+    def _is_lossless(self) -> bool:
+        return self._types is Types.LOSSLESS
 
     def _require_one_select(self, sql: str) -> None:
         try:

@@ -1,0 +1,183 @@
+"""Values on their way between DuckDB and Arrow: the casts of sql/carriers.py, where they happen.
+
+Rules
+1. Rows for another stage leave by `carried`: a column that Arrow would change travels in its
+   carrier type, and its field says which type it was (key TYPE of the field's metadata).
+2. Whoever reads rows does it through `readable`, which casts such columns back.
+3. Rows for people leave by `presented`, in plain Arrow types.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caudal.errors import FormatError, QueryError
+from caudal.sql import carriers
+from caudal.sql.carriers import Kind, Listed, Nested, Plain, UnknownTypeError
+from caudal.sql.lifts import quote
+
+TYPE = b"caudal.type"  # of a field: DuckDB's type, where the column travels in another
+
+_WIDE_DIGITS = 39
+_NARROW = pa.decimal128(38, 0)
+_MOST_NARROW = 10**38
+
+
+def carried(relation: duckdb.DuckDBPyRelation) -> pa.Table:
+    """The rows for another stage; DuckDB must be set to convert without loss."""
+    types = [str(kind) for kind in relation.types]
+    others = _others(relation.columns, types, carriers.carrier)
+    rows = _cast(relation, others).to_arrow_table()
+    return marked(rows, types) if any(others) else rows
+
+
+def marked(rows: pa.Table, types: list[str]) -> pa.Table:
+    """Rows whose carried columns say what they are."""
+    fields = [
+        field.with_metadata({**(field.metadata or {}), TYPE: kind.encode()})
+        if carriers.carrier(kind) is not None
+        else field
+        for field, kind in zip(rows.schema, types, strict=True)
+    ]
+    return pa.Table.from_arrays(rows.columns, schema=pa.schema(fields, rows.schema.metadata))
+
+
+def carrying_list(columns: list[tuple[str, str]]) -> str:
+    """The list of a SELECT that gives these (column, type) as they travel."""
+    others = _others([name for name, _ in columns], [kind for _, kind in columns], carriers.carrier)
+    return ", ".join(
+        quote(name) if other is None else f"CAST({quote(name)} AS {other}) AS {quote(name)}"
+        for (name, _), other in zip(columns, others, strict=True)
+    )
+
+
+def _others(
+    columns: list[str], types: list[str], other: Callable[[str], str | None]
+) -> list[str | None]:
+    found = []
+    for name, kind in zip(columns, types, strict=True):
+        try:
+            found.append(other(kind))
+        except UnknownTypeError as error:
+            raise QueryError(
+                f"column {name!r} has a type that cannot leave DuckDB unchanged ({error}): "
+                f"CAST({quote(name)} AS VARCHAR) instead"
+            ) from error
+    return found
+
+
+def _cast(relation: duckdb.DuckDBPyRelation, others: list[str | None]) -> duckdb.DuckDBPyRelation:
+    if not any(others):
+        return relation
+    listed = ", ".join(
+        f"{f'#{place}' if other is None else f'CAST(#{place} AS {other})'} AS {quote(name)}"
+        for place, (name, other) in enumerate(zip(relation.columns, others, strict=True), 1)
+    )
+    return relation.project(listed)
+
+
+@contextlib.contextmanager
+def without_loss(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """In here a database converts to Arrow as `carried` needs it; otherwise as `presented` does."""
+    connection.execute("SET arrow_lossless_conversion = true")
+    try:
+        yield
+    finally:
+        connection.execute("SET arrow_lossless_conversion = false")
+
+
+@contextlib.contextmanager
+def readable(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> Iterator[None]:
+    """Rows as a relation of this name, its columns in their own types."""
+    own = {field.name: _own_type(field) for field in rows.schema}
+    if not any(own.values()):
+        connection.register(name, rows)
+        try:
+            yield
+        finally:
+            connection.unregister(name)
+        return
+    inner = f"carried {name}"
+    listed = ", ".join(
+        quote(column) if kind is None else f"CAST({quote(column)} AS {kind}) AS {quote(column)}"
+        for column, kind in own.items()
+    )
+    connection.register(inner, rows)
+    try:
+        connection.execute(
+            f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS SELECT {listed} FROM {quote(inner)}"
+        )
+        yield
+    finally:
+        with contextlib.suppress(duckdb.InterruptException):  # the next reader replaces it
+            connection.execute(f"DROP VIEW IF EXISTS temp.{quote(name)}")
+        connection.unregister(inner)
+
+
+def _own_type(field: pa.Field) -> str | None:
+    given = (field.metadata or {}).get(TYPE)
+    if given is None:
+        return None
+    try:
+        return carriers.checked(given.decode())
+    except ValueError as error:
+        raise FormatError(f"column {field.name!r} names a type that is none") from error
+
+
+def presented(relation: duckdb.DuckDBPyRelation) -> pa.Table:
+    """The rows of a result, in plain Arrow types; DuckDB must be set to convert to those."""
+    types = [str(kind) for kind in relation.types]
+    others = [_shown(kind) for kind in types]
+    rows = _cast(relation, others).to_arrow_table()
+    columns = [
+        _fitting(_numbers(column, kind)) for column, kind in zip(rows.columns, types, strict=True)
+    ]
+    return pa.table(columns, names=rows.column_names)
+
+
+def _shown(kind: str) -> str | None:
+    try:
+        return carriers.shown(kind)
+    except UnknownTypeError:  # as DuckDB itself gives it to Arrow
+        return None
+
+
+def _numbers(column: pa.ChunkedArray, type_text: str) -> pa.ChunkedArray:
+    """A column with its UHUGEINTs, which came as text, as numbers again."""
+    if carriers.WIDE not in type_text:
+        return column
+    return column.cast(_with_numbers(column.type, carriers.parsed(type_text)))
+
+
+def _with_numbers(arrow: pa.DataType, kind: Kind) -> pa.DataType:
+    """The Arrow type of a shown column with decimals for UHUGEINT."""
+    match kind:
+        case Plain(name=carriers.WIDE):
+            return pa.decimal256(_WIDE_DIGITS, 0)
+        case Listed(child=child, size=size):
+            inner = arrow.value_field.with_type(_with_numbers(arrow.value_type, child))
+            return pa.list_(inner, int(size)) if size else pa.list_(inner)
+        case Nested(name="MAP", parts=((_, key), (_, item))):
+            return pa.map_(_with_numbers(arrow.key_type, key), _with_numbers(arrow.item_type, item))
+        case Nested(name="STRUCT" | "TUPLE", parts=parts):
+            return pa.struct(
+                field.with_type(_with_numbers(field.type, part))
+                for field, (_, part) in zip(arrow, parts, strict=True)
+            )
+    return arrow  # inside a UNION, which Arrow cannot cast, they stay text
+
+
+def _fitting(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of HUGEINT or UHUGEINT in the narrowest decimal that holds it: 38 digits or 39."""
+    if column.type not in (_NARROW, pa.decimal256(_WIDE_DIGITS, 0)):
+        return column
+    wide = column.cast(pa.decimal256(_WIDE_DIGITS, 0))
+    return wide.cast(_NARROW) if _fits(wide) else wide
+
+
+def _fits(wide: pa.ChunkedArray) -> bool:
+    ends = pc.min_max(wide).as_py()
+    return all(end is None or abs(end) < _MOST_NARROW for end in ends.values())

@@ -1,0 +1,238 @@
+"""In which type a value crosses between DuckDB and Arrow, so that nothing of it is lost.
+
+Theory of operation
+1. A type is DuckDB's own text for it. It is parsed here, and every text that leaves this module is
+   rendered from what was parsed: nothing else can get into the SQL that casts.
+2. Between stages (`carrier`) Arrow keeps most types when DuckDB is told to convert without loss.
+   Those that it does not keep travel in another type and are cast back by whoever reads them:
+   ENUM as text (Arrow's dictionaries come back as VARCHAR), TUPLE as STRUCT (it comes back as one),
+   INTERVAL as text (Arrow counts nanoseconds and wraps around after 292 years).
+3. In a result (`shown`) what Arrow has no plain type for becomes text, as DuckDB writes it.
+4. Only types whose round trip is tested are carried. Any other is refused, never guessed.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+_TOKEN = re.compile(r"""\s*("(?:[^"]|"")*"|'(?:[^']|'')*'|[(),\[\]]|[^\s"'(),\[\]]+)""")
+_MOST_CHARACTERS = 16 << 20  # of a type's text; an ENUM may have many values
+_DEEPEST = 64
+
+_KEPT = frozenset({
+    "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT",
+    "UINTEGER", "UBIGINT", "UHUGEINT", "BIGNUM", "FLOAT", "DOUBLE", "DECIMAL", "DATE", "TIME",
+    "TIME_NS", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS",
+    "TIME WITH TIME ZONE", "TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS", "UUID", "VARCHAR",
+    "JSON", "BLOB", "BIT", "GEOMETRY", "VARIANT", '"NULL"', "STRUCT",
+})  # fmt: skip
+_AS_TEXT = frozenset({"ENUM", "INTERVAL"})
+_SHOWN_AS_TEXT = frozenset({
+    "BIT", "TIME WITH TIME ZONE", "BIGNUM", "UHUGEINT", "INTERVAL", "GEOMETRY", "VARIANT", "ENUM",
+})  # fmt: skip
+WIDE = "UHUGEINT"
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A type without parts: its name, and what stands in its parentheses."""
+
+    name: str
+    given: str = ""
+
+    def __str__(self) -> str:
+        return self.name + self.given
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A list or, with a size, an array."""
+
+    child: "Kind"
+    size: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.child}[{self.size}]"
+
+
+@dataclass(frozen=True)
+class Nested:
+    """STRUCT, UNION, MAP or TUPLE; the parts of the latter two have no names."""
+
+    name: str
+    parts: tuple[tuple[str, "Kind"], ...]
+
+    def __str__(self) -> str:
+        inside = ", ".join(f"{name} {kind}" if name else str(kind) for name, kind in self.parts)
+        return f"{self.name}({inside})"
+
+
+Kind = Plain | Listed | Nested
+
+
+class UnknownTypeError(ValueError):
+    """A type that nobody has shown to survive. The remedy is a CAST."""
+
+
+@lru_cache(maxsize=256)
+def carrier(type_text: str) -> str | None:
+    """The type in which values travel between stages; None: in their own.
+
+    >>> carrier("ENUM('low', 'high')[]"), carrier("STRUCT(a BIT, b TUPLE(DATE))")
+    ('VARCHAR[]', 'STRUCT(a BIT, b STRUCT(element1 DATE))')
+    >>> carrier("HUGEINT") is None
+    True
+    """
+    return _other(type_text, _carried)
+
+
+@lru_cache(maxsize=256)
+def shown(type_text: str) -> str | None:
+    """The type in which a result shows values; None: in their own.
+
+    >>> shown("MAP(BIT, INTERVAL)"), shown("VARCHAR")
+    ('MAP(VARCHAR, VARCHAR)', None)
+    """
+    if isinstance(kind := parsed(type_text), Plain) and kind.name == "ENUM":
+        return None  # Arrow's dictionary; inside lists DuckDB crashed on the way to it
+    return _other(type_text, _shown)
+
+
+def checked(type_text: str) -> str:
+    """The text of a type, rendered anew: it can be nothing but a type."""
+    return str(parsed(type_text))
+
+
+def _other(type_text: str, leaf: Callable[[Plain], Plain]) -> str | None:
+    kind = parsed(type_text)
+    new = _mapped(kind, leaf)
+    return None if new == kind else str(new)
+
+
+def _carried(leaf: Plain) -> Plain:
+    if leaf.name in _AS_TEXT:
+        return Plain("VARCHAR")
+    if leaf.name not in _KEPT:
+        raise UnknownTypeError(str(leaf))
+    return leaf
+
+
+def _shown(leaf: Plain) -> Plain:
+    return Plain("VARCHAR") if leaf.name in _SHOWN_AS_TEXT else leaf
+
+
+def _mapped(kind: Kind, leaf: Callable[[Plain], Plain]) -> Kind:
+    """The kind with every leaf replaced, and tuples as what Arrow makes of them."""
+    match kind:
+        case Plain():
+            return leaf(kind)
+        case Listed():
+            return Listed(_mapped(kind.child, leaf), kind.size)
+        case Nested(name="TUPLE"):
+            numbered = enumerate((_mapped(part, leaf) for _, part in kind.parts), 1)
+            return Nested("STRUCT", tuple((f"element{place}", part) for place, part in numbered))
+        case Nested():
+            return Nested(kind.name, tuple((n, _mapped(part, leaf)) for n, part in kind.parts))
+
+
+@lru_cache(maxsize=256)
+def parsed(type_text: str) -> Kind:
+    """A type as DuckDB writes it, taken apart."""
+    tokens = _Tokens(type_text)
+    kind = _kind(tokens, 0)
+    if tokens.next != "":
+        raise UnknownTypeError(type_text)
+    return kind
+
+
+class _Tokens:
+    """The words of a type, one ahead; an empty one at the end."""
+
+    def __init__(self, text: str) -> None:
+        if len(text) > _MOST_CHARACTERS:
+            raise UnknownTypeError(f"{text[:60]}…")
+        self._text = text.rstrip()
+        self._found = self._read()
+        self.next = next(self._found)
+
+    def _read(self) -> Iterator[str]:
+        place = 0
+        while place < len(self._text):
+            found = _TOKEN.match(self._text, place)
+            if found is None:
+                raise UnknownTypeError(self._text)
+            place = found.end()
+            yield found.group(1)
+        yield ""
+
+    def take(self, wanted: str = "") -> str:
+        token = self.next
+        if not token or (wanted and token != wanted):
+            raise UnknownTypeError(self._text)
+        self.next = next(self._found)
+        return token
+
+    def took(self, wanted: str) -> bool:
+        """Whether the next word is this one; then it is taken."""
+        if self.next != wanted:
+            return False
+        self.take()
+        return True
+
+
+def _kind(tokens: _Tokens, depth: int) -> Kind:
+    if depth > _DEEPEST:
+        raise UnknownTypeError("a type nested too deeply")
+    name = tokens.take()
+    while tokens.next not in ("", "(", ")", ",", "[", "]"):
+        name += " " + tokens.take()
+    kind: Kind
+    if name in ("STRUCT", "UNION", "MAP", "TUPLE") and tokens.took("("):
+        kind = Nested(name, tuple(_parts(tokens, depth, named=name in ("STRUCT", "UNION"))))
+    else:
+        kind = Plain(_leaf_name(name), _given(tokens))
+    while tokens.took("["):
+        size = "" if tokens.next == "]" else tokens.take()
+        if size and not size.isdecimal():
+            raise UnknownTypeError(f"{kind}[{size}]")
+        tokens.take("]")
+        kind = Listed(kind, size)
+    return kind
+
+
+def _leaf_name(name: str) -> str:
+    if name != '"NULL"' and not re.fullmatch(r"[A-Za-z_][\w ]*", name):
+        raise UnknownTypeError(name)
+    return name
+
+
+def _parts(tokens: _Tokens, depth: int, *, named: bool) -> Iterator[tuple[str, Kind]]:
+    while True:
+        name = _part_name(tokens) if named else ""
+        yield name, _kind(tokens, depth + 1)
+        if tokens.took(")"):
+            return
+        tokens.take(",")
+
+
+def _part_name(tokens: _Tokens) -> str:
+    name = tokens.take()
+    if not name.startswith('"') and not re.fullmatch(r"\w+", name):
+        raise UnknownTypeError(name)
+    return name
+
+
+def _given(tokens: _Tokens) -> str:
+    """What stands in the parentheses of a type without parts: numbers or texts."""
+    if not tokens.took("("):
+        return ""
+    values = []
+    while True:
+        value = tokens.take()
+        if not (value.startswith("'") or value.isdecimal()):
+            raise UnknownTypeError(value)
+        values.append(value)
+        if tokens.took(")"):
+            return f"({', '.join(values)})"
+        tokens.take(",")
