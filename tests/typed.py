@@ -35,6 +35,7 @@ _NESTED = {
     "TIMESTAMP": ["infinity", "-infinity", "2020-01-31 10:00:00.000001", None],
     "TIME": ["24:00:00", "00:00:00", "10:11:12.131415", None],
     "TIME_NS": ["24:00:00", "10:11:12.131415167", None],
+    "UNION(a VARCHAR, b INTEGER)": ["a", "7", None],
     "TUPLE(INTEGER, VARCHAR)": ["(1, a)", "(2, NULL)", None],
 }  # fmt: skip
 

@@ -5,7 +5,7 @@ It is a SELECT that gives one row for each row of `raw`, by itself (rowwise.py);
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import duckdb
 
@@ -73,6 +73,8 @@ def make_cleaning(
     The SQL gives at least the rows that are visible and those to reject, each with its place in
     `raw`; and the last one in any case, so that it shows whether there are as many as in `raw`.
     """
+    sights = [_comparable(cursor, cleaned, sight) for sight in sights]
+    lifts = [replace(one, sight=_comparable(cursor, cleaned, one.sight)) for one in lifts]
     source = _over_raw(cursor, table, cleaned, [*sights, *(one.sight for one in lifts)])
     reason = _reject_reason(cleaned)
     computed = [
@@ -150,6 +152,17 @@ def _over_raw(
     if types_given(cursor, sql) == [*cleaned.values(), *named.values()]:
         return _OverRaw(sql, numbers, flags, present)
     return _OverRaw(table.sql)
+
+
+def _comparable(cursor: duckdb.DuckDBPyConnection, cleaned: Schema, sight: Sight) -> Sight:
+    """A sight without key sets of another type than their column: to compare those could raise
+    on rows that the query itself never compares. It sees more rows, never fewer."""
+    members = tuple(
+        one for one in sight.members if _key_types(cursor, one.keys) == [cleaned[one.column]]
+    )
+    if not members and not sight.conditions:
+        return EVERYTHING
+    return replace(sight, members=members)
 
 
 def _key_types(cursor: duckdb.DuckDBPyConnection, keys: str) -> list[str]:

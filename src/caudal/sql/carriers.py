@@ -8,7 +8,8 @@ Theory of operation
    ENUM as text (Arrow's dictionaries come back as VARCHAR), TUPLE as STRUCT (it comes back as one),
    INTERVAL as text (Arrow counts nanoseconds and wraps around after 292 years).
 3. In a result (`shown`) what Arrow has no plain type for becomes text, as DuckDB writes it.
-4. Only types whose round trip is tested are carried. Any other is refused, never guessed.
+4. Only types whose round trip is tested are carried. Any other is refused, never guessed. UNION is
+   among those: Arrow has no null of its own for it, and a union that holds a null becomes one.
 """
 
 import re
@@ -84,7 +85,7 @@ def carrier(type_text: str) -> str | None:
     >>> carrier("HUGEINT") is None
     True
     """
-    return _other(type_text, _carried)
+    return _other(type_text, _carried, refused="UNION")
 
 
 @lru_cache(maxsize=256)
@@ -104,8 +105,10 @@ def checked(type_text: str) -> str:
     return str(parsed(type_text))
 
 
-def _other(type_text: str, leaf: Callable[[Plain], Plain]) -> str | None:
+def _other(type_text: str, leaf: Callable[[Plain], Plain], refused: str = "") -> str | None:
     kind = parsed(type_text)
+    if refused and any(part.name == refused for part in _nested(kind)):
+        raise UnknownTypeError(str(kind))
     new = _mapped(kind, leaf)
     return None if new == kind else str(new)
 
@@ -120,6 +123,17 @@ def _carried(leaf: Plain) -> Plain:
 
 def _shown(leaf: Plain) -> Plain:
     return Plain("VARCHAR") if leaf.name in _SHOWN_AS_TEXT else leaf
+
+
+def _nested(kind: Kind) -> Iterator[Nested]:
+    """A type's parts that have parts, itself included."""
+    match kind:
+        case Listed():
+            yield from _nested(kind.child)
+        case Nested():
+            yield kind
+            for _, part in kind.parts:
+                yield from _nested(part)
 
 
 def _mapped(kind: Kind, leaf: Callable[[Plain], Plain]) -> Kind:

@@ -29,7 +29,7 @@ _FLOATS = ("FLOAT", "DOUBLE")
 _ROOMY_DIGITS = 26  # of a DECIMAL: its sums have 38, so a million million rows fit
 ANY_DECIMAL = "DECIMAL(?)"  # a decimal whose width was not worked out
 _NATIVE_KEYS = ("VARCHAR", "DATE", "TIMESTAMP")
-_PRINTED_KEYS = ("UUID", "TIME", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "BLOB")
+_PRINTED_KEYS = ("UUID", "TIME", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "BLOB", "BIT")
 
 
 def normal(name: str) -> str:
@@ -143,4 +143,5 @@ def _prints_canonically(kind: str) -> bool:
         return element in ("VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP") or (
             _prints_canonically(element)
         )
-    return kind in _PRINTED_KEYS or is_integer(kind) or is_decimal(kind)
+    named = kind in _PRINTED_KEYS or kind.startswith("ENUM(")
+    return named or is_integer(kind) or is_decimal(kind)

@@ -1,0 +1,63 @@
+"""Joins of keys of different types give DuckDB's rows or DuckDB's error, on every engine."""
+
+import itertools
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from caudal.engine.choosing import run_with
+from caudal.engine.running import Engine, RunOptions, Sources
+from caudal.errors import QueryError
+from caudal.model import Application, Query, Table
+
+TYPES = ["BIGINT", "VARCHAR", "DOUBLE", "DECIMAL(10,2)", "DATE", "ENUM('1', '2', '02')"]
+STATEMENTS = [
+    "SELECT a.x, b.y FROM a JOIN b ON a.k = b.k ORDER BY ALL",
+    "SELECT a.x, b.y FROM a LEFT JOIN b ON a.k = b.k AND b.y <> 'q' ORDER BY ALL",
+    "SELECT a.x, b.y FROM a FULL JOIN b ON a.k = b.k ORDER BY ALL",
+    "SELECT x FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k) ORDER BY 1",
+]
+FILES = {"a": "k,x\n1,a\n2,b\n,c\n3,d\n", "b": "k,y\n1,p\n02,q\n1,r\n2.0,s\n"}
+
+
+def application(left: str, right: str, statement: str) -> Application:
+    tables = tuple(
+        Table(name, (f"{name}.csv",), ("k", v), f"SELECT TRY_CAST(k AS {kind}) AS k, {v} FROM raw",
+              f"{name}.sql")
+        for name, v, kind in (("a", "x", left), ("b", "y", right))
+    )  # fmt: skip
+    return Application("keys", "", Path(), tables, (Query("q", "", statement, "q.sql"),), {})
+
+
+def rows_of_duckdb(app: Application) -> list[tuple[object, ...]] | None:
+    """None: DuckDB raises."""
+    with duckdb.connect(config={"threads": 1}) as connection:
+        for table in app.tables:
+            columns = ", ".join(f"{name} VARCHAR" for name in table.columns)
+            connection.execute(f"CREATE OR REPLACE TABLE raw ({columns})")
+            lines = [line.split(",") for line in FILES[table.name].splitlines()[1:]]
+            connection.executemany("INSERT INTO raw VALUES (nullif(?, ''), ?)", lines)
+            connection.execute(f"CREATE TABLE {table.name} AS {table.sql}")
+        try:
+            return connection.execute(app.queries[0].sql).fetchall()
+        except duckdb.Error:
+            return None
+
+
+@pytest.mark.parametrize(("left", "right"), list(itertools.permutations(TYPES, 2)))
+def test_every_engine_gives_the_rows_or_the_error(left: str, right: str, tmp_path: Path) -> None:
+    for name, text in FILES.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    options = RunOptions(threads=1, partitions=3, batch_bytes=1 << 16)
+    for statement in STATEMENTS:
+        app = application(left, right, statement)
+        expected = rows_of_duckdb(app)
+        for engine in Engine:
+            try:
+                rows = run_with(engine, app, Sources(tmp_path), options=options)["q"].rows()
+            except QueryError:
+                assert expected is None, (statement, engine)
+            else:
+                found = [tuple(row.values()) for row in rows]
+                assert found == (expected if expected is not None else found), statement
