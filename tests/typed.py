@@ -47,9 +47,7 @@ def _listed() -> dict[str, list[str | None]]:
     with duckdb.connect() as connection:
         relation = connection.sql("FROM test_all_types()")
         for name, kind in zip(relation.columns, map(str, relation.types), strict=True):
-            rows = connection.execute(
-                f'SELECT "{name}"::VARCHAR FROM test_all_types()'
-            ).fetchall()
+            rows = connection.execute(f'SELECT "{name}"::VARCHAR FROM test_all_types()').fetchall()
             texts: list[str | None] = []
             for (text,) in rows:
                 if text is None or _casts(connection, text, kind):

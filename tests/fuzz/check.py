@@ -1,5 +1,6 @@
 """One random case: the plan's rows against DuckDB's own."""
 
+import contextlib
 import math
 import random
 from collections.abc import Mapping, Sequence
@@ -9,6 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from caudal.engine.binder import DuckDBBinder
+from caudal.engine.carrying import presented, readable
 from caudal.engine.sandbox import Sandbox, Types
 from caudal.engine.stages import Hashing, PartitionOf, Run
 from caudal.sql.planner import Plan, plan
@@ -38,12 +40,13 @@ class Bench:
 
     def expected(self, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table | None:
         """DuckDB's own rows; None if the query fails there."""
-        for name, rows in tables.items():
-            self.direct.register(name, rows)
-        try:
-            return self.direct.sql(sql).to_arrow_table()
-        except duckdb.Error:
-            return None
+        with contextlib.ExitStack() as reading:
+            for name, rows in tables.items():
+                reading.enter_context(readable(self.direct, name, rows))
+            try:
+                return presented(self.direct.sql(sql))
+            except duckdb.Error:
+                return None
 
     def answer(
         self, made: Plan, tables: Mapping[str, pa.Table], chance: random.Random

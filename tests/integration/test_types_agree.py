@@ -7,6 +7,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
+from tests.typed import TYPES, texts_of
 
 from caudal.answers import Result
 from caudal.engine.carrying import presented
@@ -15,7 +16,6 @@ from caudal.engine.running import Engine, RunOptions, Sources
 from caudal.errors import ApplicationError
 from caudal.model import Application, Query, Table
 from caudal.representing import json_pieces
-from tests.typed import TYPES, texts_of
 
 STATEMENTS = {
     "rows": "SELECT k, v FROM t ORDER BY k",

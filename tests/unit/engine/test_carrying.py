@@ -6,12 +6,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.typed import TYPES, texts_of
 
 from caudal.engine.carrying import TYPE, carried, readable
 from caudal.engine.sandbox import Sandbox
 from caudal.errors import FormatError, QueryError
 from caudal.formats import mapped
-from tests.typed import TYPES, texts_of
 
 WRAPPED = {
     "alone": "v",

@@ -7,7 +7,7 @@ subquery as another (`subquery_mark`); both use characters that no query may con
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from caudal.sql.planner.types import Type
@@ -224,6 +224,19 @@ def columns_of(node: Node) -> frozenset[int]:
             return columns_of(node.left) | columns_of(node.right)
         case Aggregate():
             return frozenset(node.keys) | node.calls.keys()
+
+
+def with_children(node: Node, change: Callable[[Node], Node]) -> Node:
+    """The node over children that were changed."""
+    match node:
+        case TableScan() | Constant():
+            return node
+        case Join() | SetOperation():
+            return replace(node, left=change(node.left), right=change(node.right))
+        case Union():
+            return replace(node, children=tuple(map(change, node.children)))
+        case _:
+            return replace(node, child=change(node.child))
 
 
 @dataclass

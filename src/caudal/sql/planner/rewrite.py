@@ -33,11 +33,12 @@ from caudal.sql.planner.algebra import (
     columns_of,
     mark,
 )
+from caudal.sql.planner.join_order import ordered
 
 
 def rewritten(node: Node, context: Context) -> Node:
     """The node with every rule applied."""
-    return _grouped_early(push_filters(node), context)
+    return _grouped_early(ordered(push_filters(node)), context)
 
 
 def push_filters(node: Node) -> Node:
