@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from caudal.errors import QueryError
 from caudal.rejects import Rejects
 from caudal.values import python_values, text
 
@@ -35,7 +36,7 @@ class Result:
     def to_polars(self) -> "polars.DataFrame":
         import polars
 
-        frame = polars.from_arrow(self.table)
+        frame = polars.from_arrow(_with_texts(self.table))
         assert isinstance(frame, polars.DataFrame)
         return frame
 
@@ -115,32 +116,55 @@ class OperatorProfile:
 
 @dataclass(frozen=True, repr=False)
 class Answers(Mapping[str, Result]):
-    """Results by query name, with the rejects report and the profile of the run."""
+    """Results by query name, with the rejects report and the profile of the run.
+
+    A query that failed while others were answered is there too: to ask for its result raises why.
+    """
 
     results: Mapping[str, Result]
     rejects: Rejects
     tables: tuple[TableProfile, ...] = ()
     operators: tuple[OperatorProfile, ...] = ()
     seconds: float = 0.0
+    failures: Mapping[str, QueryError] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Result:
+        if name in self.failures:
+            raise self.failures[name]
         return self.results[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.results)
+        return iter([*self.results, *self.failures])
 
     def __len__(self) -> int:
-        return len(self.results)
+        return len(self.results) + len(self.failures)
 
     def __repr__(self) -> str:
-        told = [repr(self.rejects)] if self.rejects else []
+        told = [f"{name} failed: {error}" for name, error in self.failures.items()]
+        told += [repr(self.rejects)] if self.rejects else []
         return "\n\n".join([*map(repr, self.results.values()), *told])
 
     def _repr_html_(self) -> str:
         parts = [result._repr_html_() for result in self.results.values()]
+        parts += [
+            f"<p>{html.escape(f'{name} failed: {error}')}</p>"
+            for name, error in self.failures.items()
+        ]
         if self.rejects:
             parts.append(f"<p>{self.rejects.total:,} rows were rejected (see .rejects)</p>")
         return "".join(parts)
+
+
+def _with_texts(table: "pa.Table") -> "pa.Table":
+    """A table with text for whole numbers of 39 digits, which Polars has no type for."""
+    import pyarrow as pa
+
+    for place, kept in enumerate(table.schema):
+        if "decimal256" in str(kept.type):
+            values = python_values(table.column(place))
+            texts = [None if value is None else text(value) for value in values]
+            table = table.set_column(place, kept.name, pa.array(texts, pa.string()))
+    return table
 
 
 def show(value: Any) -> str:

@@ -30,6 +30,10 @@ class QueryError(CaudalError):
     """A query failed while it ran (a cast that must fail, a limit exceeded)."""
 
 
+class MemoryExceededError(QueryError):
+    """A query needs more memory than it may have: allow more, or ask for less at once."""
+
+
 class MissingPackageError(CaudalError):
     """An optional package is not installed: the message says how to install it."""
 

@@ -21,17 +21,19 @@ STATEMENTS = [
 FILES = {"a": "k,x\n1,a\n2,b\n,c\n3,d\n", "b": "k,y\n1,p\n02,q\n1,r\n2.0,s\n"}
 
 
-def application(left: str, right: str, statement: str) -> Application:
+def application(left: str, right: str) -> Application:
     tables = tuple(
         Table(name, (f"{name}.csv",), ("k", v), f"SELECT TRY_CAST(k AS {kind}) AS k, {v} FROM raw",
               f"{name}.sql")
         for name, v, kind in (("a", "x", left), ("b", "y", right))
     )  # fmt: skip
-    return Application("keys", "", Path(), tables, (Query("q", "", statement, "q.sql"),), {})
+    queries = tuple(Query(text, "", text, "q.sql") for text in STATEMENTS)
+    return Application("keys", "", Path(), tables, queries)
 
 
-def rows_of_duckdb(app: Application) -> list[tuple[object, ...]] | None:
-    """None: DuckDB raises."""
+def rows_of_duckdb(app: Application) -> dict[str, list[tuple[object, ...]] | None]:
+    """By statement; None: DuckDB raises."""
+    found: dict[str, list[tuple[object, ...]] | None] = {}
     with duckdb.connect(config={"threads": 1}) as connection:
         for table in app.tables:
             columns = ", ".join(f"{name} VARCHAR" for name in table.columns)
@@ -39,25 +41,29 @@ def rows_of_duckdb(app: Application) -> list[tuple[object, ...]] | None:
             lines = [line.split(",") for line in FILES[table.name].splitlines()[1:]]
             connection.executemany("INSERT INTO raw VALUES (nullif(?, ''), ?)", lines)
             connection.execute(f"CREATE TABLE {table.name} AS {table.sql}")
-        try:
-            return connection.execute(app.queries[0].sql).fetchall()
-        except duckdb.Error:
-            return None
+        for statement in STATEMENTS:
+            try:
+                found[statement] = connection.execute(statement).fetchall()
+            except duckdb.Error:
+                found[statement] = None
+    return found
 
 
+@pytest.mark.parametrize("engine", list(Engine))
 @pytest.mark.parametrize(("left", "right"), list(itertools.permutations(TYPES, 2)))
-def test_every_engine_gives_the_rows_or_the_error(left: str, right: str, tmp_path: Path) -> None:
+def test_every_engine_gives_the_rows_or_the_error(
+    left: str, right: str, engine: Engine, tmp_path: Path
+) -> None:
     for name, text in FILES.items():
         (tmp_path / f"{name}.csv").write_text(text)
+    app = application(left, right)
+    expected = rows_of_duckdb(app)
     options = RunOptions(threads=1, partitions=3, batch_bytes=1 << 16)
-    for statement in STATEMENTS:
-        app = application(left, right, statement)
-        expected = rows_of_duckdb(app)
-        for engine in Engine:
-            try:
-                rows = run_with(engine, app, Sources(tmp_path), options=options)["q"].rows()
-            except QueryError:
-                assert expected is None, (statement, engine)
-            else:
-                found = [tuple(row.values()) for row in rows]
-                assert found == (expected if expected is not None else found), statement
+    try:
+        answers = run_with(engine, app, Sources(tmp_path), options=options)
+    except QueryError:
+        assert all(rows is None for rows in expected.values())
+        return
+    for statement, rows in expected.items():
+        if rows is not None:
+            assert [tuple(row.values()) for row in answers[statement].rows()] == rows, statement

@@ -61,6 +61,9 @@ def _run_case(app: Application, folder: Path, options: RunOptions, engine: Engin
         return CaseOutcome(folder.name, expected.about, (str(error),))
     problems = []
     for name, rows in expected.answers.items():
+        if name in answers.failures:
+            problems.append(str(answers.failures[name]))
+            continue
         difference = first_difference(json_value(answers[name].rows()), rows)
         if difference:
             problems.append(f"{name}: {difference}")

@@ -14,19 +14,25 @@ from caudal.answers import Answers, Result
 from caudal.cli.files import whole_file
 from caudal.cli.formats import BINARY, Format, encode, write_results
 from caudal.cli.show import print_rejects, print_result, profile_tables
-from caudal.errors import UsageError
+from caudal.errors import QueryError, UsageError
 from caudal.model import ADHOC, RejectedRow
 from caudal.values import json_bytes
 
 
 def deliver(name: str, answers: Answers, form: Format, out: Path | None) -> None:
     """The answers, and on standard error whatever else there is to say about them."""
-    give({name: _untitled(result) for name, result in answers.items()}, form, out)
+    give({name: _untitled(result) for name, result in answers.results.items()}, form, out)
     console = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
     for table in profile_tables(answers) if answers.operators else ():
         console.print(table)
     print_rejects(answers.rejects, console)
     console.print(f"{name}: {answers.seconds:.2f} s", highlight=False)
+
+
+def require_all(answers: Answers) -> None:
+    """Raises if a query failed; to be called once the answers of all others are given."""
+    if answers.failures:
+        raise QueryError("; ".join(dict.fromkeys(map(str, answers.failures.values()))))
 
 
 def give(results: Mapping[str, Result], form: Format, out: Path | None) -> None:

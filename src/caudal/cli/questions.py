@@ -10,7 +10,7 @@ from rich.console import Console
 from caudal.answers import one_line
 from caudal.application import find_application
 from caudal.application.adhoc import columns_left_out, files_application
-from caudal.cli.delivering import checked_format, deliver, reject_file
+from caudal.cli.delivering import checked_format, deliver, reject_file, require_all
 from caudal.cli.gateways import OptionalGatewayOption, TokenFileOption, Way
 from caudal.cli.options import (
     AppArgument,
@@ -68,6 +68,7 @@ def run(
                 application, sources, query, values, options=options, progress=progress
             )
         deliver(application.name, answers, form, asking.out)
+    require_all(answers)
 
 
 @with_asking

@@ -10,7 +10,8 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -22,6 +23,7 @@ from caudal.engine.carrying import carrying_list, marked, presented, readable, w
 from caudal.engine.catalog import Binding, BoundQuery, TableLoad, bind, choose_queries
 from caudal.engine.cleaning import clean_piece, note_rejects
 from caudal.engine.database import one_line, open_database
+from caudal.engine.failing import Failures, settled
 from caudal.engine.profiling import profile_query
 from caudal.engine.reading import Cleaned, Piece, pieces
 from caudal.engine.running import (
@@ -33,7 +35,7 @@ from caudal.engine.running import (
     in_order,
 )
 from caudal.engine.sieving import KeyFilters
-from caudal.errors import ApplicationError, QueryError
+from caudal.errors import ApplicationError, MemoryExceededError, QueryError
 from caudal.kernels.hashing import KeyFilter, key_words
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, ParameterValue
@@ -63,8 +65,9 @@ def run(
             loader = _Loader(connection, pool, options, rejects, progress)
             with without_loss(connection):
                 tables = tuple(loader.load(load, files[load.table.name]) for load in binding.loads)
-            results, operators = _answer(connection, pool, binding, options, progress)
-    return Answers(results, rejects, tables, operators, time.perf_counter() - began)
+            results, operators, failures = _answer(connection, pool, binding, options, progress)
+    seconds = time.perf_counter() - began
+    return Answers(results, rejects, tables, operators, seconds, failures)
 
 
 @dataclass
@@ -198,33 +201,68 @@ def _answer(
     binding: Binding,
     options: RunOptions,
     progress: Progress,
-) -> tuple[dict[str, Result], tuple[OperatorProfile, ...]]:
-    """Run the bound queries, in parallel unless each operator is to be measured."""
+) -> tuple[dict[str, Result], tuple[OperatorProfile, ...], Mapping[str, QueryError]]:
+    """Run the bound queries in parallel; each operator alone, if they are to be measured."""
     operators: list[OperatorProfile] = []
     for bound in binding.queries if options.profile else ():
-        operators += profile_query(connection, bound)
+        with contextlib.suppress(QueryError):  # what fails here fails again below
+            operators += profile_query(connection, bound)
     cursors = [connection.cursor() for _ in binding.queries]
     running = [
         pool.submit(_run_query, cursor, bound)
         for cursor, bound in zip(cursors, binding.queries, strict=True)
     ]
-    results = {}
+    answering = _Answering(progress)
+    again = []
     try:
         for bound, future in zip(binding.queries, running, strict=True):
-            results[bound.query.name] = future.result()
-            progress.query(bound.query.name, results[bound.query.name].seconds)
-    finally:  # when one fails, or on Ctrl-C, the others need not go on
+            try:
+                answering.note(bound, future.result)
+            except MemoryExceededError:
+                again.append(bound)
+    finally:  # on Ctrl-C the others need not go on
         for cursor, future in zip(cursors, running, strict=True):
             future.cancel()
             if not future.done():
                 cursor.interrupt()
-    return results, tuple(operators)
+    for bound in again:  # alone: memory may have been short because of another query
+        with answering.failures.of([bound.query.name]):
+            answering.note(bound, partial(_run_query, connection.cursor(), bound))
+    results = {
+        bound.query.name: answering.results[bound.query.name]
+        for bound in binding.queries
+        if bound.query.name in answering.results
+    }
+    return results, tuple(operators), settled(results, answering.failures.errors)
+
+
+@dataclass
+class _Answering:
+    """What queries gave so far."""
+
+    progress: Progress
+    results: dict[str, Result] = field(default_factory=dict)
+    failures: Failures = field(default_factory=Failures)
+
+    def note(self, bound: BoundQuery, answer: Callable[[], Result]) -> None:
+        """The result or the failure of a query; raises if it lacked memory."""
+        name = bound.query.name
+        try:
+            self.results[name] = answer()
+        except MemoryExceededError:
+            raise
+        except QueryError as error:
+            self.failures.note([name], error)
+        else:
+            self.progress.query(name, self.results[name].seconds)
 
 
 def _run_query(cursor: duckdb.DuckDBPyConnection, bound: BoundQuery) -> Result:
     began = time.perf_counter()
     try:
         table = presented(cursor.sql(bound.sql))
+    except duckdb.OutOfMemoryException as error:
+        raise MemoryExceededError(f"{bound.query.origin}: {one_line(error)}") from None
     except duckdb.Error as error:
         raise QueryError(f"{bound.query.origin}: {one_line(error)}") from None
     finally:

@@ -6,7 +6,7 @@ Rules
 3. A stage whose table has no batch at all still has a schema: its fragment runs over no rows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from caudal.engine import stages
 from caudal.engine.cleaning import clean_piece
+from caudal.engine.failing import Failures
 from caudal.engine.reading import Cleaned, Piece, TextRows, Wanted, require_columns, typed_reader
 from caudal.engine.sandbox import Sandbox
 from caudal.engine.sieving import KeyFilters
@@ -57,8 +58,13 @@ def map_piece(
     *,
     split: SplitPlan,
     source: batch.Batch | None = None,
+    failures: Failures | None = None,
 ) -> tuple[bytes, Cleaned]:
-    """One batch to one mapped object."""
+    """One batch to one mapped object.
+
+    With `failures` a scan that fails is noted there and left out, and one that nobody waits for is
+    not run; without, it is raised.
+    """
     table = work.cleaning.table
 
     def select(sql: str, relation: str, rows: pa.Table) -> pa.Table:
@@ -71,6 +77,15 @@ def map_piece(
         with split.naming(one.stage.queries):
             return stages.scan(one.stage, cleaned.rows, number, hashing, sandbox, one.beside)
 
+    def all_scanned() -> Iterator[tuple[str, stages.Slices]]:
+        for one in work.works:
+            name, queries = one.stage.name, one.stage.queries
+            if failures is None:
+                yield name, scanned(one)
+            elif name not in failures.steps and not failures.concern_all(queries):
+                with failures.of(queries, name):
+                    yield name, scanned(one)
+
     cleaned = clean_piece(piece, work.cleaning, select, work.filters)
     data = mapped.encode(
         table=table.name,
@@ -79,7 +94,7 @@ def map_piece(
         rows=cleaned.accepted,
         repaired=cleaned.repaired,
         rejects=[(row.line, row.reason) for row in cleaned.rejected],
-        stages={one.stage.name: scanned(one) for one in work.works},
+        stages=dict(all_scanned()),
         source_bytes=source.bytes if source else 0,
         source_digest=source.digest if source else "",
     )

@@ -4,7 +4,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -112,6 +112,9 @@ def in_order(
                 yield flying.popleft().result()
         while flying:
             yield flying.popleft().result()
+    except Exception:  # not Ctrl-C: what is under way ends before anything else begins
+        wait([future for future in flying if not future.cancel()])
+        raise
     finally:
         for future in flying:
             future.cancel()

@@ -26,7 +26,7 @@ import pyarrow as pa
 from caudal.engine.carrying import carried, presented, readable
 from caudal.engine.containment import Call, Excess, contained
 from caudal.engine.database import one_line
-from caudal.errors import QueryError, UsageError
+from caudal.errors import MemoryExceededError, QueryError, UsageError
 
 Register = Callable[[duckdb.DuckDBPyConnection], None]  # adds Caudal's own functions
 
@@ -120,7 +120,7 @@ class Sandbox:
                 self._broken = isinstance(error, duckdb.FatalException)
                 if self._broken:
                     reading.pop_all()  # nothing can be unregistered any more
-                raise QueryError(self._explained(error, call)) from error
+                raise self._explained(error, call) from error
 
     @property
     def _is_lossless(self) -> bool:
@@ -140,13 +140,14 @@ class Sandbox:
         self._connection = self._opened()
         self._broken = False
 
-    def _explained(self, error: Exception, call: Call) -> str:
+    def _explained(self, error: Exception, call: Call) -> QueryError:
         if call.excess is Excess.TIME:
-            return f"the query took more than {self._limits.seconds:g} seconds"
+            return QueryError(f"the query took more than {self._limits.seconds:g} seconds")
         memory = isinstance(error, duckdb.OutOfMemoryException | MemoryError)
         if memory or call.excess is Excess.MEMORY:
-            return f"the query needs more than {self._limits.memory_bytes >> 20} MiB of memory"
-        return one_line(error)
+            mebibytes = self._limits.memory_bytes >> 20
+            return MemoryExceededError(f"the query needs more than {mebibytes} MiB of memory")
+        return QueryError(one_line(error))
 
 
 def _configuration(limits: Limits, types: Types) -> dict[str, str | bool | int | float | list[str]]:

@@ -16,7 +16,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
@@ -26,6 +27,7 @@ from caudal.engine import stages
 from caudal.engine.catalog import choose_queries
 from caudal.engine.cleaning import note_rejects
 from caudal.engine.containment import available_bytes, memory_bound
+from caudal.engine.failing import Failures, settled
 from caudal.engine.functions import register_functions
 from caudal.engine.keeping import Kept
 from caudal.engine.mapping import TableWork, map_piece, table_work
@@ -41,14 +43,14 @@ from caudal.engine.running import (
 )
 from caudal.engine.sandbox import Limits, Sandbox, Types
 from caudal.engine.split_plan import SplitPlan, TableMap, make_plan
-from caudal.errors import UsageError
+from caudal.errors import MemoryExceededError, QueryError, UsageError
 from caudal.formats import outputs
 from caudal.kernels.hashing import partition_of
 from caudal.kernels.sentiment import SentimentModel, load_model
 from caudal.model import Application, ParameterValue, Query
 from caudal.rejects import Rejects
 from caudal.sizes import told_bytes
-from caudal.sql.planner import Finish, Fold, explain
+from caudal.sql.planner import Finish, Fold, Scan, explain
 
 __all__ = ["explain_plan", "make_plan", "run"]
 
@@ -82,7 +84,36 @@ def run(
     options, progress = options or RunOptions(), progress or Silent()
     began = time.perf_counter()
     model = load_model(options.sentiment or app.sentiment)
-    split = make_plan(app, queries, parameters or {}, model)
+    moment = datetime.now(UTC)
+
+    def answered(names: Sequence[str] | None, options: RunOptions) -> tuple[Answers, Failures]:
+        split = make_plan(app, names, parameters or {}, model, moment)
+        return _run(split, sources, model, options, progress)
+
+    answers, failures = answered(queries, options)
+    results = dict(answers.results)
+    for name in sorted(failures.together):  # rule 3 of failing.py
+        again, alone = answered([name], replace(options, reject_sink=None))
+        results |= again.results
+        failures.errors |= alone.errors
+    errors = {name: why for name, why in failures.errors.items() if name not in results}
+    asked = [query.name for query in choose_queries(app, queries)]
+    return replace(
+        answers,
+        results={name: results[name] for name in asked if name in results},
+        failures=settled(results, errors),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _run(
+    split: SplitPlan,
+    sources: Sources,
+    model: SentimentModel,
+    options: RunOptions,
+    progress: Progress,
+) -> tuple[Answers, Failures]:
+    """One pass over the files."""
     files = {one.table.name: sources.files(one.table) for one in split.maps}
     rejects = Rejects(options.reject_sink)
     scans = {scan.name: scan.table for scan in split.plan.scans}
@@ -105,7 +136,8 @@ def run(
             workers.interrupt()
             raise
     operators = profile_stages(split.plan, workers.measured) if workers.measured else ()
-    return Answers(results, rejects, tables, operators, time.perf_counter() - began)
+    answers = Answers(results, rejects, tables, operators, failures=running.failures.errors)
+    return answers, running.failures
 
 
 def worker_limits(options: RunOptions) -> Limits:
@@ -171,6 +203,7 @@ class _Running:
     pool: ThreadPoolExecutor
     options: RunOptions
     kept: Kept
+    failures: Failures = field(default_factory=Failures)
 
     @property
     def hashing(self) -> stages.Hashing:
@@ -203,7 +236,11 @@ class _Running:
 
     def _work(self, one: TableMap) -> TableWork:
         """The scans of a table, with hints from the tables that were mapped before."""
-        complete = [scan.name for scan in self.split.plan.scans if self.kept.has_table(scan.table)]
+        complete = [
+            scan.name
+            for scan in self.split.plan.scans
+            if self.kept.has_table(scan.table) and self._is_whole(scan)
+        ]
         hints = self.split.plan.usable_hints(complete) if self.options.hints else {}
         sandbox = self.workers.sandbox()
         works = [
@@ -214,20 +251,42 @@ class _Running:
 
     def _map(self, work: TableWork, number: int, piece: Piece) -> tuple[bytes, Cleaned]:
         sandbox = self.workers.sandbox()
-        return map_piece(work, number, piece, self.hashing, sandbox, split=self.split)
+        return map_piece(
+            work, number, piece, self.hashing, sandbox, split=self.split, failures=self.failures
+        )
+
+    def _is_whole(self, stage: Scan | Fold) -> bool:
+        """Whether a stage's output is there, if it is complete: somebody waited for all of it."""
+        failed = stage.name in self.failures.steps
+        return not failed and not self.failures.concern_all(stage.queries)
 
     def answer(self, progress: Progress) -> dict[str, Result]:
         """Folds in the order of the plan, then every query."""
         for fold in self.split.plan.folds:
+            if self.failures.concern_all(fold.queries):
+                continue
             count = self.options.partitions if fold.partitions == "all" else 1
             work = self._fold_work(fold, count)
-            for data in in_order(self.pool, work, range(count), ahead=self.options.threads):
-                self.kept.keep_folded(fold.name, data)
-        results = {}
-        for result in self.pool.map(self._finish, self.split.queries):
-            results[result.name] = result
+            with self.failures.of(fold.queries, fold.name):
+                for data in in_order(self.pool, work, range(count), ahead=self.options.threads):
+                    self.kept.keep_folded(fold.name, data)
+        waiting = [one for one in self.split.queries if one.name not in self.failures.errors]
+        running = [(query, self.pool.submit(self._finish, query)) for query in waiting]
+        results: dict[str, Result] = {}
+        again = []
+        for query, future in running:
+            try:
+                results[query.name] = future.result()
+            except MemoryExceededError:
+                again.append(query)
+            except QueryError as error:
+                self.failures.note([query.name], error)
+        for query in again:  # alone: memory may have been short because of another query
+            with self.failures.of([query.name]):
+                results[query.name] = self.pool.submit(self._finish, query).result()
+        for result in results.values():
             progress.query(result.name, result.seconds)
-        return results
+        return {one.name: results[one.name] for one in self.split.queries if one.name in results}
 
     def _fold_work(self, fold: Fold, count: int) -> Callable[[int], bytes]:
         def work(partition: int) -> bytes:

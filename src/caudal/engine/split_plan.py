@@ -69,7 +69,7 @@ class SplitPlan:
             yield
         except QueryError as error:
             origins = ", ".join(self.query(name).origin for name in queries)
-            raise QueryError(f"{origins}: {error}") from None
+            raise type(error)(f"{origins}: {error}") from None
 
 
 def to_json(split: SplitPlan) -> bytes:

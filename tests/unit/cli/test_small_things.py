@@ -147,6 +147,21 @@ def test_a_query_that_fails_is_named(here: Path, engine: str, capsys: Capture) -
     assert "app/queries/q.sql: Could not convert string 'x1'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("engine", ["embedded", "split"])
+def test_the_answers_beside_a_failure_are_given(here: Path, engine: str, capsys: Capture) -> None:
+    application(here / "app", "SELECT CAST('x' || id AS INTEGER) AS n FROM orders")
+    (here / "app" / "queries" / "sound.sql").write_text("-- sound\nSELECT sum(id) AS s FROM orders")
+    (here / "orders.csv").write_text("id,amount\n1,2\n,,,\n")
+    asked = ["run", "app", "--engine", engine, "--format", "json", "--rejects", "rejected.csv"]
+    assert main(asked) == ExitStatus.QUERY
+    found = capsys.readouterr()
+    assert json.loads(found.out) == {"sound": [{"s": 1}]}
+    assert "app/queries/q.sql: Could not convert string 'x1'" in found.err
+    assert len((here / "rejected.csv").read_text().splitlines()) == 2
+    assert main([*asked, "--out", "answers"]) == ExitStatus.QUERY
+    assert [path.name for path in (here / "answers").iterdir()] == ["sound.json"]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -30,7 +30,8 @@ def star(order: list[str], extra: str = "") -> str:
 
 
 def fragments(made: Plan) -> list[str]:
-    return [stage.sql for stage in (*made.scans, *made.folds, *made.finishes)]
+    stages = [stage.sql for stage in made.stages()]
+    return [*stages, *(finish.sql for finish in made.finishes)]
 
 
 def has_product(made: Plan) -> bool:

@@ -116,6 +116,14 @@ def common(kinds: Iterable[Type]) -> Type:
     return ANY_INTEGER if all(is_small(kind) for kind in distinct) else None
 
 
+def compare_safely(one: Type, two: Type) -> bool:
+    """Whether to compare values of these types is certain to raise on none of them, as far as the
+    types are known: text that is no number raises when it is compared with one."""
+    if one is None or two is None or one == two:
+        return True
+    return is_numeric(one) and is_numeric(two)
+
+
 def hashed(kinds: Iterable[Type]) -> Type:
     """The type to which keys of these types are cast before they are hashed; None: do not hash."""
     distinct = set(kinds)
