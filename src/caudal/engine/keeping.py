@@ -2,12 +2,13 @@
 
 Rules
 1. Every output is kept as a cluster keeps it: mapped objects and folds, in their stored forms.
-2. What a step reads is put together in memory, or, where memory is limited, in a file that is
-   mapped and already deleted: the kernel may drop and reread its pages as it needs.
+2. What a step reads is put together in memory, or, where memory is limited, in a file that DuckDB
+   reads piece by piece, as often as its plan asks for it. The file goes with its last reader.
 3. The folder belongs to one run and goes with it.
 """
 
 import itertools
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,9 @@ from typing import Protocol
 import pyarrow as pa
 
 from caudal.formats import frame, mapped, outputs
+
+
+_ROWS_AT_ONCE = 16_384
 
 
 class _Output(Protocol):
@@ -52,6 +56,25 @@ class _Folded:
         return mapped.read_rows(mapped.read_stream(self.read, self.body, found, stage))
 
 
+class FileRows:
+    """Rows in a file, for DuckDB: it asks for a stream each time that it scans them."""
+
+    def __init__(self, path: Path, schema: pa.Schema, rows: int) -> None:
+        self.schema = schema
+        self.num_rows = rows
+        self._path = path
+        weakref.finalize(self, path.unlink, missing_ok=True)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._opened().__arrow_c_stream__(requested_schema)
+
+    def read_all(self) -> pa.Table:
+        return self._opened().read_all()
+
+    def _opened(self) -> pa.RecordBatchReader:
+        return pa.ipc.open_stream(pa.OSFile(str(self._path), "rb"))
+
+
 @dataclass
 class Kept:
     """The outputs of a run so far, in the order of batches and of partitions."""
@@ -79,13 +102,13 @@ class Kept:
         read = self._written(data)
         self._objects.setdefault(fold, []).append(_Folded(read, *outputs.decode_fold(read, fold)))
 
-    def slice(self, stage: str, number: int) -> pa.Table:
+    def slice(self, stage: str, number: int) -> "pa.Table | FileRows":
         """Slice `number` of a cut output; the whole of a gathered one."""
         return self._together(
             one.slice(stage, min(number, one.count(stage) - 1)) for one in self._of(stage)
         )
 
-    def whole(self, stage: str) -> pa.Table:
+    def whole(self, stage: str) -> "pa.Table | FileRows":
         return self._together(
             one.slice(stage, number)
             for one in self._of(stage)
@@ -95,18 +118,17 @@ class Kept:
     def _of(self, stage: str) -> list[_Output]:
         return self._objects[self.scans.get(stage, stage)]
 
-    def _together(self, parts: Iterator[pa.Table]) -> pa.Table:
+    def _together(self, parts: Iterator[pa.Table]) -> "pa.Table | FileRows":
         return self._in_file(parts) if self.is_limited else pa.concat_tables(parts)
 
-    def _in_file(self, parts: Iterator[pa.Table]) -> pa.Table:
+    def _in_file(self, parts: Iterator[pa.Table]) -> "FileRows":
         first = next(parts)
-        path = self._path()
+        path, rows = self._path(), 0
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, first.schema) as writer:
             for part in itertools.chain([first], parts):
-                writer.write_table(part)
-        rows = pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
-        path.unlink()
-        return rows
+                writer.write_table(part, max_chunksize=_ROWS_AT_ONCE)
+                rows += part.num_rows
+        return FileRows(path, first.schema, rows)
 
     def _written(self, data: bytes) -> frame.Read:
         path = self._path()

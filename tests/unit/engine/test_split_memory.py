@@ -108,6 +108,6 @@ def test_what_is_put_together_in_a_file_leaves_no_file(tmp_path: Path) -> None:
     for partition in range(2):
         kept.keep_folded("f", outputs.encode_fold("f", partition, [rows, rows.slice(0, 0)]))
     before = sorted(tmp_path.iterdir())
-    assert kept.whole("f").to_pydict() == {"a": [1, 2, 1, 2]}
-    assert kept.slice("f", 1).to_pydict() == {"a": []}
+    assert kept.whole("f").read_all().to_pydict() == {"a": [1, 2, 1, 2]}
+    assert kept.slice("f", 1).read_all().to_pydict() == {"a": []}
     assert sorted(tmp_path.iterdir()) == before
