@@ -111,3 +111,91 @@ def test_what_is_put_together_in_a_file_leaves_no_file(tmp_path: Path) -> None:
     assert kept.whole("f").read_all().to_pydict() == {"a": [1, 2, 1, 2]}
     assert kept.slice("f", 1).read_all().to_pydict() == {"a": []}
     assert sorted(tmp_path.iterdir()) == before
+
+
+LIMIT_MIB = 800
+LARGE = "SELECT a.id AS i, b.id AS j, b.text AS x FROM t AS a JOIN t AS b ON a.k = b.k WHERE a.id % 33 = 0"
+
+
+def test_large_inputs_of_a_step_stay_within_the_limit(folder: Path) -> None:
+    """More than a million rows, some 200 MB, leave the fold and enter the finish."""
+    done = _run_script(
+        """
+import sys
+from pathlib import Path
+from caudal.engine.choosing import run_with
+from caudal.engine.running import Engine, RunOptions, Sources
+from tests.services.peak import peak_mib
+from tests.unit.engine.test_split_memory import LARGE, LIMIT_MIB, application
+folder = Path(sys.argv[1])
+options = RunOptions(threads=2, memory_limit=LIMIT_MIB << 20)
+answers = run_with(Engine.SPLIT, application(folder, LARGE), Sources(folder), options=options)
+print(len(answers["q0"]), peak_mib())
+""",
+        str(folder),
+    )
+    rows, peak = map(int, done.split())
+    assert rows == sum(len(range(k, ROWS, 7)) for k in (row % 7 for row in range(0, ROWS, 33)))
+    assert peak < LIMIT_MIB
+
+
+def test_a_star_stays_within_the_limit(tmp_path: Path) -> None:
+    """Seven tables, the one that connects them last: their product has 10^18 rows."""
+    write_star(tmp_path)
+    done = _run_script(
+        """
+import sys
+from pathlib import Path
+from caudal.engine.choosing import run_with
+from caudal.engine.running import Engine, RunOptions, Sources
+from tests.services.peak import peak_mib
+from tests.unit.engine.test_split_memory import star_application
+options = RunOptions(threads=2, memory_limit=600_000_000)
+answers = run_with(Engine.SPLIT, star_application(), Sources(Path(sys.argv[1])), options=options)
+print(answers["star"].rows(), peak_mib())
+""",
+        str(tmp_path),
+    )
+    found, peak = done.rsplit(maxsplit=1)
+    assert found == f"[{{'n': {STAR_ROWS}, 's': {sum(range(STAR_ROWS))}}}]"
+    assert int(peak) < 600
+
+
+STAR_ROWS, DIMENSION_ROWS = 30_000, 1_000
+
+
+def write_star(folder: Path) -> None:
+    keys = range(1, 7)
+    lines = (
+        ",".join(str(row * key % DIMENSION_ROWS) for key in keys) + f",{row}\n"
+        for row in range(STAR_ROWS)
+    )
+    (folder / "f.csv").write_text(",".join(f"k{k}" for k in keys) + ",v\n" + "".join(lines))
+    for key in keys:
+        names = "".join(f"{row},name {row}\n" for row in range(DIMENSION_ROWS))
+        (folder / f"d{key}.csv").write_text("k,name\n" + names)
+
+
+def star_application() -> Application:
+    keys = [f"k{key}" for key in range(1, 7)]
+    columns = (*keys, "v")
+    listed = ", ".join(f"{name}::INTEGER AS {name}" for name in columns)
+    tables = [Table("f", ("f.csv",), columns, f"SELECT {listed} FROM raw", "f.sql")]
+    for number in range(1, 7):
+        sql = "SELECT k::INTEGER AS k, name FROM raw"
+        tables.append(Table(f"d{number}", (f"d{number}.csv",), ("k", "name"), sql, "d.sql"))
+    where = " AND ".join(f"f.k{n} = d{n}.k AND d{n}.name <> ''" for n in range(1, 7))
+    text = f"SELECT count(*) AS n, sum(v) AS s FROM d1, d2, d3, d4, d5, d6, f WHERE {where}"
+    return Application("star", "", Path(), tuple(tables), (Query("star", "", text, "star.sql"),))
+
+
+def _run_script(script: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=Path(__file__).parents[3],
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.strip()
