@@ -14,7 +14,8 @@ from caudal.engine.carrying import presented, readable
 from caudal.engine.sandbox import Sandbox, Types
 from caudal.engine.stages import Hashing, PartitionOf, Run
 from caudal.sql.planner import Plan, plan
-from tests.fuzz.tables import SCHEMAS, Maker, cut
+from caudal.values import python_values
+from tests.fuzz.tables import ALL, Maker, cut
 
 TOLERANCE = 1e-9
 
@@ -30,9 +31,10 @@ class Bench:
         self.partition_of = partition_of
         self.stages = Sandbox()
         self.results = Sandbox(types=Types.PLAIN)
-        self.binder = DuckDBBinder(SCHEMAS)
+        self.binder = DuckDBBinder(ALL)
         self.maker = Maker()
         self.direct = duckdb.connect(config={"threads": 1})
+        self.direct.execute("SET TimeZone = 'UTC'")
 
     def close(self) -> None:
         for each in (self.stages, self.results, self.binder, self.maker, self.direct):
@@ -76,7 +78,7 @@ class Bench:
         if any(rows is None for rows in expected):
             return None
         texts = {f"q{place}": sql for place, (sql, _) in enumerate(queries)}
-        made = plan(texts, SCHEMAS, binder=self.binder)
+        made = plan(texts, ALL, binder=self.binder)
         found = self.answer(made, tables, chance)
         for place, (rows, (_, ordered)) in enumerate(zip(expected, queries, strict=True)):
             compare(rows, found[f"q{place}"], ordered=ordered)
@@ -97,7 +99,7 @@ def compare(expected: pa.Table, found: pa.Table, *, ordered: bool) -> None:
 
 
 def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    columns = [table.column(place).to_pylist() for place in range(table.num_columns)]
+    columns = [python_values(column) for column in table.columns]
     return list(zip(*columns, strict=True)) if columns else []
 
 
@@ -115,4 +117,6 @@ def _same(one: Any, two: Any) -> bool:
         return math.isclose(one, two, rel_tol=TOLERANCE, abs_tol=0.0)
     if isinstance(one, (list, tuple)) and isinstance(two, (list, tuple)):
         return len(one) == len(two) and all(map(_same, one, two))
+    if isinstance(one, dict) and isinstance(two, dict):
+        return list(one) == list(two) and all(map(_same, one.values(), two.values()))
     return bool(one == two)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.fuzz.check import Bench
+from tests.fuzz.kinds import KindGenerator
 from tests.fuzz.odd import OddGenerator
 
 from caudal.kernels.hashing import partition_of
@@ -28,6 +29,13 @@ def bench() -> Iterator[Bench]:
 def test_a_plan_gives_the_rows_of_duckdb(bench: Bench, chance: random.Random) -> None:
     tables = bench.maker.tables(chance)
     bench.check(OddGenerator(chance).queries(), tables, chance)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(chance=st.randoms(use_true_random=False))
+def test_columns_of_every_type_give_the_rows_of_duckdb(bench: Bench, chance: random.Random) -> None:
+    tables = bench.maker.kinds(chance)
+    bench.check(KindGenerator(chance).queries(), tables, chance)
 
 
 def test_most_random_queries_are_split(bench: Bench) -> None:

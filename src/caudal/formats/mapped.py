@@ -1,7 +1,7 @@
 """The output of a map task: one object with an index, so that a fold reads only its slices.
 
     object  = magic index-length index-digest index body
-    magic   = "CAUDALM1"                8 bytes; the last is the format's number
+    magic   = "CAUDALM2"                8 bytes; the last is the format's number
     index-length = 4 bytes, little-endian
     index-digest = 32 hexadecimal characters, of the index
     index   = JSON (class Index)
@@ -21,7 +21,7 @@ from caudal.formats import frame
 from caudal.formats.digest import digest
 from caudal.formats.frame import Read
 
-MAGIC = b"CAUDALM1"
+MAGIC = b"CAUDALM2"
 HEAD_BYTES = frame.HEAD_BYTES
 
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd")

@@ -1,6 +1,6 @@
 """The outputs of fold and finish: a fold's slices, a query's rows.
 
-    fold   = head body         frame.py, magic "CAUDALF1", index: class Folded
+    fold   = head body         frame.py, magic "CAUDALF2", index: class Folded
     result = head body         frame.py, magic "CAUDALR1", index: class Result
     body   = Arrow IPC streams at the offsets that the index states (mapped.py)
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 from caudal.errors import FormatError
 from caudal.formats import frame, mapped
 
-FOLD_MAGIC = b"CAUDALF1"
+FOLD_MAGIC = b"CAUDALF2"
 RESULT_MAGIC = b"CAUDALR1"
 
 _PLACE = pa.struct([("file", pa.string()), ("line", pa.int64())])

@@ -114,7 +114,10 @@ def test_what_is_put_together_in_a_file_leaves_no_file(tmp_path: Path) -> None:
 
 
 LIMIT_MIB = 800
-LARGE = "SELECT a.id AS i, b.id AS j, b.text AS x FROM t AS a JOIN t AS b ON a.k = b.k WHERE a.id % 33 = 0"
+LARGE = (
+    "SELECT a.id AS i, b.id AS j, b.text AS x FROM t AS a JOIN t AS b ON a.k = b.k "
+    "WHERE a.id % 33 = 0"
+)
 
 
 def test_large_inputs_of_a_step_stay_within_the_limit(folder: Path) -> None:

@@ -84,8 +84,8 @@ def test_a_changed_byte_never_passes_for_data(data: st.DataObject) -> None:
     [
         (b"", "is not a mapped object"),
         (b"PK" + bytes(60), "is not a mapped object"),
-        (b"CAUDALM9" + bytes(60), "has format 9, this Caudal reads 1"),
-        (b"CAUDALM1" + bytes(60), "is damaged"),
+        (b"CAUDALM9" + bytes(60), "has format 9, this Caudal reads 2"),
+        (b"CAUDALM2" + bytes(60), "is damaged"),
     ],
 )
 def test_what_is_not_understood_is_said(data: bytes, message: str) -> None:
