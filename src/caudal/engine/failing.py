@@ -3,7 +3,7 @@
 Rules
 1. A step that fails, fails the queries that need it; they are listed with the step.
 2. A step whose queries have all failed is not run any more. What it would have read may be missing.
-3. Who of several queries made a common step fail cannot be told: each of them is asked again, alone.
+3. Who of several queries made a common step fail cannot be told: each is asked again, alone.
 4. If every query failed there is nothing to give, and the first failure is raised.
 """
 

@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from caudal.formats import frame, mapped, outputs
 
-
 _ROWS_AT_ONCE = 16_384
 
 
