@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from caudal.errors import FormatError, QueryError
 from caudal.sql import carriers
 from caudal.sql.carriers import Kind, Listed, Nested, Plain, UnknownTypeError
-from caudal.sql.lifts import quote
+from caudal.sql.parsing import quote
 
 TYPE = b"caudal.type"  # of a field: DuckDB's type, where the column travels in another
 
