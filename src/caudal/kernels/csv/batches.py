@@ -30,7 +30,7 @@ class Batch:
     number: int
     first_line: int
     offset: int
-    newlines: int
+    newlines: int  # for whoever follows the file; reading relies on none of these numbers
     data: NDArray[np.uint8] = field(repr=False)
     found: "Found | None" = field(default=None, repr=False)
 
@@ -44,7 +44,7 @@ class Batch:
         """The batch's records, as cutting found them or as they are found now."""
         if self.found is not None and np.array_equal(self.found.slots, slots):
             return self.found.records
-        return records.scan_records(self.data, slots, final=True, newlines=self.newlines)
+        return records.scan_records(self.data, slots, final=True)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def cut_batches(
     rest = data[offset:]
     while True:
         newlines = records.count_newlines(rest)
-        taken, found = _whole_records(rest, slots, newlines, final=final)
+        taken, found = _whole_records(rest, slots, final=final)
         if taken or (final and number == 0):
             newlines -= records.count_newlines(rest[taken:])
             yield Batch(file, header, number, line, offset, newlines, rest[:taken], found)
@@ -116,7 +116,7 @@ def _longest_line_bytes() -> int:
 
 
 def _whole_records(
-    data: NDArray[np.uint8], slots: NDArray[np.int32], newlines: int, *, final: bool
+    data: NDArray[np.uint8], slots: NDArray[np.int32], *, final: bool
 ) -> tuple[int, Found | None]:
     """How many of these bytes are whole records, and those records if it took a scan to know.
     Without any quote every newline ends one."""
@@ -124,7 +124,7 @@ def _whole_records(
         return len(data), None
     if not records.has_quote(data):
         return records.after_last_newline(data), None
-    found = records.scan_records(data, slots, final=False, newlines=newlines)
+    found = records.scan_records(data, slots, final=False)
     return found.bytes_taken, Found(slots, found)
 
 

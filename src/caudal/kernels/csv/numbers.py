@@ -15,6 +15,7 @@ import pyarrow as pa
 from numba import int64, uint64
 from numpy.typing import NDArray
 
+from caudal.errors import DataError
 from caudal.kernels.bytescan import load_word, lowest_bit, zero_lanes
 from caudal.kernels.compiled import entry, inlined
 
@@ -43,6 +44,8 @@ def read_numbers(
     buffer: NDArray[np.uint8], spans: NDArray[np.int32], wanted: NumberColumn
 ) -> tuple[pa.Array, NDArray[np.int64]]:
     """A column of numbers, and which rows are odd (null in the column)."""
+    if not 0 <= wanted.scale <= (wanted.precision or _MOST_DIGITS) <= _MOST_DIGITS:
+        raise DataError(f"column {wanted.column!r}: numbers of {_MOST_DIGITS} digits are the most")
     rows = len(spans)
     values = np.empty(rows, dtype=np.int64)
     valid = np.empty(rows, dtype=np.bool_)

@@ -29,6 +29,7 @@ import numpy as np
 from numba import int64, uint64
 from numpy.typing import NDArray
 
+from caudal.errors import DataError
 from caudal.kernels.bytescan import (
     count_between,
     equal_bits,
@@ -40,6 +41,7 @@ from caudal.kernels.bytescan import (
 from caudal.kernels.compiled import entry, inlined
 
 MAX_RECORD_BYTES = 8 << 20
+MAX_BATCH_BYTES = (1 << 31) - 1 - 64  # a place in a batch, and the end of a block, fit 32 bits
 
 SOUND, TOO_FEW, TOO_MANY, STRAY_QUOTE, UNCLOSED_QUOTE, TOO_LONG, UNFINISHED = range(7)
 
@@ -313,21 +315,20 @@ class Records:
     bytes_taken: int
 
 
-def scan_records(
-    buffer: NDArray[np.uint8],
-    slots: NDArray[np.int32],
-    *,
-    final: bool,
-    newlines: int | None = None,
-) -> Records:
+def scan_records(buffer: NDArray[np.uint8], slots: NDArray[np.int32], *, final: bool) -> Records:
     """The records of a buffer that begins at a record's start; `slots` as in `Target`.
 
-    `newlines` is their number in the buffer, if the caller knows it already.
+    The one entrance to `scan` and `scan_plain`: the compiled code checks no bounds, so the room
+    that it fills is counted here, from these bytes, and from nothing that came with them.
     """
-    capacity = (count_newlines(buffer) if newlines is None else newlines) + 1
-    fields = np.empty((max(int(slots.max(initial=-1)) + 1, 1), capacity, 2), dtype=np.int32)
-    starts = np.empty(capacity, dtype=np.int64)
-    damage = Damage(np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int8))
+    _require_places(buffer)
+    sound_room, room = _room(buffer, len(slots))
+    columns = max(int(slots.max(initial=-1)) + 1, 1)
+    if columns > max(len(slots), 1):
+        raise ValueError(f"{len(slots)} fields of a record cannot fill {columns} columns")
+    fields = np.empty((columns, sound_room, 2), dtype=np.int32)
+    starts = np.empty(sound_room, dtype=np.int64)
+    damage = Damage(np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int8))
     source = Source(buffer, final, MAX_RECORD_BYTES)
     target = Target(slots, fields)
     sound = -1
@@ -335,8 +336,29 @@ def scan_records(
         sound, damaged, taken = scan_plain(source, target, starts, damage)
     if sound < 0:
         sound, damaged, taken = scan(source, target, starts, damage)
-    damage = Damage(damage.starts[:damaged], damage.verdicts[:damaged])
+    damage = Damage(damage.starts[:damaged].copy(), damage.verdicts[:damaged].copy())
     return Records(fields[:, :sound], starts[:sound], damage, taken)
+
+
+def _require_places(buffer: NDArray[np.uint8]) -> None:
+    """Places in a batch are stored in 32 bits, of which one marks doubled quotes."""
+    if buffer.dtype != np.uint8 or buffer.ndim != 1 or not buffer.flags.c_contiguous:
+        raise ValueError("records are read from one row of bytes")
+    if len(buffer) > MAX_BATCH_BYTES:
+        raise DataError(
+            f"{len(buffer)} bytes of records at once are too many: {MAX_BATCH_BYTES} are the most"
+        )
+
+
+def _room(buffer: NDArray[np.uint8], width: int) -> tuple[int, int]:
+    """How many sound records there can be, with one more that turns out not to be, and how many
+    damaged ones.
+
+    Each ends with a line, and none is shorter than its commas and its end: so what is made of some
+    bytes stays in proportion to them, however many columns somebody names.
+    """
+    lines, size = count_newlines(buffer) + 1, len(buffer) + 1
+    return min(lines, size // max(width, 2) + 1), min(lines, size // 2 + 1)
 
 
 def has_quote(buffer: NDArray[np.uint8]) -> bool:

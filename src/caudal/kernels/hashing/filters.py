@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from caudal.kernels.compiled import entry
 from caudal.kernels.hashing.values import hash_column
+from caudal.kernels.spans import require_sound, values_of
 
 _BITS_PER_KEY = 64
 _LEAST_BITS = 1 << 16
@@ -42,8 +43,8 @@ def key_words(keys: pa.ChunkedArray) -> NDArray[np.uint64]:
     array = whole(keys)
     if not len(array):
         return np.empty(0, dtype=np.uint64)
-    words = np.frombuffer(array.buffers()[1], np.uint64)
-    return words[array.offset : array.offset + len(array)]
+    require_sound(array)
+    return values_of(array.buffers()[1], np.uint64, array.offset, len(array))
 
 
 def whole(column: pa.ChunkedArray) -> pa.Array:

@@ -13,8 +13,9 @@ import pyarrow as pa
 from numpy import typing as npt
 from numpy.typing import NDArray
 
-from caudal.errors import UsageError
+from caudal.errors import DataError, UsageError
 from caudal.kernels.hashing.xxh64 import NULL, hash_numbers, hash_spans, hash_words
+from caudal.kernels.spans import Spans, as_offsets, require_sound, spans_of, values_of
 
 BOOLEAN, NUMBER, FLOAT, STRING, BINARY, DATE, TIME, TIMESTAMP, INTERVAL, LIST, STRUCT = range(1, 12)
 
@@ -33,7 +34,11 @@ def hash_column(column: pa.Array | pa.ChunkedArray) -> Hashes:
 
 
 def _hash_array(array: pa.Array) -> Hashes:
-    """The hash of each value: the first rule whose types include the array's."""
+    """The hash of each value: the first rule whose types include the array's.
+
+    The entrance of a column and of every column inside it: its buffers are as long as it says.
+    """
+    require_sound(array)
     for includes, hash_values in _RULES:
         if includes(array.type):
             return hash_values(array)
@@ -75,22 +80,18 @@ def _hash_floats(array: pa.Array) -> Hashes:
 
 
 def _hash_texts(array: pa.Array) -> Hashes:
-    if pa.types.is_string_view(array.type):
-        array = array.cast(pa.large_string())
     return _hash_variable_width(array, STRING)
 
 
 def _hash_binaries(array: pa.Array) -> Hashes:
-    if pa.types.is_binary_view(array.type):
-        array = array.cast(pa.large_binary())
     return _hash_variable_width(array, BINARY)
 
 
 def _hash_fixed_size_binaries(array: pa.Array) -> Hashes:
-    buffer = array.buffers()[1]
-    places = np.arange(array.offset, array.offset + len(array) + 1)
-    base = buffer.address if buffer is not None else 0
-    return hash_spans(base + places * array.type.byte_width, _valid(array), BINARY)
+    width = array.type.byte_width
+    values = values_of(array.buffers()[1], np.uint8, array.offset * width, len(array) * width)
+    places = np.arange(len(array) + 1) * width
+    return hash_spans(Spans(places, values).addresses, _valid(array), BINARY)
 
 
 def _hash_dates(array: pa.Array) -> Hashes:
@@ -123,12 +124,16 @@ def _hash_intervals(array: pa.Array) -> Hashes:
 
 def _hash_lists(array: pa.Array) -> Hashes:
     offsets = array.offsets.to_numpy().astype(np.int64)
+    if offsets[0] < 0 or offsets[-1] > len(array.values) or np.any(offsets[1:] < offsets[:-1]):
+        raise DataError("a column is damaged: its lists lie outside of its values")
     return _hash_elements(array.values, offsets, _valid(array))
 
 
 def _hash_fixed_size_lists(array: pa.Array) -> Hashes:
-    places = np.arange(array.offset, array.offset + len(array) + 1)
-    return _hash_elements(array.values, places * array.type.list_size, _valid(array))
+    places = np.arange(array.offset, array.offset + len(array) + 1) * array.type.list_size
+    if places[-1] > len(array.values):
+        raise DataError("a column is damaged: its lists lie outside of its values")
+    return _hash_elements(array.values, places, _valid(array))
 
 
 def _hash_elements(elements: pa.Array, offsets: NDArray[np.int64], valid: Valid) -> Hashes:
@@ -155,6 +160,8 @@ def _hash_dictionaries(array: pa.Array) -> Hashes:
     """Hash each distinct value once; an absent one hashes as NULL."""
     values = np.append(_hash_array(array.dictionary), _hash_nulls(pa.nulls(1)))
     places: NDArray[np.int64] = array.indices.cast(pa.int64()).fill_null(len(values) - 1).to_numpy()
+    if len(places) and not 0 <= places.min() <= places.max() < len(values):
+        raise DataError("a column is damaged: it names values that its dictionary lacks")
     return values[places]
 
 
@@ -171,7 +178,7 @@ def _fixed_width(array: pa.Array, kind: npt.DTypeLike) -> NDArray[Any]:
     """The values as they lie in memory, those of NULLs included."""
     if len(array) == 0:
         return np.empty(0, kind)
-    return np.frombuffer(array.buffers()[1], kind)[array.offset : array.offset + len(array)]
+    return values_of(array.buffers()[1], kind, array.offset, len(array))
 
 
 def _microseconds(array: pa.Array) -> NDArray[np.int64]:
@@ -184,13 +191,10 @@ def _microseconds(array: pa.Array) -> NDArray[np.int64]:
 
 
 def _hash_variable_width(array: pa.Array, kind: int) -> Hashes:
-    if len(array) == 0:
-        return np.empty(0, np.uint64)
-    is_large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
-    _, offsets, data = array.buffers()
-    used = np.frombuffer(offsets, np.int64 if is_large else np.int32)[array.offset :]
-    base = data.address if data is not None else 0
-    return hash_spans(base + used[: len(array) + 1].astype(np.int64), _valid(array), kind)
+    if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
+        array = as_offsets(array)
+    spans = spans_of(array)
+    return hash_spans(spans.addresses, _valid(array), kind)
 
 
 def _is_text(kind: pa.DataType) -> bool:

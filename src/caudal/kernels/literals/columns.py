@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from caudal.errors import UsageError
 from caudal.kernels.literals import exact, scan
 from caudal.kernels.literals.extract import extract
+from caudal.kernels.spans import Spans, as_offsets, require_sound, spans_of
 
 LIST_OF_STRINGS = pa.list_(pa.string())
 
@@ -50,25 +51,26 @@ def _read(texts: pa.Array | pa.ChunkedArray, wanted: int) -> pa.ListArray:
     if pa.types.is_null(texts.type):
         return pa.nulls(len(texts), LIST_OF_STRINGS)
     if pa.types.is_dictionary(texts.type):
+        require_sound(texts)
         return _read(texts.dictionary, wanted).take(texts.indices)
     if pa.types.is_string_view(texts.type):
-        return _read(texts.cast(pa.large_string()), wanted)
+        return _read(as_offsets(texts), wanted)
     if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
         raise UsageError(f"names() and items() read text, not {texts.type}: cast it to VARCHAR")
     return _read_strings(texts, wanted)
 
 
 def _read_strings(texts: pa.Array, wanted: int) -> pa.ListArray:
-    addresses = _addresses(texts)
-    if addresses[-1] - addresses[0] > MAX_BYTES_PER_PART:
+    spans = spans_of(texts)
+    if spans.offsets[-1] - spans.offsets[0] > MAX_BYTES_PER_PART:
         return _read_halves(texts, wanted)
     valid = texts.is_valid().to_numpy(zero_copy_only=False)
-    list_ends, string_ends, data, unsure = extract(addresses, valid, wanted)
+    list_ends, string_ends, data, unsure = extract(spans.addresses, valid, wanted)
     strings = pa.StringArray.from_buffers(
         len(string_ends) - 1, pa.py_buffer(string_ends), pa.py_buffer(data)
     )
     lists = pa.ListArray.from_arrays(pa.array(list_ends), strings, mask=pa.array(~valid))
-    return _with_exact(lists, texts, np.flatnonzero(unsure), wanted)
+    return _with_exact(lists, spans, np.flatnonzero(unsure), wanted)
 
 
 def _read_halves(texts: pa.Array, wanted: int) -> pa.ListArray:
@@ -79,18 +81,8 @@ def _read_halves(texts: pa.Array, wanted: int) -> pa.ListArray:
     return pa.concat_arrays([_read_strings(half, wanted) for half in halves])
 
 
-def _addresses(texts: pa.Array) -> NDArray[np.int64]:
-    """Where in memory each text starts, and at last where the last one ends."""
-    if len(texts) == 0:
-        return np.zeros(1, np.int64)
-    width = np.int32 if pa.types.is_string(texts.type) else np.int64
-    _, offsets, data = texts.buffers()
-    used = np.frombuffer(offsets, width)[texts.offset : texts.offset + len(texts) + 1]
-    return used.astype(np.int64) + (data.address if data is not None else 0)
-
-
 def _with_exact(
-    lists: pa.ListArray, texts: pa.Array, rows: NDArray[np.intp], wanted: int
+    lists: pa.ListArray, spans: Spans, rows: NDArray[np.intp], wanted: int
 ) -> pa.ListArray:
     """The lists with those of the given rows replaced by what the slow reader finds."""
     if len(rows) == 0:
@@ -98,8 +90,10 @@ def _with_exact(
     select: Callable[[Sequence[object]], list[str]] = (
         exact.items_of if wanted == scan.ITEMS else exact.names_of
     )
-    literals = exact.read_lists(texts.take(pa.array(rows)).to_pylist())
-    corrected = [None if literal is None else select(literal) for literal in literals]
+    corrected = [
+        None if literal is None else select(literal)
+        for literal in exact.read_lists(spans.text(row) for row in rows)
+    ]
     sources = np.arange(len(lists))
     sources[rows] = len(lists) + np.arange(len(rows))
     both = pa.concat_arrays([lists, pa.array(corrected, LIST_OF_STRINGS)])

@@ -12,7 +12,7 @@ import ast
 import re
 import threading
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 MAX_BYTES = 1 << 20
 
@@ -39,18 +39,18 @@ def names_of(elements: Sequence[object]) -> list[str]:
     return items_of([element.get("name") for element in elements if isinstance(element, dict)])
 
 
-def read_lists(texts: Iterable[str]) -> list[list[object] | None]:
-    """Each text as the list that it spells, or None."""
-    with _FILTERS, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return [_read_list(text) for text in texts]
+def read_lists(texts: Iterable[str]) -> Iterator[list[object] | None]:
+    """Each text as the list that it spells, or None; one at a time, since each may be large."""
+    return (_read_list(text) for text in texts)
 
 
 def _read_list(text: str) -> list[object] | None:
     if len(text.encode()) > MAX_BYTES:
         return None
     try:
-        literal = ast.literal_eval(text)
+        with _FILTERS, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            literal = ast.literal_eval(text)
     except _REFUSALS:
         return None
     return literal if isinstance(literal, list) else None

@@ -8,9 +8,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from caudal.errors import DataError
 from caudal.kernels.sentiment import exact
 from caudal.kernels.sentiment.lexicon import Lexicon, load_lexicon
 from caudal.kernels.sentiment.tables import Tables, compile_tables
+from caudal.kernels.spans import as_offsets, require_sound, spans_of
 
 Scores = npt.NDArray[np.float64]
 
@@ -50,7 +52,7 @@ def score(texts: pa.Array | pa.ChunkedArray) -> Scores:
     if pa.types.is_dictionary(texts.type):
         return _score_dictionary(texts)
     if pa.types.is_string_view(texts.type):
-        return _score_strings(texts.cast(pa.large_string()))
+        return _score_strings(as_offsets(texts))
     if pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type):
         return _score_strings(texts)
     raise TypeError(f"sentiment needs a column of text, not of {texts.type}")
@@ -58,9 +60,12 @@ def score(texts: pa.Array | pa.ChunkedArray) -> Scores:
 
 def _score_dictionary(texts: pa.DictionaryArray) -> Scores:
     """Score each distinct text once. The last value stands for null."""
+    require_sound(texts)
     values = np.append(score(texts.dictionary), 0.0)
-    indices = pc.fill_null(texts.indices.cast(pa.int64()), len(values) - 1)
-    scores: Scores = values[indices.to_numpy()]
+    indices = pc.fill_null(texts.indices.cast(pa.int64()), len(values) - 1).to_numpy()
+    if len(indices) and not 0 <= indices.min() <= indices.max() < len(values):
+        raise DataError("a column is damaged: it names texts that its dictionary lacks")
+    scores: Scores = values[indices]
     return scores
 
 
@@ -73,21 +78,17 @@ def _score_strings(texts: pa.Array) -> Scores:
     data, starts, ends = column_buffers(texts)
     scores: Scores = score_rows(data, starts, ends, compiled.tables)
     for row in np.flatnonzero(np.isnan(scores)):
-        text = data[starts[row] : ends[row]].tobytes().decode()
+        text = data[starts[row] : ends[row]].tobytes().decode("utf-8", "replace")
         scores[row] = exact.polarity(text, compiled.lexicon.words)
     return scores
 
 
 def column_buffers(texts: pa.Array) -> tuple[Any, Any, Any]:
     """The bytes of a string array, and where each row starts and ends; a null is an empty row."""
-    _, offset_buffer, data_buffer = texts.buffers()
-    width = np.int64 if pa.types.is_large_string(texts.type) else np.int32
-    offsets = np.frombuffer(offset_buffer, width)[texts.offset : texts.offset + len(texts) + 1]
-    offsets = offsets.astype(np.int64)
+    offsets, data = spans_of(texts)
     starts, ends = offsets[:-1], offsets[1:].copy()
     if texts.null_count:
         is_null = texts.is_null().to_numpy(zero_copy_only=False)
         ends[is_null] = starts[is_null]
-    data = np.frombuffer(data_buffer or b"", np.uint8)
     data.flags.writeable = False
     return data, starts, ends
