@@ -20,8 +20,8 @@ from caudal.engine.sandbox import Sandbox
 from caudal.engine.sieving import KeyFilters
 from caudal.engine.split_plan import SplitPlan, TableMap, sifted_by
 from caudal.engine.table_sql import Cleaning
-from caudal.errors import ApplicationError, QueryError
-from caudal.formats import batch, mapped, outputs
+from caudal.errors import ApplicationError, DataError, FormatError, QueryError
+from caudal.formats import batch, mapped, outputs, streams
 from caudal.kernels import csv
 from caudal.kernels.hashing import KeyFilter, key_words
 from caudal.sql.planner import Scan
@@ -120,7 +120,7 @@ def map_records(
 def stored_piece(index: batch.Batch, records: bytes | memoryview, wanted: Wanted) -> Piece:
     """A stored batch as a piece of the file that it was cut from."""
     if index.records == "arrow":
-        rows = mapped.read_rows(records).select(list(wanted.columns))
+        rows = _typed_rows(index, records, wanted)
         reader = typed_reader(index.file, rows, index.first_line, wanted)
         return Piece(index.file, len(records), index.offset + rows.num_rows, reader)
     cut = csv.Batch(
@@ -146,6 +146,17 @@ def stored_piece(index: batch.Batch, records: bytes | memoryview, wanted: Wanted
         )
 
     return Piece(index.file, len(records), index.offset + len(records), read)
+
+
+def _typed_rows(index: batch.Batch, records: bytes | memoryview, wanted: Wanted) -> pa.Table:
+    """The wanted columns of a stream that a client sent. The batch's digest matched, so whatever
+    is wrong with the stream was sent so: the data's fault, everywhere and every time."""
+    try:
+        rows = streams.read_rows(records, f"batch {index.number} of {index.table}", streams.CLIENTS)
+    except FormatError as error:
+        raise DataError(f"{index.file}: {error}") from error
+    require_columns(rows.column_names, wanted.columns, index.file, index.table)
+    return rows.select(list(wanted.columns))
 
 
 def fold_partition(

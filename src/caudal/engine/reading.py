@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from caudal.engine.typed_texts import texts_of
 from caudal.errors import DataError
 from caudal.kernels.csv import (
     Batch,
@@ -232,7 +232,7 @@ def typed_reader(file: str, rows: pa.Table, first: int, wanted: Wanted) -> Calla
     """How rows of typed columns are read as text."""
 
     def read() -> TextRows:
-        texts = {name: _as_text(rows[name], name, file) for name in rows.column_names}
+        texts = texts_of(rows, file)
         every = np.arange(rows.num_rows)
         numbers = tuple(  # every text is left to the conversion in SQL
             Numbers(pa.nulls(rows.num_rows, one.type), every, texts[one.column])
@@ -244,17 +244,6 @@ def typed_reader(file: str, rows: pa.Table, first: int, wanted: Wanted) -> Calla
         return TextRows(file, pa.table(shown), lambda numbers: numbers + first, numbers=numbers)
 
     return read
-
-
-def _as_text(column: pa.ChunkedArray, name: str, file: str) -> pa.ChunkedArray:
-    """A typed column as a CSV file would hold it; an empty text is null."""
-    try:
-        text = column.cast(pa.string())
-    except pa.ArrowException as error:
-        raise DataError(
-            f"{file}: column {name!r} has type {column.type}, which cannot be read as text"
-        ) from error
-    return pc.if_else(pc.equal(text, ""), None, text)
 
 
 def require_columns(present: Sequence[str], wanted: Sequence[str], file: str, table: str) -> None:

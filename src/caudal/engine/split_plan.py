@@ -19,6 +19,7 @@ from caudal.engine.describing import create_empty, describe, empty_schema, read_
 from caudal.engine.functions import RETURN_TYPES, register_functions
 from caudal.engine.table_sql import Cleaning, bind_table, make_cleaning, without_reject
 from caudal.errors import CaudalError, FormatError, QueryError
+from caudal.formats.frame import JSON_ERRORS
 from caudal.kernels.sentiment import SentimentModel
 from caudal.model import Application, ParameterValue, Query, Table
 from caudal.sql.footprint import Member, Sight
@@ -79,7 +80,7 @@ def to_json(split: SplitPlan) -> bytes:
 def from_json(data: bytes | msgspec.Raw) -> SplitPlan:
     try:
         return msgspec.json.decode(data, type=SplitPlan)
-    except msgspec.MsgspecError as error:
+    except JSON_ERRORS as error:
         raise FormatError(f"a plan that this Caudal does not understand: {error}") from error
 
 

@@ -17,8 +17,12 @@ import pyarrow as pa
 from caudal.errors import FormatError
 from caudal.formats import frame
 from caudal.formats.digest import Digesting, digest
+from caudal.formats.frame import Count
+from caudal.formats.stream_heads import most_unpacked
 
 MAGIC = b"CAUDALB1"
+MOST_BYTES = 256 << 20  # of the records, unpacked: what a worker must hold of one batch
+MOST_INDEX_BYTES = 4 << 20  # ten thousand columns with long names take one
 _PIECE_BYTES = 1 << 20  # unpacked at a time by who only checks
 _LEAST_SAVING = 0.9  # compressed only if that leaves less than this part of the bytes
 
@@ -27,13 +31,13 @@ class Batch(msgspec.Struct, frozen=True):
     """What anyone needs to read the records alone."""
 
     table: str
-    number: int
+    number: Count
     file: str
     columns: tuple[str, ...]  # the file's header
-    first_line: int
-    offset: int  # in the file
-    newlines: int
-    bytes: int  # of the records, uncompressed
+    first_line: Count
+    offset: Count  # in the file
+    newlines: Count  # for whoever follows the file: no reader relies on it
+    bytes: Count  # of the records, uncompressed
     digest: str  # of the records, uncompressed
     codec: str = "none"  # or "zstd"
     records: str = "csv"  # or "arrow"; then `first_line` and `offset` count rows
@@ -89,7 +93,7 @@ def encode(
 
 def describe(read: frame.Read, key: str) -> Batch:
     """What a batch says about itself, without reading its records."""
-    return frame.decode(read, MAGIC, Batch, key)[0]
+    return _decoded(read, key)[0]
 
 
 def decode(data: bytes, key: str) -> tuple[Batch, bytes]:
@@ -100,16 +104,16 @@ def decode(data: bytes, key: str) -> tuple[Batch, bytes]:
 
 def view(data: bytes, key: str, *, check: bool = True) -> tuple[Batch, bytes | memoryview]:
     """As `decode`, without a copy of records that are not compressed."""
-    index, body = frame.decode(frame.of_bytes(data), MAGIC, Batch, key)
+    index, body = _decoded(frame.of_bytes(data), key)
     records = _unpacked(memoryview(data)[body:], index, key)
-    if check and (len(records) != index.bytes or digest(records) != index.digest):
+    if len(records) != index.bytes or (check and digest(records) != index.digest):
         raise FormatError(f"{key} is damaged: its records do not match their digest")
     return index, records
 
 
 def check(data: bytes, key: str) -> Batch:
     """What a batch says about itself, its records checked against their digest and not kept."""
-    index, body = frame.decode(frame.of_bytes(data), MAGIC, Batch, key)
+    index, body = _decoded(frame.of_bytes(data), key)
     found, size = Digesting(), 0
     for piece in _pieces(memoryview(data)[body:], index, key):
         found.update(piece)
@@ -119,6 +123,18 @@ def check(data: bytes, key: str) -> Batch:
     if size != index.bytes or found.value != index.digest:
         raise FormatError(f"{key} is damaged: its records do not match their digest")
     return index
+
+
+def _decoded(read: frame.Read, key: str) -> tuple[Batch, int]:
+    """The index, and where the body begins. What would unpack to too much is refused here, before
+    anything is unpacked; the rest is unpacked into exactly as many bytes as it declares."""
+    index, body = frame.decode(read, MAGIC, Batch, key, MOST_INDEX_BYTES)
+    if index.bytes > MOST_BYTES:
+        raise FormatError(
+            f"{key} holds {index.bytes} bytes of records: at most {MOST_BYTES} are read; "
+            "cut smaller batches"
+        )
+    return index, body
 
 
 def _pieces(body: memoryview, index: Batch, key: str) -> Iterator[bytes | memoryview]:
@@ -138,6 +154,8 @@ def _unpacked(body: memoryview, index: Batch, key: str) -> bytes | memoryview:
     _check_codec(index, key)
     if index.codec == "none":
         return body
+    if index.bytes > most_unpacked(len(body)):
+        raise FormatError(f"{key} is damaged: it cannot unpack to {index.bytes} bytes")
     try:
         unpacked: bytes = pa.decompress(body, index.bytes, codec="zstd", asbytes=True)
     except (pa.ArrowException, OSError) as error:

@@ -11,6 +11,7 @@ import msgspec
 
 from caudal.errors import FormatError
 from caudal.formats.digest import digest
+from caudal.formats.frame import JSON_ERRORS
 
 Content = TypeVar("Content")
 
@@ -39,5 +40,5 @@ def decode(data: bytes, kind: str, number: int, content: type[Content], key: str
         if digest(bytes(envelope.content)) != envelope.digest:
             raise FormatError(f"{key} is damaged: its content does not match its digest")
         return msgspec.json.decode(envelope.content, type=content)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except JSON_ERRORS as error:
         raise FormatError(f"{key} is no document of kind {kind!r}: {error}") from error

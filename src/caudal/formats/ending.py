@@ -10,6 +10,7 @@ import msgspec
 
 from caudal.formats import document
 from caudal.formats.digest import digest
+from caudal.formats.frame import Count
 
 STRICT = "a row to reject: "  # how the reason begins when a strict job failed with one
 State = Literal["done", "failed", "cancelled", "expired"]
@@ -18,8 +19,8 @@ State = Literal["done", "failed", "cancelled", "expired"]
 class End(msgspec.Struct, frozen=True):
     """What the client says about a table that it has sent."""
 
-    batches: int
-    bytes: int
+    batches: Count
+    bytes: Count
     digest: str  # see digest_of_digests
 
 

@@ -10,7 +10,7 @@ Behind the head lies the object's body, if it has one. docs/formats/README.md sa
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -30,6 +30,16 @@ NAMES = {
     b"CAUDALR": "a result",
 }
 
+MOST_INDEX_BYTES = (
+    256 << 20
+)  # a merged object of many batches, scans and partitions has the largest
+
+# A number, size or place in an index: what a reader computes with fits 64 bits, whatever it adds.
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
+
+# What msgspec raises for bytes that are no JSON of the wanted kind, or nested without end.
+JSON_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
+
 Read = Callable[[int, int], bytes]  # offset, length -> bytes: a ranged read of one object
 Index = TypeVar("Index")
 
@@ -40,22 +50,22 @@ def encode(magic: bytes, index: Any) -> bytes:
     return magic + len(text).to_bytes(_LENGTH_BYTES, "little") + digest(text).encode() + text
 
 
-def decode(read: Read, magic: bytes, kind: type[Index], key: str) -> tuple[Index, int]:
-    """An object's index, and where its body begins; FormatError if it is something else."""
-    head = read_head(read, magic, key)
+def decode(
+    read: Read, magic: bytes, kind: type[Index], key: str, most: int = MOST_INDEX_BYTES
+) -> tuple[Index, int]:
+    """An object's index, and where its body begins; FormatError if it is something else, or if
+    the index is longer than `most` bytes."""
+    head = read_head(read, magic, key, most)
     return decode_head(head, kind, key), len(head)
 
 
-def read_head(read: Read, magic: bytes, key: str, most: int | None = None) -> bytes:
-    """The head of an object as it lies, checked against its digest.
-
-    `most` bounds the index, where whoever sends it is not to be believed.
-    """
+def read_head(read: Read, magic: bytes, key: str, most: int = MOST_INDEX_BYTES) -> bytes:
+    """The head of an object as it lies, checked against its digest."""
     head = read(0, HEAD_BYTES)
     check_magic(head, magic, key)
     length = int.from_bytes(head[_MAGIC_BYTES : _MAGIC_BYTES + _LENGTH_BYTES], "little")
-    if most is not None and length > most:
-        raise FormatError(f"{key} is damaged: its index claims {length} bytes")
+    if length > most:
+        raise FormatError(f"{key} has an index of {length} bytes: at most {most} are read")
     text = read(HEAD_BYTES, length)
     if len(text) != length or digest(text).encode() != head[-_DIGEST_BYTES:]:
         raise FormatError(f"{key} is damaged: its index does not match its digest")
@@ -66,7 +76,7 @@ def decode_head(head: bytes, kind: type[Index], key: str) -> Index:
     """The index in a head that was checked."""
     try:
         return msgspec.json.decode(head[HEAD_BYTES:], type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except JSON_ERRORS as error:
         raise FormatError(f"{key}: {error}") from error
 
 

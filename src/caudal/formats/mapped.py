@@ -12,14 +12,15 @@ bytes: its schema is that of the stage, stored once. docs/formats/mapped.md has 
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import msgspec
 import pyarrow as pa
 
 from caudal.errors import FormatError
-from caudal.formats import frame
+from caudal.formats import frame, streams
 from caudal.formats.digest import digest
-from caudal.formats.frame import Read
+from caudal.formats.frame import Count, Read
 
 MAGIC = b"CAUDALM2"
 HEAD_BYTES = frame.HEAD_BYTES
@@ -31,9 +32,9 @@ REJECTS_SCHEMA = pa.schema([("line", pa.int64()), ("reason", pa.string())])
 class Span(msgspec.Struct, frozen=True, array_like=True):
     """Where a stream lies in the body, how many rows it holds, and its digest."""
 
-    offset: int
-    length: int
-    rows: int
+    offset: Count
+    length: Count
+    rows: Count
     digest: str
 
 
@@ -41,21 +42,27 @@ class StageIndex(msgspec.Struct, frozen=True):
     """The slices of one scan, one per partition (or one, when gathered)."""
 
     empty: Span  # the schema, as a stream without rows
-    slices: tuple[Span, ...]
+    slices: Annotated[tuple[Span, ...], msgspec.Meta(min_length=1)]
 
 
 class Index(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a mapped object says about itself."""
 
     table: str
-    batch: int
+    batch: Count
     file: str  # where the batch was cut from
-    rows: int  # sound and clean: those that the scans read
-    repaired: int  # rows with bytes that are not UTF-8
+    rows: Count  # sound and clean: those that the scans read
+    repaired: Count  # rows with bytes that are not UTF-8
     rejects: Span
     stages: dict[str, StageIndex]
-    source_bytes: int = 0  # the batch's size and digest, where it was an object of the store
+    source_bytes: Count = 0  # the batch's size and digest, where it was an object of the store
     source_digest: str = ""
+
+    def stage(self, name: str, key: str) -> StageIndex:
+        """The slices of a scan; `key` is the object's, for messages."""
+        if name not in self.stages:
+            raise FormatError(f"{key} holds no slices of {name}")
+        return self.stages[name]
 
 
 def encode(
@@ -125,13 +132,15 @@ class MappedReader:
 
     def slice(self, stage: str, number: int) -> pa.Table:
         """One slice of one scan."""
-        found = self.index.stages[stage]
+        found = self.index.stage(stage, self._key)
+        if not 0 <= number < len(found.slices):
+            raise FormatError(f"{self._key} holds no slice {number} of {stage}")
         span = found.slices[number]
         return self._stream(span if span.length else found.empty)
 
     def streams(self, stage: str) -> list[bytes]:
         """The slices of one scan that hold rows, as they lie; if none does, its schema."""
-        found = self.index.stages[stage]
+        found = self.index.stage(stage, self._key)
         spans = [span for span in found.slices if span.length] or [found.empty]
         return [read_stream(self._read, self.body, span, self._key) for span in spans]
 
@@ -154,15 +163,13 @@ def read_stream(read: Read, body: int, span: Span, key: str) -> bytes:
 
 def checked_rows(read: Read, body: int, span: Span, key: str) -> pa.Table:
     """The rows of one stream of an object whose body begins at `body`, checked."""
-    rows = read_rows(read_stream(read, body, span, key))
-    if rows.num_rows != span.rows:
-        raise FormatError(f"{key} is damaged: a slice has {rows.num_rows} rows, not {span.rows}")
-    return rows
+    data = read_stream(read, body, span, key)
+    return streams.read_rows(data, f"a slice of {key}", rows=span.rows)
 
 
-def read_rows(stream: bytes | memoryview) -> pa.Table:
-    """The rows of a stream that was checked."""
-    return pa.ipc.open_stream(stream).read_all()
+def read_rows(stream: bytes | memoryview, key: str = "a stream") -> pa.Table:
+    """The rows of a stream of our own, none of it believed (`streams.py`)."""
+    return streams.read_rows(stream, key)
 
 
 def open_bytes(data: bytes, key: str = "the object") -> MappedReader:

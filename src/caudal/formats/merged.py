@@ -9,6 +9,7 @@ group, whatever the end says later. docs/formats/merged.md has an example.
 import msgspec
 
 from caudal.formats import frame
+from caudal.formats.frame import Count
 from caudal.formats.mapped import Index
 
 MAGIC = b"CAUDALG1"
@@ -18,14 +19,14 @@ class Member(msgspec.Struct, frozen=True):
     """One mapped object: its index, and where its body begins."""
 
     index: Index
-    body: int
+    body: Count
 
 
 class Merged(msgspec.Struct, frozen=True):
     """Batches first … first + len(members) - 1 of a table."""
 
     table: str
-    first: int
+    first: Count
     members: tuple[Member, ...]
 
     @property

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from caudal.errors import FormatError
 from caudal.formats import frame, mapped
+from caudal.formats.frame import Count
 
 FOLD_MAGIC = b"CAUDALF2"
 RESULT_MAGIC = b"CAUDALR1"
@@ -33,7 +34,7 @@ class Folded(msgspec.Struct, frozen=True):
     """One partition of one fold, cut for its readers."""
 
     fold: str
-    partition: int
+    partition: Count
     slices: mapped.StageIndex
 
 
@@ -84,7 +85,9 @@ def encode_result(whose: Whose, title: str, rows: pa.Table) -> bytes:
     return frame.encode(RESULT_MAGIC, index) + bytes(body)
 
 
-def result_head(read: frame.Read, whose: Whose, key: str, most: int | None = None) -> bytes:
+def result_head(
+    read: frame.Read, whose: Whose, key: str, most: int = frame.MOST_INDEX_BYTES
+) -> bytes:
     """The head of a result as it lies, checked: FormatError if it is another one's.
 
     `most` bounds its index, where whoever sends it is not to be believed.

@@ -61,6 +61,16 @@ def spans_of(array: pa.Array) -> Spans:
     return Spans(places.astype(np.int64), held)
 
 
+def indices_of(array: pa.DictionaryArray) -> NDArray[np.int64]:
+    """Which value of its dictionary each row names; the number of values stands for null."""
+    require_sound(array)
+    count = len(array.dictionary)
+    places: NDArray[np.int64] = array.indices.cast(pa.int64()).fill_null(count).to_numpy()
+    if len(places) and not 0 <= places.min() <= places.max() <= count:
+        raise DataError("a column is damaged: it names values that its dictionary lacks")
+    return places
+
+
 def values_of(
     buffer: pa.Buffer | None, kind: npt.DTypeLike, offset: int, count: int
 ) -> NDArray[Any]:

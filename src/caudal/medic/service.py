@@ -19,6 +19,7 @@ import msgspec
 from caudal.core import election, supervision
 from caudal.core.election import Role, Seat
 from caudal.core.supervision import Order, Pulse, Record, Timing, Ward
+from caudal.formats.frame import JSON_ERRORS
 from caudal.medic import rabbit_node
 from caudal.medic.cluster import Cluster
 from caudal.medic.launcher import Launcher, shorten
@@ -157,7 +158,7 @@ class Medic:
         payload = self.heart.seal.open(data)
         if payload is None or len(data) > PACKET_MOST:
             return
-        with contextlib.suppress(msgspec.MsgspecError):
+        with contextlib.suppress(*JSON_ERRORS):
             beat = _DECODER.decode(payload)
             if beat.session != self.session:
                 answer = msgspec.json.encode(Session(self.session))

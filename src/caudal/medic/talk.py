@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from caudal.core.election import Kind as Word
+from caudal.formats.frame import JSON_ERRORS
 from caudal.process.wire import FRAME_MOST, LENGTH_BYTES, NONCE_BYTES, Frames, Seal
 
 CONNECT_SECONDS = 1.0
@@ -97,7 +98,7 @@ async def _read(reader: asyncio.StreamReader, frames: Frames) -> Words | None:
     try:
         words: Words = _DECODER.decode(payload)
         return words
-    except msgspec.MsgspecError:
+    except JSON_ERRORS:
         return None
 
 

@@ -25,6 +25,7 @@ import msgspec
 
 from caudal.core.supervision import Pulse, Record
 from caudal.errors import UsageError
+from caudal.formats.frame import JSON_ERRORS
 from caudal.process.records import write_record
 from caudal.process.ticking import Tick
 from caudal.process.wire import Seal, read_secret
@@ -134,7 +135,7 @@ class Heart:
                 return
             payload = self.seal.open(data)
             if payload is not None:
-                with contextlib.suppress(msgspec.MsgspecError):
+                with contextlib.suppress(*JSON_ERRORS):
                     self._sessions[sender] = msgspec.json.decode(payload, type=Session).session
 
 

@@ -165,8 +165,9 @@ class _Gathered:
         if scan.table not in self._members:
             self._members[scan.table] = table_members(self._store, self._life, scan.table)
         return (
-            (self._life.keys.mapped(scan.table, one.index.batch), one.body, one.index.stages[stage])
+            (key, one.body, one.index.stage(stage, key))
             for one in self._members[scan.table]
+            for key in [self._life.keys.mapped(scan.table, one.index.batch)]
         )
 
     def _folds(self, fold: str) -> Iterator[tuple[str, int, StageIndex]]:

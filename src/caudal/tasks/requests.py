@@ -43,7 +43,7 @@ def check_request(request: Request) -> None:
                 f"table {table.name}: each column needs a name, and {_MOST_COLUMNS} are the most"
             )
     for label, value, least, most in (
-        ("batch_bytes", options.batch_bytes, 1, 1 << 30),
+        ("batch_bytes", options.batch_bytes, 1, batch_format.MOST_BYTES // 2),  # records go on
         ("partitions", options.partitions, 1, 9_999),
         ("group", options.group, 1, 1_000),
         ("silent_seconds", options.silent_seconds, 1.0, 30 * 86_400.0),

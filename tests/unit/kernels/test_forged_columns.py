@@ -87,7 +87,7 @@ FORGED_TEXTS = {
 @pytest.mark.parametrize("kernel", TEXT_KERNELS, ids=["items", "names", "score", "hash"])
 @pytest.mark.parametrize("forged", FORGED_TEXTS.values(), ids=FORGED_TEXTS)
 def test_texts_outside_of_their_data_are_refused(kernel: Kernel, forged: pa.Array) -> None:
-    with pytest.raises((DataError, pa.ArrowIndexError)):
+    with pytest.raises(DataError):
         kernel(forged)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from caudal.errors import DataError, UsageError
 from caudal.kernels.hashing.xxh64 import NULL, hash_numbers, hash_spans, hash_words
-from caudal.kernels.spans import Spans, as_offsets, require_sound, spans_of, values_of
+from caudal.kernels.spans import Spans, as_offsets, indices_of, require_sound, spans_of, values_of
 
 BOOLEAN, NUMBER, FLOAT, STRING, BINARY, DATE, TIME, TIMESTAMP, INTERVAL, LIST, STRUCT = range(1, 12)
 
@@ -159,10 +159,7 @@ def hash_structs_of(fields: Sequence[Hashes], valid: Valid) -> Hashes:
 def _hash_dictionaries(array: pa.Array) -> Hashes:
     """Hash each distinct value once; an absent one hashes as NULL."""
     values = np.append(_hash_array(array.dictionary), _hash_nulls(pa.nulls(1)))
-    places: NDArray[np.int64] = array.indices.cast(pa.int64()).fill_null(len(values) - 1).to_numpy()
-    if len(places) and not 0 <= places.min() <= places.max() < len(values):
-        raise DataError("a column is damaged: it names values that its dictionary lacks")
-    return values[places]
+    return values[indices_of(array)]
 
 
 def _hash_uuids(array: pa.Array) -> Hashes:

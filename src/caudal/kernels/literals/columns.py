@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from caudal.errors import UsageError
 from caudal.kernels.literals import exact, scan
 from caudal.kernels.literals.extract import extract
-from caudal.kernels.spans import Spans, as_offsets, require_sound, spans_of
+from caudal.kernels.spans import Spans, as_offsets, indices_of, spans_of
 
 LIST_OF_STRINGS = pa.list_(pa.string())
 
@@ -51,8 +51,9 @@ def _read(texts: pa.Array | pa.ChunkedArray, wanted: int) -> pa.ListArray:
     if pa.types.is_null(texts.type):
         return pa.nulls(len(texts), LIST_OF_STRINGS)
     if pa.types.is_dictionary(texts.type):
-        require_sound(texts)
-        return _read(texts.dictionary, wanted).take(texts.indices)
+        indices = indices_of(texts)
+        places = pa.array(indices, mask=indices == len(texts.dictionary))
+        return _read(texts.dictionary, wanted).take(places)
     if pa.types.is_string_view(texts.type):
         return _read(as_offsets(texts), wanted)
     if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):

@@ -6,13 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from caudal.errors import DataError
 from caudal.kernels.sentiment import exact
 from caudal.kernels.sentiment.lexicon import Lexicon, load_lexicon
 from caudal.kernels.sentiment.tables import Tables, compile_tables
-from caudal.kernels.spans import as_offsets, require_sound, spans_of
+from caudal.kernels.spans import as_offsets, indices_of, spans_of
 
 Scores = npt.NDArray[np.float64]
 
@@ -60,12 +58,8 @@ def score(texts: pa.Array | pa.ChunkedArray) -> Scores:
 
 def _score_dictionary(texts: pa.DictionaryArray) -> Scores:
     """Score each distinct text once. The last value stands for null."""
-    require_sound(texts)
     values = np.append(score(texts.dictionary), 0.0)
-    indices = pc.fill_null(texts.indices.cast(pa.int64()), len(values) - 1).to_numpy()
-    if len(indices) and not 0 <= indices.min() <= indices.max() < len(values):
-        raise DataError("a column is damaged: it names texts that its dictionary lacks")
-    scores: Scores = values[indices]
+    scores: Scores = values[indices_of(texts)]
     return scores
 
 
