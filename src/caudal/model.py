@@ -50,9 +50,11 @@ class Application:
 
 @dataclass(frozen=True)
 class RejectedRow:
-    """A row that was left out: where it stands and why."""
+    """A row that was left out: where it stands and why; or, on line 0, so many rows that were left
+    out for the same reason and whose lines nobody kept."""
 
     table: str
     file: str
     line: int
     reason: str
+    rows: int = 1

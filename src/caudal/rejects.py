@@ -1,7 +1,8 @@
 """The rows that were left out: counted by table and reason, the first lines remembered.
 
-Counting is bounded: however many rows are rejected, only a few lines per reason are kept here.
-Whoever wants them all gives a sink, which is called with every one, in order.
+Counting is bounded: however many rows are rejected, only a few lines per reason are kept here, and
+what exceeds MOST_REASONS different reasons is counted under one. Whoever wants all lines gives a
+sink, which is called with every row whose line is known, in order.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -10,6 +11,8 @@ from dataclasses import dataclass, field
 from caudal.model import RejectedRow
 
 _LINES_KEPT = 5
+MOST_REASONS = 10_000
+OTHER = "other reasons"
 
 
 @dataclass
@@ -43,8 +46,12 @@ class Rejects:
     def add(self, rows: Iterable[RejectedRow]) -> None:
         for row in rows:
             key = row.table, row.reason
+            if key not in self._reasons and len(self._reasons) >= MOST_REASONS:
+                key = row.table, OTHER
             found = self._reasons.setdefault(key, Reason(*key))
-            found.count += 1
+            found.count += row.rows
+            if not row.line:
+                continue
             if self.lines_kept is None or len(found.first) < self.lines_kept:
                 found.first.append((row.file, row.line))
             if self.sink is not None:

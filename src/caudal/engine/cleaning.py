@@ -12,11 +12,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from caudal.engine.reading import Cleaned, Piece, TextRows
+from caudal.engine.rejected import RejectedRows
 from caudal.engine.sieving import KeyFilters, Sifted, sift
 from caudal.engine.table_sql import Cleaning
 from caudal.errors import ApplicationError, RejectedRowError
 from caudal.kernels.csv import Numbers
-from caudal.model import REJECT, ROW, RejectedRow, Table
+from caudal.model import REJECT, ROW, Table
 from caudal.rejects import Rejects
 
 _NO_FILTERS: KeyFilters = {}
@@ -42,18 +43,15 @@ def clean_piece(
             f"{table.origin}: gives {given} rows for {raw.num_rows} of raw; "
             "clean row by row, and leave rows out with a `reject` column instead of WHERE"
         )
-    rejected = [RejectedRow(table.name, text.file, line, reason) for line, reason in text.damaged]
+    rejected = RejectedRows.of(table.name, text.file, text.damaged)
     accepted = text.table.num_rows
     reasons = cleaned.column(REJECT)
     rows = cleaned.drop_columns([REJECT, ROW])
     if reasons.null_count < len(reasons):
         bad = np.flatnonzero(pc.is_valid(reasons).to_numpy())
         lines = text.lines(sifted.places[numbers.take(bad).to_numpy()])
-        rejected += [
-            RejectedRow(table.name, text.file, int(line), reason)
-            for line, reason in zip(lines, reasons.take(bad).to_pylist(), strict=True)
-        ]
-        rejected.sort(key=lambda row: row.line)
+        told = reasons.take(bad).combine_chunks()
+        rejected = RejectedRows.of(table.name, text.file, text.damaged, lines, told)
         accepted -= len(bad)
         rows = rows.filter(pc.is_null(reasons))
     return Cleaned(rows, accepted, rejected, text.repaired, piece)
@@ -62,7 +60,7 @@ def clean_piece(
 def note_rejects(rejects: Rejects, cleaned: Cleaned, table: Table, *, strict: bool) -> None:
     """Enter what a piece left out into the report, or fail on the first in strict mode."""
     if cleaned.rejected and strict:
-        row = cleaned.rejected[0]
+        row = next(iter(cleaned.rejected))
         raise RejectedRowError(f"{row.file} line {row.line}: {row.reason} (table {row.table})")
     rejects.add(cleaned.rejected)
     rejects.note_repaired(table.name, cleaned.repaired)

@@ -93,7 +93,7 @@ def map_piece(
         file=piece.file,
         rows=cleaned.accepted,
         repaired=cleaned.repaired,
-        rejects=[(row.line, row.reason) for row in cleaned.rejected],
+        rejects=cleaned.rejected.kept(),
         stages=dict(all_scanned()),
         source_bytes=source.bytes if source else 0,
         source_digest=source.digest if source else "",

@@ -15,10 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from caudal.engine.rejected import RejectedRows
 from caudal.engine.typed_texts import texts_of
 from caudal.errors import DataError
 from caudal.kernels.csv import (
+    NO_DAMAGE,
     Batch,
+    DamagedLines,
     Later,
     NumberColumn,
     Numbers,
@@ -26,7 +29,6 @@ from caudal.kernels.csv import (
     cut_batches,
     read_batch,
 )
-from caudal.model import RejectedRow
 
 _COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
 _PARQUET = ".parquet"
@@ -41,7 +43,7 @@ class TextRows:
     file: str
     table: pa.Table
     lines: Callable[[NDArray[np.int64]], NDArray[np.int64]] = field(repr=False)
-    damaged: tuple[tuple[int, str], ...] = ()
+    damaged: DamagedLines = NO_DAMAGE
     repaired: int = 0
     numbers: tuple[Numbers, ...] = ()  # as many as were wanted
     later: Later = field(default=lambda rows: {}, repr=False)  # columns not in the table, some rows
@@ -66,7 +68,7 @@ class Cleaned:
 
     rows: pa.Table
     accepted: int
-    rejected: list[RejectedRow]
+    rejected: RejectedRows
     repaired: int
     piece: Piece
 

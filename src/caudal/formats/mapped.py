@@ -11,8 +11,8 @@ A slice is an Arrow IPC stream, its buffers compressed with zstd. A slice withou
 bytes: its schema is that of the stage, stored once. docs/formats/mapped.md has an example.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -26,7 +26,15 @@ MAGIC = b"CAUDALM2"
 HEAD_BYTES = frame.HEAD_BYTES
 
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd")
-REJECTS_SCHEMA = pa.schema([("line", pa.int64()), ("reason", pa.string())])
+REJECTS_SCHEMA = pa.schema([("line", pa.int64()), ("reason", pa.string()), ("rows", pa.int64())])
+
+
+class Rejection(NamedTuple):
+    """A rejected row of a batch; or, on line 0, so many whose lines were not kept."""
+
+    line: int
+    reason: str
+    rows: int = 1
 
 
 class Span(msgspec.Struct, frozen=True, array_like=True):
@@ -72,23 +80,20 @@ def encode(
     file: str,
     rows: int,
     repaired: int,
-    rejects: Sequence[tuple[int, str]],
+    rejects: pa.Table,
     stages: Mapping[str, Sequence[pa.Table]],
     source_bytes: int = 0,
     source_digest: str = "",
 ) -> bytes:
-    """One map output as bytes. `rejects` holds (line, reason) in the order of the lines."""
+    """One map output as bytes. `rejects` has REJECTS_SCHEMA, in the order of lines."""
     body = bytearray()
-    reject_rows = pa.table(
-        [[line for line, _ in rejects], [reason for _, reason in rejects]], schema=REJECTS_SCHEMA
-    )
     index = Index(
         table=table,
         batch=batch,
         file=file,
         rows=rows,
         repaired=repaired,
-        rejects=append_stream(body, reject_rows),
+        rejects=append_stream(body, rejects),
         stages={name: append_stage(body, slices) for name, slices in stages.items()},
         source_bytes=source_bytes,
         source_digest=source_digest,
@@ -144,13 +149,27 @@ class MappedReader:
         spans = [span for span in found.slices if span.length] or [found.empty]
         return [read_stream(self._read, self.body, span, self._key) for span in spans]
 
-    def rejects(self) -> list[tuple[int, str]]:
-        """(line, reason) of every rejected row of the batch."""
-        rows = self._stream(self.index.rejects).to_pydict()
-        return list(zip(rows["line"], rows["reason"], strict=True))
+    def rejects(self) -> list[Rejection]:
+        """The rejected rows of the batch."""
+        return rejections(self._stream(self.index.rejects), self._key)
 
     def _stream(self, span: Span) -> pa.Table:
         return checked_rows(self._read, self.body, span, self._key)
+
+
+def rejections(rows: pa.Table, key: str) -> list[Rejection]:
+    """The rejected rows that a stream holds; older ones count one row each."""
+    if "rows" not in rows.column_names:
+        rows = rows.append_column("rows", pa.array([1] * rows.num_rows, pa.int64()))
+    if rows.schema != REJECTS_SCHEMA or any(column.null_count for column in rows.columns):
+        raise FormatError(f"{key} is damaged: its rejects have other columns than they should")
+    return [Rejection(*row) for row in zip(*rows.to_pydict().values(), strict=True)]
+
+
+def reject_rows(rejects: Iterable[Rejection]) -> pa.Table:
+    """Rejected rows as `encode` takes them."""
+    columns = [list(column) for column in zip(*rejects, strict=True)] or [[], [], []]
+    return pa.table(columns, schema=REJECTS_SCHEMA)
 
 
 def read_stream(read: Read, body: int, span: Span, key: str) -> bytes:

@@ -63,8 +63,8 @@ class TableFollower:
     def _note(self, found: mapped.MappedReader) -> None:
         index = found.index
         rejected = [
-            RejectedRow(self.table, index.file, line, reason)
-            for line, reason in (found.rejects() if index.rejects.rows else ())
+            RejectedRow(self.table, index.file, *one)
+            for one in (found.rejects() if index.rejects.rows else ())
         ]
         if rejected and self.strict:
             row = rejected[0]
@@ -73,7 +73,7 @@ class TableFollower:
         self.rejects.note_repaired(self.table, index.repaired)
         self._bytes += index.source_bytes
         self._rows += index.rows
-        self._rejected += len(rejected)
+        self._rejected += sum(row.rows for row in rejected)
         slices = (span for stage in index.stages.values() for span in stage.slices)
         self._mapped_bytes += sum(span.length for span in slices)
         most = max(self._total - 1, 0)  # all of it is said once, at the end

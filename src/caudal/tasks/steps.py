@@ -33,6 +33,9 @@ from caudal.tasks.ports import Inputs, Part
 _JOBS_KEPT = 8
 _MOST_HINT_BYTES = 32 << 20  # of keys; a larger hint would cost more than it saves
 
+_MOST_LINES = 500_000  # that a report names, give or take the last batch's
+_LINES_AFTERWARDS = 5  # of each reason, once there are that many
+
 
 @dataclass
 class _Known:
@@ -157,7 +160,7 @@ def _rows(parts: Sequence[Part]) -> pa.Table:
 def _refuse_rejects(data: bytes) -> None:
     """A job that is strict fails with a row to reject; which one, if there are several, is open."""
     found = mapped.open_bytes(data)
-    for line, reason in found.rejects():
+    for line, reason, _ in found.rejects():
         place = f"{found.index.file} line {line}"
         raise RejectedRowError(f"{ending.STRICT}{place}: {reason} (table {found.index.table})")
 
@@ -169,16 +172,17 @@ def report(
     *,
     every: bool = False,
 ) -> bytes:
-    """The rejects report as a result: with the first places of each reason, or with all."""
-    rejects = Rejects(lines_kept=None) if every else Rejects()
+    """The rejects report as a result: with the first places of each reason, or with as many as it
+    may name in all. Counts are exact in any case."""
+    rejects, named = Rejects(lines_kept=None) if every else Rejects(), 0
     for one in split.maps:
         for part in inputs.get(one.table.name, ()):
-            found = mapped.read_rows(part.data).to_pydict()
-            rejects.add(
-                RejectedRow(one.table.name, part.file, line, reason)
-                for line, reason in zip(found["line"], found["reason"], strict=True)
-            )
+            found = mapped.rejections(mapped.read_rows(part.data), part.file)
+            rejects.add(RejectedRow(one.table.name, part.file, *row) for row in found)
             rejects.note_repaired(one.table.name, part.repaired)
+            named += len(found)
+            if every and named >= _MOST_LINES:
+                rejects.lines_kept = _LINES_AFTERWARDS
     rows: list[tuple[str, str | None, int, list[dict[str, str | int]]]] = [
         (one.table, one.reason, one.count, [{"file": f, "line": n} for f, n in one.first])
         for one in rejects

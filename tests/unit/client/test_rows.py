@@ -30,7 +30,7 @@ def read_back(data: bytes, names: tuple[str, ...]) -> list[tuple[str | None, ...
     found: list[tuple[str | None, ...]] = []
     for batch in csv.cut_batches(io.BytesIO(header + data), "rows"):
         read = csv.read_batch(batch, names, ())
-        assert read.damaged == ()
+        assert tuple(read.damaged) == ()
         assert read.repaired == 0
         columns = [column.to_pylist() for column in read.table.columns]
         found += zip(*columns, strict=True)

@@ -117,7 +117,7 @@ class TestCsv:
         path = write(tmp_path / "a.csv", b'id,text\n1,"x\ny"\n2,z\n3\n')
         [rows] = read(path)
         assert rows.lines(np.array([0, 1])).tolist() == [2, 4]
-        assert rows.damaged == ((5, "too few fields"),)
+        assert tuple(rows.damaged) == ((5, "too few fields"),)
 
     def test_positions_grow_to_the_size_of_the_file(self, tmp_path: Path) -> None:
         path = write(tmp_path / "a.csv", CSV)

@@ -83,7 +83,7 @@ def test_rows_that_the_hint_would_drop_are_counted_and_not_read(tmp_path: Path) 
     (plain, whole), (sifted, left) = objects
     assert sifted.index.rows == plain.index.rows == 6
     assert sifted.rejects() == plain.rejects()
-    reasons = [reason for _, reason in plain.rejects()]
+    reasons = [one.reason for one in plain.rejects()]
     assert reasons == ["no key", "too many fields", "no value"]
     assert sifted.index.repaired == plain.index.repaired
     assert left.rows["k"].to_pylist() == ["a"]

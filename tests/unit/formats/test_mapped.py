@@ -24,7 +24,7 @@ def object_of(slices: list[list[tuple[str, int]]], rejects: list[tuple[int, str]
         file="books_data.csv",
         rows=sum(map(len, slices)),
         repaired=0,
-        rejects=rejects,
+        rejects=mapped.reject_rows(mapped.Rejection(*one) for one in rejects),
         stages={"scan_1": tables},
     )
 
@@ -38,7 +38,7 @@ def test_what_goes_in_comes_out(
 ) -> None:
     reader = mapped.open_bytes(object_of(slices, rejects))
     assert reader.index.batch == 7
-    assert reader.rejects() == rejects
+    assert reader.rejects() == [(*one, 1) for one in rejects]
     for number, expected in enumerate(slices):
         found = reader.slice("scan_1", number)
         assert found.schema == SCHEMA
@@ -69,7 +69,7 @@ def test_a_changed_byte_never_passes_for_data(data: st.DataObject) -> None:
     try:
         reader = mapped.open_bytes(bytes(damaged))
         found = [reader.slice("scan_1", number).num_rows for number in range(2)]
-        assert reader.rejects() == [(3, "title is empty")]
+        assert reader.rejects() == [(3, "title is empty", 1)]
         assert found == [2, 1]
     except FormatError:
         return

@@ -148,7 +148,7 @@ def test_every_type_of_duckdb_passes(lossless: bool) -> None:
     config: dict[str, Any] = {"arrow_lossless_conversion": lossless}
     with duckdb.connect(config=config) as connection:
         table = connection.sql("SELECT * FROM test_all_types()").to_arrow_table()
-    data = outputs.encode_result("q", "", table)
+    data = outputs.encode_result(outputs.Whose("j", "r", "q"), "", table)
     assert outputs.decode_result(data, "k")[1].schema == table.schema
 
 

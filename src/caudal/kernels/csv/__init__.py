@@ -1,13 +1,22 @@
 """CSV to the letter: records, batches of records, columns of text."""
 
 from caudal.kernels.csv.batches import DEFAULT_BATCH_BYTES, Batch, Stream, cut_batches
-from caudal.kernels.csv.columns import Later, Numbers, TextColumns, read_batch
+from caudal.kernels.csv.columns import (
+    NO_DAMAGE,
+    DamagedLines,
+    Later,
+    Numbers,
+    TextColumns,
+    read_batch,
+)
 from caudal.kernels.csv.header import Header, read_header
 from caudal.kernels.csv.numbers import NumberColumn
 
 __all__ = [
     "DEFAULT_BATCH_BYTES",
+    "NO_DAMAGE",
     "Batch",
+    "DamagedLines",
     "Header",
     "Later",
     "NumberColumn",

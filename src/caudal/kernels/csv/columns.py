@@ -9,7 +9,7 @@ Rules:
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import pyarrow as pa
@@ -33,10 +33,40 @@ class TextColumns:
 
     table: pa.Table
     starts: NDArray[np.int64] = field(repr=False)
-    damaged: tuple[tuple[int, str], ...]  # (line, reason)
+    damaged: "DamagedLines"
     repaired: int  # rows that held bytes which are not UTF-8
     numbers: tuple["Numbers", ...]
     later: "Later" = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class DamagedLines(Sequence[tuple[int, str]]):
+    """(line, reason) of each damaged record, in columns: there may be as many as lines."""
+
+    lines: NDArray[np.int64]
+    verdicts: NDArray[np.int8]
+
+    reasons = tuple(REASONS.values())
+
+    @property
+    def codes(self) -> NDArray[np.int64]:
+        """Of each its place among the reasons."""
+        return self.verdicts.astype(np.int64) - min(REASONS)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @overload
+    def __getitem__(self, place: int) -> tuple[int, str]: ...
+    @overload
+    def __getitem__(self, place: slice) -> "DamagedLines": ...
+    def __getitem__(self, place: int | slice) -> "tuple[int, str] | DamagedLines":
+        if isinstance(place, slice):
+            return DamagedLines(self.lines[place], self.verdicts[place])
+        return int(self.lines[place]), REASONS[int(self.verdicts[place])]
+
+
+NO_DAMAGE = DamagedLines(np.empty(0, np.int64), np.empty(0, np.int8))
 
 
 class Numbers(NamedTuple):
@@ -66,11 +96,7 @@ def read_batch(
     slots = header.slots(tuple(dict.fromkeys(wanted)))
     records = batch.records(slots)
     fields, starts = records.fields, records.starts
-    lines = batch.lines(records.damage.starts)
-    damaged = tuple(
-        (int(line), REASONS[int(verdict)])
-        for line, verdict in zip(lines, records.damage.verdicts, strict=True)
-    )
+    damaged = DamagedLines(batch.lines(records.damage.starts), records.damage.verdicts)
     spans = {name: fields[slots[header.position(name)]] for name in wanted}
     is_utf8 = _is_utf8(batch.data)
     read = _views if is_utf8 else _checked

@@ -37,7 +37,7 @@ def test_rows_are_counted_when_no_column_is_wanted() -> None:
 def test_no_rows() -> None:
     found = read(b"a,b\n", "a")
     assert found.table.to_pydict() == {"a": []}
-    assert found.damaged == ()
+    assert tuple(found.damaged) == ()
 
 
 def test_a_name_that_stands_twice_means_its_first_column() -> None:

@@ -22,7 +22,7 @@ def test_a_wrong_number_of_lines_changes_nothing(newlines: int, record: bytes) -
         for one in (50_000, newlines)
     )
     assert lied.table.equals(told.table)
-    assert lied.damaged == told.damaged
+    assert tuple(lied.damaged) == tuple(told.damaged)
     assert lied.table.num_rows + len(lied.damaged) == 50_000
 
 
