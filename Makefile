@@ -3,7 +3,7 @@ PYTHON ?= python3
 SCALE ?= 0.01
 BIN := .venv/bin
 
-.PHONY: compiled demo test lint types unit transformers bench bench-cluster bench-series fuzz-planner simulate chaos format clean lock
+.PHONY: compiled demo test lint types unit transformers bench bench-cluster bench-series fuzz-planner fuzz-inputs simulate chaos format clean lock
 
 # Bytecode of our own modules, also where PYTHONDONTWRITEBYTECODE is set: a cluster starts many
 # processes, and each would compile them anew.
@@ -52,6 +52,12 @@ bench-series: compiled
 SECONDS ?= 300
 fuzz-planner: compiled
 	$(BIN)/python -m tests.fuzz.run $(SECONDS) $(SEED)
+
+# Damaged batches, streams, objects, messages and columns, read in a child process that must neither
+# crash nor raise what it does not document: make fuzz-inputs CASES=1000000 [SEED=K]
+CASES ?= 100000
+fuzz-inputs: compiled
+	$(BIN)/python -m tests.fuzz_inputs.run $(CASES) $(SEED)
 
 # Many seeded worlds full of crashes, lost messages and frozen processes; SEED=K replays one.
 SEEDS ?= 300
