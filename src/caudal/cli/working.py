@@ -60,6 +60,8 @@ def work(
             on_tick = beating.beat
         if worker.run(on_tick) is Ending.ABANDONED:
             _leave(folder)
+    if worker.outgrown and beating is None:
+        os.execv(sys.executable, sys.orig_argv)  # no medic starts it anew: it does so itself
 
 
 def _opened(url: str, fsync: bool) -> Store:

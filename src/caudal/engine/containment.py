@@ -1,4 +1,4 @@
-"""What a user's SQL may cost the process that runs it: memory and time, whatever DuckDB counts.
+"""What a user's task may cost the process that runs it: memory and time, whatever DuckDB counts.
 
 DuckDB's own limit covers its tables and hash tables. The strings and lists of an expression and
 the Arrow rows of a result are outside of it: under a limit of 300 MiB, `repeat('x', 2000000000)`
@@ -11,6 +11,9 @@ Rules
    add its own limit, and a little more (`allowance`), to what the process held when it
    began: DuckDB keeps to its limit by spilling, and what it does not count comes on top. Memory
    cannot be told apart by thread: who runs beside a bomb is interrupted with it.
+   A worker runs the tasks of many clients, one after the other. There a whole task is one call
+   (`contained_task`), and it may grow by half of the bound whatever the process held when it began:
+   what an earlier task left behind is nobody else's fault.
 2. One step of an expression cannot be interrupted. So the kernel is told (RLIMIT_DATA) to refuse
    what would exceed the bound; DuckDB, Arrow and numpy turn a refusal into an error and live on.
    What allocators have mapped and do not hold counts for nothing: Arrow was seen with 5.1 GiB
@@ -23,6 +26,9 @@ Rules
 """
 
 import contextlib
+import ctypes
+import gc
+import math
 import resource
 import threading
 import time
@@ -33,6 +39,8 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+
+from caudal.errors import MemoryExceededError
 
 RESERVE_BYTES = 128 << 20
 OWN_BYTES = 256 << 20  # what a process of Caudal's own may hold before it begins
@@ -75,22 +83,50 @@ def allowance(memory_bytes: int) -> int:
 
 
 @contextlib.contextmanager
-def memory_bound(limit_bytes: int | None) -> Iterator[None]:
-    """From here on the process may hold this much while calls run (rule 1); None: as before."""
-    before = _WATCH.process_bytes
+def memory_bound(limit_bytes: int | None, *, tasks: bool = False) -> Iterator[None]:
+    """From here on the process may hold this much while calls run (rule 1); None: as before.
+
+    `tasks`: the calls are tasks of many clients, of which each may grow by half of it.
+    """
+    before = _WATCH.process_bytes, _WATCH.growth_bytes
     if limit_bytes is not None:
         _WATCH.process_bytes = limit_bytes + max(0, _memory()[0] - OWN_BYTES)
+        _WATCH.growth_bytes = limit_bytes // 2 if tasks else 0
     try:
         yield
     finally:
-        _WATCH.process_bytes = before
+        _WATCH.process_bytes, _WATCH.growth_bytes = before
+
+
+@contextlib.contextmanager
+def contained_task(interrupt: Callable[[], None]) -> Iterator[None]:
+    """Hold all that a task does to the bound of a process that runs tasks, and not only its SQL:
+    reading a batch may take as much. `interrupt` must end the task's SQL, from another thread."""
+    if not _WATCH.growth_bytes:
+        yield
+        return
+    with contained(interrupt, 0, math.inf):
+        yield
 
 
 def is_of_memory(error: BaseException) -> bool:
     """Whether a refusal of memory lies behind an error."""
     behind = error.__cause__ or error.__context__
-    refused = isinstance(error, MemoryError | duckdb.OutOfMemoryException)
+    refused = isinstance(error, MemoryError | duckdb.OutOfMemoryException | MemoryExceededError)
     return refused or (behind is not None and is_of_memory(behind))
+
+
+def held_bytes() -> int:
+    """What this process holds now."""
+    return _memory()[0]
+
+
+def give_back() -> None:
+    """Return memory that allocators keep and nobody uses to the system, as far as they do."""
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    with contextlib.suppress(AttributeError):  # of glibc only
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def available_bytes() -> int:
@@ -116,6 +152,7 @@ class _Watch:
 
     def __init__(self) -> None:
         self.process_bytes: int | None = None
+        self.growth_bytes = 0  # that a first call may add in any case
         self._changed = threading.Condition()
         self._calls: list[Call] = []
         self._bound = 0
@@ -128,14 +165,14 @@ class _Watch:
                 pa.allocate_buffer(1)  # Arrow's allocator maps 1 GiB for its first buffer
                 self._thread = threading.Thread(target=self._watch, daemon=True, name="containment")
                 self._thread.start()
+            held, mapped = _memory()
             if not self._calls:
                 self._before = resource.getrlimit(resource.RLIMIT_DATA)
-                self._bound = 0
+                self._bound = held + self.growth_bytes if self.growth_bytes else 0
             self._calls.append(call)
-            held, mapped = _memory()
             call.grown_bytes -= held
             needed = held + sum(allowance(one.memory_bytes) for one in self._calls)
-            self._bound = self.process_bytes or max(self._bound, needed)
+            self._bound = max(self._bound, self.process_bytes or needed)
             self._refuse_beyond(held, mapped)
             self._changed.notify()
 

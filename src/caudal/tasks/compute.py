@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from caudal.core.tasks import Task
+from caudal.engine.containment import contained_task, give_back, is_of_memory
 from caudal.engine.sandbox import Limits
 from caudal.engine.split_plan import make_plan, to_json
 from caudal.engine.suspects import is_suspect
@@ -19,14 +20,27 @@ from caudal.tasks.suspecting import Suspects
 class LocalCompute:
     """Plans and runs in sandboxes of this process; suspects in a child process."""
 
-    def __init__(self, limits: Limits | None = None, suspects: Suspects | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        suspects: Suspects | None = None,
+        *,
+        confirms: bool = False,
+    ) -> None:
+        """`confirms`: a task that takes too much memory is judged in a process of its own."""
         self._limits = limits or Limits()
+        self._confirms = confirms
         self._steps = Steps(self._limits)
         self._suspects = suspects or Suspects()
         self._stopping = False
 
     def close(self) -> None:
         self._steps.close()
+
+    def relieve(self) -> None:
+        """Let go of everything that can be made again, and give its memory back."""
+        self._steps.relieve()
+        give_back()
 
     def interrupt(self) -> None:
         """End what is running in this process, from another thread: the process is stopping, and
@@ -53,12 +67,20 @@ class LocalCompute:
 
     def run(self, job: Job, task: Task, inputs: Inputs, deliveries: int) -> bytes:
         """See the port. A task that was delivered often may be killing its workers: it runs in a
-        child process, which takes the harm in their place."""
+        child process, which takes the harm in their place. So does one that was short of memory:
+        what this process held besides may be to blame, and a job fails only for what is its own."""
         if is_suspect(deliveries):
             return self._suspects.run(job, task, inputs, self._limits)
         try:
-            return self._steps.run(job, task, inputs)
-        except (QueryError, ApplicationError) as error:
+            with contained_task(self._steps.interrupt):
+                return self._steps.run(job, task, inputs)
+        except (QueryError, ApplicationError, MemoryError) as error:
             if self._stopping:
                 raise NotNowError("the worker is stopping") from error
-            raise
+            is_short = is_of_memory(error)
+            if isinstance(error, MemoryError) and not self._confirms:
+                raise QueryError("the task needs more memory than there is") from error
+            if not (is_short and self._confirms):
+                raise
+        self.relieve()
+        return self._suspects.run(job, task, inputs, self._limits)

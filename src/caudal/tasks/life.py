@@ -111,6 +111,11 @@ class Lives:
                 self._known[job] = known
         return known[1]
 
+    def forget(self) -> None:
+        """Let go of what can be read again."""
+        with self._lock:
+            self._known.clear()
+
     def running(self, message: Message) -> Life | None:
         """The life that a message belongs to; None if it is over, however that reads."""
         life = self.open(message.job)

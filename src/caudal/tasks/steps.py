@@ -71,6 +71,12 @@ class Steps:
         for sandbox in self._sandboxes.values():
             sandbox.close()
 
+    def relieve(self) -> None:
+        """Let go of everything that can be made again."""
+        self.close()
+        self._sandboxes.clear()
+        self._known.clear()
+
     def interrupt(self) -> None:
         """End what is running, from another thread."""
         for sandbox in list(self._sandboxes.values()):

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from caudal.core.tasks import Task
+from caudal.engine.containment import RESERVE_BYTES, contained_task, memory_bound
 from caudal.engine.sandbox import Limits
 from caudal.engine.suspect_child import Computation
 from caudal.engine.suspects import (
@@ -51,6 +52,7 @@ class _Suspect(msgspec.Struct, frozen=True):
     memory_bytes: int  # limits of its sandboxes, as in the worker
     seconds: float
     spills: bool
+    process_bytes: int  # that the child holds itself to, above where its parent condemns it
 
 
 def compute_suspect(arguments: bytes, folder: Path) -> bytes:
@@ -64,7 +66,9 @@ def compute_suspect(arguments: bytes, folder: Path) -> bytes:
     }
     spill = folder if suspect.spills else None
     steps = Steps(Limits(suspect.memory_bytes, suspect.seconds, spill))
-    return steps.run(job_format.decode(suspect.job, "job.json"), suspect.task, inputs)
+    job = job_format.decode(suspect.job, "job.json")
+    with memory_bound(suspect.process_bytes, tasks=True), contained_task(steps.interrupt):
+        return steps.run(job, suspect.task, inputs)
 
 
 @dataclass(frozen=True)
@@ -111,5 +115,6 @@ class Suspects:
             memory_bytes=sandbox.memory_bytes,
             seconds=sandbox.seconds,
             spills=sandbox.spill is not None,
+            process_bytes=self.limits.memory_bytes + RESERVE_BYTES,
         )
         return SuspectCall(self.compute, msgspec.msgpack.encode(suspect), files)

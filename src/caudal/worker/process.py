@@ -10,6 +10,9 @@ Rules
    the process ends, and the broker delivers the task to another.
 4. An error that nobody foresaw is logged with its place, the task goes back to the broker, and the
    worker goes on: one strange task must not take down every worker, one after the other.
+5. A worker that holds too much between two tasks lets go of what it can; if that is not enough, it
+   leaves, and whoever looks after it starts it anew (its medic, or `caudal worker` itself). So no
+   task has to live with what an earlier one left behind.
 """
 
 import logging
@@ -21,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from caudal.broker.port import BrokerError, OpenedBroker
-from caudal.engine.containment import memory_bound
+from caudal.engine.containment import held_bytes, memory_bound
 from caudal.errors import StoreError
 from caudal.process.clock import SystemClock, new_id
 from caudal.process.frame import Ending, run_framed
@@ -63,7 +66,10 @@ class Worker:
         self._compute = LocalCompute(
             self.settings.limits(self.folder),
             Suspects(self.settings.suspect_limits(), self.folder, self._hurry),
+            confirms=True,
         )
+        self._idle_bytes = 0
+        self.outgrown = False  # it left because it held too much (rule 5)
 
     def run(self, on_tick: OnTick = ignore) -> Ending:
         """Work until asked to stop. If ABANDONED, the caller ends the process."""
@@ -85,15 +91,28 @@ class Worker:
 
     def _work(self) -> None:
         with ExitStack() as held:
-            held.enter_context(memory_bound(self.settings.memory_bytes))
+            held.enter_context(memory_bound(self.settings.memory_bytes, tasks=True))
             held.callback(self._compute.close)
             warm_up(self._compute)
+            self._idle_bytes = self.settings.idle_bytes(held_bytes())
             held.callback(self.broker.close)
             store = self._reached()
             if store is not None and not self.stop.requested():
                 _log.info("ready", extra=self._about())
                 self._loop(store)
         _log.info("stopped", extra=fields(reason=self.stop.reason))
+
+    def _ends(self, tools: Tools) -> bool:
+        """Asked between two tasks: is this the end? It is for one that holds too much (rule 5)."""
+        if self.stop.requested() or held_bytes() <= self._idle_bytes:
+            return self.stop.requested()
+        tools.lives.forget()
+        self._compute.relieve()
+        if (held := held_bytes()) > self._idle_bytes:
+            self.outgrown = True
+            _log.warning("replaced: it holds too much while idle", extra=fields(held_bytes=held))
+            self.stop.request("it held too much memory between two tasks")
+        return self.stop.requested()
 
     def _about(self) -> dict[str, Any]:
         lanes = ",".join(self.settings.lanes)
@@ -130,7 +149,7 @@ class Worker:
         while not self.stop.requested():
             consumer = self.broker.consume(self.settings.lanes)
             try:
-                loops.work(tools, WitnessedConsumer(consumer, witness), self.stop.requested)
+                loops.work(tools, WitnessedConsumer(consumer, witness), lambda: self._ends(tools))
             except Exception:
                 _log.exception("an error that nobody foresaw: please report it")
                 consumer.close()

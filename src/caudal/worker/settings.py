@@ -17,6 +17,7 @@ LANES = {
 # What a worker holds besides DuckDB's own memory: the interpreter with its libraries, and the
 # inputs and the output of one task.
 _PROCESS_BYTES = 400 << 20
+_IDLE_ROOM_BYTES = 128 << 20  # for what a worker keeps of the jobs that it saw last
 _LEAST_DATABASE_BYTES = 128 << 20
 _LEAST_BYTES = _PROCESS_BYTES + _LEAST_DATABASE_BYTES
 
@@ -41,6 +42,13 @@ class WorkerSettings:
     def limits(self, spill: Path) -> Limits:
         """For SQL in this process."""
         return Limits(memory_bytes=self.memory_bytes - _PROCESS_BYTES, spill=spill)
+
+    def idle_bytes(self, warm_bytes: int) -> int:
+        """What the process may hold between two tasks; it held `warm_bytes` before the first one.
+
+        Half of its memory, so that every task finds the other half.
+        """
+        return max(self.memory_bytes // 2, warm_bytes + _IDLE_ROOM_BYTES)
 
     def suspect_limits(self) -> SuspectLimits:
         """For a suspect, which runs alone: all that the worker may have."""

@@ -122,6 +122,35 @@ with memory_bound(500 << 20), Sandbox(Limits(memory_bytes=4 << 30)) as sandbox:
     assert message == "the query needs more than 4096 MiB of memory"
 
 
+def test_what_an_earlier_task_left_behind_is_not_the_next_ones_fault() -> None:
+    """A worker of 500 MiB that holds 700: every task still has its half, and no more than that."""
+    script = """
+import numpy as np
+from caudal.engine.containment import contained_task, held_bytes, memory_bound
+from caudal.engine.sandbox import Limits, Sandbox
+from caudal.errors import QueryError
+with memory_bound(500 << 20, tasks=True), Sandbox(Limits(memory_bytes=4 << 30)) as sandbox:
+    left = np.ones(700 << 17)
+    with contained_task(sandbox.interrupt):
+        own = np.ones(150 << 17)
+        print(sandbox.select("SELECT count(*) AS n FROM range(1000000)", {}).to_pydict())
+        try:
+            sandbox.select("SELECT range::VARCHAR || repeat('x', 99) FROM range(100000000)", {})
+        except QueryError as error:
+            print(type(error).__name__)
+        try:
+            np.ones(800 << 17)
+        except MemoryError:
+            print("refused")
+    print(len(np.ones(800 << 17)) >> 17)
+from tests.services.peak import peak_mib
+print(peak_mib())
+"""
+    counted, query, refused, after, _peak = python(script)
+    assert counted == "{'n': [1000000]}"
+    assert (query, refused, after) == ("MemoryExceededError", "refused", "800")
+
+
 def test_after_a_call_nothing_is_limited() -> None:
     script = """
 import resource

@@ -21,6 +21,7 @@ import pytest
 from caudal.broker import MemoryBroker
 from caudal.broker.port import Delivery
 from caudal.core.tasks import Message, Task, job_key
+from caudal.engine.sandbox import Limits
 from caudal.engine.suspects import SUSPECT_AFTER, SuspectLimits
 from caudal.formats import job as job_format
 from caudal.formats import outputs
@@ -59,6 +60,9 @@ def hold(arguments, folder):
     tell.write_text(str(os.getpid()))
     wait.read_bytes()
     return b"never"
+
+def healthy(arguments, folder):
+    return b"made by the child"
 
 def full_disk(arguments, folder):
     raise OSError(28, "No space left on device")
@@ -113,13 +117,13 @@ def place(tmp_path: Path) -> Iterator[Callable[..., Place]]:
     """Makes a place for one query over a table of two batches."""
     opened: list[LocalCompute] = []
 
-    def make(sql: str, suspects: Suspects) -> Place:
+    def make(sql: str, suspects: Suspects, limits: Limits | None = None) -> Place:
         data = tmp_path / "t.csv"
         data.write_text("k\n" + "one\n" * 20)
         query = Query("q", "", sql, "q.sql")
         app = Application("little", "", Path(), (ROWS,), (query,))
         options = Options(batch_bytes=60, partitions=1)
-        store, compute = MemoryStore(), LocalCompute(suspects=suspects)
+        store, compute = MemoryStore(), LocalCompute(limits, suspects, confirms=True)
         opened.append(compute)
         clock = StandingClock()
         tools = Tools(store, MemoryBroker(), compute, clock, lambda: "run", Lives(store))
@@ -169,6 +173,27 @@ def test_a_task_that_takes_too_much_memory_fails_the_job(place: Callable[..., Pl
     outcome = here.outcome()
     assert outcome
     assert outcome.reason == "finish q 0: the task needs more than 300 MiB of memory"
+
+
+def test_too_much_memory_here_is_confirmed_in_a_fresh_process(
+    place: Callable[..., Place], module: types.ModuleType
+) -> None:
+    """This process may hold too much itself: what the child says counts."""
+    small = Limits(memory_bytes=32 << 20)
+    here = place(BOMB, Suspects(LIMITS, compute=module.healthy), small)
+    here.until_ready(FINISH)
+    assert here.deliver(FINISH, count=1) is Ending.ACKNOWLEDGED
+    life = here.tools.lives.open("j")
+    assert life is not None
+    assert here.tools.store.read(life.keys.output(FINISH)) == b"made by the child"
+
+    here = place(BOMB, Suspects(LIMITS), small)
+    here.until_ready(FINISH)
+    assert here.deliver(FINISH, count=1) is Ending.ACKNOWLEDGED
+    outcome = here.outcome()
+    assert outcome
+    assert outcome.state == "failed"
+    assert "the query needs more than 32 MiB of memory" in outcome.reason
 
 
 def test_an_endless_computation_fails_the_job(place: Callable[..., Place]) -> None:

@@ -41,9 +41,9 @@ def key_words(keys: pa.ChunkedArray) -> NDArray[np.uint64]:
     if not pa.types.is_int64(keys.type):
         return hash_column(keys)
     array = whole(keys)
+    require_sound(array)
     if not len(array):
         return np.empty(0, dtype=np.uint64)
-    require_sound(array)
     return values_of(array.buffers()[1], np.uint64, array.offset, len(array))
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from caudal.errors import UsageError
 from caudal.kernels.literals import exact, scan
 from caudal.kernels.literals.extract import extract
-from caudal.kernels.spans import Spans, as_offsets, indices_of, spans_of
+from caudal.kernels.spans import Spans, as_offsets, indices_of, require_sound, spans_of
 
 LIST_OF_STRINGS = pa.list_(pa.string())
 
@@ -48,6 +48,7 @@ def _read(texts: pa.Array | pa.ChunkedArray, wanted: int) -> pa.ListArray:
     if isinstance(texts, pa.ChunkedArray):
         parts = [_read(chunk, wanted) for chunk in texts.chunks]
         return pa.concat_arrays(parts) if parts else pa.array([], LIST_OF_STRINGS)
+    require_sound(texts)
     if pa.types.is_null(texts.type):
         return pa.nulls(len(texts), LIST_OF_STRINGS)
     if pa.types.is_dictionary(texts.type):

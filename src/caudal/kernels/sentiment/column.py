@@ -10,7 +10,7 @@ import pyarrow as pa
 from caudal.kernels.sentiment import exact
 from caudal.kernels.sentiment.lexicon import Lexicon, load_lexicon
 from caudal.kernels.sentiment.tables import Tables, compile_tables
-from caudal.kernels.spans import as_offsets, indices_of, spans_of
+from caudal.kernels.spans import as_offsets, indices_of, require_sound, spans_of
 
 Scores = npt.NDArray[np.float64]
 
@@ -45,6 +45,7 @@ def score(texts: pa.Array | pa.ChunkedArray) -> Scores:
     """
     if isinstance(texts, pa.ChunkedArray):
         return np.concatenate([np.empty(0), *(score(chunk) for chunk in texts.chunks)])
+    require_sound(texts)
     if pa.types.is_null(texts.type):
         return np.zeros(len(texts))
     if pa.types.is_dictionary(texts.type):
