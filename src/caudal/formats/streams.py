@@ -8,7 +8,7 @@ So, before anyone sees a row:
    they are unpacked (`stream_heads.py`): what exceeds the terms is refused before it is unpacked.
    Arrow unpacks each buffer into exactly the bytes that were declared, and refuses other ones.
 2. Only types on the list are taken.
-3. Offsets, views, indices and UTF-8 of every column are checked, at every depth.
+3. Offsets, views, indices, nulls and UTF-8 of all columns are checked, at every depth (`arrays.py`).
 
 What clients send has stricter terms than what Caudal itself has stored: flat columns, as a table
 file has them, and buffers that are not compressed, since a batch is compressed as a whole.
@@ -16,11 +16,10 @@ file has them, and buffers that are not compressed, since a batch is compressed 
 
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from caudal.errors import FormatError
+from caudal.formats.arrays import check, is_bytes, is_list
 from caudal.formats.stream_heads import heads_of
 
 _ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError)
@@ -98,74 +97,10 @@ def is_known(kind: pa.DataType, *, nested: bool) -> bool:
         return is_known(kind.value_type, nested=nested)
     if types.is_nested(kind):
         inner = (kind.field(i).type for i in range(kind.num_fields))
-        known = _is_list(kind) or types.is_struct(kind) or types.is_union(kind)
+        known = is_list(kind) or types.is_struct(kind) or types.is_union(kind)
         return nested and known and all(is_known(one, nested=True) for one in inner)
     plain = types.is_primitive(kind) or types.is_null(kind) or types.is_decimal(kind)
-    return bool(plain or _is_bytes(kind) or types.is_fixed_size_binary(kind))
-
-
-def check(array: pa.Array) -> None:
-    """Every place that the array names lies where it may; ArrowInvalid if not.
-
-    Arrow's own full check would also refuse values that SQL has and Arrow has not, such as the
-    time 24:00:00; so columns of plain values are held to the sizes of their buffers only.
-    """
-    kind, types = array.type, pa.types
-    if isinstance(kind, pa.BaseExtensionType):
-        check(array.storage)
-    elif _is_bytes(kind) or types.is_union(kind):
-        array.validate(full=True)
-    elif types.is_dictionary(kind):
-        array.validate()
-        check(array.dictionary)
-        _check_indices(array)
-    elif _is_list(kind):
-        _check_list(array)
-    elif types.is_struct(kind):
-        array.validate()
-        for number in range(kind.num_fields):
-            check(array.field(number))
-    else:
-        array.validate()
-
-
-def _check_indices(array: pa.DictionaryArray) -> None:
-    ends = pc.min_max(array.indices)
-    least, most = ends["min"].as_py(), ends["max"].as_py()
-    if least is not None and not 0 <= least <= most < len(array.dictionary):
-        raise pa.ArrowInvalid("an index lies outside of its dictionary")
-
-
-def _check_list(array: pa.Array) -> None:
-    array.validate()
-    if not pa.types.is_fixed_size_list(array.type) and len(array):
-        offsets = array.offsets.to_numpy()
-        ends = offsets[0] < 0 or offsets[-1] > len(array.values)
-        if ends or np.any(offsets[1:] < offsets[:-1]):
-            raise pa.ArrowInvalid("a list lies outside of its values")
-    check(array.values)
-
-
-def _is_bytes(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_string_view(kind)
-        or types.is_binary(kind)
-        or types.is_large_binary(kind)
-        or types.is_binary_view(kind)
-    )
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(
-        types.is_list(kind)
-        or types.is_large_list(kind)
-        or types.is_fixed_size_list(kind)
-        or types.is_map(kind)
-    )
+    return bool(plain or is_bytes(kind) or types.is_fixed_size_binary(kind))
 
 
 def _one_line(error: Exception) -> str:

@@ -157,3 +157,17 @@ def test_rows_that_an_index_does_not_name_are_refused() -> None:
         streams.read_rows(stream_of(WORDS), "k", rows=2)
     with pytest.raises(FormatError, match="it has 3 rows instead of 4"):
         streams.read_rows(stream_of(WORDS), "k", rows=4)
+
+
+def test_a_wrong_number_of_nulls_is_refused() -> None:
+    """Code that believes it makes too little room."""
+    data = stream_of(pa.table({"a": [None] * 11 + [1] * (ROWS - 11)}))
+    with pytest.raises(FormatError, match="the number of nulls"):
+        streams.read_rows(changed(data, [ROWS, 11], [ROWS, 10], "q"), "k")
+
+
+def test_texts_that_begin_inside_a_character_are_refused() -> None:
+    data = stream_of(pa.table({"a": ["é", "ab"]}))
+    assert streams.read_rows(data, "k").num_rows == 2
+    with pytest.raises(FormatError, match="UTF"):
+        streams.read_rows(changed(data, [0, 2, 4], [0, 1, 4]), "k")

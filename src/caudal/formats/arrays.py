@@ -1,0 +1,123 @@
+"""Whether an Arrow array stays within its own buffers. An array is only a claim about them.
+
+Arrow's own full check (`validate(full=True)`) also refuses values that SQL has and Arrow has not,
+such as the time 24:00:00 or an integer of 39 digits, and it looks at texts one by one. So here its
+quick check, of the sizes of buffers, is asked about every array, and what is left is checked as its
+kind needs.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+_CONTINUES = 0xC0, 0x80  # a byte of UTF-8 that begins no character: these bits, this value
+
+
+def check(array: pa.Array) -> None:
+    """Every place that the array names lies where it may, at every depth; ArrowInvalid if not."""
+    kind, types = array.type, pa.types
+    if isinstance(kind, pa.BaseExtensionType):
+        check(array.storage)
+        return
+    check_sizes(array)
+    if is_bytes(kind):
+        if not _is_sound_text(array):
+            array.validate(full=True)
+    elif types.is_union(kind):
+        array.validate(full=True)
+    elif types.is_dictionary(kind):
+        check(array.dictionary)
+        _check_indices(array)
+    elif is_list(kind):
+        _check_list(array)
+    elif types.is_struct(kind):
+        for number in range(kind.num_fields):
+            check(array.field(number))
+
+
+def check_sizes(array: pa.Array) -> None:
+    """Every buffer is as long as the array says, and as many values are null; no values are looked
+    at. Code that trusts a number of nulls makes room by it."""
+    array.validate()
+    if pa.types.is_null(array.type) or pa.types.is_union(array.type):
+        return
+    bitmap = None if isinstance(array, pa.ExtensionArray) else array.buffers()[0]
+    if bitmap is not None and array.null_count != _count_nulls(bitmap, array.offset, len(array)):
+        raise pa.ArrowInvalid("the number of nulls is not that of the bitmap")
+
+
+def _count_nulls(bitmap: pa.Buffer, offset: int, count: int) -> int:
+    data = np.frombuffer(bitmap, np.uint8, (offset + count + 7) // 8)
+    bits = np.unpackbits(data[offset // 8 :], bitorder="little")[offset % 8 :][:count]
+    return count - int(np.count_nonzero(bits))
+
+
+def _is_sound_text(array: pa.Array) -> bool:
+    """Are these texts (or bytes) with offsets that stay within the data, the data UTF-8 as a whole,
+    and does no text begin inside a character? If not, Arrow's full check has the last word."""
+    kind, types = array.type, pa.types
+    large = types.is_large_string(kind) or types.is_large_binary(kind)
+    if not (large or types.is_string(kind) or types.is_binary(kind)) or not len(array):
+        return False
+    _, offsets, data = array.buffers()
+    width = np.dtype(np.int64 if large else np.int32)
+    places = np.frombuffer(offsets, width, len(array) + 1, array.offset * width.itemsize)
+    held = np.frombuffer(data if data is not None else b"", np.uint8)
+    if places[0] < 0 or places[-1] > len(held) or np.any(places[1:] < places[:-1]):
+        return False
+    is_text = types.is_string(kind) or types.is_large_string(kind)
+    return not is_text or _is_utf8(held[places[0] : places[-1]], places[:-1] - places[0])
+
+
+def _is_utf8(data: NDArray[np.uint8], starts: NDArray[np.signedinteger]) -> bool:
+    """Of a whole in a moment, where text by text takes ten times as long."""
+    mask, value = _CONTINUES
+    if np.any(data[starts[starts < len(data)]] & mask == value):
+        return False
+    ends = pa.py_buffer(np.array([0, len(data)], np.int64))
+    try:
+        pa.LargeStringArray.from_buffers(1, ends, pa.py_buffer(data)).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _check_indices(array: pa.DictionaryArray) -> None:
+    ends = pc.min_max(array.indices)
+    least, most = ends["min"].as_py(), ends["max"].as_py()
+    if least is not None and not 0 <= least <= most < len(array.dictionary):
+        raise pa.ArrowInvalid("an index lies outside of its dictionary")
+
+
+def _check_list(array: pa.Array) -> None:
+    if not pa.types.is_fixed_size_list(array.type) and len(array):
+        offsets = array.offsets.to_numpy()
+        ends = offsets[0] < 0 or offsets[-1] > len(array.values)
+        if ends or np.any(offsets[1:] < offsets[:-1]):
+            raise pa.ArrowInvalid("a list lies outside of its values")
+    check(array.values)
+
+
+def is_bytes(kind: pa.DataType) -> bool:
+    """Texts and binaries of any length, in any layout."""
+    types = pa.types
+    return bool(
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_string_view(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+        or types.is_binary_view(kind)
+    )
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Lists that lie one behind the other, maps too."""
+    types = pa.types
+    return bool(
+        types.is_list(kind)
+        or types.is_large_list(kind)
+        or types.is_fixed_size_list(kind)
+        or types.is_map(kind)
+    )
