@@ -54,10 +54,12 @@ fuzz-planner: compiled
 	$(BIN)/python -m tests.fuzz.run $(SECONDS) $(SEED)
 
 # Damaged batches, streams, objects, messages and columns, read in a child process that must neither
-# crash nor raise what it does not document: make fuzz-inputs CASES=1000000 [SEED=K]
+# crash nor raise what it does not document: make fuzz-inputs CASES=1000000 [SEED=K] [BOUNDS=1]
+# With BOUNDS, kernels are compiled anew with a check of every access to an array.
 CASES ?= 100000
 fuzz-inputs: compiled
-	$(BIN)/python -m tests.fuzz_inputs.run $(CASES) $(SEED)
+	$(if $(BOUNDS),NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/bounds) \
+	  $(BIN)/python -m tests.fuzz_inputs.run $(CASES) $(SEED)
 
 # Many seeded worlds full of crashes, lost messages and frozen processes; SEED=K replays one.
 SEEDS ?= 300

@@ -8,7 +8,7 @@ So, before anyone sees a row:
    they are unpacked (`stream_heads.py`): what exceeds the terms is refused before it is unpacked.
    Arrow unpacks each buffer into exactly the bytes that were declared, and refuses other ones.
 2. Only types on the list are taken.
-3. Offsets, views, indices, nulls and UTF-8 of all columns are checked, at every depth (`arrays.py`).
+3. Offsets, views, indices, nulls and UTF-8 of all columns are checked, at any depth (`arrays.py`).
 
 What clients send has stricter terms than what Caudal itself has stored: flat columns, as a table
 file has them, and buffers that are not compressed, since a batch is compressed as a whole.
