@@ -156,7 +156,8 @@ def folds() -> list[bytes]:
 
 @cache
 def results() -> list[bytes]:
-    return [outputs.encode_result("q", "A title", one) for one in tables()]
+    whose = outputs.Whose("j", "r", "q")
+    return [outputs.encode_result(whose, "A title", one) for one in tables()]
 
 
 @cache
