@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.gateway.place import ALICE, BATCH, BERTA, batches, job_content
+from tests.gateway.place import ALICE, BATCH, BERTA, batches, job_content, write_token
 from tests.services.waiting import until
 
 COMMAND = [sys.executable, "-m", "caudal", "gateway", "--broker", "memory:"]
@@ -61,7 +61,8 @@ def running(folder: Path, *options: str) -> Iterator[GatewayProcess]:
 @pytest.fixture
 def tokens(tmp_path: Path) -> Path:
     path = tmp_path / "tokens"
-    path.write_text(f"alice:{ALICE}\nberta:{BERTA}\n")
+    for name, token in (("alice", ALICE), ("berta", BERTA)):
+        write_token(path, name, token)
     return path
 
 
@@ -158,7 +159,7 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path) -> None:
     status, line = refused("--store", str(tmp_path), "--token-file", str(empty))
     assert (status, line) == (
         2,
-        f"caudal: the token file {empty} holds no token: write a line `name:token`",
+        f"caudal: the token file {empty} holds no token: `caudal token new NAME` adds one",
     )
 
 

@@ -4,6 +4,7 @@ import io
 import itertools
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, Self
 
 import msgspec
@@ -12,16 +13,19 @@ from starlette.testclient import TestClient
 from caudal.broker import MemoryBroker
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
-from caudal.formats.digest import digest
 from caudal.formats.ending import End, digest_of_digests
 from caudal.formats.job import Options, Request, Text
+from caudal.formats.quotas import Quotas
+from caudal.formats.tokens import Entry, Right, digest_of
 from caudal.gateway.application import make_application
+from caudal.gateway.audit import Audit
 from caudal.gateway.computing import SharedCompute
 from caudal.gateway.limits import Limits
 from caudal.gateway.service import Service
 from caudal.gateway.tokens import Tokens
 from caudal.kernels.csv import cut_batches
 from caudal.model import Query, Table
+from caudal.process.tokens import Known, changing, read_key
 from caudal.store.memory import MemoryStore
 from caudal.tasks import worker
 from caudal.tasks.gateway import Gateway
@@ -53,7 +57,35 @@ FILES = {
 }
 ADULT_ROWS = [("Fay", 18), ("Eva", 20), ("Dee", 33), ("Ann", 40), ("Hal", 90)]
 ALICE, BERTA = "alice-has-a-long-token", "berta-has-another-token"
-TOKENS = Tokens((digest(ALICE.encode()), digest(BERTA.encode())))
+CARLA, DORA = "carla-may-look-at-everything", "dora-may-only-read-her-own"
+KEY = b"k" * 32
+BOTH = frozenset({Right.READ, Right.SUBMIT})
+
+
+def known(*more: Entry) -> Known:
+    """Two owners with the usual rights, an admin, and one who only reads."""
+
+    def entry(name: str, token: str, rights: frozenset[Right]) -> Entry:
+        return Entry(name, rights, None, digest_of(token, KEY))
+
+    usual = (
+        entry("alice", ALICE, BOTH),
+        entry("berta", BERTA, BOTH),
+        entry("carla", CARLA, frozenset({Right.ADMIN})),
+        entry("dora", DORA, frozenset({Right.READ})),
+    )
+    return Known((*usual, *more), KEY)
+
+
+TOKENS = Tokens(known)
+
+
+def write_token(path: Path, name: str, token: str, rights: frozenset[Right] = BOTH) -> None:
+    """Add a token to a file, as `caudal token new` does."""
+    with changing(path) as entries:
+        entries.append(Entry(name, rights, None, digest_of(token, read_key(path))))
+
+
 BATCH = "application/vnd.caudal.batch"
 
 
@@ -109,6 +141,8 @@ class Place:
     limits: Limits = field(default_factory=Limits)
     bounds: Bounds = field(default_factory=Bounds)
     tokens: Tokens = field(default_factory=lambda: TOKENS)
+    quotas: Quotas = field(default_factory=Quotas)
+    audit: Audit = field(default_factory=Audit)
     store: MemoryStore = field(default_factory=MemoryStore)
     broker: MemoryBroker = field(default_factory=MemoryBroker)
     stopping: bool = False
@@ -137,6 +171,8 @@ class Place:
             tokens=self.tokens,
             limits=self.limits,
             stopping=lambda: self.stopping,
+            quotas=lambda: self.quotas,
+            audit=self.audit,
         )
         self.services.append(made)
         return made
@@ -197,6 +233,6 @@ class Answer(Protocol):
 def code_of(answer: Answer) -> tuple[int, str]:
     """Status and code of an answer that says no; checks its shape."""
     (error,) = answer.json().values()
-    assert set(error) <= {"code", "message", "job", "outcome"}
+    assert set(error) <= {"code", "message", "job", "outcome", "quota"}
     assert error["message"]
     return answer.status_code, error["code"]

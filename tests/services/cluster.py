@@ -15,12 +15,13 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from caudal.broker import MemoryBroker
-from caudal.formats.digest import digest
+from caudal.formats.tokens import Entry, Right, digest_of
 from caudal.gateway.application import make_application
 from caudal.gateway.service import Service
 from caudal.gateway.tokens import Tokens
 from caudal.process.clock import SystemClock, new_id
 from caudal.process.signals import Stop
+from caudal.process.tokens import Known
 from caudal.store.memory import MemoryStore
 from caudal.tasks import loops
 from caudal.tasks.compute import LocalCompute
@@ -145,9 +146,13 @@ class Cluster:
 
     def _gateway(self, name: str, stop: Stop) -> ASGIApp:
         tools = self._tools(stop)
-        tokens = Tokens((digest(self.token.encode()),)) if self.token else Tokens()
+        tokens = Tokens(self._known) if self.token else Tokens()
         service = Service(Gateway(tools, name), tools, tokens, stopping=stop.requested)
         return make_application(service)
+
+    def _known(self) -> Known:
+        digest = digest_of(self.token or "", b"key")
+        return Known((Entry("somebody", frozenset(Right), None, digest),), b"key")
 
     def _tools(self, stop: Stop) -> Tools:
         compute = LocalCompute()

@@ -29,8 +29,11 @@ _COLUMNS = (
 
 def addresses(cluster: Cluster, told: Told) -> str:
     """What a person needs to use the cluster."""
+    scheme = "https" if cluster.settings.tls.certificate else "http"
     gateways = [
-        f"http://{one.address}:{one.port}" for one in cluster.members if one.kind is Kind.GATEWAY
+        f"{scheme}://{one.address}:{one.port}"
+        for one in cluster.members
+        if one.kind is Kind.GATEWAY
     ]
     lines = [
         f"gateways  {','.join(gateways) or 'none'}",

@@ -27,7 +27,10 @@ def gateway(
     ] = 8421,
     token_file: Annotated[
         Path | None,
-        typer.Option("--token-file", help="Who may ask: a line `name:token` for each client."),
+        typer.Option(
+            "--token-file",
+            help="Who may ask: what `caudal token new` writes. Read again when it changes.",
+        ),
     ] = None,
     name: Annotated[
         str | None, typer.Option("--name", help="For logs.", show_default="gateway-PORT")
@@ -43,6 +46,20 @@ def gateway(
     rate: Annotated[
         float, typer.Option("--rate", min=1.0, help="Requests a second of one token.")
     ] = Limits.rate_per_second,
+    tls_certificate: Annotated[
+        Path | None,
+        typer.Option("--tls-certificate", help="Speak TLS with this PEM file; read when changed."),
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option("--tls-key", help="Its key, a PEM file without password.")
+    ] = None,
+    quotas: Annotated[
+        Path | None,
+        typer.Option("--quotas", help="A TOML file with [quotas], such as cluster.toml."),
+    ] = None,
+    audit: Annotated[
+        Path | None, typer.Option("--audit", help="Write who did what to this file, as JSON lines.")
+    ] = None,
     sentiment: Annotated[
         list[str] | None,
         typer.Option(
@@ -70,6 +87,9 @@ def gateway(
             name=name,
             job_timeout=job_timeout,
             rate=rate,
+            tls=(tls_certificate, tls_key),
+            quotas=quotas,
+            audit=audit,
             sentiment=sentiment or [],
             log_format=log_format,
             fsync=fsync,

@@ -34,6 +34,14 @@ TokenFileOption = Annotated[
     Path | None,
     typer.Option("--token-file", help="A file with the token.", show_default="$CAUDAL_TOKEN_FILE"),
 ]
+CaOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--ca",
+        help="Trust the certificates of this PEM file, for https.",
+        show_default="$CAUDAL_CA, or those of the system",
+    ),
+]
 PatienceOption = Annotated[
     float,
     typer.Option(
@@ -52,18 +60,21 @@ class Way:
     gateway: str | None = None
     token_file: Path | None = None
     patience: float = 60.0
+    ca: Path | None = None
 
     def open(self) -> "HttpGateways":
-        from caudal.client.addresses import addresses_of, read_token
+        from caudal.client.addresses import addresses_of, read_ca, read_token
         from caudal.client.http import HttpGateways
 
         return HttpGateways(
             addresses_of(self.gateway, os.environ),
             read_token(self.token_file, os.environ),
             patience_seconds=self.patience,
+            trusted=read_ca(self.ca, os.environ),
         )
 
     def words(self) -> list[str]:
         """The same way, as options of a command."""
         words = ["--gateway", self.gateway] if self.gateway else []
-        return words + (["--token-file", str(self.token_file)] if self.token_file else [])
+        words += ["--token-file", str(self.token_file)] if self.token_file else []
+        return words + (["--ca", str(self.ca)] if self.ca else [])

@@ -11,13 +11,14 @@ from rich.console import Console
 
 from caudal.answers import Result
 from caudal.cli.delivering import checked_format, give
-from caudal.cli.gateways import GatewayOption, PatienceOption, TokenFileOption, Way
+from caudal.cli.gateways import CaOption, GatewayOption, PatienceOption, TokenFileOption, Way
 from caudal.cli.options import Asking, with_asking
 from caudal.cli.show import print_rejects
 from caudal.client.decoding import error_of_outcome, rejects_of, result_of
 from caudal.client.http import HttpGateways
 from caudal.core.tasks import REJECTS
 from caudal.errors import JobError, UsageError
+from caudal.formats.quotas import Quota, told
 from caudal.formats.replies import Status
 from caudal.model import ADHOC
 
@@ -29,12 +30,13 @@ def jobs(
     gateway: GatewayOption = None,
     token_file: TokenFileOption = None,
     patience: PatienceOption = 60.0,
+    ca: CaOption = None,
 ) -> None:
     """List the jobs of this token on a cluster.
 
     Example: `caudal jobs --gateway http://one:8421`
     """
-    with Way(gateway, token_file, patience).open() as gateways:
+    with Way(gateway, token_file, patience, ca).open() as gateways:
         found = sorted(gateways.jobs(), key=lambda one: one.created)
         if not found:
             typer.echo("no jobs", err=True)
@@ -53,13 +55,14 @@ def results(
     gateway: GatewayOption = None,
     token_file: TokenFileOption = None,
     patience: PatienceOption = 60.0,
+    ca: CaOption = None,
 ) -> None:
     """Give the answers of a job on a cluster, those that are there.
 
     Example: `caudal results 8b1f0c… --gateway http://one:8421 --out answers --format csv`
     """
     console = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
-    with Way(gateway, token_file, patience).open() as gateways:
+    with Way(gateway, token_file, patience, ca).open() as gateways:
         status = gateways.status(job, "")
         asked = _chosen(job, status, query)
         ready = [name for name in asked if name in status.results]
@@ -77,14 +80,34 @@ def cancel(
     gateway: GatewayOption = None,
     token_file: TokenFileOption = None,
     patience: PatienceOption = 60.0,
+    ca: CaOption = None,
 ) -> None:
     """End a job on a cluster.
 
     Example: `caudal cancel 8b1f0c… --gateway http://one:8421`
     """
-    with Way(gateway, token_file, patience).open() as gateways:
+    with Way(gateway, token_file, patience, ca).open() as gateways:
         outcome = gateways.cancel(job, "")
     typer.echo(f"job {job} is {outcome.state}" + (f": {outcome.reason}" if outcome.reason else ""))
+
+
+def quotas(
+    gateway: GatewayOption = None,
+    token_file: TokenFileOption = None,
+    patience: PatienceOption = 60.0,
+    ca: CaOption = None,
+) -> None:
+    """Show what this token's owner uses of a cluster, and how much it may.
+
+    With the right `admin`: what every owner does. Requests, uploads and streams are those of the
+    gateway that answers.
+    """
+    with Way(gateway, token_file, patience, ca).open() as gateways:
+        page = gateways.quotas()
+    for owner, used in page.owners.items():
+        for name, one in used.items():
+            quota = Quota(name)
+            typer.echo(f"{owner}  {name}  {told(quota, one.used)} of {told(quota, one.most)}")
 
 
 def _chosen(job: str, status: Status, query: list[str] | None) -> list[str]:

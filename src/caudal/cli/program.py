@@ -128,6 +128,18 @@ COMMANDS = (
         "Change how many workers or gateways a host runs, without stopping a job.",
     ),
     Command(
+        "token",
+        "caudal.cli.tokens",
+        "token",
+        "Who may ask the gateways of a cluster: new, list, revoke.",
+    ),
+    Command(
+        "quotas",
+        "caudal.cli.jobs",
+        "quotas",
+        "Show what this token's owner uses of a cluster, and how much it may.",
+    ),
+    Command(
         "doctor",
         "caudal.cli.cluster_care",
         "doctor",

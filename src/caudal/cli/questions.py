@@ -11,7 +11,7 @@ from caudal.answers import one_line
 from caudal.application import find_application
 from caudal.application.adhoc import columns_left_out, files_application
 from caudal.cli.delivering import checked_format, deliver, reject_file, require_all
-from caudal.cli.gateways import OptionalGatewayOption, TokenFileOption, Way
+from caudal.cli.gateways import CaOption, OptionalGatewayOption, TokenFileOption, Way
 from caudal.cli.options import (
     AppArgument,
     Asking,
@@ -82,6 +82,7 @@ def sql(
     ] = None,
     gateway: OptionalGatewayOption = None,
     token_file: TokenFileOption = None,
+    ca: CaOption = None,
 ) -> None:
     """Answer any SELECT, over an application's cleaned tables or over files by name.
 
@@ -111,7 +112,7 @@ def sql(
         from caudal.cli.submit import sql_on_cluster
 
         with asker_mistakes():
-            sql_on_cluster(application, asking, Way(gateway, token_file))
+            sql_on_cluster(application, asking, Way(gateway, token_file, ca=ca))
         return
     with reject_file(asking.rejects) as sink:
         options = asking.run_options(sink)

@@ -8,19 +8,23 @@ from pathlib import Path
 import typer
 
 from caudal.broker.opening import open_broker
-from caudal.errors import StoreError
+from caudal.errors import StoreError, UsageError
+from caudal.formats.quotas import Quotas, read_quotas
 from caudal.gateway import serving
+from caudal.gateway.audit import Audit
 from caudal.gateway.computing import SharedCompute
 from caudal.gateway.figures import Figures
 from caudal.gateway.limits import Limits
-from caudal.gateway.tokens import Tokens, check_host, read_tokens
+from caudal.gateway.tokens import Tokens, check_host
 from caudal.gateway.upkeep import Pauses
+from caudal.process.certificates import Certificate
 from caudal.process.clock import SystemClock, new_id
+from caudal.process.following import Followed
 from caudal.process.frame import Ending
 from caudal.process.heart import Heart
 from caudal.process.logs import Style, set_up_logs
 from caudal.process.signals import Stop
-from caudal.process.ticking import OnTick, ignore
+from caudal.process.ticking import OnTick, Tick, ignore
 from caudal.store import Store, open_store, require_conditional_create
 from caudal.store.s3_settings import S3Settings
 from caudal.tasks.life import Lives
@@ -39,24 +43,37 @@ def serve(
     name: str | None,
     job_timeout: float,
     rate: float,
+    tls: tuple[Path | None, Path | None],
+    quotas: Path | None,
+    audit: Path | None,
     sentiment: list[str],
     log_format: Style,
     fsync: bool,
     beating: Heart | None,
 ) -> None:
     """Serve until asked to stop; the options are those of `caudal gateway`."""
-    tokens = read_tokens(token_file) if token_file else Tokens()
+    tokens = Tokens.of_file(token_file) if token_file else Tokens()
     check_host(host, tokens)
     known = name or f"gateway-{port}"
     limits = Limits(rate_per_second=rate, rate_burst=2 * rate)
-    settings = serving.Settings(new_id(), host, port, tokens, limits)
+    certificate, shares = _certificate(*tls), _followed_quotas(quotas)
+    settings = serving.Settings(
+        new_id(), host, port, tokens, limits,
+        certificate=certificate,
+        quotas=shares.now if shares else Quotas,
+        audit=Audit(audit, known),
+        stale_files=lambda: sum(
+            (tokens.is_stale(), bool(shares and shares.is_stale),
+             bool(certificate and certificate.is_stale))
+        ),
+    )  # fmt: skip
     figures, stop = Figures(), Stop()
     set_up_logs(log_format, "gateway", known)
     with ExitStack() as held:
         on_tick: OnTick = ignore
         if beating is not None:
             beating.progress = lambda: figures.answered
-            on_tick = beating.beat
+            on_tick = _beat_with_refusals(beating, figures)
         queue = open_broker(broker, known)
         held.callback(queue.close)
         opened = _opened_store(store, fsync, beating)
@@ -78,6 +95,28 @@ def serve(
             sys.stderr.flush()
             os._exit(0)  # a thread is stuck in a store that does not answer: nothing depends on it
         compute.close()
+
+
+def _beat_with_refusals(beating: Heart, figures: Figures) -> OnTick:
+    """Beats that tell `caudal status` how often owners were over their quotas."""
+
+    def beat(tick: Tick) -> None:
+        refused = figures.over_quota
+        beating.beat(tick, f"{refused} over quota" if refused else "")
+
+    return beat
+
+
+def _certificate(certificate: Path | None, key: Path | None) -> Certificate | None:
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        raise UsageError("TLS needs both --tls-certificate and --tls-key")
+    return Certificate(certificate, key)
+
+
+def _followed_quotas(path: Path | None) -> Followed[Quotas] | None:
+    return Followed([path], lambda: read_quotas(path)) if path else None
 
 
 def _opened_store(url: str, fsync: bool, beating: Heart | None) -> Store:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from caudal.application import find_application
 from caudal.cli.delivering import checked_format, reject_file
-from caudal.cli.gateways import GatewayOption, PatienceOption, TokenFileOption, Way
+from caudal.cli.gateways import CaOption, GatewayOption, PatienceOption, TokenFileOption, Way
 from caudal.cli.options import AppArgument, Asking, ParamOption, parameter_values, with_asking
 from caudal.cli.sending import Delivery
 from caudal.cli.show import print_rejects
@@ -63,6 +63,7 @@ def submit(
         ),
     ] = None,
     patience: PatienceOption = 60.0,
+    ca: CaOption = None,
 ) -> None:
     """Answer an application's queries on a cluster, over files of this machine.
 
@@ -85,7 +86,7 @@ def submit(
     )
     words = ["caudal", "submit", app, *(f"--query={one}" for one in query or ())]
     words += [f"--param={one}" for one in param or ()]
-    way = Way(gateway, token_file, patience)
+    way = Way(gateway, token_file, patience, ca)
     _answer(submission, asking, way, words, preview=preview, detach=detach)
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import NoReturn
 
 from caudal.broker.opening import open_broker
-from caudal.errors import UsageError
+from caudal.formats.tokens import check_strength
 from caudal.process.frame import Ending
 from caudal.process.heart import Heart
 from caudal.process.logs import Style, set_up_logs
 from caudal.process.metrics import serving_metrics
 from caudal.process.signals import Stop
 from caudal.process.ticking import OnTick, ignore
+from caudal.process.tokens import read_bearer
 from caudal.sizes import parse_bytes
 from caudal.store import Store, open_store
 from caudal.store.s3_settings import S3Settings
@@ -70,15 +71,7 @@ def _opened(url: str, fsync: bool) -> Store:
 
 
 def _token(path: Path | None) -> str | None:
-    if path is None:
-        return None
-    try:
-        token = path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the token in {path}: {error}") from None
-    if not token or len(token.split()) != 1:
-        raise UsageError(f"{path} must hold one token on one line")
-    return token
+    return None if path is None else check_strength(read_bearer(path), str(path))
 
 
 def _leave(folder: Path) -> NoReturn:

@@ -1,15 +1,19 @@
 """Where the gateways are, and the token that they ask for."""
 
-import ipaddress
 import os
+import ssl
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from caudal.errors import UsageError
+from caudal.process import loopback
+from caudal.process.certificates import client_context
+from caudal.process.tokens import read_bearer
 
 GATEWAY_VARIABLE = "CAUDAL_GATEWAY"
 TOKEN_FILE_VARIABLE = "CAUDAL_TOKEN_FILE"
+CA_VARIABLE = "CAUDAL_CA"
 
 
 def addresses_of(given: str | Sequence[str] | None, environment: Mapping[str, str]) -> list[str]:
@@ -42,29 +46,18 @@ def _address(text: str) -> str:
 
 def is_loopback(address: str) -> bool:
     """Is this gateway on this machine?"""
-    host = urlsplit(address).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return loopback.is_loopback(urlsplit(address).hostname or "")
 
 
 def read_token(path: str | os.PathLike[str] | None, environment: Mapping[str, str]) -> str | None:
-    """The first token of a file, written as for a gateway: TOKEN or NAME:TOKEN on a line."""
+    """The token of a client's file; none if no file is named."""
     chosen = path or environment.get(TOKEN_FILE_VARIABLE)
-    if not chosen:
-        return None
-    try:
-        lines = Path(chosen).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise UsageError(f"the token file {chosen} cannot be read: {reason}") from None
-    tokens = [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
-    return checked_token(tokens[0].rpartition(":")[2].strip() if tokens else "", str(chosen))
+    return read_bearer(Path(chosen)) if chosen else None
 
 
-def checked_token(token: str, place: str) -> str:
-    """A token that can stand in a header."""
-    if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise UsageError(f"{place} holds no token: it is one line of letters and digits")
-    return token
+def read_ca(
+    path: str | os.PathLike[str] | None, environment: Mapping[str, str]
+) -> ssl.SSLContext | None:
+    """Whom to trust: the certificates of a file; those of the system if no file is named."""
+    chosen = path or environment.get(CA_VARIABLE)
+    return client_context(Path(chosen)) if chosen else None

@@ -45,6 +45,7 @@ class Client:
 
     What one gateway does not answer is asked of the next; when none has answered for
     `patience_seconds`, `caudal.errors.UnreachableError` is raised, and the job can be resumed.
+    `ca` is a PEM file with the certificates to trust (or CAUDAL_CA), for addresses with https.
     """
 
     def __init__(
@@ -55,12 +56,16 @@ class Client:
         token_file: str | os.PathLike[str] | None = None,
         patience_seconds: float = 60.0,
         compress: str = "auto",
+        ca: str | os.PathLike[str] | None = None,
     ) -> None:
-        from caudal.client.addresses import addresses_of, checked_token, read_token
+        from caudal.client.addresses import addresses_of, read_ca, read_token
         from caudal.client.batches import Compress
+        from caudal.process.tokens import checked_bearer
 
         self.addresses = addresses_of(gateway, os.environ)
-        self._token = checked_token(token, "token") if token else read_token(token_file, os.environ)
+        given = checked_bearer(token, "token") if token else None
+        self._token = given or read_token(token_file, os.environ)
+        self._trusted = read_ca(ca, os.environ)
         self._patience_seconds = patience_seconds
         if compress not in set(Compress):
             raise UsageError(f"compress is one of {', '.join(Compress)}, not {compress!r}")
@@ -162,7 +167,12 @@ class Client:
         """A connection of one's own; the caller closes it."""
         from caudal.client.http import HttpGateways
 
-        return HttpGateways(self.addresses, self._token, patience_seconds=self._patience_seconds)
+        return HttpGateways(
+            self.addresses,
+            self._token,
+            patience_seconds=self._patience_seconds,
+            trusted=self._trusted,
+        )
 
     def _answers(self, submission: "Submission") -> Answers:
         from caudal.client.decoding import answers_of, error_of_outcome

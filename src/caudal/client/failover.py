@@ -7,11 +7,15 @@ Rules
 3. When none has answered for the time of patience: UnreachableError, naming all of them.
    A body that cannot be what was asked for (bodies.py), or a store that is damaged, means the next
    address too; when all of them answer so, three rounds in a row: FormatError, naming them.
-4. 429 is an answer: the same again after Retry-After, for as long as gateways go on saying it.
-5. The token stands in one header of requests, and nowhere else.
+4. 429 is an answer: the same again after Retry-After, for as long as gateways go on saying it. But
+   who is over a quota that only time or a cancel frees (jobs, stored) is told so after the time of
+   patience.
+5. A gateway whose certificate is not trusted is not asked again: time does not mend that.
+6. The token stands in one header of requests, and nowhere else.
 """
 
 import random
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,14 +26,15 @@ import httpx
 
 from caudal.client import bodies
 from caudal.client.addresses import is_loopback
-from caudal.client.refusals import code_of, error_of
-from caudal.errors import CaudalError, FormatError
+from caudal.client.refusals import code_of, error_of, quota_of
+from caudal.errors import CaudalError, FormatError, UsageError
 from caudal.process.signals import Stop
-from caudal.tasks.ports import UnreachableError
+from caudal.tasks.ports import JobError, UnreachableError
 
 RESULT_TYPE = "application/vnd.caudal.result"
 _AGAIN = frozenset({408, 500, 502, 503, 504})
 WRONG_ROUNDS = 3  # the damage may lie on the way
+_LASTING_QUOTAS = ("jobs", "stored")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 3.0
 _LONGEST_RETRY_AFTER = 30.0
 _LAST_WORD_SECONDS = 2.0
@@ -84,6 +89,7 @@ class _Round:
 
     answer: Answer | None = None
     is_busy: bool = False
+    over_quota: str = ""  # what a gateway said, if a quota is full that stays so for a while
     retry_after: float = 0.0
     troubles: dict[str, str] = field(default_factory=dict)
     wrong: set[str] = field(default_factory=set)  # addresses whose answer cannot be believed
@@ -99,16 +105,19 @@ class Failover:
         *,
         patience_seconds: float = 60.0,
         stop: Stop | None = None,
+        trusted: ssl.SSLContext | None = None,
     ) -> None:
         self.addresses = tuple(addresses)
         self.patience_seconds = patience_seconds
         self._token = token
+        self._trusted = trusted
         self.stop = stop or Stop()
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._http = httpx.Client(
             timeout=httpx.Timeout(_SECONDS, connect=_CONNECT_SECONDS),
             limits=httpx.Limits(max_connections=32),
             headers=bodies.IDENTITY,
+            verify=True if trusted is None else trusted,
             trust_env=not all(is_loopback(one) for one in addresses),  # no proxy to this machine
         )
         self._best = 0  # which address answered last
@@ -124,7 +133,12 @@ class Failover:
 
     def again(self) -> Self:
         """Another one of the same, for one last request after this one gave up."""
-        return type(self)(self.addresses, self._token, patience_seconds=_LAST_WORD_SECONDS)
+        return type(self)(
+            self.addresses,
+            self._token,
+            patience_seconds=_LAST_WORD_SECONDS,
+            trusted=self._trusted,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -153,6 +167,8 @@ class Failover:
             if turn.is_busy:
                 since, rounds = time.monotonic(), 0
             elif time.monotonic() - since >= self.patience_seconds:
+                if turn.over_quota:
+                    raise JobError(turn.over_quota)
                 raise self._unreachable(turn.troubles)
             self.pause(rounds, turn.retry_after)
             rounds += 1
@@ -166,13 +182,18 @@ class Failover:
                 answer = self._one(address, request)
             except httpx.TransportError as error:
                 turn.troubles[address] = _trouble(error)
+                _require_trust(address, error)
                 continue
             except FormatError as error:
                 turn.troubles[address] = str(error)
                 turn.wrong.add(address)
                 continue
             if answer.status == 429:
-                turn.is_busy, turn.retry_after = True, answer.retry_after
+                turn.retry_after = answer.retry_after
+                if quota_of(answer.body) in _LASTING_QUOTAS:
+                    turn.over_quota = str(answer.error())
+                else:
+                    turn.is_busy = True
                 return turn
             if answer.status not in _AGAIN:
                 self.prefer(address)
@@ -231,6 +252,18 @@ class Failover:
 def _pieces(body: bytes) -> Iterator[bytes]:
     for begin in range(0, len(body), _PIECE_BYTES):
         yield body[begin : begin + _PIECE_BYTES]
+
+
+def _require_trust(address: str, error: httpx.TransportError) -> None:
+    """Rule 5."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            raise UsageError(
+                f"the certificate of {address} is not trusted ({cause.verify_message}): give the "
+                "certificate of its issuer by --ca FILE, or ask at the name that it is made for"
+            ) from None
+        cause = cause.__cause__ or cause.__context__
 
 
 def _trouble(error: httpx.TransportError) -> str:

@@ -16,7 +16,7 @@ from caudal.formats import frame
 from caudal.formats.ending import End, Outcome
 from caudal.formats.job import Request
 from caudal.formats.outputs import Whose
-from caudal.formats.replies import JobEntry, JobPage, Receipt, Status
+from caudal.formats.replies import JobEntry, JobPage, QuotaPage, Receipt, Status
 from caudal.tasks.requests import check_job_id, is_name
 
 _BATCH_TYPE = "application/vnd.caudal.batch"
@@ -95,6 +95,10 @@ class HttpGateways(Failover):
             if page.next <= after:
                 raise FormatError(f"the list of jobs goes back from {after!r} to {page.next!r}")
             after = page.next
+
+    def quotas(self) -> QuotaPage:
+        """What the owner of this token uses; all owners, for an admin."""
+        return self._get(QuotaPage, "GET", "/quotas")
 
     def _get(
         self,

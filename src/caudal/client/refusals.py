@@ -14,6 +14,7 @@ class _Refusal(msgspec.Struct):
     code: str
     message: str
     outcome: Outcome | None = None
+    quota: str | None = None
 
 
 class _Body(msgspec.Struct):
@@ -24,6 +25,12 @@ def code_of(body: bytes) -> str:
     """The code of a refusal; nothing if the body is none."""
     refusal = _read(body)
     return refusal.code if refusal else ""
+
+
+def quota_of(body: bytes) -> str | None:
+    """The quota that a refusal names, if it names one."""
+    refusal = _read(body)
+    return refusal.quota if refusal else None
 
 
 def error_of(address: str, status: int, body: bytes) -> CaudalError:
@@ -38,6 +45,8 @@ def error_of(address: str, status: int, body: bytes) -> CaudalError:
     match refusal.code:
         case "no_token":
             return UsageError(f"{address} does not know this token: give its own by --token-file")
+        case "over_quota":
+            return JobError(message)
         case "no_job" | "not_ready" | "ended":
             return GoneError(message, refusal.outcome)
         case "conflict" | "no_table" | "no_query" | "no_preview" | "no_batch":

@@ -63,7 +63,7 @@ def read_head(read: Read, magic: bytes, key: str, most: int = MOST_INDEX_BYTES) 
     """The head of an object as it lies, checked against its digest."""
     head = read(0, HEAD_BYTES)
     check_magic(head, magic, key)
-    length = int.from_bytes(head[_MAGIC_BYTES : _MAGIC_BYTES + _LENGTH_BYTES], "little")
+    length = _length(head)
     if length > most:
         raise FormatError(f"{key} has an index of {length} bytes: at most {most} are read")
     text = read(HEAD_BYTES, length)
@@ -78,6 +78,15 @@ def decode_head(head: bytes, kind: type[Index], key: str) -> Index:
         return msgspec.json.decode(head[HEAD_BYTES:], type=kind)
     except JSON_ERRORS as error:
         raise FormatError(f"{key}: {error}") from error
+
+
+def body_offset(head: bytes) -> int:
+    """Where an object says that its body begins; nothing else of it is believed yet."""
+    return HEAD_BYTES + _length(head)
+
+
+def _length(head: bytes) -> int:
+    return int.from_bytes(head[_MAGIC_BYTES : _MAGIC_BYTES + _LENGTH_BYTES], "little")
 
 
 def check_magic(head: bytes, magic: bytes, key: str) -> None:

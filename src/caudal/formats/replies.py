@@ -51,6 +51,19 @@ class JobEntry(msgspec.Struct, frozen=True):
     application: str
 
 
+class Used(msgspec.Struct, frozen=True):
+    """How much of a quota an owner uses; `most` is None where there is no bound."""
+
+    used: int
+    most: int | None
+
+
+class QuotaPage(msgspec.Struct, frozen=True):
+    """Quotas by owner and name (formats/quotas.py), as one gateway sees them."""
+
+    owners: dict[str, dict[str, Used]]
+
+
 class JobPage(msgspec.Struct, frozen=True):
     """Some jobs by id; `next` is the `after` of the next page, None at the end."""
 

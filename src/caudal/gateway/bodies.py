@@ -1,6 +1,8 @@
 """The body of a request: of bounded size, in bounded time, decided before it is read."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import msgspec
@@ -12,6 +14,7 @@ from caudal.gateway.service import Call, Service
 
 Content = TypeVar("Content")
 JSON = "application/json"
+_DECODED = 8  # times its size: what a decoded body may take in memory, about
 
 
 def announced_size(request: Request, most: int) -> int:
@@ -29,13 +32,15 @@ def require_type(request: Request, wanted: str, *, optional: bool = False) -> No
 
 
 async def read_body(request: Request, most: int, limits: Limits) -> bytes:
-    """The whole body."""
+    """The whole body. It must come at the least rate, in the mean and after a first while."""
     pieces: list[bytes] = []
-    size = 0
+    size, elapsed = 0, asyncio.get_running_loop().time
+    began = elapsed()
     try:
         async with asyncio.timeout(limits.body_seconds):
             while True:
-                async with asyncio.timeout(limits.idle_seconds):
+                enough = began + max(limits.slow_seconds, size / limits.least_rate)
+                async with asyncio.timeout(min(limits.idle_seconds, enough - elapsed())):
                     message = await request.receive()
                 if message["type"] == "http.disconnect":
                     raise Refusal(400, "bad_request", "the request broke off")
@@ -46,17 +51,24 @@ async def read_body(request: Request, most: int, limits: Limits) -> bytes:
                 if not message.get("more_body", False):
                     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
     except TimeoutError:
-        slow = Refusal(408, "too_slow", "the body did not arrive in time: send it again")
+        told = f"bodies come at {limits.least_rate} bytes a second at least"
+        slow = Refusal(408, "too_slow", f"the body did not arrive in time ({told}): send it again")
         slow.headers["connection"] = "close"
         raise slow from None
 
 
-async def read_json(service: Service, call: Call, kind: type[Content]) -> Content:
-    """A JSON body as the struct that it must be."""
+@asynccontextmanager
+async def json_body(service: Service, call: Call, kind: type[Content]) -> AsyncIterator[Content]:
+    """A JSON body as the struct that it must be; it holds room as long as it is used."""
     require_type(call.request, JSON, optional=True)
     most = service.limits.request_bytes
-    async with service.bodies.holding(announced_size(call.request, most)):
+    size = _DECODED * announced_size(call.request, most)
+    async with service.bodies.holding(call.caller.owner, size):
         data = await read_body(call.request, most, service.limits)
+        yield _decoded(data, kind)
+
+
+def _decoded(data: bytes, kind: type[Content]) -> Content:
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, RecursionError) as error:

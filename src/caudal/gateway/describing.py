@@ -22,6 +22,7 @@ _PARTS: Mapping[str, Mapping[str, Any]] = {
 _SAID = {
     400: "The request is wrong; the message says what is.",
     401: "The token is missing or unknown.",
+    403: "The token lacks the right for this.",
     404: "There is no such thing, or not yet.",
     406: "No representation of this kind.",
     408: "The body did not arrive in time.",
@@ -29,12 +30,14 @@ _SAID = {
     410: "The job has ended.",
     413: "The body is too large.",
     415: "The body is of another media type.",
+    421: "Without tokens a gateway answers to loopback's names only.",
     422: "The application cannot be planned.",
-    429: "Too much at once: again after Retry-After.",
+    429: "Too much at once, or over a quota, which is named: again after Retry-After.",
     431: "The head of the request is too large.",
     503: "The store or the broker does not answer: again after Retry-After.",
 }
-_ALWAYS = (400, 401, 429, 431, 503)
+_EVERYWHERE = (400, 421, 429, 431)
+_WITH_TOKEN = (401, 403, 503)
 _REFERENCE = "#/components/schemas/{name}"
 
 
@@ -112,7 +115,8 @@ def _answers(one: Operation, named: Mapping[type[Any], Any]) -> dict[str, Any]:
 
 
 def _refusals(one: Operation, named: Mapping[type[Any], Any]) -> dict[str, Any]:
-    statuses = {*one.refusals, *(() if one.room is Room.OPEN else _ALWAYS)}
+    guarded = () if one.room is Room.OPEN else _WITH_TOKEN
+    statuses = {*one.refusals, *_EVERYWHERE, *guarded}
     return {
         str(status): {
             "description": _SAID[status],

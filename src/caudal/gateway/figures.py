@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from caudal.core.tasks import Lane
+from caudal.formats.quotas import Quota
 from caudal.process.metrics import new_registry
 
 _SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
@@ -15,6 +16,7 @@ class Figures:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or new_registry()
+        self.over_quota = 0  # refusals, for `caudal status`
         self.answered = 0  # requests: how a medic sees that there is progress
         self.requests = Counter(
             "caudal_gateway_requests",
@@ -48,6 +50,23 @@ class Figures:
             "Tasks that the reconciler found missing and published again.",
             registry=self.registry,
         )
+        self.quota_refusals = Counter(
+            "caudal_gateway_quota_refusals",
+            "Requests refused since their owner was over a quota.",
+            ("quota",),
+            registry=self.registry,
+        )
+        self.quota_fullest = Gauge(
+            "caudal_gateway_quota_fullest",
+            "How much of its quota the owner with the least room left uses, from 0 to 1.",
+            ("quota",),
+            registry=self.registry,
+        )
+        self.stale_files = Gauge(
+            "caudal_gateway_stale_files",
+            "Changed files (tokens, quotas, certificates) that are wrong and are not used.",
+            registry=self.registry,
+        )
         self.waiting = Gauge(
             "caudal_broker_waiting",
             "Messages that wait in a lane.",
@@ -58,6 +77,10 @@ class Figures:
     def note_depths(self, depths: Mapping[Lane, int]) -> None:
         for lane, waiting in depths.items():
             self.waiting.labels(lane.value).set(waiting)
+
+    def note_over_quota(self, quota: Quota) -> None:
+        self.over_quota += 1
+        self.quota_refusals.labels(quota.value).inc()
 
     def text(self) -> bytes:
         return generate_latest(self.registry)

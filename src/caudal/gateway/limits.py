@@ -14,16 +14,22 @@ class Limits:
     bodies_seconds: float = 5.0  # a body waits for room for so long, then it is refused
     head_bytes: int = 32 << 10  # request line and headers
     head_seconds: float = 15.0  # from the first byte of a request, or the connection, to its body
+    handshake_seconds: float = 10.0  # of TLS
     idle_seconds: float = 15.0  # between two pieces of a body
     body_seconds: float = 120.0  # for a whole body
+    slow_seconds: float = 10.0  # from here on a body must have come at the least rate
+    least_rate: int = 64 << 10  # bytes a second, in the mean since it began
     send_seconds: float = 60.0  # a reader that takes nothing for so long is left
     linger_seconds: float = 5.0  # a refused body is thrown away for so long, so that its sender
     # reads the answer; then the connection is closed
     connections: int = 1024
     requests: int = 64  # under way at once; more are refused
     streams: int = 256  # events and previews open at once
+    watchers: int = 16  # requests that need no token, under way at once
     threads: int = 16  # that ask the store, and as many that also wait for the broker
     plans: int = 2  # made at once
     previews: int = 2  # looked at at once; DuckDB computes one at a time
-    rate_per_second: float = 500.0  # requests of one token
+    jobs: int = 64  # running, of one owner, unless cluster.toml says otherwise
+    stored_bytes: int = 100 * 10**9  # of one owner, likewise
+    rate_per_second: float = 500.0  # requests of one owner
     rate_burst: float = 1000.0  # that it may have saved up

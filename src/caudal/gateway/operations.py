@@ -11,6 +11,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from caudal.formats.tokens import Right
 from caudal.gateway.service import Call, Service
 
 Handler = Callable[[Service, Call], Awaitable[Response]]
@@ -19,7 +20,7 @@ Handler = Callable[[Service, Call], Awaitable[Response]]
 class Room(Enum):
     """What an operation takes while it is under way."""
 
-    OPEN = "nothing, not even a token: for machines that watch"
+    OPEN = "one of the places for those who show no token: machines that watch"
     REQUEST = "one of the places for requests"
     STREAM = "one of the places for streams"
 
@@ -57,3 +58,10 @@ class Operation:
     body: Content | None = None
     parameters: tuple[Parameter, ...] = ()  # beside those of the path
     room: Room = Room.REQUEST
+    right: Right = Right.READ  # what its token must allow; see `allows`
+    action: str | None = None  # what the audit log calls it, if it is worth a line
+
+    def allows(self, rights: frozenset[Right]) -> bool:
+        """Do these rights suffice? An admin may also look at and end what is not its own."""
+        is_admins = Right.ADMIN in rights and self.method in ("GET", "DELETE")
+        return self.right in rights or is_admins

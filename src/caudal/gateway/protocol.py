@@ -15,8 +15,10 @@ from typing import ClassVar
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from caudal.gateway.arriving import Arrivals
 from caudal.gateway.limits import Limits
 from caudal.gateway.refusals import Refusal
+from caudal.gateway.visits import is_admitted
 
 _NO_HTTP = Refusal(400, "bad_request", "this is no HTTP request, or its head is too large")
 
@@ -25,14 +27,13 @@ class BoundedProtocol(H11Protocol):
     """One connection."""
 
     limits: ClassVar[Limits] = Limits()
+    arrivals: ClassVar[Arrivals] = Arrivals(Limits.connections)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See asyncio."""
         self._timer: asyncio.TimerHandle | None = None
         super().connection_made(transport)
-        if len(self.connections) > self.limits.connections:
-            transport.abort()
-            return
+        self.arrivals.add(self)
         self._close_after(self.limits.head_seconds)
 
     def data_received(self, data: bytes) -> None:
@@ -53,7 +54,17 @@ class BoundedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio."""
         self._let_be()
+        self.arrivals.remove(self)
         super().connection_lost(exc)
+
+    def is_at_work(self) -> bool:
+        """Does it serve a request that was admitted?"""
+        under_way = self.cycle is not None and not self.cycle.response_complete
+        return under_way and is_admitted(self.scope)
+
+    def drop(self) -> None:
+        """Close it at once."""
+        self.transport.abort()
 
     def send_400_response(self, msg: str) -> None:
         """See uvicorn."""
@@ -92,6 +103,6 @@ class BoundedProtocol(H11Protocol):
         self._timer = self.loop.call_later(seconds, close)
 
 
-def protocol_with(limits: Limits) -> type[BoundedProtocol]:
+def protocol_with(limits: Limits, arrivals: Arrivals) -> type[BoundedProtocol]:
     """The protocol with these bounds."""
-    return type("BoundedProtocol", (BoundedProtocol,), {"limits": limits})
+    return type("BoundedProtocol", (BoundedProtocol,), {"limits": limits, "arrivals": arrivals})

@@ -34,6 +34,7 @@ class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
     message: str
     job: str | None = None
     outcome: Outcome | None = None
+    quota: str | None = None  # which one, of `over_quota`
 
 
 class ErrorBody(msgspec.Struct, frozen=True):
@@ -59,11 +60,11 @@ class Refusal(Exception):  # noqa: N818, it is an answer
         self.code = code
         self.headers = dict(headers or {})
         self.outcome = outcome
+        self.quota: str | None = None
 
     def body(self, job: str | None) -> bytes:
-        return msgspec.json.encode(
-            ErrorBody(Reason(self.code, str(self), job=job, outcome=self.outcome))
-        )
+        reason = Reason(self.code, str(self), job=job, outcome=self.outcome, quota=self.quota)
+        return msgspec.json.encode(ErrorBody(reason))
 
 
 def later(code: str, message: str, seconds: int = RETRY_SECONDS, status: int = 429) -> Refusal:

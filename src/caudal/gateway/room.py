@@ -4,29 +4,50 @@ All but the threads themselves is for one event loop.
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
+from contextvars import ContextVar
 from threading import Lock
 from typing import TypeVar
 
+from caudal.formats.quotas import Quota
 from caudal.gateway.refusals import later
+from caudal.gateway.shares import Shares
 
 Answer = TypeVar("Answer")
 
+ASKING: ContextVar[str] = ContextVar("ASKING", default="")
+"""The owner of the request that this task answers, for whoever shares something out."""
+
 
 class Threads:
-    """Where everything runs that waits for a store, a broker or DuckDB."""
+    """Where everything runs that waits for a store, a broker or DuckDB.
 
-    def __init__(self, count: int, name: str) -> None:
+    Of one owner at most `each_most` run at once; what is more waits for its own kind.
+    """
+
+    def __init__(self, count: int, name: str, each_most: int | None = None) -> None:
         self._pool = ThreadPoolExecutor(count, thread_name_prefix=name)
+        self._turns = defaultdict[str, asyncio.Semaphore](
+            lambda: asyncio.Semaphore(each_most or count)
+        )
         self._running = 0
         self._lock = Lock()
 
     async def run(self, work: Callable[..., Answer], *arguments: object) -> Answer:
         """The outcome of the work, whose waiting does not hold the loop."""
+        turns = self._turns[ASKING.get()]
+        await turns.acquire()
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, self._counted, work, *arguments)
+        try:
+            running = loop.run_in_executor(self._pool, self._counted, work, *arguments)
+        except BaseException:
+            turns.release()
+            raise
+        running.add_done_callback(lambda done: _ended(done, turns))
+        return await asyncio.shield(running)  # who leaves early frees no thread
 
     @property
     def busy(self) -> bool:
@@ -53,6 +74,12 @@ class Threads:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
+def _ended(done: "asyncio.Future[Answer]", turns: asyncio.Semaphore) -> None:
+    turns.release()
+    with suppress(asyncio.CancelledError):
+        done.exception()  # it was seen, also where nobody waits any more
+
+
 class Places:
     """A number of places: whoever finds none comes again later."""
 
@@ -74,27 +101,42 @@ class Places:
 
 
 class Bodies:
-    """Bytes of bodies in memory. A body waits for room for a while: its sender feels that."""
+    """Bytes of bodies in memory. A body waits for room for a while: its sender feels that.
 
-    def __init__(self, most: int, seconds: float) -> None:
+    A body larger than an owner's whole share is taken when the owner holds nothing else.
+    """
+
+    def __init__(self, most: int, seconds: float, shares: Shares) -> None:
+        self._shares = shares
         self._most = most
         self._left = most
         self._seconds = seconds
         self._freed = asyncio.Condition()
 
     @asynccontextmanager
-    async def holding(self, size: int) -> AsyncIterator[None]:
+    async def holding(self, owner: str, size: int) -> AsyncIterator[None]:
         size = min(size, self._most)
+        limit = self._shares.limit(owner, Quota.UPLOADS)
+        mine = size if limit is None else min(size, limit)
+
+        def fits() -> bool:
+            has_share = self._shares.has_room(owner, Quota.UPLOADS, mine)
+            return has_share and self._left >= size
+
         async with self._freed:
             try:
                 async with asyncio.timeout(self._seconds):
-                    await self._freed.wait_for(lambda: self._left >= size)
+                    await self._freed.wait_for(fits)
             except TimeoutError:
+                if not self._shares.has_room(owner, Quota.UPLOADS, mine):
+                    raise self._shares.refusal(owner, Quota.UPLOADS) from None
                 raise later("busy", "too many batches are on their way: try again") from None
+            self._shares.take(owner, Quota.UPLOADS, mine)
             self._left -= size
         try:
             yield
         finally:
+            self._shares.give_back(owner, Quota.UPLOADS, mine)
             self._left += size
             async with self._freed:
                 self._freed.notify_all()

@@ -4,11 +4,12 @@ from typing import Any
 
 from caudal.formats.ending import End, Outcome
 from caudal.formats.job import Request
-from caudal.formats.replies import JobPage, Status
+from caudal.formats.replies import JobPage, QuotaPage, Status
+from caudal.formats.tokens import Right
 from caudal.gateway import accepting
 from caudal.gateway.answering import ReceiptBody
 from caudal.gateway.bodies import JSON
-from caudal.gateway.handlers import health, jobs, results, streams, tables
+from caudal.gateway.handlers import health, jobs, quotas, results, streams, tables
 from caudal.gateway.operations import Content, Operation, Parameter, Room
 
 _BINARY = {"type": "string", "contentMediaType": "application/octet-stream"}
@@ -44,6 +45,13 @@ _LISTED = (
         "How many at most.",
         required=False,
     ),
+    Parameter(
+        "owner",
+        "query",
+        {"type": "string", "maxLength": 64},
+        "Whose jobs; others' than one's own need the right `admin`.",
+        required=False,
+    ),
 )
 _LAST_EVENT = Parameter(
     "Last-Event-ID",
@@ -56,7 +64,8 @@ _LAST_EVENT = Parameter(
 OPERATIONS = (
     Operation(
         "PUT", _JOB, jobs.create, "Create a job; the same again is the same job.",
-        _RECEIPT, (404, 408, 409, 413, 415, 422), Content(JSON, Request),
+        _RECEIPT, (404, 408, 409, 413, 415, 422), Content(JSON, Request), right=Right.SUBMIT,
+        action="create",
     ),
     Operation(
         "GET", "/jobs", jobs.listing, "Your jobs, by id.", {200: _json(JobPage)}, (),
@@ -68,11 +77,12 @@ OPERATIONS = (
     ),
     Operation(
         "DELETE", _JOB, jobs.cancel, "Cancel a job; gives how it ended.",
-        {200: _json(Outcome)}, (404,),
+        {200: _json(Outcome)}, (404,), right=Right.SUBMIT, action="cancel",
     ),
     Operation(
         "PUT", _BATCH, tables.put_batch, "Send a batch; the same again is no error.",
         _RECEIPT, (404, 408, 409, 410, 413, 415), Content(tables.BATCH, schema=_BINARY),
+        right=Right.SUBMIT,
     ),
     Operation(
         "GET", _BATCH, tables.stored_digest, "The digest of a batch that has arrived.",
@@ -80,14 +90,15 @@ OPERATIONS = (
     ),
     Operation(
         "PUT", f"{_TABLE}/end", tables.put_end, "Say that a table is sent.",
-        _RECEIPT, (404, 408, 409, 410, 413, 415), Content(JSON, End),
+        _RECEIPT, (404, 408, 409, 410, 413, 415), Content(JSON, End), right=Right.SUBMIT,
     ),
     Operation(
         "GET", _RESULT, results.result, "The rows of a query.", _RESULTS, (404, 406, 410),
+        action="fetch",
     ),
     Operation(
         "GET", f"{_JOB}/rejects", results.rejects, "The rejects report.", _RESULTS,
-        (404, 406, 410),
+        (404, 406, 410), action="fetch",
     ),
     Operation(
         "GET", f"{_JOB}/events", streams.job, "Progress, queries that are done, the outcome.",
@@ -96,7 +107,12 @@ OPERATIONS = (
     Operation(
         "GET", f"{_RESULT}/preview", streams.preview,
         "Rows of a query that only filters, batch by batch.",
-        _EVENTS, (404,), parameters=(_LAST_EVENT,), room=Room.STREAM,
+        _EVENTS, (404,), parameters=(_LAST_EVENT,), room=Room.STREAM, action="fetch",
+    ),
+    Operation(
+        "GET", "/quotas", quotas.listing,
+        "What you use of what you may; what all owners do, with the right `admin`.",
+        {200: _json(QuotaPage)},
     ),
     Operation(
         "GET", "/healthz", health.healthz, "Is the process alive?",

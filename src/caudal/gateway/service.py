@@ -5,12 +5,16 @@ from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
+from caudal.formats.quotas import Allowances, Quotas
+from caudal.gateway.audit import Audit
+from caudal.gateway.census import Census
 from caudal.gateway.figures import Figures
 from caudal.gateway.limits import Limits
 from caudal.gateway.rates import Rates
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.room import Bodies, Places, Threads
-from caudal.gateway.tokens import NOBODY, Tokens
+from caudal.gateway.shares import Shares, usual_quotas
+from caudal.gateway.tokens import EVERYBODY, Caller, Tokens
 from caudal.tasks.gateway import Gateway
 from caudal.tasks.tools import Tools
 
@@ -27,6 +31,9 @@ class Service:
     limits: Limits = field(default_factory=Limits)
     figures: Figures = field(default_factory=Figures)
     stopping: Callable[[], bool] = lambda: False
+    quotas: Callable[[], Quotas] = Quotas
+    audit: Audit = field(default_factory=Audit)
+    stale_files: Callable[[], int] = lambda: 0  # changed ones that are wrong and are not used
     # Threads for each kind of work, so that what takes long or is stuck holds up its own kind only.
     threads: Threads = field(init=False)  # ask the store
     takers: Threads = field(init=False)  # publish too, and so wait for the broker
@@ -35,21 +42,44 @@ class Service:
     bodies: Bodies = field(init=False)
     requests: Places = field(init=False)
     streams: Places = field(init=False)
+    watchers: Places = field(init=False)  # of those who show no token
     rates: Rates = field(init=False)
+    shares: Shares = field(init=False)
+    census: Census = field(init=False)
 
     def __post_init__(self) -> None:
         bounds = self.limits
+        shares = Shares(self._allowances(), self.figures)
         for name, room in (
-            ("threads", Threads(bounds.threads, "request")),
-            ("takers", Threads(bounds.threads, "taker")),
-            ("planners", Threads(bounds.plans, "planner")),
-            ("previewers", Threads(bounds.previews, "previewer")),
-            ("bodies", Bodies(bounds.bodies_bytes, bounds.bodies_seconds)),
+            ("threads", self._threads(bounds.threads, "request")),
+            ("takers", self._threads(bounds.threads, "taker")),
+            ("planners", self._threads(bounds.plans, "planner")),
+            ("previewers", self._threads(bounds.previews, "previewer")),
+            ("bodies", Bodies(bounds.bodies_bytes, bounds.bodies_seconds, shares)),
             ("requests", Places(bounds.requests, "requests")),
             ("streams", Places(bounds.streams, "streams")),
+            ("watchers", Places(bounds.watchers, "requests without a token")),
             ("rates", Rates(bounds.rate_per_second, bounds.rate_burst)),
+            ("shares", shares),
+            ("census", Census(self.tools.store)),
         ):
             object.__setattr__(self, name, room)
+
+    def _threads(self, count: int, name: str) -> Threads:
+        """With tokens, one owner holds half of them at most."""
+        return Threads(count, name, max(1, count // 2) if self.tokens.required else count)
+
+    def _allowances(self) -> Callable[[], Allowances]:
+        usual = usual_quotas(self.limits, shared=self.tokens.required)
+        known: list[tuple[Quotas, Allowances]] = []
+
+        def now() -> Allowances:
+            quotas = self.quotas()
+            if not known or known[0][0] is not quotas:
+                known[:] = [(quotas, Allowances.by(quotas, usual))]
+            return known[0][1]
+
+        return now
 
     @property
     def busy(self) -> bool:
@@ -67,10 +97,15 @@ class Service:
 
 @dataclass(frozen=True)
 class Call:
-    """One request, and whose it is."""
+    """One request, who makes it, and whose things it is about: the caller's, or any for admins."""
 
     request: Request
-    owner: str = NOBODY
+    caller: Caller = EVERYBODY
+    about: str | None = None
+
+    @property
+    def owner(self) -> str:
+        return self.caller.owner if self.about is None else self.about
 
     def name(self, part: str) -> str:
         """A part of the path."""

@@ -10,19 +10,23 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import uvicorn
 
 from caudal.errors import UsageError
+from caudal.formats.quotas import Quotas
 from caudal.gateway.application import make_application
+from caudal.gateway.arriving import Arrivals, Handshake
+from caudal.gateway.audit import Audit
 from caudal.gateway.figures import Figures
 from caudal.gateway.limits import Limits
 from caudal.gateway.protocol import protocol_with
 from caudal.gateway.service import Service
 from caudal.gateway.tokens import Tokens, check_host
 from caudal.gateway.upkeep import Pauses, start_upkeep
+from caudal.process.certificates import Certificate
 from caudal.process.frame import Ending
 from caudal.process.logs import fields
 from caudal.process.signals import Stop, stop_on_signals
@@ -31,6 +35,7 @@ from caudal.tasks.gateway import Gateway
 from caudal.tasks.tools import Tools
 
 _KEEP_ALIVE_SECONDS = 30
+_BACKLOG = 1024
 _LIBRARIES = ("uvicorn", "uvicorn.error", "uvicorn.access")  # rubbish is no news
 
 _log = logging.getLogger(__name__)
@@ -47,15 +52,45 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     pauses: Pauses = field(default_factory=Pauses)
     grace_seconds: float = 7.0
+    certificate: Certificate | None = None  # with one it speaks TLS only
+    quotas: Callable[[], Quotas] = Quotas
+    audit: Audit = field(default_factory=Audit)
+    stale_files: Callable[[], int] = lambda: 0
 
 
 class Server(uvicorn.Server):
     """uvicorn without signal handlers of its own: the process has one place for them."""
 
+    certificate: Certificate | None = None
+    arrivals: Arrivals
+    limits: Limits
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """See uvicorn."""
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn. Connections are accepted here, so that TLS is bounded too (arriving.py)."""
+        await super().startup(sockets=[])
+        loop = asyncio.get_running_loop()
+        for one in sockets or ():
+            server = await loop.create_server(self._connection, sock=one, backlog=_BACKLOG)
+            self.servers.append(server)
+
+    def _connection(self) -> asyncio.Protocol:
+        if self.certificate is None:
+            return self._protocol()
+        seconds = self.limits.handshake_seconds
+        return Handshake(self._protocol, self.certificate, self.arrivals, seconds)
+
+    def _protocol(self) -> asyncio.Protocol:
+        make = self.config.http_protocol_class
+        made = make(  # type: ignore[call-arg]
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        assert isinstance(made, asyncio.Protocol)
+        return made
 
 
 def serve(
@@ -70,6 +105,9 @@ def serve(
         limits=settings.limits,
         figures=figures,
         stopping=stop.requested,
+        quotas=settings.quotas,
+        audit=settings.audit,
+        stale_files=settings.stale_files,
     )
     with listening(settings.host, settings.port) as listener:
         return asyncio.run(_serve(settings, service, stop, on_tick, listener))
@@ -79,10 +117,12 @@ def make_server(settings: Settings, service: Service) -> Server:
     """A server for the service; nothing is bound yet."""
     for library in _LIBRARIES:
         logging.getLogger(library).setLevel(logging.ERROR)
-    return Server(
+    arrivals = Arrivals(settings.limits.connections)
+    server = Server(
         uvicorn.Config(
             make_application(service),
-            http=protocol_with(settings.limits),
+            http=protocol_with(settings.limits, arrivals),
+            proxy_headers=False,  # who asks is who is connected, whatever a header says
             ws="none",
             lifespan="off",
             log_config=None,
@@ -93,6 +133,9 @@ def make_server(settings: Settings, service: Service) -> Server:
             h11_max_incomplete_event_size=settings.limits.head_bytes,
         )
     )
+    server.certificate, server.arrivals = settings.certificate, arrivals
+    server.limits = settings.limits
+    return server
 
 
 async def _serve(
@@ -105,7 +148,9 @@ async def _serve(
 
     stop_on_signals(asyncio.get_running_loop(), stop, leave)
     ticks = asyncio.create_task(ticking(on_tick))
-    upkeep = start_upkeep(service.tools, service.figures, stop.requested, settings.pauses)
+    upkeep = start_upkeep(
+        service.tools, service.figures, stop.requested, settings.pauses, service.census.round
+    )
     host, port = listener.getsockname()[:2]
     _log.info("listening", extra=fields(host=host, port=port))
     try:
@@ -126,7 +171,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
     """A bound socket; port 0 takes a free one."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.create_server((host, port), family=family, backlog=1024)
+        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except (OSError, OverflowError) as error:
         number = getattr(error, "errno", None)
         reason = os.strerror(number) if number and number > 0 else str(error)

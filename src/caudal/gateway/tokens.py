@@ -1,70 +1,106 @@
-"""Who may ask: bearer tokens from a file, and the owner that each of them stands for.
+"""Who asks: the owner and the rights that a bearer token stands for.
 
 Rules
-1. A token is never kept, logged or stored: only its digest is, which is the owner in job.json.
+1. A token is never kept, logged or stored. Gateways know its digest under the cluster's key, and
+   the name of its line is the owner in job.json: so a token can be replaced, and jobs stay.
 2. Every known digest is compared, each in constant time: how long it takes says nothing.
-3. Without a file everybody is the same owner; then the gateway listens on loopback only.
+3. The file is read again when it changes: a token that was revoked is refused a second later.
+4. Without a file everybody is the same owner with all rights; then the gateway listens on loopback
+   only, and answers to loopback's names only (application.py).
 """
 
 import hmac
-import ipaddress
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from caudal.errors import UsageError
-from caudal.formats.digest import digest
+from caudal.formats.tokens import NOBODY, Entry, Right, digest_of
+from caudal.gateway.refusals import Refusal
+from caudal.process.following import Followed
+from caudal.process.loopback import is_loopback
+from caudal.process.tokens import Known, key_path, read_entries, read_known
 
-NOBODY = "local"  # the owner of jobs of a gateway without tokens
 _SCHEME = "bearer "
 
 
 @dataclass(frozen=True)
+class Caller:
+    """Whose request this is, and what it may ask for."""
+
+    owner: str
+    rights: frozenset[Right]
+
+    @property
+    def is_admin(self) -> bool:
+        return Right.ADMIN in self.rights
+
+
+STRANGER = Caller("", frozenset({Right.READ}))  # who asks what needs no token
+EVERYBODY = Caller(NOBODY, frozenset(Right))  # where nobody is asked for a token
+
+
 class Tokens:
-    """The digests of the tokens that are known; None: nobody is asked for one."""
+    """The tokens that are known. Without any, nobody is asked for one."""
 
-    owners: tuple[str, ...] | None = None
+    def __init__(
+        self,
+        known: Callable[[], Known] | None = None,
+        now: Callable[[], float] = time.time,
+        is_stale: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._known = known
+        self._now = now
+        self.is_stale = is_stale
 
-    def owner(self, authorization: str | None) -> str | None:
-        """Whose request this is; None if its token is missing or unknown."""
-        if self.owners is None:
-            return NOBODY
+    @classmethod
+    def of_file(cls, path: Path) -> "Tokens":
+        """Those of a file, which is followed. Later it may become empty: all were revoked."""
+        if not read_entries(path):
+            raise UsageError(
+                f"the token file {path} holds no token: `caudal token new NAME` adds one"
+            )
+        followed = Followed([path, key_path(path)], lambda: read_known(path))
+        return cls(followed.now, is_stale=lambda: followed.is_stale)
+
+    @property
+    def required(self) -> bool:
+        return self._known is not None
+
+    def names(self) -> tuple[str, ...]:
+        """All owners, in the order of the file."""
+        if self._known is None:
+            return (NOBODY,)
+        return tuple(dict.fromkeys(one.name for one in self._known().entries))
+
+    def caller(self, authorization: str | None) -> Caller:
+        """Whose request this is; a Refusal if its token is missing, unknown or over."""
+        if self._known is None:
+            return EVERYBODY
         given = authorization or ""
         if given[: len(_SCHEME)].lower() != _SCHEME:
-            return None
-        asked = digest(given[len(_SCHEME) :].strip().encode())
-        found = [owner for owner in self.owners if hmac.compare_digest(owner, asked)]
-        return found[0] if found else None
+            raise _unknown("send a token that this gateway knows: Authorization: Bearer TOKEN")
+        found = self._entry(given[len(_SCHEME) :].strip(), self._known())
+        if found is None:
+            raise _unknown("this gateway does not know that token: ask its operator for one")
+        if found.expires is not None and found.expires <= self._now():
+            raise _unknown("this token has expired: ask for another", "token_expired")
+        return Caller(found.name, found.rights)
+
+    def _entry(self, token: str, known: Known) -> Entry | None:
+        asked = digest_of(token, known.key)
+        same = [one for one in known.entries if hmac.compare_digest(one.digest, asked)]
+        return same[0] if same else None
 
 
-def read_tokens(path: Path) -> Tokens:
-    """A line is `name:token` or a token; empty lines and those that begin with # do not count."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise UsageError(f"the token file {path} cannot be read: {reason}") from None
-    owners = []
-    for number, line in enumerate(lines, 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            token = line.strip().rpartition(":")[2].strip()
-            if not token or not token.isascii() or not token.isprintable() or " " in token:
-                raise UsageError(f"{path}, line {number}: no token; write `name:token`, no spaces")
-            owners.append(digest(token.encode()))
-    if not owners:
-        raise UsageError(f"the token file {path} holds no token: write a line `name:token`")
-    return Tokens(tuple(dict.fromkeys(owners)))
+def _unknown(message: str, code: str = "no_token") -> Refusal:
+    return Refusal(401, code, message, headers={"www-authenticate": "Bearer"})
 
 
 def check_host(host: str, tokens: Tokens) -> None:
     """Refuse to serve the world without tokens."""
-    if tokens.owners is None and not _is_loopback(host):
+    if not tokens.required and not is_loopback(host):
         raise UsageError(
             f"{host} can be reached from other machines: give --token-file, or use --host 127.0.0.1"
         )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

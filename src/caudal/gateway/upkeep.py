@@ -1,4 +1,4 @@
-"""The loops that look after all jobs: the reconciler and the janitor, a thread each.
+"""The loops that look after all jobs: the reconciler, the janitor, the census, a thread each.
 
 Rules
 1. Pauses are uneven, so that the loops of several gateways do not march in step; and a loop whose
@@ -36,6 +36,7 @@ class Pauses:
 
     reconciler: float = 1.0
     janitor: float = 5.0
+    census: float = 5.0
 
 
 @dataclass
@@ -77,9 +78,13 @@ class CountingBroker:
 
 
 def start_upkeep(
-    tools: Tools, figures: Figures, stopping: Callable[[], bool], pauses: Pauses
+    tools: Tools,
+    figures: Figures,
+    stopping: Callable[[], bool],
+    pauses: Pauses,
+    census: Callable[[], None],
 ) -> list[Thread]:
-    """Start both loops. They end when `stopping`; the clock's pauses should end with it."""
+    """Start all loops. They end when `stopping`; the clock's pauses should end with it."""
     counting = replace(
         tools, broker=CountingBroker(tools.broker, figures), lives=Lives(tools.store)
     )
@@ -87,6 +92,7 @@ def start_upkeep(
     turns = (
         ("reconciler", pauses.reconciler, reconciler.round),
         ("janitor", pauses.janitor, janitor.round),
+        ("census", pauses.census, census),
     )
     threads = [
         Thread(

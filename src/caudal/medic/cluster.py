@@ -114,6 +114,15 @@ class Cluster:
         make_secret(self.secret)
         make_secret(self.folder / "broker.password")
 
+    def audit_of(self, name: str) -> Path:
+        """Where a gateway writes who did what."""
+        return self.folder / "audit" / f"{name}.jsonl"
+
+    @property
+    def tokens(self) -> Path:
+        """The token file, whether gateways are told of it yet or not."""
+        return self.folder / (self.settings.tokens or "tokens")
+
     def log_of(self, name: str) -> Path:
         return self.logs / f"{name}.log"
 
@@ -141,8 +150,18 @@ class Cluster:
         if member.kind is Kind.WORKER:
             return [*command, "--memory-limit", self.settings.worker_memory]
         command += ["--host", member.address, "--port", str(member.port)]
-        tokens = self.settings.tokens
-        return [*command, *(["--token-file", str(self.folder / tokens)] if tokens else [])]
+        return [*command, *self._access(member)]
+
+    def _access(self, member: Member) -> list[str]:
+        """What a gateway is told of clients. Files that change are read again by the gateway."""
+        words = ["--quotas", str(self.folder / FILE), "--audit", str(self.audit_of(member.name))]
+        tls, tokens = self.settings.tls, self.settings.tokens
+        if tokens:
+            words += ["--token-file", str(self.folder / tokens)]
+        if tls.certificate:
+            words += ["--tls-certificate", str(self.folder / tls.certificate)]
+            words += ["--tls-key", str(self.folder / tls.key)]
+        return words
 
     def broker_url(self) -> str:
         """With the prefix of this cluster. It holds a password: never for logs or commands."""

@@ -11,6 +11,8 @@ from pathlib import Path
 import msgspec
 
 from caudal.errors import UsageError
+from caudal.formats.quotas import Quotas
+from caudal.formats.quotas import complaints as quota_complaints
 
 FILE = "cluster.toml"
 PRIVATE = "private"
@@ -23,10 +25,23 @@ TEMPLATE = """\
 name = "{name}"        # prefix of the broker's queues: two clusters may share one broker
 store = "{store}"      # a folder that all hosts share, or s3://bucket/prefix
 broker = "{broker}"    # amqp://user:password@host:5672/, or "private": a RabbitMQ of our own
-tokens = ""            # a file of tokens for clients; without one gateways listen on loopback only
+tokens = ""            # what `caudal token new` writes; without it gateways listen on loopback only
 worker_memory = "{worker_memory}"  # bound of each worker; what exceeds it spills to disk
 launcher = "local"     # "local": processes of this machine; "docker": containers of these names
 mount = ""             # docker only: where the containers see this folder
+
+[tls]                  # PEM files; with them gateways speak TLS only, and follow their changes
+certificate = ""
+key = ""
+
+[quotas]               # of one owner (a name in the token file); gateways follow changes
+# requests = 16        # under way at once, at each gateway
+# uploads = "64MiB"    # of bodies on their way at once, at each gateway
+# streams = 64         # of events and previews open at once, at each gateway
+# jobs = 64            # running
+# stored = "100GB"     # of all objects of its jobs
+# [quotas.owners.alice]
+# jobs = 200           # of this owner; the rest as for everybody
 
 [hosts.{host}]
 address = "{address}"  # where the other hosts reach this one
@@ -49,6 +64,13 @@ class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     broker: bool = False
 
 
+class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The certificate of gateways; empty: they speak HTTP without TLS."""
+
+    certificate: str = ""
+    key: str = ""
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole file."""
 
@@ -60,6 +82,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     worker_memory: str = "700MB"
     launcher: str = "local"
     mount: str = ""
+    tls: Tls = Tls()
+    quotas: Quotas = Quotas()
 
 
 def read_settings(folder: Path) -> Settings:
@@ -106,6 +130,9 @@ def _complaints(settings: Settings) -> list[str]:
         found.append(f'launcher = "{settings.launcher}": choose "local" or "docker"')
     for name, host in settings.hosts.items():
         found += _host_complaints(name, host)
+    if bool(settings.tls.certificate) != bool(settings.tls.key):
+        found.append("[tls] needs both certificate and key, or neither")
+    found += quota_complaints(settings.quotas)
     brokers = sum(host.broker for host in settings.hosts.values())
     if settings.broker == PRIVATE and brokers != 1:
         found.append(f"the private broker runs on one host, not {brokers}: set its broker = true")

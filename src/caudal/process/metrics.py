@@ -1,7 +1,7 @@
 """Figures for Prometheus, of one process: a registry of its own, and an endpoint in a thread.
 
-Without a token the endpoint listens on loopback only; with one it listens everywhere and answers
-those who bring it (`Authorization: Bearer ...`).
+Without a token the endpoint listens on loopback only, and answers to loopback's names only; with
+one it listens everywhere and answers those who bring it (`Authorization: Bearer ...`).
 """
 
 import hmac
@@ -15,6 +15,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, make_wsgi_app
 
 from caudal.errors import UsageError
+from caudal.process.loopback import names_loopback
 
 App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -52,14 +53,15 @@ def serving_metrics(
 
 
 def guarded(app: App, token: str | None) -> App:
-    """The same for those who know the token."""
-    if token is None:
-        return app
+    """The same for those who know the token; without one, for this machine."""
     wanted = f"Bearer {token}".encode()
 
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        if token is None and not names_loopback(environ.get("HTTP_HOST")):
+            start("421 Misdirected Request", [("Content-Type", "text/plain")])
+            return [b"without a token this process answers to localhost and 127.0.0.1 only\n"]
         given = environ.get("HTTP_AUTHORIZATION", "").encode("latin-1", "replace")
-        if hmac.compare_digest(given, wanted):
+        if token is None or hmac.compare_digest(given, wanted):
             return app(environ, start)
         start("401 Unauthorized", [("Content-Type", "text/plain"), ("WWW-Authenticate", "Bearer")])
         return [b"bring the token of this process\n"]

@@ -13,6 +13,7 @@ from caudal.formats.job import Request
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _MOST_COLUMNS = 10_000
+_MOST_INDEX_BYTES = 2 << 20  # of a batch: the names of its columns, mostly
 _MOST_NAMES = 1_000  # of tables, and of queries
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}\Z")
 
@@ -80,10 +81,17 @@ def identity(request: Request) -> str:
 
 
 def described(data: bytes) -> batch_format.Batch:
+    """What a batch says of itself. How much that is, is looked at before it is decoded."""
+    most = frame.HEAD_BYTES + _MOST_INDEX_BYTES
+    if frame.body_offset(data) > most:
+        raise UsageError(f"this is no batch: its index has more than {_MOST_INDEX_BYTES} bytes")
     try:
-        return batch_format.describe(frame.of_bytes(data), "the batch")
+        found = batch_format.describe(frame.of_bytes(data), "the batch")
     except FormatError as error:
         raise UsageError(f"this is no batch: {error}") from None
+    if len(found.columns) > _MOST_COLUMNS:
+        raise UsageError(f"the batch has more than {_MOST_COLUMNS} columns")
+    return found
 
 
 def check_batch(data: bytes, index: batch_format.Batch, most: int) -> None:

@@ -18,6 +18,7 @@ from tests.gateway.place import (
 
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
+from caudal.formats.quotas import Quotas
 from caudal.gateway.limits import Limits
 from caudal.tasks.tools import Bounds
 
@@ -160,6 +161,7 @@ def test_requests_of_one_token_are_limited_and_others_are_not() -> None:
 
 def test_too_many_requests_at_once_are_refused() -> None:
     with Place(limits=Limits(requests=0, streams=0)) as place:
+        place.quotas = Quotas(requests=9, streams=9)
         assert code_of(place.client().get("/jobs")) == (429, "busy")
         assert code_of(place.client().get("/jobs/j/events")) == (429, "busy")
         assert place.client().get("/readyz").status_code == 200

@@ -5,7 +5,7 @@ import random
 import threading
 from dataclasses import replace
 
-from tests.gateway.place import ALICE, Place, batches, create
+from tests.gateway.place import Place, batches, create
 from tests.services.clock import HandClock
 
 from caudal.core.tasks import Lane, Task
@@ -23,8 +23,7 @@ BATCHES = 700
 def fill(place: Place, count: int = BATCHES) -> None:
     """A job with many batches that nobody has mapped yet: their objects and their messages."""
     create(place.client())
-    owner = place.tokens.owner(f"Bearer {ALICE}")
-    life = place.service.gateway.watch("j", owner or "")
+    life = place.service.gateway.watch("j", "alice")
     for number in range(count):
         place.store.create(life.keys.batch("people", number), batches("people")[0])
         place.service.gateway._publish(life, [_map(number)])
@@ -85,7 +84,7 @@ def test_the_real_threads_publish_what_is_lost_and_nothing_else(place: Place) ->
     def rounds() -> float:
         return float(figures.rounds.labels("reconciler", "done")._value.get())
 
-    threads = start_upkeep(tools, figures, stop.requested, Pauses(0.02, 0.02))
+    threads = start_upkeep(tools, figures, stop.requested, Pauses(0.02, 0.02, 0.02), lambda: None)
     while rounds() < 20:
         assert not looked.wait(0.01)
     stop.request("enough was seen")
@@ -105,7 +104,7 @@ def test_a_round_that_fails_is_not_the_last(place: Place) -> None:
 
     figures, stop, looked = Figures(), Stop(), threading.Event()
     tools = replace(place.tools, clock=SystemClock(stop), store=Broken())  # type: ignore[arg-type]
-    threads = start_upkeep(tools, figures, stop.requested, Pauses(0.01, 0.01))
+    threads = start_upkeep(tools, figures, stop.requested, Pauses(0.01, 0.01, 0.01), lambda: None)
     while figures.rounds.labels("janitor", "failed")._value.get() < 3:
         assert not looked.wait(0.01)
     stop.request("enough was seen")

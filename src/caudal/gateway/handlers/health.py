@@ -10,6 +10,7 @@ from starlette.responses import Response
 from caudal.broker.port import BrokerError
 from caudal.errors import StoreError
 from caudal.gateway.answering import json_answer
+from caudal.gateway.handlers import quotas
 from caudal.gateway.refusals import later
 from caudal.gateway.service import Call, Service
 
@@ -46,6 +47,7 @@ async def metrics(service: Service, call: Call) -> Response:
         async with asyncio.timeout(_PATIENCE_SECONDS):
             depths = await service.takers.run(service.tools.broker.depths)
             service.figures.note_depths(depths)
+    quotas.note_fullest(service)
     return Response(service.figures.text(), media_type=CONTENT_TYPE_LATEST)
 
 

@@ -5,8 +5,9 @@ import logging
 from starlette.responses import Response
 
 from caudal.formats.job import Request
+from caudal.formats.quotas import Quota
 from caudal.gateway.answering import json_answer, receipt_answer
-from caudal.gateway.bodies import read_json
+from caudal.gateway.bodies import json_body
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.service import Call, Service
 from caudal.process.logs import fields
@@ -19,22 +20,37 @@ _MOST_LISTED = 1000
 async def create(service: Service, call: Call) -> Response:
     """PUT /jobs/{job}"""
     check_job_id(call.name("job"))
-    request = await read_json(service, call, Request)
-    receipt = await service.planners.run(service.gateway.create, *call.job, request)
+    async with json_body(service, call, Request) as request:
+        await _require_a_place(service, call)
+        receipt = await service.planners.run(service.gateway.create, *call.job, request)
     if receipt.new:
+        service.census.note(call.owner, Quota.JOBS, 1)
         _log.info("job created", extra=fields(job=call.name("job"), run=receipt.run))
     return receipt_answer(receipt)
+
+
+async def _require_a_place(service: Service, call: Call) -> None:
+    """May the owner run one more? The same job again is no other one."""
+    owner = call.owner
+    used = service.census.used(owner, Quota.JOBS)
+    if service.shares.has_room(owner, Quota.JOBS, 1, used):
+        return
+    if await service.threads.run(service.tools.lives.open, call.name("job")) is None:
+        raise service.shares.refusal(owner, Quota.JOBS)
 
 
 async def listing(service: Service, call: Call) -> Response:
     """GET /jobs"""
     asked = call.request.query_params
+    owner = asked.get("owner", call.owner)
+    if owner != call.owner and not call.caller.is_admin:
+        raise Refusal(403, "not_allowed", "only a token with the right admin sees others' jobs")
     after, text = asked.get("after", ""), asked.get("limit", "100")
     if after:
         check_job_id(after)
     if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:9]) <= _MOST_LISTED:
         raise Refusal(400, "bad_request", f"limit must lie between 1 and {_MOST_LISTED}")
-    page = await service.threads.run(service.gateway.jobs, call.owner, after, int(text))
+    page = await service.threads.run(service.gateway.jobs, owner, after, int(text))
     return json_answer(page)
 
 

@@ -6,8 +6,9 @@ import msgspec
 from starlette.responses import Response
 
 from caudal.formats.ending import End
+from caudal.formats.quotas import Quota
 from caudal.gateway.answering import json_answer, receipt_answer
-from caudal.gateway.bodies import announced_size, read_body, read_json, require_type
+from caudal.gateway.bodies import announced_size, json_body, read_body, require_type
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.service import Call, Service
 from caudal.process.logs import fields
@@ -35,10 +36,16 @@ async def put_batch(service: Service, call: Call) -> Response:
     admission = await service.takers.run(
         service.gateway.admit, *call.job, call.name("table"), number
     )
-    async with service.bodies.holding(size):
+    if not service.shares.has_room(
+        call.owner, Quota.STORED, size, service.census.used(call.owner, Quota.STORED)
+    ):
+        raise service.shares.refusal(call.owner, Quota.STORED)
+    async with service.bodies.holding(call.owner, size):
         data = await read_body(call.request, most, service.limits)
         receipt = await service.takers.run(service.gateway.put_admitted, admission, data)
     service.figures.body_bytes.inc(len(data))
+    if receipt.new:
+        service.census.note(call.owner, Quota.STORED, len(data))
     return receipt_answer(receipt)
 
 
@@ -54,10 +61,10 @@ async def stored_digest(service: Service, call: Call) -> Response:
 async def put_end(service: Service, call: Call) -> Response:
     """PUT /jobs/{job}/tables/{table}/end"""
     table = call.name("table")
-    end = await read_json(service, call, End)
-    if end.batches < 0 or end.bytes < 0:
-        raise Refusal(400, "bad_request", "batches and bytes cannot be negative")
-    receipt = await service.takers.run(service.gateway.put_end, *call.job, table, end)
+    async with json_body(service, call, End) as end:
+        if end.batches < 0 or end.bytes < 0:
+            raise Refusal(400, "bad_request", "batches and bytes cannot be negative")
+        receipt = await service.takers.run(service.gateway.put_end, *call.job, table, end)
     if receipt.new:
         _log.info("table ended", extra=fields(job=call.name("job"), table=table))
     return receipt_answer(receipt)

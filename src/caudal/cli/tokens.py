@@ -1,0 +1,146 @@
+"""`caudal token ...`: who may ask the gateways of a cluster."""
+
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from caudal.cli.cluster import DEFAULT_DIR, DirOption
+from caudal.errors import UsageError
+from caudal.formats.tokens import (
+    MOST_TOKENS,
+    NEVER,
+    Entry,
+    check_name,
+    check_strength,
+    digest_of,
+    moment_of,
+    new_token,
+    rights_of,
+    told_moment,
+)
+from caudal.medic.cluster import Cluster
+from caudal.medic.settings import FILE
+from caudal.process.tokens import changing, read_bearer, read_entries, read_key
+
+token = typer.Typer(
+    name="token",
+    help="Who may ask the gateways of a cluster: new, list, revoke.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The owner of its jobs.")]
+FileOption = Annotated[
+    Path | None,
+    typer.Option("--token-file", help="This file.", show_default="that of the cluster"),
+]
+_SECONDS = {"h": 3600.0, "d": 86_400.0, "w": 7 * 86_400.0}
+
+
+@token.command("new")
+def new(
+    name: NameArgument,
+    rights: Annotated[
+        str, typer.Option("--rights", help="Of read, submit and admin, with commas.")
+    ] = "read,submit",
+    expires: Annotated[
+        str, typer.Option("--expires", help="In 12h, 30d, 8w, or at 2027-01-31T00:00:00Z.")
+    ] = NEVER,
+    another: Annotated[
+        bool, typer.Option("--another", help="Besides those that this owner has.")
+    ] = False,
+    kept: Annotated[
+        Path | None,
+        typer.Option("--from", help="Keep the token that is in this file, if it is strong."),
+    ] = None,
+    folder: DirOption = DEFAULT_DIR,
+    file: FileOption = None,
+) -> None:
+    """Make a token and print it, this once. Gateways know it within a second or two.
+
+    - `caudal token new alice > alice.token` then give the file to Alice, and to nobody else
+    - `caudal token new wall --rights read --expires 30d`
+    """
+    path = _path(folder, file)
+    made = check_strength(read_bearer(kept), str(kept)) if kept else new_token()
+    chosen, until = rights_of(rights), _until(expires, time.time())
+    with changing(path) as entries:
+        if not another and any(one.name == check_name(name) for one in entries):
+            raise UsageError(f"{name} has a token: --another makes one more, `revoke` ends it")
+        if len(entries) >= MOST_TOKENS:
+            raise UsageError(f"{path} holds {MOST_TOKENS} tokens, the most: revoke some")
+        digest = digest_of(made, read_key(path))
+        if any(one.digest == digest for one in entries):
+            raise UsageError("this token is in the file already: every line needs its own")
+        entries.append(Entry(check_name(name), chosen, until, digest))
+    if kept is None:
+        print(made)
+    print(f"{path}: {name}, {rights}, expires {told_moment(until)}", file=sys.stderr)
+    _say_what_is_left_to_do(folder, file)
+
+
+@token.command("list")
+def list_(folder: DirOption = DEFAULT_DIR, file: FileOption = None) -> None:
+    """Show the owners, their rights and until when; tokens themselves are not kept."""
+    path = _path(folder, file)
+    entries = read_entries(path) if path.exists() else ()
+    if not entries:
+        print(f"{path} holds no token: `caudal token new NAME` adds one", file=sys.stderr)
+    for one in entries:
+        over = one.expires is not None and one.expires <= time.time()
+        rights, until = ",".join(sorted(one.rights)), told_moment(one.expires)
+        print(f"{one.name}  {one.id}  {rights}  {until}{'  expired' if over else ''}")
+
+
+@token.command("revoke")
+def revoke(
+    name: NameArgument,
+    identity: Annotated[
+        str | None, typer.Option("--id", help="Only this one, as `list` shows it.")
+    ] = None,
+    folder: DirOption = DEFAULT_DIR,
+    file: FileOption = None,
+) -> None:
+    """Take the tokens of an owner away. Gateways refuse them within a second or two."""
+    path = _path(folder, file)
+    with changing(path) as entries:
+        gone = [one for one in entries if one.name == name and identity in (None, one.id)]
+        if not gone:
+            raise UsageError(f"{path} has no such token: `caudal token list` shows them")
+        entries[:] = [one for one in entries if one not in gone]
+    print(f"{path}: {len(gone)} of {name} gone", file=sys.stderr)
+
+
+def _path(folder: Path, file: Path | None) -> Path:
+    return file or Cluster.open_anyway(folder, _any_host(folder)).tokens
+
+
+def _any_host(folder: Path) -> str | None:
+    """Tokens are the same on every host."""
+    from caudal.medic.settings import read_settings
+
+    return next(iter(read_settings(folder).hosts), None)
+
+
+def _say_what_is_left_to_do(folder: Path, file: Path | None) -> None:
+    if file is None and not Cluster.open_anyway(folder, _any_host(folder)).settings.tokens:
+        print(
+            f'gateways do not ask for tokens yet: write tokens = "tokens" into {folder / FILE}, '
+            "then `caudal down` and `caudal up`",
+            file=sys.stderr,
+        )
+
+
+def _until(text: str, now: float) -> float | None:
+    match = re.fullmatch(r"(\d{1,5})([hdw])", text)
+    if match:
+        return now + int(match[1]) * _SECONDS[match[2]]
+    try:
+        return moment_of(text)
+    except UsageError as error:
+        raise UsageError(f"--expires {text[:40]!r}: write 12h, 30d or 8w; or {error}") from None

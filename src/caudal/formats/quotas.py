@@ -1,0 +1,111 @@
+"""The table `[quotas]` of cluster.toml: how much of a cluster one owner may use at once."""
+
+import tomllib
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from caudal.errors import UsageError
+from caudal.formats.tokens import check_name
+from caudal.sizes import parse_bytes, told_bytes
+
+
+class Quota(StrEnum):
+    """What is shared out. The first three are counted by each gateway, the others in the store."""
+
+    REQUESTS = "requests"  # under way at once
+    UPLOADS = "uploads"  # bytes of bodies on their way at once
+    STREAMS = "streams"  # events and previews open at once
+    JOBS = "jobs"  # running
+    STORED = "stored"  # bytes of all objects of an owner's jobs
+
+
+SIZES = frozenset({Quota.UPLOADS, Quota.STORED})
+
+
+class Share(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Quotas as people write them; what is not given is as for everybody."""
+
+    requests: int | None = None
+    uploads: str | None = None
+    streams: int | None = None
+    jobs: int | None = None
+    stored: str | None = None
+
+    def given(self) -> dict[Quota, int]:
+        """Those that are given, as numbers."""
+        found = {one: getattr(self, one) for one in Quota}
+        return {
+            one: parse_bytes(value) if isinstance(value, str) else value
+            for one, value in found.items()
+            if value is not None
+        }
+
+
+class Quotas(Share, frozen=True, forbid_unknown_fields=True):
+    """Those of everybody, and those of some owners."""
+
+    owners: dict[str, Share] = {}
+
+
+@dataclass(frozen=True)
+class Allowances:
+    """Quotas as gateways go by them; None: no bound."""
+
+    everybody: dict[Quota, int | None]
+    owners: dict[str, dict[Quota, int]]
+
+    def of(self, owner: str, quota: Quota) -> int | None:
+        return self.owners.get(owner, {}).get(quota, self.everybody[quota])
+
+    @classmethod
+    def by(cls, quotas: Quotas, usual: dict[Quota, int | None]) -> "Allowances":
+        named = {name: share.given() for name, share in quotas.owners.items()}
+        return cls({**usual, **quotas.given()}, named)
+
+
+def complaints(quotas: Quotas) -> list[str]:
+    """What the types do not say."""
+    found = []
+    for where, share in (("[quotas]", quotas), *_named(quotas)):
+        try:
+            wrong = [one for one, value in share.given().items() if value < 0]
+        except UsageError as error:
+            found.append(f"{where} {error}")
+        else:
+            found += [f"{where} {one} cannot be negative" for one in wrong]
+    for name in quotas.owners:
+        try:
+            check_name(name)
+        except UsageError as error:
+            found.append(f"[quotas.owners] {error}")
+    return found
+
+
+def _named(quotas: Quotas) -> list[tuple[str, Share]]:
+    return [(f"[quotas.owners.{name}]", share) for name, share in quotas.owners.items()]
+
+
+def read_quotas(path: Path) -> Quotas:
+    """The table of a file, or a UsageError that names what to mend."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8")).get("quotas", {})
+        quotas = msgspec.convert(table, Quotas)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path}: [quotas] {error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not valid TOML, mend it: {error}") from None
+    for complaint in complaints(quotas):
+        raise UsageError(f"{path}: {complaint}")
+    return quotas
+
+
+def told(quota: Quota, value: int | None) -> str:
+    """An amount for a message."""
+    if value is None:
+        return "no bound"
+    return told_bytes(value) if quota in SIZES else str(value)

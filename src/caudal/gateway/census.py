@@ -1,0 +1,85 @@
+"""What each owner has in the store: running jobs and bytes, counted again and again.
+
+Rules
+1. The store is the truth, and every gateway counts it by itself. What this gateway adds is added at
+   once; what others add is seen by the next count. So several gateways together may let an owner a
+   little over a quota, by what it sends within one pause.
+2. What was added before a count began is in that count. What was added while it ran may be in it or
+   not, and is kept beside it until the next one ends: an owner seems to have too much for a moment
+   rather than too little.
+"""
+
+from collections import Counter
+from threading import Lock
+
+import msgspec
+
+from caudal.core.tasks import Keys, job_key
+from caudal.errors import FormatError, NotFoundError
+from caudal.formats import document
+from caudal.formats import job as job_format
+from caudal.formats.quotas import Quota
+from caudal.store.port import Store, entries, folder_names
+from caudal.tasks import objects
+
+Counts = Counter[tuple[str, Quota]]
+
+
+class _Owned(msgspec.Struct, frozen=True):
+    """The part of job.json that matters here."""
+
+    id: str
+    run: str
+    owner: str
+
+
+class Census:
+    """The latest count. Several threads may ask; one counts."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = Lock()
+        self._counted: Counts = Counter()
+        self._before: Counts = Counter()  # added before the count that runs now began
+        self._since: Counts = Counter()
+
+    def used(self, owner: str, quota: Quota) -> int:
+        """How many jobs of an owner run, or how many bytes it has stored."""
+        with self._lock:
+            held = (self._counted, self._before, self._since)
+            return sum(one[owner, quota] for one in held)
+
+    def note(self, owner: str, quota: Quota, amount: int) -> None:
+        """Something was added here."""
+        with self._lock:
+            self._since[owner, quota] += amount
+
+    def round(self) -> None:
+        """Count everything."""
+        with self._lock:
+            self._before += self._since
+            self._since = Counter()
+        counted = self._count()
+        with self._lock:
+            self._counted, self._before = counted, Counter()
+
+    def _count(self) -> Counts:
+        found: Counts = Counter()
+        for job_id in folder_names(self._store, "jobs/"):
+            owned = self._owned(job_id)
+            if owned is None:
+                continue
+            if not objects.exists(self._store, Keys(owned.id, owned.run).outcome):
+                found[owned.owner, Quota.JOBS] += 1
+            for entry in entries(self._store, f"jobs/{job_id}/"):
+                found[owned.owner, Quota.STORED] += entry.size
+        return found
+
+    def _owned(self, job_id: str) -> _Owned | None:
+        """None of what goes meanwhile, or has a form that this Caudal does not know."""
+        key = job_key(job_id)
+        try:
+            data = objects.job_bytes(self._store, job_id)
+            return document.decode(data, job_format.KIND, job_format.FORMAT, _Owned, key)
+        except (NotFoundError, FormatError):
+            return None

@@ -1,0 +1,64 @@
+"""What every request passes first, whatever its path, and what is written down behind it.
+
+Rules
+1. A request with both Transfer-Encoding and Content-Length is refused and its connection closed:
+   two servers in a row could see two different requests in it.
+2. A gateway without tokens answers those only who call it by a name of loopback (process/loopback).
+3. A head is bounded before anything is made of it.
+4. Every answer passes here, so the audit log misses none.
+"""
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from caudal.gateway.refusals import Refusal
+from caudal.gateway.responding import respond
+from caudal.gateway.service import Service
+from caudal.gateway.visits import visit_of
+from caudal.process.loopback import names_loopback
+
+_CLOSE = {"connection": "close"}
+
+
+class Door:
+    """Middleware around all routes."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app = app
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        status = 0
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        visit = visit_of(scope)
+        try:
+            try:
+                self._check(Request(scope))
+            except Refusal as refusal:
+                await respond(refusal, scope, receive, noting)
+            else:
+                await self._app(scope, receive, noting)
+        finally:
+            client = scope.get("client")
+            address = client[0] if client else None
+            self._service.audit.note(visit, scope["method"], scope["path"], status, address)
+
+    def _check(self, request: Request) -> None:
+        headers, most = request.headers, self._service.limits.head_bytes
+        size = sum(len(name) + len(value) for name, value in request.scope["headers"])
+        if size + len(request.url.path) + len(request.url.query) > most:
+            raise Refusal(431, "too_large", f"the head of a request has at most {most} bytes")
+        if "transfer-encoding" in headers and "content-length" in headers:
+            message = "send Transfer-Encoding or Content-Length, not both"
+            raise Refusal(400, "bad_request", message, headers=_CLOSE)
+        if not self._service.tokens.required and not names_loopback(headers.get("host")):
+            message = "without tokens this gateway answers to localhost and 127.0.0.1 only"
+            raise Refusal(421, "wrong_host", message, headers=_CLOSE)

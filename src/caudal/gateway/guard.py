@@ -1,0 +1,137 @@
+"""The guard of each path: who asks, may they, how often, is there room, the handler.
+
+Whatever is raised on the way becomes one shape of answer; what was raised after the answer began
+only ends the connection.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from starlette.requests import Request
+from starlette.types import Message, Receive, Scope, Send
+
+from caudal.errors import CaudalError
+from caudal.formats.quotas import Quota
+from caudal.gateway.operations import Operation, Room
+from caudal.gateway.refusals import Refusal, later, refusal_of
+from caudal.gateway.responding import respond
+from caudal.gateway.room import ASKING
+from caudal.gateway.service import Call, Service
+from caudal.gateway.tokens import STRANGER, Caller
+from caudal.gateway.visits import visit_of
+from caudal.process.logs import fields
+from caudal.tasks.requests import check_job_id
+
+_log = logging.getLogger(__name__)
+
+
+class Guard:
+    """The operations of one path."""
+
+    def __init__(self, service: Service, operations: dict[str, Operation]) -> None:
+        self._service = service
+        self._operations = operations
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        operation = self._operations[scope["method"]]
+        figures = self._service.figures
+        sending = _Sending(send, self._service.limits.send_seconds)
+        begun = asyncio.get_running_loop().time()
+        with figures.under_way.track_inprogress():
+            try:
+                await self._answer(operation, scope, receive, sending)
+            finally:
+                names = operation.method, operation.path
+                figures.requests.labels(*names, str(sending.status)).inc()
+                figures.answered += 1
+                if operation.room is not Room.STREAM:
+                    seconds = asyncio.get_running_loop().time() - begun
+                    figures.seconds.labels(*names).observe(seconds)
+
+    async def _answer(
+        self, operation: Operation, scope: Scope, receive: Receive, sending: "_Sending"
+    ) -> None:
+        request, visit = Request(scope, receive), visit_of(scope)
+        parts = scope.get("path_params", {})
+        visit.action, visit.job, visit.query = (
+            operation.action,
+            parts.get("job"),
+            parts.get("query"),
+        )
+        try:
+            await self._guarded(operation, request, sending)
+        except Exception as error:
+            refusal = refusal_of(error)
+            if refusal.status == 500 or sending.status:
+                known = isinstance(error, CaudalError | TimeoutError)
+                _log.error(
+                    "a request failed",
+                    exc_info=None if known else error,
+                    extra=fields(job=visit.job, path=operation.path, reason=str(error) or None),
+                )
+            if not sending.status:  # else the server ends the connection of an answer without end
+                await respond(refusal, scope, receive, sending)
+
+    async def _guarded(self, operation: Operation, request: Request, sending: "_Sending") -> None:
+        service, visit = self._service, visit_of(request.scope)
+        caller = self._caller(operation, request)
+        ASKING.set(caller.owner)
+        visit.owner = caller.owner or None
+        if not operation.allows(caller.rights):
+            raise Refusal(403, "not_allowed", f"this token lacks the right `{operation.right}`")
+        if wait := service.rates.take(caller.owner, asyncio.get_running_loop().time()):
+            raise later("rate_limited", "too many requests a second: slow down", wait)
+        with self._place(operation, caller):
+            visit.is_admitted = caller is not STRANGER
+            call = Call(request, caller, await self._about(request, caller))
+            response = await operation.handler(service, call)
+            await response(request.scope, request.receive, sending)
+
+    @contextmanager
+    def _place(self, operation: Operation, caller: Caller) -> Iterator[None]:
+        """One of the owner's places, and one of all."""
+        service = self._service
+        if operation.room is Room.OPEN:
+            with service.watchers.one():
+                yield
+            return
+        is_stream = operation.room is Room.STREAM
+        quota = Quota.STREAMS if is_stream else Quota.REQUESTS
+        places = service.streams if is_stream else service.requests
+        with service.shares.holding(caller.owner, quota), places.one():
+            yield
+
+    def _caller(self, operation: Operation, request: Request) -> Caller:
+        if operation.room is Room.OPEN:
+            return STRANGER
+        return self._service.tokens.caller(request.headers.get("authorization"))
+
+    async def _about(self, request: Request, caller: Caller) -> str | None:
+        """Whose job an admin means: it looks at and ends those of others too."""
+        job = request.path_params.get("job")
+        if job is None or not caller.is_admin or request.method not in ("GET", "DELETE"):
+            return None
+        return await self._service.threads.run(_owner_of, self._service, str(job))
+
+
+def _owner_of(service: Service, job: str) -> str | None:
+    check_job_id(job)
+    life = service.tools.lives.open(job)
+    return life.job.owner if life else None
+
+
+class _Sending:
+    """`send`, with a bound on how long a reader may take nothing; knows what was sent."""
+
+    def __init__(self, send: Send, seconds: float) -> None:
+        self._send = send
+        self._seconds = seconds
+        self.status = 0
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        async with asyncio.timeout(self._seconds):
+            await self._send(message)

@@ -1,0 +1,32 @@
+"""What owners use of what they may."""
+
+from starlette.responses import Response
+
+from caudal.formats.quotas import Quota
+from caudal.formats.replies import QuotaPage, Used
+from caudal.gateway.answering import json_answer
+from caudal.gateway.service import Call, Service
+
+_IN_STORE = (Quota.JOBS, Quota.STORED)
+
+
+async def listing(service: Service, call: Call) -> Response:
+    """GET /quotas"""
+    names = service.tokens.names() if call.caller.is_admin else (call.owner,)
+    owners = {name: {one.value: used(service, name, one) for one in Quota} for name in names}
+    return json_answer(QuotaPage(owners))
+
+
+def used(service: Service, owner: str, quota: Quota) -> Used:
+    """What one owner uses of one quota."""
+    counts = service.census.used if quota in _IN_STORE else service.shares.held
+    return Used(counts(owner, quota), service.shares.limit(owner, quota))
+
+
+def note_fullest(service: Service) -> None:
+    """Tell the figures of each quota how near the nearest owner is; no name is told."""
+    service.figures.stale_files.set(service.stale_files())
+    for quota in Quota:
+        found = [used(service, name, quota) for name in service.tokens.names()]
+        parts = [one.used / one.most for one in found if one.most]
+        service.figures.quota_fullest.labels(quota.value).set(max(parts, default=0.0))
