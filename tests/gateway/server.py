@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from caudal.gateway.serving import Server, Settings, listening, make_server
+from caudal.process.certificates import Certificate
 from tests.gateway.place import ALICE, Place
 
 PATIENCE_SECONDS = 20.0  # for what must come: longer than any bound that is tested
@@ -37,8 +38,10 @@ class Running:
 
 
 @contextmanager
-def running(place: Place) -> Iterator[Running]:
-    settings = Settings("g1", port=0, limits=place.limits, grace_seconds=5.0)
+def running(place: Place, certificate: Certificate | None = None) -> Iterator[Running]:
+    settings = Settings(
+        "g1", port=0, limits=place.limits, grace_seconds=5.0, certificate=certificate
+    )
     server = make_server(settings, place.service)
     with listening("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
@@ -76,8 +79,8 @@ def read_answer(connection: socket.socket) -> tuple[int, dict[str, str], bytes]:
         return status, headers, file.read(int(headers.get("content-length", "0")))
 
 
-def head(method: str, path: str, **headers: str) -> bytes:
-    lines = [f"{method} {path} HTTP/1.1", "host: x", f"authorization: Bearer {ALICE}"]
+def head(method: str, path: str, *, token: str = ALICE, host: str = "x", **headers: str) -> bytes:
+    lines = [f"{method} {path} HTTP/1.1", f"host: {host}", f"authorization: Bearer {token}"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
