@@ -3,11 +3,12 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +16,8 @@ import httpx
 import pytest
 
 from tests.gateway.place import ALICE, BATCH, BERTA, batches, job_content, write_token
+from tests.gateway.server import head
+from tests.services.certificates import make_authority, make_server
 from tests.services.waiting import until
 
 COMMAND = [sys.executable, "-m", "caudal", "gateway", "--broker", "memory:"]
@@ -139,6 +142,100 @@ def test_a_client_that_never_returns_leaves_nothing(tmp_path: Path, tokens: Path
         job = tmp_path / "store" / "jobs" / "j"
         until(lambda: not any(path.is_file() for path in job.rglob("*")))
         assert client.get("/jobs").json() == {"jobs": [], "next": None}
+
+
+def caudal(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "caudal", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_tokens_come_and_go_while_it_runs(tmp_path: Path, tokens: Path) -> None:
+    with running(tmp_path, "--token-file", str(tokens)) as gateway:
+        made = caudal("token", "new", "carla", "--token-file", str(tokens))
+        assert made.returncode == 0, made.stderr
+        with gateway.client(made.stdout.strip()) as client:
+            until(lambda: client.get("/jobs").status_code == 200)
+            assert client.put("/jobs/j", content=job_content()).status_code == 201
+            assert caudal("token", "revoke", "carla", "--token-file", str(tokens)).returncode == 0
+            until(lambda: client.get("/jobs").status_code == 401)
+        with gateway.client() as client:
+            assert client.get("/jobs").status_code == 200, "others do not notice"
+    assert made.stdout.strip() not in "".join(gateway.lines)
+
+
+def test_quotas_change_while_it_runs(tmp_path: Path, tokens: Path) -> None:
+    quotas = tmp_path / "cluster.toml"
+    quotas.write_text("[quotas]\njobs = 1\n")
+    audit = tmp_path / "audit.jsonl"
+    options = ("--token-file", str(tokens), "--quotas", str(quotas), "--audit", str(audit))
+    with running(tmp_path, *options) as gateway, gateway.client() as client:
+        assert client.put("/jobs/one", content=job_content()).status_code == 201
+        refused_ = client.put("/jobs/two", content=job_content())
+        assert (refused_.status_code, refused_.json()["error"]["quota"]) == (429, "jobs")
+        quotas.write_text("[quotas]\njobs = 2\n")
+        until(lambda: client.put("/jobs/two", content=job_content()).is_success)
+    lines = [json.loads(line) for line in audit.read_text().splitlines()]
+    assert [lines[0]["action"], lines[1]["code"]] == ["create", "over_quota"]
+    assert lines[-1]["job"] == "two"
+
+
+def test_a_hostile_owner_does_not_stop_an_honest_one(tmp_path: Path, tokens: Path) -> None:
+    """Alice holds every socket, body and stream that she can get; Berta's job is taken."""
+    url = "/jobs/{job}/tables/people/batches/0"
+    with running(tmp_path, "--token-file", str(tokens)) as gateway, ExitStack() as stack:
+
+        def hold(start: bytes) -> None:
+            address = ("127.0.0.1", gateway.port)
+            connection = socket.create_connection(address, timeout=PATIENCE_SECONDS)
+            stack.enter_context(connection).sendall(start)
+
+        with gateway.client() as alice:
+            assert alice.put("/jobs/a", content=job_content()).status_code == 201
+        huge = {"content_length": str(64 << 20), "content_type": BATCH}
+        for _ in range(8):
+            hold(head("PUT", url.format(job="a"), **huge))
+        for number in range(100):
+            hold(head("PUT", f"/jobs/slow{number}", content_length="1000") + b"{")
+        for _ in range(300):
+            hold(head("GET", "/jobs/a/events"))
+        for _ in range(300):
+            hold(b"GET /jobs HTTP/1.1\r\nauthoriz")
+        with gateway.client(BERTA) as berta:
+            assert berta.put("/jobs/b", content=job_content()).status_code == 201
+            for number, data in enumerate(batches("people")):
+                path = f"/jobs/b/tables/people/batches/{number}"
+                answer = berta.put(path, content=data, headers={"content-type": BATCH})
+                assert answer.status_code == 201, answer.text
+            with berta.stream("GET", "/jobs/b/events") as stream:
+                assert next(stream.iter_lines()) == "event: progress"
+            assert berta.delete("/jobs/b").json()["state"] == "cancelled"
+
+
+def test_the_commands_of_clients_speak_tls(tmp_path: Path, tokens: Path) -> None:
+    authority = make_authority(tmp_path)
+    pair = make_server(tmp_path, authority, "gateway")
+    token = tmp_path / "alice.token"
+    token.write_text(ALICE)
+    files = ("--tls-certificate", str(pair.certificate), "--tls-key", str(pair.key))
+    with running(tmp_path, "--token-file", str(tokens), *files) as gateway:
+        where = ("--gateway", f"https://localhost:{gateway.port}", "--token-file", str(token))
+        trusting = caudal("quotas", *where, "--ca", str(authority.certificate))
+        assert "alice  jobs  0 of 64" in trusting.stdout, trusting.stderr
+        doubting = caudal("jobs", *where)
+        assert doubting.returncode == 2
+        assert "--ca FILE" in doubting.stderr
+        assert len(doubting.stderr.splitlines()) == 1
+    status, line = refused("--store", str(tmp_path), "--tls-key", str(pair.key))
+    assert (status, line) == (2, "caudal: TLS needs both --tls-certificate and --tls-key")
+
+
+def test_an_older_token_file_is_told_with_the_way_out(tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    old.write_text("alice:her-secret\n")
+    status, line = refused("--store", str(tmp_path), "--token-file", str(old))
+    assert status == 2
+    assert "caudal token new NAME" in line
+    assert "her-secret" not in line
 
 
 def test_it_does_not_serve_the_world_without_tokens(tmp_path: Path) -> None:

@@ -66,18 +66,18 @@ def new(
     - `caudal token new alice > alice.token` then give the file to Alice, and to nobody else
     - `caudal token new wall --rights read --expires 30d`
     """
-    path = _path(folder, file)
+    path, owner = _path(folder, file), check_name(name)
     made = check_strength(read_bearer(kept), str(kept)) if kept else new_token()
     chosen, until = rights_of(rights), _until(expires, time.time())
     with changing(path) as entries:
-        if not another and any(one.name == check_name(name) for one in entries):
+        if not another and any(one.name == owner for one in entries):
             raise UsageError(f"{name} has a token: --another makes one more, `revoke` ends it")
         if len(entries) >= MOST_TOKENS:
             raise UsageError(f"{path} holds {MOST_TOKENS} tokens, the most: revoke some")
         digest = digest_of(made, read_key(path))
         if any(one.digest == digest for one in entries):
             raise UsageError("this token is in the file already: every line needs its own")
-        entries.append(Entry(check_name(name), chosen, until, digest))
+        entries.append(Entry(owner, chosen, until, digest))
     if kept is None:
         print(made)
     print(f"{path}: {name}, {rights}, expires {told_moment(until)}", file=sys.stderr)

@@ -37,6 +37,21 @@ def test_strangers_are_refused() -> None:
             refused.value.close()
 
 
+def test_without_a_token_only_names_of_loopback_are_answered() -> None:
+    with serving_metrics(new_registry(), 0) as port:
+        for host, status in (("evil.example", 421), (f"localhost:{port}", 200), ("[::1]", 200)):
+            request = urllib.request.Request(
+                f"http://127.0.0.1:{port}/metrics", headers={"Host": host}
+            )
+            try:
+                with urllib.request.urlopen(request, timeout=10) as answer:
+                    found = answer.status
+            except urllib.error.HTTPError as refused:
+                found = refused.code
+                refused.close()
+            assert found == status, host
+
+
 def test_a_port_that_is_taken_is_named() -> None:
     with (
         serving_metrics(new_registry(), 0) as port,
