@@ -15,6 +15,7 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from caudal.broker import MemoryBroker
+from caudal.formats.quotas import Quotas
 from caudal.formats.tokens import Entry, Right, digest_of
 from caudal.gateway.application import make_application
 from caudal.gateway.service import Service
@@ -108,6 +109,7 @@ class Cluster:
     """See above. `token` is asked for if it is given."""
 
     token: str | None = None
+    quotas: Quotas = field(default_factory=Quotas)
     working: threading.Event = field(default_factory=threading.Event)  # cleared: workers rest
     store: MemoryStore = field(default_factory=MemoryStore)
     broker: MemoryBroker = field(default_factory=MemoryBroker)
@@ -147,7 +149,9 @@ class Cluster:
     def _gateway(self, name: str, stop: Stop) -> ASGIApp:
         tools = self._tools(stop)
         tokens = Tokens(self._known) if self.token else Tokens()
-        service = Service(Gateway(tools, name), tools, tokens, stopping=stop.requested)
+        service = Service(
+            Gateway(tools, name), tools, tokens, stopping=stop.requested, quotas=lambda: self.quotas
+        )
         return make_application(service)
 
     def _known(self) -> Known:

@@ -104,10 +104,11 @@ def quotas(
     """
     with Way(gateway, token_file, patience, ca).open() as gateways:
         page = gateways.quotas()
-    for owner, used in page.owners.items():
-        for name, one in used.items():
+    for owner, quotas_ in page.owners.items():
+        for name, one in quotas_.items():
             quota = Quota(name)
-            typer.echo(f"{owner}  {name}  {told(quota, one.used)} of {told(quota, one.most)}")
+            used = "not counted" if one.used is None else told(quota, one.used)
+            typer.echo(f"{owner}  {name}  {used} of {told(quota, one.most)}")
 
 
 def _chosen(job: str, status: Status, query: list[str] | None) -> list[str]:

@@ -60,6 +60,11 @@ class Allowances:
     def of(self, owner: str, quota: Quota) -> int | None:
         return self.owners.get(owner, {}).get(quota, self.everybody[quota])
 
+    def bounds(self, quota: Quota) -> bool:
+        """Is there any owner with such a bound?"""
+        named = any(quota in share for share in self.owners.values())
+        return named or self.everybody[quota] is not None
+
     @classmethod
     def by(cls, quotas: Quotas, usual: dict[Quota, int | None]) -> "Allowances":
         named = {name: share.given() for name, share in quotas.owners.items()}

@@ -52,9 +52,9 @@ class JobEntry(msgspec.Struct, frozen=True):
 
 
 class Used(msgspec.Struct, frozen=True):
-    """How much of a quota an owner uses; `most` is None where there is no bound."""
+    """How much of a quota an owner uses; None where nobody counts it, since nothing is bounded."""
 
-    used: int
+    used: int | None
     most: int | None
 
 

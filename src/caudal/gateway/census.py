@@ -10,6 +10,7 @@ Rules
 """
 
 from collections import Counter
+from collections.abc import Callable
 from threading import Lock
 
 import msgspec
@@ -34,10 +35,11 @@ class _Owned(msgspec.Struct, frozen=True):
 
 
 class Census:
-    """The latest count. Several threads may ask; one counts."""
+    """The latest count. Several threads may ask; one counts, and only if anything is bounded."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, is_wanted: Callable[[], bool] = lambda: True) -> None:
         self._store = store
+        self.is_wanted = is_wanted
         self._lock = Lock()
         self._counted: Counts = Counter()
         self._before: Counts = Counter()  # added before the count that runs now began
@@ -55,7 +57,9 @@ class Census:
             self._since[owner, quota] += amount
 
     def round(self) -> None:
-        """Count everything."""
+        """Count everything, if anybody goes by it: a listing of all objects has its price."""
+        if not self.is_wanted():
+            return
         with self._lock:
             self._before += self._since
             self._since = Counter()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
-from caudal.formats.quotas import Allowances, Quotas
+from caudal.formats.quotas import Allowances, Quota, Quotas
 from caudal.gateway.audit import Audit
 from caudal.gateway.census import Census
 from caudal.gateway.figures import Figures
@@ -49,7 +49,13 @@ class Service:
 
     def __post_init__(self) -> None:
         bounds = self.limits
-        shares = Shares(self._allowances(), self.figures)
+        allowances = self._allowances()
+        shares = Shares(allowances, self.figures)
+
+        def is_counted() -> bool:
+            now = allowances()
+            return now.bounds(Quota.JOBS) or now.bounds(Quota.STORED)
+
         for name, room in (
             ("threads", self._threads(bounds.threads, "request")),
             ("takers", self._threads(bounds.threads, "taker")),
@@ -61,7 +67,7 @@ class Service:
             ("watchers", Places(bounds.watchers, "requests without a token")),
             ("rates", Rates(bounds.rate_per_second, bounds.rate_burst)),
             ("shares", shares),
-            ("census", Census(self.tools.store)),
+            ("census", Census(self.tools.store, is_counted)),
         ):
             object.__setattr__(self, name, room)
 

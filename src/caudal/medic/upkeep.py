@@ -23,8 +23,9 @@ from caudal.medic.launcher import Launcher, LocalLauncher
 from caudal.medic.note import remove_note, write_note
 from caudal.medic.ports import refusals
 from caudal.medic.roster import Kind, Member, medics
-from caudal.medic.settings import PRIVATE
+from caudal.medic.settings import FILE, PRIVATE
 from caudal.medic.talk import Told, ask
+from caudal.process.loopback import is_loopback
 from caudal.process.wire import Seal, read_secret
 
 GRACE_SECONDS = 15.0
@@ -55,6 +56,7 @@ def start_all(cluster: Cluster) -> list[str]:
             "rabbitmq-server is not installed: apt-get install rabbitmq-server, "
             "or give a running one with --broker amqp://user:password@host:5672/"
         )
+    _require_tokens(cluster)
     launcher = launcher_of(cluster)
     records = {member: launcher.record(member.name) for member in cluster.here}
     missing = [one for one, record in records.items() if record is None or record.gone]
@@ -70,6 +72,19 @@ def start_all(cluster: Cluster) -> list[str]:
 def take_down_first(cluster: Cluster) -> str:
     """The remedy for a file that says otherwise than what runs uses."""
     return f"take it down first (`caudal down {cluster.options}`), or change it back"
+
+
+def _require_tokens(cluster: Cluster) -> None:
+    """Gateways without tokens listen on loopback only: say so before anything is started."""
+    if cluster.settings.tokens or cluster.settings.launcher != "local":
+        return
+    for one in cluster.here:
+        if one.kind is Kind.GATEWAY and not is_loopback(one.address):
+            raise UsageError(
+                f"{one.address} can be reached from other machines: make a token with "
+                f"`caudal token new NAME --dir {cluster.folder}` and write "
+                f'tokens = "tokens" into {cluster.folder / FILE}'
+            )
 
 
 def _require_ports(members: list[Member]) -> None:

@@ -23,6 +23,7 @@ from caudal.engine.running import Sources
 from caudal.errors import DataError, JobError, RejectedRowError, UnreachableError, UsageError
 from caudal.formats.batch import Batch
 from caudal.formats.job import Options
+from caudal.formats.quotas import Quotas
 from caudal.tasks.ports import ConflictError, GoneError
 
 HOW: dict[str, Any] = {"parameters": PARAMETERS, "batch_bytes": BATCH_BYTES}
@@ -453,3 +454,13 @@ def test_rows_are_previewed_once_before_the_table_ends(one: Cluster, books: Path
     key = repr
     assert sorted(shown, key=key) == sorted(found, key=key)
     assert len(found) == 60
+
+
+def test_who_runs_too_many_jobs_is_told_which_quota(books: Path) -> None:
+    with cluster(token="right") as found:
+        found.quotas = Quotas(jobs=0)
+        client = Client(found.gateway, token="right", patience_seconds=0.0)
+        with pytest.raises(JobError, match="quota jobs: at most 0 jobs"):
+            client.run("books", books, ["q1"], **HOW)
+        found.quotas = Quotas(jobs=1)
+        assert list(client.run("books", books, ["q1"], **HOW)) == ["q1"]

@@ -256,7 +256,9 @@ def test_without_tokens_the_one_owner_has_all() -> None:
     with Place(tokens=Tokens()) as place:
         client = place.client(None)
         client.base_url = "http://localhost"
-        assert set(client.get("/quotas").json()["owners"]) == {"local"}
+        shown = client.get("/quotas").json()["owners"]
+        assert set(shown) == {"local"}
+        assert shown["local"]["stored"] == {"used": None, "most": None}
 
 
 def test_quotas_are_checked() -> None:

@@ -1,13 +1,17 @@
 """cluster.toml: what is written can be read, and mistakes are explained."""
 
+import itertools
 from pathlib import Path
 
 import pytest
 
 from caudal.errors import UsageError
+from caudal.formats.quotas import Share
+from caudal.medic.cluster import Cluster
 from caudal.medic.founding import write_settings
 from caudal.medic.roster import Kind, roster
-from caudal.medic.settings import FILE, Host, Settings, read_settings
+from caudal.medic.settings import FILE, Host, Settings, Tls, read_settings
+from caudal.medic.upkeep import start_all
 
 
 def written(tmp_path: Path, text: str) -> Settings:
@@ -20,7 +24,8 @@ def test_the_file_that_up_writes_is_understood(tmp_path: Path) -> None:
     settings = read_settings(tmp_path)
     assert settings == Settings({"local": Host(broker=True)})
     text = (tmp_path / FILE).read_text()
-    for name in (*Settings.__struct_fields__, *Host.__struct_fields__):
+    explained = (Settings, Host, Tls, Share)
+    for name in (one for kind in explained for one in kind.__struct_fields__):
         assert f"{name}" in text, f"{name} is not explained"
 
 
@@ -37,6 +42,10 @@ def test_the_file_that_up_writes_is_understood(tmp_path: Path) -> None:
         ("[hosts.a]\nbroker = true\nport = 80", "port = 80"),
         ('launcher = "k8s"\n[hosts.a]\nbroker = true', 'choose "local" or "docker"'),
         ('name = "A B"\n[hosts.a]\nbroker = true', "'A B' cannot be a name"),
+        ('[hosts.a]\nbroker = true\n[tls]\nkey = "k"', "[tls] needs both"),
+        ('[hosts.a]\nbroker = true\n[quotas]\nstored = "much"', "'much' is not a size"),
+        ("[hosts.a]\nbroker = true\n[quotas]\njob = 1", "job"),
+        ("[hosts.a]\nbroker = true\n[quotas.owners.local]\njobs = 1", "name of an owner"),
         ("[hosts.a]\nbroker = maybe", "cluster.toml is not valid TOML, mend it: "),
     ],
 )
@@ -99,3 +108,27 @@ def test_what_would_be_wrong_is_not_written(
 def test_quotes_in_what_up_is_told_are_kept(tmp_path: Path) -> None:
     write_settings(tmp_path, store='my "store"')
     assert read_settings(tmp_path).store == 'my "store"'
+
+
+def test_gateways_are_told_of_tokens_quotas_certificates_and_the_audit_log(tmp_path: Path) -> None:
+    text = (
+        'tokens = "who"\n[tls]\ncertificate = "c.pem"\nkey = "/k.pem"\n[hosts.a]\nbroker = true\n'
+    )
+    written(tmp_path, text)
+    cluster = Cluster.open(tmp_path)
+    member = next(one for one in cluster.here if one.kind is Kind.GATEWAY)
+    command = cluster.command(member, tmp_path / "heart")
+    given = dict(itertools.pairwise(command))
+    assert given["--token-file"] == str(tmp_path / "who")
+    assert given["--quotas"] == str(tmp_path / FILE)
+    assert given["--tls-certificate"] == str(tmp_path / "c.pem")
+    assert given["--tls-key"] == "/k.pem"
+    assert given["--audit"] == str(tmp_path / "audit" / "gateway-1.jsonl")
+
+
+def test_what_the_world_reaches_is_not_started_without_tokens(tmp_path: Path) -> None:
+    text = 'broker = "amqp://x@127.0.0.1:1/"\n[hosts.a]\naddress = "0.0.0.0"\n'
+    written(tmp_path, text)
+    with pytest.raises(UsageError, match="caudal token new NAME"):
+        start_all(Cluster.open(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == [FILE], "nothing was made"

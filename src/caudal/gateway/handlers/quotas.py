@@ -19,8 +19,11 @@ async def listing(service: Service, call: Call) -> Response:
 
 def used(service: Service, owner: str, quota: Quota) -> Used:
     """What one owner uses of one quota."""
-    counts = service.census.used if quota in _IN_STORE else service.shares.held
-    return Used(counts(owner, quota), service.shares.limit(owner, quota))
+    most = service.shares.limit(owner, quota)
+    if quota not in _IN_STORE:
+        return Used(service.shares.held(owner, quota), most)
+    counted = service.census.is_wanted()
+    return Used(service.census.used(owner, quota) if counted else None, most)
 
 
 def note_fullest(service: Service) -> None:
@@ -28,5 +31,5 @@ def note_fullest(service: Service) -> None:
     service.figures.stale_files.set(service.stale_files())
     for quota in Quota:
         found = [used(service, name, quota) for name in service.tokens.names()]
-        parts = [one.used / one.most for one in found if one.most]
+        parts = [one.used / one.most for one in found if one.used and one.most]
         service.figures.quota_fullest.labels(quota.value).set(max(parts, default=0.0))
