@@ -63,12 +63,16 @@ class Way:
     ca: Path | None = None
 
     def open(self) -> "HttpGateways":
-        from caudal.client.addresses import addresses_of, read_ca, read_token
+        from caudal.client.addresses import addresses_of, in_clear, read_ca, read_token
         from caudal.client.http import HttpGateways
 
+        addresses = addresses_of(self.gateway, os.environ)
+        token = read_token(self.token_file, os.environ)
+        if token and (open_ := in_clear(addresses)):
+            typer.echo(f"note: the token goes to {open_} in clear: use https there", err=True)
         return HttpGateways(
-            addresses_of(self.gateway, os.environ),
-            read_token(self.token_file, os.environ),
+            addresses,
+            token,
             patience_seconds=self.patience,
             trusted=read_ca(self.ca, os.environ),
         )

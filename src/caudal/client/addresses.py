@@ -49,6 +49,17 @@ def is_loopback(address: str) -> bool:
     return loopback.is_loopback(urlsplit(address).hostname or "")
 
 
+def in_clear(addresses: Sequence[str]) -> str | None:
+    """An address to which everybody on the way can listen, if there is one.
+
+    >>> in_clear(["https://one:8421", "http://127.0.0.1:8421", "http://two:8421"])
+    'http://two:8421'
+    """
+    return next(
+        (one for one in addresses if one.startswith("http:") and not is_loopback(one)), None
+    )
+
+
 def read_token(path: str | os.PathLike[str] | None, environment: Mapping[str, str]) -> str | None:
     """The token of a client's file; none if no file is named."""
     chosen = path or environment.get(TOKEN_FILE_VARIABLE)

@@ -5,7 +5,9 @@ Rules
    two servers in a row could see two different requests in it.
 2. A gateway without tokens answers those only who call it by a name of loopback (process/loopback).
 3. A head is bounded before anything is made of it.
-4. Every answer passes here, so the audit log misses none.
+4. Every answer to a request passes here, so the audit log misses none; and its line is written
+   before the answer leaves, so who was given something is on record. What is no HTTP at all never
+   comes here (protocol.py).
 """
 
 from starlette.requests import Request
@@ -30,26 +32,24 @@ class Door:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        status = 0
 
         async def noting(message: Message) -> None:
-            nonlocal status
             if message["type"] == "http.response.start":
-                status = message["status"]
+                self._note(scope, message["status"])
             await send(message)
 
-        visit = visit_of(scope)
         try:
-            try:
-                self._check(Request(scope))
-            except Refusal as refusal:
-                await respond(refusal, scope, receive, noting)
-            else:
-                await self._app(scope, receive, noting)
-        finally:
-            client = scope.get("client")
-            address = client[0] if client else None
-            self._service.audit.note(visit, scope["method"], scope["path"], status, address)
+            self._check(Request(scope))
+        except Refusal as refusal:
+            await respond(refusal, scope, receive, noting)
+        else:
+            await self._app(scope, receive, noting)
+
+    def _note(self, scope: Scope, status: int) -> None:
+        client = scope.get("client")
+        address = client[0] if client else None
+        path = scope["path"]
+        self._service.audit.note(visit_of(scope), scope["method"], path, status, address)
 
     def _check(self, request: Request) -> None:
         headers, most = request.headers, self._service.limits.head_bytes

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import Generic, TypeVar
 
 from caudal.errors import UsageError
@@ -25,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class Followed(Generic[Content]):
-    """What some files say, read again when they change. For one thread."""
+    """What some files say, read again when they change. Several threads may ask."""
 
     def __init__(
         self,
@@ -40,6 +41,7 @@ class Followed(Generic[Content]):
         self._read = read
         self._every_seconds = every_seconds
         self._elapsed = elapsed
+        self._lock = Lock()
         self._seen = _state(self._paths)
         self._looked = elapsed()
         self._content = read()
@@ -47,14 +49,18 @@ class Followed(Generic[Content]):
 
     def now(self) -> Content:
         """The content, at most a moment old."""
-        at = self._elapsed()
-        if at - self._looked >= self._every_seconds:
-            self._looked = at
-            state = _state(self._paths)
-            if state != self._seen:
-                self._seen = state
-                self._read_again()
-        return self._content
+        with self._lock:
+            at = self._elapsed()
+            if at - self._looked >= self._every_seconds:
+                self._looked = at
+                self._look()
+            return self._content
+
+    def _look(self) -> None:
+        state = _state(self._paths)
+        if state != self._seen:
+            self._seen = state
+            self._read_again()
 
     def _read_again(self) -> None:
         files = ", ".join(str(path) for path in self._paths)

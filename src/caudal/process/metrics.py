@@ -5,9 +5,10 @@ one it listens everywhere and answers those who bring it (`Authorization: Bearer
 """
 
 import hmac
+import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
@@ -16,6 +17,9 @@ from prometheus_client import CollectorRegistry, PlatformCollector, ProcessColle
 
 from caudal.errors import UsageError
 from caudal.process.loopback import names_loopback
+
+_CONNECTIONS = 32
+_CONNECTION_SECONDS = 15.0  # for a whole request and its answer, however slowly they come
 
 App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -70,7 +74,36 @@ def guarded(app: App, token: str | None) -> App:
 
 
 class _Server(ThreadingMixIn, WSGIServer):
+    """A thread per connection, of which there are few, and none for long."""
+
     daemon_threads = True
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._room = threading.BoundedSemaphore(_CONNECTIONS)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """See socketserver."""
+        if not self._room.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """See socketserver."""
+        late = threading.Timer(_CONNECTION_SECONDS, _hang_up, [request])
+        late.daemon = True
+        late.start()
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            late.cancel()
+            self._room.release()
+
+
+def _hang_up(request: socket.socket) -> None:
+    with suppress(OSError):  # it is over already
+        request.shutdown(socket.SHUT_RDWR)
 
 
 class _Handler(WSGIRequestHandler):

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.gateway.place import ALICE, BATCH, BERTA, Place, create, job_content, send
-from tests.gateway.server import Running, code_in, head, running
+from tests.gateway.server import Running, code_in, head, read_answer, running
 
 from caudal.gateway import audit
 from caudal.gateway.audit import Audit
@@ -184,6 +184,6 @@ def test_a_body_slower_than_the_least_rate_is_408() -> None:
         url = "/jobs/j/tables/people/batches/0"
         connection.sendall(head("PUT", url, content_length=str(8 << 20), content_type=BATCH))
         connection.sendall(b"x" * 100_000)
-        found = connection.recv(65_536)
-    assert found.startswith(b"HTTP/1.1 408")
-    assert b"bytes a second at least" in found
+        status, _, body = read_answer(connection)
+    assert status == 408
+    assert b"bytes a second at least" in body

@@ -1,12 +1,16 @@
 """The metrics endpoint: loopback without a token, closed to strangers with one."""
 
+import socket
 import urllib.error
 import urllib.request
+from contextlib import ExitStack
 
 import pytest
 from prometheus_client import Counter
+from tests.services.waiting import until
 
 from caudal.errors import UsageError
+from caudal.process import metrics
 from caudal.process.metrics import new_registry, serving_metrics
 
 
@@ -64,3 +68,25 @@ def test_a_port_that_is_taken_is_named() -> None:
 def test_no_port_no_endpoint() -> None:
     with serving_metrics(new_registry(), None) as port:
         assert port is None
+
+
+def test_who_holds_connections_gets_no_thread_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "_CONNECTIONS", 3)
+    monkeypatch.setattr(metrics, "_CONNECTION_SECONDS", 1.0)
+    with serving_metrics(new_registry(), 0) as port, ExitStack() as stack:
+        held = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", port or 0), timeout=20))
+            for _ in range(4)
+        ]
+        assert held[3].recv(1) == b"", "there was no room for it"
+        for one in held[:3]:
+            one.sendall(b"GET /metr")
+        assert [one.recv(1) for one in held[:3]] == [b""] * 3, "their time was over"
+        until(lambda: _is_served(port))
+
+
+def _is_served(port: int | None) -> bool:
+    try:
+        return "process_resident_memory_bytes" in read(port)
+    except OSError:
+        return False

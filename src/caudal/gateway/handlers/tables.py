@@ -36,10 +36,7 @@ async def put_batch(service: Service, call: Call) -> Response:
     admission = await service.takers.run(
         service.gateway.admit, *call.job, call.name("table"), number
     )
-    if not service.shares.has_room(
-        call.owner, Quota.STORED, size, service.census.used(call.owner, Quota.STORED)
-    ):
-        raise service.shares.refusal(call.owner, Quota.STORED)
+    await _require_space(service, call, size)
     async with service.bodies.holding(call.owner, size):
         data = await read_body(call.request, most, service.limits)
         receipt = await service.takers.run(service.gateway.put_admitted, admission, data)
@@ -47,6 +44,16 @@ async def put_batch(service: Service, call: Call) -> Response:
     if receipt.new:
         service.census.note(call.owner, Quota.STORED, len(data))
     return receipt_answer(receipt)
+
+
+async def _require_space(service: Service, call: Call, size: int) -> None:
+    """May the owner store so much more? What is stored already takes no more."""
+    used = service.census.used(call.owner, Quota.STORED)
+    if service.shares.has_room(call.owner, Quota.STORED, size, used):
+        return
+    batch = call.name("table"), call.number("number")
+    if await service.threads.run(service.gateway.stored_digest, *call.job, *batch) is None:
+        raise service.shares.refusal(call.owner, Quota.STORED)
 
 
 async def stored_digest(service: Service, call: Call) -> Response:
