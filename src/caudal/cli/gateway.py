@@ -15,6 +15,28 @@ from caudal.cli.processes import (
 from caudal.gateway.limits import Limits
 from caudal.process.heart import alive
 
+TokensOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--token-file",
+        help="Who may ask: what `caudal token new` writes; read again when it changes.",
+    ),
+]
+CertificateOption = Annotated[
+    Path | None,
+    typer.Option("--tls-certificate", help="Speak TLS with this PEM file; followed."),
+]
+KeyOption = Annotated[
+    Path | None, typer.Option("--tls-key", help="Its key, a PEM file without password.")
+]
+QuotasOption = Annotated[
+    Path | None,
+    typer.Option("--quotas", help="A TOML file with [quotas], such as cluster.toml; followed."),
+]
+AuditOption = Annotated[
+    Path | None, typer.Option("--audit", help="Write who did what to this file, as JSON lines.")
+]
+
 
 def gateway(
     store: StoreOption,
@@ -25,13 +47,7 @@ def gateway(
     port: Annotated[
         int, typer.Option("--port", min=0, max=65_535, help="0 takes a free one.")
     ] = 8421,
-    token_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--token-file",
-            help="Who may ask: what `caudal token new` writes. Read again when it changes.",
-        ),
-    ] = None,
+    token_file: TokensOption = None,
     name: Annotated[
         str | None, typer.Option("--name", help="For logs.", show_default="gateway-PORT")
     ] = None,
@@ -44,22 +60,12 @@ def gateway(
         ),
     ] = 30 * 86_400.0,
     rate: Annotated[
-        float, typer.Option("--rate", min=1.0, help="Requests a second of one token.")
+        float, typer.Option("--rate", min=1.0, help="Requests a second of one owner.")
     ] = Limits.rate_per_second,
-    tls_certificate: Annotated[
-        Path | None,
-        typer.Option("--tls-certificate", help="Speak TLS with this PEM file; read when changed."),
-    ] = None,
-    tls_key: Annotated[
-        Path | None, typer.Option("--tls-key", help="Its key, a PEM file without password.")
-    ] = None,
-    quotas: Annotated[
-        Path | None,
-        typer.Option("--quotas", help="A TOML file with [quotas], such as cluster.toml."),
-    ] = None,
-    audit: Annotated[
-        Path | None, typer.Option("--audit", help="Write who did what to this file, as JSON lines.")
-    ] = None,
+    tls_certificate: CertificateOption = None,
+    tls_key: KeyOption = None,
+    quotas: QuotasOption = None,
+    audit: AuditOption = None,
     sentiment: Annotated[
         list[str] | None,
         typer.Option(
@@ -76,20 +82,17 @@ def gateway(
     SIGTERM lets it finish what it holds and leave within ten seconds.
     """
     with alive(heart, "caudal.cli.serving") as beating:
-        from caudal.cli.serving import serve
+        from caudal.cli.serving import Access, serve
 
         serve(
             store=store,
             broker=broker,
             host=host,
             port=port,
-            token_file=token_file,
+            access=Access(token_file, tls_certificate, tls_key, quotas, audit),
             name=name,
             job_timeout=job_timeout,
             rate=rate,
-            tls=(tls_certificate, tls_key),
-            quotas=quotas,
-            audit=audit,
             sentiment=sentiment or [],
             log_format=log_format,
             fsync=fsync,

@@ -3,13 +3,14 @@
 import os
 import sys
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
 from caudal.broker.opening import open_broker
 from caudal.errors import StoreError, UsageError
-from caudal.formats.quotas import Quotas, read_quotas
+from caudal.formats.quotas import NONE_GIVEN, Quotas, read_quotas
 from caudal.gateway import serving
 from caudal.gateway.audit import Audit
 from caudal.gateway.computing import SharedCompute
@@ -39,34 +40,19 @@ def serve(
     broker: str,
     host: str,
     port: int,
-    token_file: Path | None,
+    access: "Access",
     name: str | None,
     job_timeout: float,
     rate: float,
-    tls: tuple[Path | None, Path | None],
-    quotas: Path | None,
-    audit: Path | None,
     sentiment: list[str],
     log_format: Style,
     fsync: bool,
     beating: Heart | None,
 ) -> None:
     """Serve until asked to stop; the options are those of `caudal gateway`."""
-    tokens = Tokens.of_file(token_file) if token_file else Tokens()
-    check_host(host, tokens)
     known = name or f"gateway-{port}"
     limits = Limits(rate_per_second=rate, rate_burst=2 * rate)
-    certificate, shares = _certificate(*tls), _followed_quotas(quotas)
-    settings = serving.Settings(
-        new_id(), host, port, tokens, limits,
-        certificate=certificate,
-        quotas=shares.now if shares else Quotas,
-        audit=Audit(audit, known),
-        stale_files=lambda: sum(
-            (tokens.is_stale(), bool(shares and shares.is_stale),
-             bool(certificate and certificate.is_stale))
-        ),
-    )  # fmt: skip
+    settings = access.settings(host, port, limits, known)
     figures, stop = Figures(), Stop()
     set_up_logs(log_format, "gateway", known)
     with ExitStack() as held:
@@ -107,16 +93,48 @@ def _beat_with_refusals(beating: Heart, figures: Figures) -> OnTick:
     return beat
 
 
-def _certificate(certificate: Path | None, key: Path | None) -> Certificate | None:
-    if certificate is None and key is None:
-        return None
-    if certificate is None or key is None:
-        raise UsageError("TLS needs both --tls-certificate and --tls-key")
-    return Certificate(certificate, key)
+@dataclass(frozen=True)
+class Access:
+    """The files that say who may ask, how much, and over which certificate."""
 
+    token_file: Path | None = None
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    quotas: Path | None = None
+    audit: Path | None = None
 
-def _followed_quotas(path: Path | None) -> Followed[Quotas] | None:
-    return Followed([path], lambda: read_quotas(path)) if path else None
+    def settings(self, host: str, port: int, limits: Limits, name: str) -> serving.Settings:
+        """What the gateway is told; all files are read, and followed from now on."""
+        tokens = Tokens.of_file(self.token_file) if self.token_file else Tokens()
+        check_host(host, tokens)
+        certificate, quotas = self._certificate(), self._quotas()
+
+        def stale_files() -> int:
+            followed = [one for one in (certificate, quotas) if one is not None]
+            return tokens.is_stale() + sum(one.is_stale for one in followed)
+
+        return serving.Settings(
+            new_id(),
+            host,
+            port,
+            tokens,
+            limits,
+            certificate=certificate,
+            quotas=quotas.now if quotas else lambda: NONE_GIVEN,
+            audit=Audit(self.audit, name),
+            stale_files=stale_files,
+        )
+
+    def _certificate(self) -> Certificate | None:
+        if self.tls_certificate is None and self.tls_key is None:
+            return None
+        if self.tls_certificate is None or self.tls_key is None:
+            raise UsageError("TLS needs both --tls-certificate and --tls-key")
+        return Certificate(self.tls_certificate, self.tls_key)
+
+    def _quotas(self) -> Followed[Quotas] | None:
+        path = self.quotas
+        return Followed([path], lambda: read_quotas(path)) if path else None
 
 
 def _opened_store(url: str, fsync: bool, beating: Heart | None) -> Store:

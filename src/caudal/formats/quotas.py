@@ -50,6 +50,9 @@ class Quotas(Share, frozen=True, forbid_unknown_fields=True):
     owners: dict[str, Share] = {}
 
 
+NONE_GIVEN = Quotas()
+
+
 @dataclass(frozen=True)
 class Allowances:
     """Quotas as gateways go by them; None: no bound."""

@@ -10,7 +10,8 @@ class Limits:
     request_bytes: int = 4 << 20  # a job's JSON: an application's texts
     batch_bytes: int = 64 << 20  # a batch as it is sent
     records_bytes: int = 256 << 20  # the same batch unpacked, as a worker must hold it
-    bodies_bytes: int = 256 << 20  # of all bodies in memory together
+    bodies_bytes: int = 320 << 20  # of all bodies in memory together; a quarter is one client's
+    # four batches on their way at once
     bodies_seconds: float = 5.0  # a body waits for room for so long, then it is refused
     head_bytes: int = 32 << 10  # request line and headers
     head_seconds: float = 15.0  # from the first byte of a request, or the connection, to its body

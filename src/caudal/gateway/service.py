@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
-from caudal.formats.quotas import Allowances, Quota, Quotas
+from caudal.formats.quotas import NONE_GIVEN, Allowances, Quota, Quotas
 from caudal.gateway.audit import Audit
 from caudal.gateway.census import Census
 from caudal.gateway.figures import Figures
@@ -31,7 +31,7 @@ class Service:
     limits: Limits = field(default_factory=Limits)
     figures: Figures = field(default_factory=Figures)
     stopping: Callable[[], bool] = lambda: False
-    quotas: Callable[[], Quotas] = Quotas
+    quotas: Callable[[], Quotas] = lambda: NONE_GIVEN
     audit: Audit = field(default_factory=Audit)
     stale_files: Callable[[], int] = lambda: 0  # changed ones that are wrong and are not used
     # Threads for each kind of work, so that what takes long or is stuck holds up its own kind only.

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import uvicorn
 
 from caudal.errors import UsageError
-from caudal.formats.quotas import Quotas
+from caudal.formats.quotas import NONE_GIVEN, Quotas
 from caudal.gateway.application import make_application
 from caudal.gateway.arriving import Arrivals, Handshake
 from caudal.gateway.audit import Audit
@@ -53,7 +53,7 @@ class Settings:
     pauses: Pauses = field(default_factory=Pauses)
     grace_seconds: float = 7.0
     certificate: Certificate | None = None  # with one it speaks TLS only
-    quotas: Callable[[], Quotas] = Quotas
+    quotas: Callable[[], Quotas] = lambda: NONE_GIVEN
     audit: Audit = field(default_factory=Audit)
     stale_files: Callable[[], int] = lambda: 0
 

@@ -36,7 +36,7 @@ key = ""
 
 [quotas]               # of one owner (a name in the token file); gateways follow changes
 # requests = 16        # under way at once, at each gateway
-# uploads = "64MiB"    # of bodies on their way at once, at each gateway
+# uploads = "80MiB"    # of bodies on their way at once, at each gateway
 # streams = 64         # of events and previews open at once, at each gateway
 # jobs = 64            # running
 # stored = "100GB"     # of all objects of its jobs
