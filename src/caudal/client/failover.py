@@ -8,7 +8,7 @@ Rules
    A body that cannot be what was asked for (bodies.py), or a store that is damaged, means the next
    address too; when all of them answer so, three rounds in a row: FormatError, naming them.
 4. 429 is an answer: the same again after Retry-After, for as long as gateways go on saying it. But
-   who is over a quota that only time or a cancel frees (jobs, stored) is told so after the time of
+   who is over a quota that stays full for a while (jobs, kept, stored) is told so after the time of
    patience.
 5. A gateway whose certificate is not trusted is not asked again: time does not mend that.
 6. The token stands in one header of requests, and nowhere else.
@@ -34,7 +34,7 @@ from caudal.tasks.ports import JobError, UnreachableError
 RESULT_TYPE = "application/vnd.caudal.result"
 _AGAIN = frozenset({408, 500, 502, 503, 504})
 WRONG_ROUNDS = 3  # the damage may lie on the way
-_LASTING_QUOTAS = ("jobs", "stored")
+_LASTING_QUOTAS = ("jobs", "kept", "stored")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 3.0
 _LONGEST_RETRY_AFTER = 30.0
 _LAST_WORD_SECONDS = 2.0

@@ -19,10 +19,12 @@ class Quota(StrEnum):
     UPLOADS = "uploads"  # bytes of bodies on their way at once
     STREAMS = "streams"  # events and previews open at once
     JOBS = "jobs"  # running
+    KEPT = "kept"  # jobs that exist: those that run, and those whose results are kept
     STORED = "stored"  # bytes of all objects of an owner's jobs
 
 
 SIZES = frozenset({Quota.UPLOADS, Quota.STORED})
+IN_STORE = (Quota.JOBS, Quota.KEPT, Quota.STORED)
 
 
 class Share(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,6 +34,7 @@ class Share(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     uploads: str | None = None
     streams: int | None = None
     jobs: int | None = None
+    kept: int | None = None
     stored: str | None = None
 
     def given(self) -> dict[Quota, int]:

@@ -1,4 +1,4 @@
-"""What each owner has in the store: running jobs and bytes, counted again and again.
+"""What each owner has in the store: jobs and bytes, counted again and again.
 
 Rules
 1. The store is the truth, and every gateway counts it by itself. What this gateway adds is added at
@@ -23,7 +23,18 @@ from caudal.formats.quotas import Quota
 from caudal.store.port import Store, entries, folder_names
 from caudal.tasks import objects
 
+_BLOCK = 4096
+
 Counts = Counter[tuple[str, Quota]]
+
+
+def stored_size(size: int) -> int:
+    """What an object takes of a disk: many small ones are not free.
+
+    >>> [stored_size(one) for one in (0, 1, 4096, 4097)]
+    [4096, 4096, 4096, 8192]
+    """
+    return max(1, -(-size // _BLOCK)) * _BLOCK
 
 
 class _Owned(msgspec.Struct, frozen=True):
@@ -46,7 +57,7 @@ class Census:
         self._since: Counts = Counter()
 
     def used(self, owner: str, quota: Quota) -> int:
-        """How many jobs of an owner run, or how many bytes it has stored."""
+        """How many jobs of an owner run or are kept, or how many bytes it has stored."""
         with self._lock:
             held = (self._counted, self._before, self._since)
             return sum(one[owner, quota] for one in held)
@@ -73,10 +84,11 @@ class Census:
             owned = self._owned(job_id)
             if owned is None:
                 continue
+            found[owned.owner, Quota.KEPT] += 1
             if not objects.exists(self._store, Keys(owned.id, owned.run).outcome):
                 found[owned.owner, Quota.JOBS] += 1
             for entry in entries(self._store, f"jobs/{job_id}/"):
-                found[owned.owner, Quota.STORED] += entry.size
+                found[owned.owner, Quota.STORED] += stored_size(entry.size)
         return found
 
     def _owned(self, job_id: str) -> _Owned | None:

@@ -31,6 +31,7 @@ class Limits:
     plans: int = 2  # made at once
     previews: int = 2  # looked at at once; DuckDB computes one at a time
     jobs: int = 64  # running, of one owner, unless cluster.toml says otherwise
+    kept_jobs: int = 10_000  # that run or whose results are kept, of one owner, likewise
     stored_bytes: int = 100 * 10**9  # of one owner, likewise
     rate_per_second: float = 500.0  # requests of one owner
     rate_burst: float = 1000.0  # that it may have saved up

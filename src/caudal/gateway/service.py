@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
-from caudal.formats.quotas import NONE_GIVEN, Allowances, Quota, Quotas
+from caudal.formats.quotas import IN_STORE, NONE_GIVEN, Allowances, Quotas
 from caudal.gateway.audit import Audit
 from caudal.gateway.census import Census
 from caudal.gateway.figures import Figures
@@ -54,7 +54,7 @@ class Service:
 
         def is_counted() -> bool:
             now = allowances()
-            return now.bounds(Quota.JOBS) or now.bounds(Quota.STORED)
+            return any(now.bounds(one) for one in IN_STORE)
 
         for name, room in (
             ("threads", self._threads(bounds.threads, "request")),

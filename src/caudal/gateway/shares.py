@@ -19,7 +19,11 @@ from caudal.gateway.limits import Limits
 from caudal.gateway.refusals import Refusal, later
 
 _PART = 4  # one owner holds at most this part of what a gateway has
-_SECONDS = {Quota.JOBS: 10, Quota.STORED: 30}  # until it is worth to ask again; else 1
+_SECONDS = {
+    Quota.JOBS: 10,
+    Quota.KEPT: 30,
+    Quota.STORED: 30,
+}  # until it is worth to ask again; else 1
 
 
 def usual_quotas(limits: Limits, *, shared: bool) -> dict[Quota, int | None]:
@@ -30,6 +34,7 @@ def usual_quotas(limits: Limits, *, shared: bool) -> dict[Quota, int | None]:
         Quota.UPLOADS: limits.bodies_bytes // part,
         Quota.STREAMS: -(-limits.streams // part),
         Quota.JOBS: limits.jobs if shared else None,
+        Quota.KEPT: limits.kept_jobs if shared else None,
         Quota.STORED: limits.stored_bytes if shared else None,
     }
 
@@ -82,6 +87,7 @@ class Shares:
             Quota.UPLOADS: f"{most} of bodies of one owner are taken at once",
             Quota.STREAMS: f"{most} streams of one owner are open at once",
             Quota.JOBS: f"{most} jobs of one owner run at once: wait until one ends, or cancel one",
+            Quota.KEPT: f"{most} jobs of one owner are kept: ask for results to be kept shorter",
             Quota.STORED: f"{most} are stored for one owner: wait until jobs end",
         }[quota]
         refusal = later("over_quota", f"quota {quota}: at most {about}", _SECONDS.get(quota, 1))

@@ -39,6 +39,7 @@ key = ""
 # uploads = "80MiB"    # of bodies on their way at once, at each gateway
 # streams = 64         # of events and previews open at once, at each gateway
 # jobs = 64            # running
+# kept = 10000         # jobs that run or whose results are kept
 # stored = "100GB"     # of all objects of its jobs
 # [quotas.owners.alice]
 # jobs = 200           # of this owner; the rest as for everybody

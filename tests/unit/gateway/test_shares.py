@@ -188,6 +188,21 @@ def test_running_jobs_are_counted_and_bounded(place: Place) -> None:
     create(alice, job="three")
 
 
+def test_jobs_that_are_over_are_bounded_too(place: Place) -> None:
+    """Every loop of every gateway walks over them."""
+    place.quotas = Quotas(kept=2)
+    client = place.client()
+    for job in ("one", "two"):
+        create(client, job=job)
+        client.delete(f"/jobs/{job}")
+    place.service.census.round()
+    assert place.service.census.used("alice", Quota.JOBS) == 0
+    answer = client.put("/jobs/three", content=job_content())
+    assert code_of(answer) == (429, "over_quota")
+    assert answer.json()["error"]["quota"] == "kept"
+    create(place.client(BERTA), job="three")
+
+
 def test_jobs_of_other_gateways_count_too(place: Place) -> None:
     place.quotas = Quotas(jobs=1)
     create(place.client())
@@ -203,9 +218,9 @@ def test_stored_bytes_are_counted_and_bounded(place: Place) -> None:
     place.service.census.round()
     before = place.service.census.used("alice", Quota.STORED)
     assert before > 0, "job.json counts"
-    place.quotas = Quotas(stored=str(before + len(data[0]) + 10))
+    place.quotas = Quotas(stored=str(before + 4096 + 10))
     assert put_batch(client, "people", 0, data[0]) == 201
-    assert place.service.census.used("alice", Quota.STORED) == before + len(data[0])
+    assert place.service.census.used("alice", Quota.STORED) == before + 4096, "a block at least"
     answer = client.put(
         URL.format(job="j", number=1), content=data[1], headers={"content-type": BATCH}
     )
@@ -213,7 +228,7 @@ def test_stored_bytes_are_counted_and_bounded(place: Place) -> None:
     assert answer.json()["error"]["quota"] == "stored"
     assert put_batch(client, "people", 0, data[0]) == 200, "the same again takes nothing"
     place.service.census.round()
-    assert place.service.census.used("alice", Quota.STORED) >= before + len(data[0])
+    assert place.service.census.used("alice", Quota.STORED) >= before + 4096
     create(place.client(BERTA), job="b")
     assert place.service.census.used("berta", Quota.STORED) == 0, "until the next count"
 

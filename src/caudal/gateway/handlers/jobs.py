@@ -15,6 +15,7 @@ from caudal.tasks.requests import check_job_id
 
 _log = logging.getLogger(__name__)
 _MOST_LISTED = 1000
+_OF_JOBS = (Quota.JOBS, Quota.KEPT)
 
 
 async def create(service: Service, call: Call) -> Response:
@@ -24,19 +25,22 @@ async def create(service: Service, call: Call) -> Response:
         await _require_a_place(service, call)
         receipt = await service.planners.run(service.gateway.create, *call.job, request)
     if receipt.new:
-        service.census.note(call.owner, Quota.JOBS, 1)
+        for quota in _OF_JOBS:
+            service.census.note(call.owner, quota, 1)
         _log.info("job created", extra=fields(job=call.name("job"), run=receipt.run))
     return receipt_answer(receipt)
 
 
 async def _require_a_place(service: Service, call: Call) -> None:
     """May the owner run one more? The same job again is no other one."""
-    owner = call.owner
-    used = service.census.used(owner, Quota.JOBS)
-    if service.shares.has_room(owner, Quota.JOBS, 1, used):
-        return
-    if await service.threads.run(service.tools.lives.open, call.name("job")) is None:
-        raise service.shares.refusal(owner, Quota.JOBS)
+    owner, shares = call.owner, service.shares
+    full = [
+        one
+        for one in _OF_JOBS
+        if not shares.has_room(owner, one, 1, service.census.used(owner, one))
+    ]
+    if full and await service.threads.run(service.tools.lives.open, call.name("job")) is None:
+        raise shares.refusal(owner, full[0])
 
 
 async def listing(service: Service, call: Call) -> Response:

@@ -2,12 +2,10 @@
 
 from starlette.responses import Response
 
-from caudal.formats.quotas import Quota
+from caudal.formats.quotas import IN_STORE, Quota
 from caudal.formats.replies import QuotaPage, Used
 from caudal.gateway.answering import json_answer
 from caudal.gateway.service import Call, Service
-
-_IN_STORE = (Quota.JOBS, Quota.STORED)
 
 
 async def listing(service: Service, call: Call) -> Response:
@@ -20,7 +18,7 @@ async def listing(service: Service, call: Call) -> Response:
 def used(service: Service, owner: str, quota: Quota) -> Used:
     """What one owner uses of one quota."""
     most = service.shares.limit(owner, quota)
-    if quota not in _IN_STORE:
+    if quota not in IN_STORE:
         return Used(service.shares.held(owner, quota), most)
     counted = service.census.is_wanted()
     return Used(service.census.used(owner, quota) if counted else None, most)

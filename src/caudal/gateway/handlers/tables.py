@@ -9,6 +9,7 @@ from caudal.formats.ending import End
 from caudal.formats.quotas import Quota
 from caudal.gateway.answering import json_answer, receipt_answer
 from caudal.gateway.bodies import announced_size, json_body, read_body, require_type
+from caudal.gateway.census import stored_size
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.service import Call, Service
 from caudal.process.logs import fields
@@ -42,7 +43,7 @@ async def put_batch(service: Service, call: Call) -> Response:
         receipt = await service.takers.run(service.gateway.put_admitted, admission, data)
     service.figures.body_bytes.inc(len(data))
     if receipt.new:
-        service.census.note(call.owner, Quota.STORED, len(data))
+        service.census.note(call.owner, Quota.STORED, stored_size(len(data)))
     return receipt_answer(receipt)
 
 
