@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from caudal.broker.opening import open_broker
-from caudal.errors import CaudalError
+from caudal.errors import CaudalError, UsageError
 from caudal.medic import rabbit_node
 from caudal.medic.cluster import Cluster
 from caudal.medic.launcher import LocalLauncher
@@ -18,12 +18,15 @@ from caudal.medic.ports import refusals
 from caudal.medic.roster import Kind
 from caudal.medic.settings import FILE, PRIVATE
 from caudal.medic.upkeep import take_down_first
+from caudal.process.certificates import Certificate
+from caudal.process.tokens import read_known
 from caudal.store import open_store, require_conditional_create
 from caudal.store.s3_settings import S3Settings
 
 _DISK_BYTES = 2 << 30
 _FILES = 1024
 _WORKER_BYTES = 700 << 20
+_NEW_TOKEN = "make one: caudal token new NAME"
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Finding:
 def examine(cluster: Cluster) -> Iterator[Finding]:
     """Everything, one by one; nothing here changes anything."""
     checks: list[Callable[[Cluster], Iterator[Finding]]] = [
-        _settings, _python, _files, _memory, _disk, _ports, _rabbit, _broker, _store,
+        _settings, _python, _files, _memory, _disk, _ports, _access, _rabbit, _broker, _store,
     ]  # fmt: skip
     for check in checks:
         yield from check(cluster)
@@ -95,6 +98,20 @@ def _ports(cluster: Cluster) -> Iterator[Finding]:
         yield Finding(f"port {one.member.port}", found, one.remedy)
     if not refused:
         yield Finding("ports", f"of {len(cluster.here)} processes looked at")
+
+
+def _access(cluster: Cluster) -> Iterator[Finding]:
+    """Can gateways use what clients are known and served by?"""
+    tls = cluster.settings.tls
+    try:
+        if cluster.settings.tokens:
+            names = {one.name for one in read_known(cluster.tokens).entries}
+            yield Finding("tokens", f"of {len(names)} owners", "" if names else _NEW_TOKEN)
+        if tls.certificate:
+            Certificate(cluster.folder / tls.certificate, cluster.folder / tls.key)
+            yield Finding("certificate", f"{tls.certificate} fits its key")
+    except UsageError as error:
+        yield Finding("access", str(error), f"mend the file, or `tokens` and [tls] in {FILE}")
 
 
 def _rabbit(cluster: Cluster) -> Iterator[Finding]:
