@@ -26,7 +26,8 @@ def open_database(
 
     One thread: several reorder float sums and rows. Parallel work uses several cursors, each
     on a thread of its own. What exceeds the memory limit spills to a temporary directory.
-    Contained, it reads no file, no network and no extension: for SQL of others.
+    Contained, it reads no file, no network and no extension, and has nowhere to spill to, since
+    DuckDB lets SQL read that folder: for SQL of others.
     """
     if memory_limit is not None and memory_limit < _LEAST_LIMIT_BYTES:
         raise UsageError(
@@ -37,7 +38,7 @@ def open_database(
         connection = duckdb.connect(
             config={
                 "threads": 1,
-                "temp_directory": spill,
+                "temp_directory": "" if contained else spill,
                 "preserve_insertion_order": True,
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,

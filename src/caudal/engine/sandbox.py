@@ -3,8 +3,9 @@
 Rules
 1. One SELECT per call. Anything else (COPY, ATTACH, SET, INSTALL, DDL, two statements) is refused
    before it is executed.
-2. No file, no network, no extension, no Python variable: only the relations handed to the call.
-   The configuration is locked before the first user's text is seen, so SQL cannot undo this.
+2. No file, no network, no extension, no Python variable: only the relations handed to the call
+   (`reach.py`). The configuration is locked before the first user's text is seen, so SQL cannot
+   undo this.
 3. Memory and time are bounded (`containment.py`); exceeding either is the query's error, not the
    process's death. A disk that fails or is full is the machine's: an OSError, to be tried again.
 4. One thread: with several, DuckDB reorders rows and so changes the last bits of float sums.
@@ -26,7 +27,10 @@ import pyarrow as pa
 from caudal.engine.carrying import carried, presented, readable
 from caudal.engine.containment import Call, Excess, contained
 from caudal.engine.database import one_line
+from caudal.engine.reach import FUNCTIONS, TRUSTED_FUNCTIONS, require_own_relations
 from caudal.errors import MemoryExceededError, QueryError, UsageError
+
+_KNOWN = 256  # texts that are not looked at again
 
 Register = Callable[[duckdb.DuckDBPyConnection], None]  # adds Caudal's own functions
 
@@ -45,6 +49,7 @@ class Limits:
     memory_bytes: int = 1 << 30
     seconds: float = 600.0  # of the thread that runs it: a loaded machine costs none
     spill: Path | None = None  # where DuckDB may spill; None: it never does
+    trusted: bool = False  # the SQL is that of whoever runs this process (reach.py, rule 5)
 
 
 class Sandbox:
@@ -66,6 +71,7 @@ class Sandbox:
         self._types = types
         self._connection = self._opened()
         self._broken = False  # the database was invalidated: it will answer nothing any more
+        self._known: set[tuple[str, frozenset[str]]] = set()  # texts, with what they may read
 
     def _opened(self) -> duckdb.DuckDBPyConnection:
         connection = duckdb.connect(":memory:", config=_configuration(self._limits, self._types))
@@ -98,7 +104,7 @@ class Sandbox:
 
     def select(self, sql: str, relations: Mapping[str, pa.Table]) -> pa.Table:
         """The rows of one SELECT over the given relations."""
-        self._require_one_select(sql)
+        self._require_safe(sql, frozenset(relations))
         limits = self._limits
         try:
             with contained(self.interrupt, limits.memory_bytes, limits.seconds) as call:
@@ -126,13 +132,20 @@ class Sandbox:
     def _is_lossless(self) -> bool:
         return self._types is Types.LOSSLESS
 
-    def _require_one_select(self, sql: str) -> None:
+    def _require_safe(self, sql: str, relations: frozenset[str]) -> None:
+        if (sql, relations) in self._known:
+            return
         try:
             statements = self._connection.extract_statements(sql)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise UsageError("a query must be one SELECT statement: remove everything else")
+            functions = TRUSTED_FUNCTIONS if self._limits.trusted else FUNCTIONS
+            require_own_relations(self._connection, sql, relations, functions)
         except duckdb.Error as error:
             raise QueryError(one_line(error)) from error
-        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-            raise UsageError("a query must be one SELECT statement: remove everything else")
+        if len(self._known) >= _KNOWN:
+            self._known.clear()
+        self._known.add((sql, relations))
 
     def _reopen(self) -> None:
         """A new database. Only this gives back what DuckDB's allocator keeps after large calls."""

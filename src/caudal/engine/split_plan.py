@@ -17,8 +17,9 @@ from caudal.engine.containment import Excess, contained, is_of_memory
 from caudal.engine.database import open_database
 from caudal.engine.describing import create_empty, describe, empty_schema, read_by
 from caudal.engine.functions import RETURN_TYPES, register_functions
+from caudal.engine.reach import require_own_relations
 from caudal.engine.table_sql import Cleaning, bind_table, make_cleaning, without_reject
-from caudal.errors import CaudalError, FormatError, QueryError
+from caudal.errors import ApplicationError, CaudalError, FormatError, QueryError
 from caudal.formats.frame import JSON_ERRORS
 from caudal.kernels.sentiment import SentimentModel
 from caudal.model import Application, ParameterValue, Query, Table
@@ -90,20 +91,48 @@ def make_plan(
     parameters: Mapping[str, ParameterValue],
     model: SentimentModel,
     moment: datetime | None = None,
+    *,
+    trusted: bool = True,
 ) -> SplitPlan:
-    """Plan the chosen queries of an application; `moment` is what now() gives, else now."""
+    """Plan the chosen queries of an application; `moment` is what now() gives, else now.
+
+    SQL that is not trusted is refused, before it is bound, if it reaches for more than its tables.
+    """
     chosen = choose_queries(app, queries, parameters)
     values = parameter_values(app, parameters)
     with open_database(model, contained=True) as connection, empty_schema(connection) as cursor:
         # To bind is to compute what is constant: repeat('x', 2000000000) is, and takes 4 GiB.
         with contained(cursor.interrupt, _PLANNING_BYTES, _PLANNING_SECONDS) as call:
             try:
+                if not trusted:
+                    _require_own_tables(cursor, app, chosen, values)
                 return _split_plan(cursor, app, chosen, values, model, moment or datetime.now(UTC))
             except (CaudalError, MemoryError) as error:
                 if call.excess is None and not is_of_memory(error):
                     raise
         what = "memory" if call.excess is not Excess.TIME else "time"
         raise QueryError(f"the constants of a query need too much {what} to be computed")
+
+
+def _require_own_tables(
+    cursor: duckdb.DuckDBPyConnection,
+    app: Application,
+    chosen: tuple[Query, ...],
+    values: Mapping[str, ParameterValue],
+) -> None:
+    """What cannot be parsed, or is no SELECT, is left to whoever binds it, and says so."""
+    texts = [(table.origin, table.sql) for table in app.tables]
+    texts += [(query.origin, bind_parameters(query.sql, values, query.origin)) for query in chosen]
+    tables = ("raw", *(table.name for table in app.tables))
+    for origin, sql in texts:
+        try:
+            statements = cursor.extract_statements(sql)
+            if [one.type for one in statements] == [duckdb.StatementType.SELECT]:
+                require_own_relations(cursor, sql, tables)
+        except duckdb.Error:
+            continue
+        except QueryError as error:
+            raise ApplicationError(f"{origin}: {error}") from None
 
 
 def _split_plan(

@@ -62,7 +62,10 @@ class LocalCompute:
         )
         model = load_model(text.sentiment)
         at = datetime.fromtimestamp(moment, UTC)
-        split = make_plan(app, request.queries or None, request.parameters, model, at)
+        split = make_plan(
+            *(app, request.queries or None, request.parameters, model, at),
+            trusted=self._limits.trusted,
+        )
         return Planned(tuple(one.table.name for one in split.maps), to_json(split))
 
     def run(self, job: Job, task: Task, inputs: Inputs, deliveries: int) -> bytes:

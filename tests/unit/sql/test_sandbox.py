@@ -43,6 +43,67 @@ def test_files_are_out_of_reach(sandbox: Sandbox, sql: str) -> None:
         sandbox.select(sql, {})
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT content FROM read_text('{folder}/left.csv')",
+        "SELECT content FROM read_blob('{folder}/*')",
+        "SELECT * FROM glob('{folder}/*')",
+        "SELECT * FROM read_csv('{folder}/left.csv')",
+        "SELECT * FROM read_json('{folder}/left.csv')",
+        "SELECT * FROM sniff_csv('{folder}/left.csv')",
+        "SELECT * FROM '{folder}/left.csv'",
+        'SELECT * FROM "{folder}/left.csv"',
+        "SUMMARIZE '{folder}/left.csv'",
+        "DESCRIBE '{folder}/left.csv'",
+        "SELECT (SELECT max(a) FROM read_csv('{folder}/left.csv'))",
+        "SELECT list_transform([1], x -> (SELECT max(a) FROM read_csv('{folder}/left.csv')))",
+        "SELECT 1 LIMIT (SELECT count(*) FROM glob('{folder}/*'))",
+        "WITH c AS (FROM \"Read_Text\"('{folder}/left.csv')) FROM c",
+        "SELECT * FROM query('FROM read_text(''{folder}/left.csv'')')",
+        "SELECT * FROM query_table('{folder}/left.csv')",
+        "SELECT * FROM json_execute_serialized_sql(json_serialize_sql("
+        "'FROM read_text(''{folder}/left.csv'')'))",
+        "SELECT * FROM duckdb_temporary_files()",
+        "SELECT * FROM duckdb_settings()",
+        "SELECT * FROM information_schema.tables",
+        "SHOW TABLES",
+        "FROM t, glob('{folder}/*')",
+    ],
+)
+def test_what_was_spilled_is_out_of_reach(sql: str, tmp_path: Path) -> None:
+    """DuckDB itself would let SQL read the folder that it spills to."""
+    (tmp_path / "left.csv").write_text("a,b\nof another tenant,1\n")
+    with Sandbox(Limits(spill=tmp_path)) as made:
+        with pytest.raises(QueryError, match=r"cannot be used here|does not exist"):
+            made.select(sql.format(folder=tmp_path), {"t": pa.table({"a": [1]})})
+        assert made.select("SELECT 1 AS a", {}).num_rows == 1
+
+
+@pytest.mark.parametrize("name", ["arrow_scan", "arrow_scan_dumb", "pandas_scan"])
+def test_no_address_in_memory_can_be_read(sandbox: Sandbox, name: str) -> None:
+    with pytest.raises(QueryError, match=f"{name} cannot be used here"):
+        sandbox.select(f"FROM {name}(1::POINTER, 2::POINTER, 3::POINTER)", {})
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        'WITH a AS (FROM T), "b/c.csv" AS (FROM a) SELECT * FROM "b/c.csv"',
+        "WITH RECURSIVE r AS (SELECT 1 AS a UNION ALL SELECT a + 1 FROM r WHERE a < 3) FROM r",
+        "FROM (PIVOT t ON a IN (1, 2) USING count(*))",
+        "SELECT * FROM t, range(2) r(x), generate_series(1, 2) g(y), unnest([a]) u(z)",
+        "SELECT * FROM json_each('[1]')",
+        "SUMMARIZE t",
+        "SELECT " + " + ".join(["a"] * 900) + " AS s FROM t",
+        "VALUES (1)",
+    ],
+)
+def test_what_only_computes_is_allowed(sql: str) -> None:
+    with Sandbox() as made:
+        assert made.select(sql, {"t": pa.table({"a": [1]})}).num_rows > 0
+
+
 def test_variables_of_the_process_are_out_of_reach(sandbox: Sandbox) -> None:
     secret = pa.table({"a": [1]})
     with pytest.raises(QueryError, match="secret does not exist"):
