@@ -4,9 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from random import Random
+
+import msgspec
 
 from caudal.broker.port import BrokerError, Delivery
-from caudal.core.tasks import Lane, Message
+from caudal.core.tasks import Lane, Message, Task
 from caudal.errors import AlreadyExistsError, StoreError
 from caudal.store.memory import MemoryStore
 from caudal.store.port import PAGE, Page
@@ -108,6 +111,8 @@ class SimulatedBroker:
             return
         for _ in range(2 if self.faults.happens("doubled_message") else 1):
             self.put(message, 0)
+        if self.faults.happens("stray_message"):
+            self.put(_astray(message, self.faults.scheduler.chance), 0)
 
     def put(self, message: Message, delivered: int) -> None:
         delay = 0.0
@@ -193,6 +198,20 @@ class SimulatedConsumer:
         except BrokerError:
             self.close()  # a new connection: what the broker did not hear about comes again
             raise
+
+
+def _astray(message: Message, chance: Random) -> Message:
+    """A message that nobody of ours would publish: it names what there is not."""
+    task = message.task
+    wrong = chance.choice(
+        (
+            Task(task.kind, "nothing", task.number),
+            Task(task.kind, task.name, task.number + 700),
+            Task("fold", task.name, task.number),
+            Task("finish", task.name),
+        )
+    )
+    return msgspec.structs.replace(message, task=wrong)
 
 
 class _About:

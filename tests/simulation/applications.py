@@ -11,7 +11,7 @@ from caudal.application import find_application
 from caudal.model import Application, Query, Table
 from tests.simulation.cutting import cut
 from tests.simulation.random_applications import BLOCK, random_application
-from tests.simulation.remembering import DEADLY, Asked, Tables
+from tests.simulation.remembering import DEADLY, ENDLESS, STRANGE, Asked, Tables
 
 _TABLES = (
     Table(
@@ -47,6 +47,8 @@ def _little(name: str, queries: Mapping[str, str], **parameters: Any) -> Applica
 LITTLE = _little("little", _QUERIES, below=20)
 POISON = _little("poison", {"bad": "SELECT CAST(k AS INTEGER) AS n FROM t ORDER BY n"})
 KILLER = _little("killer", {DEADLY: _QUERIES["sums"], "some": _QUERIES["some"]})
+ODD = _little("odd", {STRANGE: _QUERIES["sums"], "some": _QUERIES["some"]})
+HOLDER = _little("holder", {ENDLESS: _QUERIES["sums"], "some": _QUERIES["some"]})
 SHIPPED = {
     "books": ("top_decile_ties", "books_and_reviews_apart", "empty_tables", "damaged_records"),
     "movies": ("rating_ties", "actor_ties_and_crew", "empty_tables", "damaged_records"),
@@ -99,8 +101,9 @@ def choose(chance: Random, seed: int) -> Choice:
         return Choice(Asked(shipped(name), one), other)
     if kind < 0.16:
         return Choice(Asked(POISON, little_data(1, 30)), little_data(2, 30), fails=True)
-    if kind < 0.19:
-        return Choice(Asked(KILLER, little_data(1, 40)), little_data(2, 40), fails=True)
+    if kind < 0.21:
+        app = chance.choice((KILLER, ODD, HOLDER))
+        return Choice(Asked(app, little_data(1, 40)), little_data(2, 40), fails=True)
     if kind < 0.55:
         made = random_application(seed // BLOCK)
         return Choice(made.asked, made.other, made.partitions)

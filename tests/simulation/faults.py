@@ -29,10 +29,12 @@ class Rates:
     lost_message: float = 0.0
     doubled_message: float = 0.0
     late_message: float = 0.0
+    stray_message: float = 0.0
     lost_answer: float = 0.0
     doubled_request: float = 0.0
     slow: float = 0.0
     not_now: float = 0.0  # per computation
+    long_task: float = 0.0  # the same
 
     @classmethod
     def drawn(cls, chance: Random) -> "Rates":
@@ -49,10 +51,12 @@ class Rates:
             lost_message=rate(0.01, 0.1, 0.5),
             doubled_message=rate(0.05, 0.3),
             late_message=rate(0.05, 0.3),
+            stray_message=rate(0.02, 0.1),
             lost_answer=rate(0.02, 0.1),
             doubled_request=rate(0.02, 0.1),
             slow=rate(0.01, 0.05),
             not_now=rate(0.02, 0.2),
+            long_task=rate(0.02, 0.1),
         )
 
 

@@ -26,10 +26,12 @@ from caudal.formats.frame import HEAD_BYTES
 from caudal.formats.job import Job, Options, Request
 from caudal.model import Application, Table
 from caudal.tasks.compute import LocalCompute
-from caudal.tasks.ports import CondemnedError, Inputs, Planned
+from caudal.tasks.ports import Beat, CondemnedError, Inputs, Planned, go_on
 from tests.fuzz.check import DifferenceError, compare
 
 DEADLY = "deadly"  # the query whose finish kills its process
+STRANGE = "strange"  # the query whose finish raises what nobody foresaw
+ENDLESS = "endless"  # the query whose finish has no end
 _MOST = 20_000
 Tables = Mapping[str, Sequence[bytes]]  # table -> batches
 Value = TypeVar("Value")
@@ -87,11 +89,13 @@ class Machine:
     """The process that a task is run by.
 
     `effect` lets others act meanwhile, and may fail: NotNowError, never the task's fault.
+    `last` lets time pass, and asks whether to go on.
     `kill` ends it: what a deadly task does to whoever runs it unprotected.
     """
 
     effect: Callable[[Task, Callable[[], bytes]], bytes]
     kill: Callable[[], None]
+    last: Callable[[Task, Beat], None]  # the time that it takes; StoppedError if told to stop
 
 
 class RememberedCompute:
@@ -112,7 +116,10 @@ class RememberedCompute:
             msgspec.json.encode(asked), lambda: ENGINE.real.plan(request, moment)
         )
 
-    def run(self, job: Job, task: Task, inputs: Inputs, deliveries: int) -> bytes:
+    def run(
+        self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: Beat = go_on
+    ) -> bytes:
+        self._machine.last(task, beat)
         return self._machine.effect(task, lambda: self._run(job, task, inputs, deliveries))
 
     def _run(self, job: Job, task: Task, inputs: Inputs, deliveries: int) -> bytes:
@@ -120,6 +127,8 @@ class RememberedCompute:
             if not is_suspect(deliveries):
                 self._machine.kill()
             raise CondemnedError("the task crashes its process (simulated)")
+        if task.kind == "finish" and task.name == STRANGE:
+            raise LookupError("nobody foresaw this (simulated)")
         content = tuple(
             (name, tuple((part.data, part.file, part.repaired) for part in inputs[name]))
             for name in sorted(inputs)

@@ -6,7 +6,7 @@ the words of the rule that it violates.
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest import mock
 
@@ -19,7 +19,8 @@ from caudal.formats import ending, frame, mapped, merged
 from caudal.formats.job import Job
 from caudal.formats.replies import Receipt
 from caudal.store.memory import MemoryStore
-from caudal.tasks import client, gateway, gathering, janitor, reconciler, worker
+from caudal.tasks import beating, client, gateway, gathering, janitor, reconciler, worker
+from caudal.tasks.beating import Beat
 from caudal.tasks.facts import StoreFacts
 from caudal.tasks.life import Life, stage_of
 from caudal.tasks.objects import exists
@@ -52,6 +53,11 @@ def sabotage(name: str, kinds: Sequence[str] = KINDS, known: int = 0) -> Callabl
     return register
 
 
+def _errand(tools: Tools, found: Life, delivery: Delivery) -> worker.Errand:
+    message = delivery.message
+    return worker.Errand(tools, found, message.task, delivery.count, Beat(tools, found, message))
+
+
 @contextlib.contextmanager
 def without_reconciler() -> Iterator[None]:
     """Most sabotages break what the reconciler would mend later: then only its absence shows."""
@@ -68,7 +74,7 @@ def acknowledge_first() -> Any:
             found = tools.lives.running(message)
             if found is not None:
                 present = exists(tools.store, found.keys.output(message.task))
-                if present or worker._make(tools, found, message.task, delivery.count):
+                if present or worker._make(_errand(tools, found, delivery)):
                     worker.follow(tools, found, message.task)
         return worker.Ending.ACKNOWLEDGED
 
@@ -80,10 +86,10 @@ def readiness_first() -> Any:
     ready: dict[int, list[Task]] = {}
     make = worker._make
 
-    def early(tools: Tools, found: Life, task: Task, deliveries: int) -> worker.Made:
-        facts = StoreFacts(tools.store, found.keys)
-        ready[id(tools)] = follow_up(task, found.shape, facts)
-        return make(tools, found, task, deliveries)
+    def early(errand: worker.Errand) -> worker.Made:
+        facts = StoreFacts(errand.tools.store, errand.life.keys)
+        ready[id(errand.tools)] = follow_up(errand.task, errand.life.shape, facts)
+        return make(errand)
 
     def follow(tools: Tools, found: Life, task: Task) -> None:
         tasks = ready.pop(id(tools), [])
@@ -263,15 +269,16 @@ def mixed_attempts() -> Any:
     own: dict[str, bytes] = {}
     make = worker._make
 
-    def remember(tools: Tools, found: Life, task: Task, deliveries: int) -> worker.Made:
+    def remember(errand: worker.Errand) -> worker.Made:
+        tools, found, task, deliveries = errand.tools, errand.life, errand.task, errand.deliveries
         if task.kind != "map":
-            return make(tools, found, task, deliveries)
+            return make(errand)
         key = found.keys.output(task)
         try:
             inputs = gathering.gather(tools.store, found, task)
             own[key] = tools.compute.run(found.job, task, inputs, deliveries)
         except worker.DETERMINISTIC:
-            return make(tools, found, task, deliveries)
+            return make(errand)
         with contextlib.suppress(AlreadyExistsError):
             tools.store.create(key, own[key])
         return worker.Made.HERE
@@ -311,7 +318,7 @@ def no_follow_up_when_present() -> Any:
             found = tools.lives.running(message)
             present = found is None or exists(tools.store, found.keys.output(message.task))
             if found and not present:
-                worker._make(tools, found, message.task, delivery.count)
+                worker._make(_errand(tools, found, delivery))
                 worker.follow(tools, found, message.task)
         except worker.PASSING:
             consumer.hand_back(delivery)
@@ -416,6 +423,50 @@ def end_of_done_not_compared() -> Any:
 @sabotage("another owner is served", ("stranger",), known=1)
 def owner_not_checked() -> Any:
     return mock.patch.object(gateway.Gateway, "_check_owner", _nothing)
+
+
+@sabotage("a task goes on although its job has ended", ("cancel",), known=470)
+def unwanted_goes_on() -> Any:
+    asked = beating.Beat.__call__
+
+    def ask(self: Beat) -> bool:
+        return asked(self) or self.stopping is beating.Stopping.UNWANTED
+
+    return mock.patch.object(beating.Beat, "__call__", ask)
+
+
+@sabotage("a task that makes way is published for nobody", PLAIN, known=56)
+def way_without_return() -> Any:
+    def carry(tools: Tools, delivery: Delivery) -> None:
+        quiet = replace(tools, broker=_Deaf(tools.broker))
+        carried(quiet if not delivery.message.slow else tools, delivery)
+
+    carried = worker._carry
+    return calmly(mock.patch.object(worker, "_carry", carry))
+
+
+@sabotage("an error that nobody foresaw is handed back for ever", known=5)
+def unforeseen_for_ever() -> Any:
+    return mock.patch.object(worker, "is_suspect", return_value=False)
+
+
+@sabotage("whatever a message names is taken for a task of its job", known=19)
+def stray_is_believed() -> Any:
+    return mock.patch.object(worker, "belongs", return_value=True)
+
+
+class _Deaf:
+    """A broker that drops what goes to the slow lane."""
+
+    def __init__(self, broker: Any) -> None:
+        self._broker = broker
+
+    def publish(self, messages: Sequence[Message]) -> None:
+        if kept := [one for one in messages if not one.slow]:
+            self._broker.publish(kept)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._broker, name)
 
 
 def calmly(broken: Any) -> Any:

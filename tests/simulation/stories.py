@@ -45,6 +45,7 @@ class Story:
     request: Request
     kind: str
     kept: bool
+    owner: str = "me"
 
     @property
     def alone(self) -> bool:
@@ -53,7 +54,7 @@ class Story:
         return self.kind in peaceful and not self.choice.fails
 
     def order(self, tables: Tables) -> Order:
-        return Order(self.job_id, "me", self.request, tables)
+        return Order(self.job_id, self.owner, self.request, tables)
 
 
 @dataclass
@@ -242,20 +243,22 @@ class Clients:
             put, end = client.gateways.put_batch, client.gateways.put_end
             self.truth.learn(tables)
             if leaves_out is not None:
-                self._insist(partial(client.gateways.create, story.job_id, "me", story.request))
+                self._insist(
+                    partial(client.gateways.create, story.job_id, story.owner, story.request)
+                )
             for table, batches in tables.items():
                 for number, data in enumerate(batches):
                     if number != leaves_out:
-                        self._insist(partial(put, story.job_id, "me", data))
+                        self._insist(partial(put, story.job_id, story.owner, data))
                 last = End(len(batches), 0, table_digest(tuple(batches)))
-                self._insist(partial(end, story.job_id, "me", table, last))
+                self._insist(partial(end, story.job_id, story.owner, table, last))
 
         self._begin(work)
 
     def _canceller(self, story: Story) -> None:
         def work(client: Client) -> None:
             client.clock.sleep(self.chance.uniform(0, 60))
-            self._insist(lambda: client.gateways.cancel(story.job_id, "me"), tries=5)
+            self._insist(lambda: client.gateways.cancel(story.job_id, story.owner), tries=5)
 
         self._begin(work, fragile=True)
 
@@ -287,8 +290,8 @@ class Clients:
                 for _ in range(40):
                     client.clock.sleep(self.pause_seconds)
                     try:
-                        step = network.preview(job_id, "me", query, len(shown))
-                        network.jobs("me")
+                        step = network.preview(job_id, story.owner, query, len(shown))
+                        network.jobs(story.owner)
                     except UnknownNameError:
                         break
                     except JobError:

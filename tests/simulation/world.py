@@ -2,19 +2,20 @@
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 from typing import Any
 
 from caudal.core.tasks import Task
+from caudal.errors import QueryError
 from caudal.formats.job import Options, Request, Text
 from caudal.store.memory import MemoryStore
 from caudal.tasks import loops
 from caudal.tasks.gateway import Gateway
 from caudal.tasks.janitor import Janitor
 from caudal.tasks.life import Lives
-from caudal.tasks.ports import NotNowError
+from caudal.tasks.ports import Beat, NotNowError, StoppedError
 from caudal.tasks.reconciler import Reconciler
 from caudal.tasks.tools import Bounds, Tools
 from tests.simulation.adapters import SimulatedBroker, SimulatedStore
@@ -24,7 +25,7 @@ from tests.simulation.coverage import Coverage
 from tests.simulation.faults import Aim, Faults, Rates
 from tests.simulation.invariants import Truth, ViolationError
 from tests.simulation.network import SimulatedClock
-from tests.simulation.remembering import Asked, Machine, RememberedCompute
+from tests.simulation.remembering import ENDLESS, Asked, Machine, RememberedCompute
 from tests.simulation.scheduler import Crash, Process, Scheduler
 from tests.simulation.stories import KINDS, Clients, Story
 
@@ -32,6 +33,7 @@ FOREVER = 1e7
 GROUPS = (1, 2, 3, 256)  # batches per group
 MOST_STEPS = 30_000
 MOST_SECONDS = 2_500.0  # healthy runs take less than half of it
+ENDLESS_SECONDS = 600.0  # after which the engine's own limit ends a query
 REST_SECONDS = 150.0  # after the last job has ended: for the janitors
 
 
@@ -97,6 +99,10 @@ class World:
             patience_most_seconds=40.0,
             retry_seconds=2.0,
             idle_seconds=self.pace.idle,
+            mark_seconds=3.0,
+            stale_seconds=40.0,
+            slice_seconds=5.0,
+            jobs_ahead=2,
         )
         self.clients = Clients(
             self.faults,
@@ -123,7 +129,8 @@ class World:
         self.truth.learn(asked.data)
         if kind in ("other", "again"):
             self.truth.learn(choice.other)
-        return Story(f"job{number}", choice, request, kind, kept)
+        owner = self.chance.choice(("me", "you"))
+        return Story(f"job{number}", choice, request, kind, kept, owner)
 
     def run(self) -> Report:
         self._start("nature", "nature", self._nature)
@@ -207,12 +214,26 @@ class World:
         return Tools(
             store=self.store,
             broker=self.broker,
-            compute=RememberedCompute(self.chance, Machine(compute, kill)),
+            compute=RememberedCompute(self.chance, Machine(compute, kill, self._last)),
             clock=SimulatedClock(self.scheduler, process),
             new_id=lambda: f"run{next(self.names)}",
             lives=Lives(self.store),
-            bounds=self.bounds,
+            bounds=replace(self.bounds, quick=self.chance.random() < 0.5),
         )
+
+    def _last(self, task: Task, beat: Beat) -> None:
+        """Some computations take long; an endless one ends when it is told to, or by its limit."""
+        scheduler, endless = self.scheduler, task.kind == "finish" and task.name == ENDLESS
+        if not endless and not self.faults.happens("long_task"):
+            return
+        ends = scheduler.now + (ENDLESS_SECONDS if endless else self.chance.uniform(10, 60))
+        while scheduler.now < ends:
+            scheduler.give_way(scheduler.now + self.chance.uniform(1, 6))
+            if not beat():
+                scheduler.note(scheduler.current, "STOPPED", f"{task.kind} {task.name}")
+                raise StoppedError("it was stopped")
+        if endless:
+            raise QueryError("the query took too long (simulated)")
 
     def _start_worker(self) -> None:
         def work() -> None:

@@ -20,6 +20,7 @@ class MemoryBroker:
         self._lock = Lock()
         self._consumers: list[MemoryConsumer] = []
         self.connected = True
+        self.dropped = 0
 
     def publish(self, messages: Sequence[Message]) -> None:
         """See the port."""
@@ -32,9 +33,11 @@ class MemoryBroker:
         with self._lock:
             return {lane: len(waiting) for lane, waiting in self._lanes.items()}
 
-    def consume(self, lanes: Sequence[Lane] = tuple(Lane)) -> "MemoryConsumer":
+    def consume(
+        self, lanes: Sequence[Lane] = tuple(Lane), last: Sequence[Lane] = ()
+    ) -> "MemoryConsumer":
         """See the port."""
-        consumer = MemoryConsumer(self, lanes)
+        consumer = MemoryConsumer(self, lanes, last)
         self._consumers.append(consumer)
         return consumer
 
@@ -61,17 +64,21 @@ class MemoryBroker:
 class MemoryConsumer:
     """Takes from the lanes in turn."""
 
-    def __init__(self, broker: MemoryBroker, lanes: Sequence[Lane]) -> None:
+    def __init__(
+        self, broker: MemoryBroker, lanes: Sequence[Lane], last: Sequence[Lane] = ()
+    ) -> None:
         self._broker = broker
         self._turns = list(lanes)
+        self._last = list(last)
         self._tags = count()
         self._held: dict[int, Delivery] = {}
 
     def take(self) -> Delivery | None:
         """See the port."""
-        for _ in range(len(self._turns)):
-            self._turns.append(lane := self._turns.pop(0))
+        for lane in (*self._turns, *self._last):
             found = self._broker.pop(lane)
+            if lane in self._turns:
+                self._turns.append(self._turns.pop(0))
             if found is not None:
                 delivery = Delivery(next(self._tags), found[0], found[1] + 1)
                 self._held[delivery.tag] = delivery

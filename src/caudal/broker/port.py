@@ -64,11 +64,15 @@ class OpenedBroker(Broker, Protocol):
     """A broker as a process opens it for itself, and closes it at its end."""
 
     @property
+    def dropped(self) -> int:
+        """How many messages were removed because they could not be read."""
+
+    @property
     def connected(self) -> bool:
         """Whether it could be reached when that was last tried."""
 
-    def consume(self, lanes: Sequence[Lane] = ...) -> Consumer:
-        """A new consumer, of these lanes only."""
+    def consume(self, lanes: Sequence[Lane] = ..., last: Sequence[Lane] = ...) -> Consumer:
+        """A new consumer, of these lanes only; of the `last` ones if the others are empty."""
 
     def close(self) -> None:
         """End every connection: what consumers still hold is delivered again."""

@@ -61,6 +61,7 @@ class RabbitBroker:
         self._depths: tuple[float, Mapping[Lane, int]] | None = None
         self._consumers: list[RabbitConsumer] = []
         self._lock = threading.Lock()
+        self.dropped = 0
 
     @property
     def connected(self) -> bool:
@@ -85,9 +86,12 @@ class RabbitBroker:
         self._depths = asked, found
         return found
 
-    def consume(self, lanes: Sequence[Lane] = tuple(Lane)) -> "RabbitConsumer":
+    def consume(
+        self, lanes: Sequence[Lane] = tuple(Lane), last: Sequence[Lane] = ()
+    ) -> "RabbitConsumer":
         """See the port."""
-        consumer = RabbitConsumer(self._settings, self._loop, self._name, lanes)
+        consumer = RabbitConsumer(self._settings, self._loop, self._name, lanes, last)
+        consumer.dropping = self._drop
         with self._lock:
             self._consumers = [one for one in self._consumers if not one.closed] + [consumer]
         return consumer
@@ -99,6 +103,10 @@ class RabbitBroker:
         with suppress(BrokerError):
             self._loop.call(self._link.close())
         self._loop.close()
+
+    def _drop(self) -> None:
+        """On the loop, so never by two at once."""
+        self.dropped += 1
 
     def _open_consumers(self) -> list["RabbitConsumer"]:
         with self._lock:
@@ -154,13 +162,20 @@ class RabbitConsumer:
     """Takes from its lanes in turn. Not for use by two threads at once."""
 
     def __init__(
-        self, settings: RabbitSettings, loop: LoopThread, name: str, lanes: Sequence[Lane]
+        self,
+        settings: RabbitSettings,
+        loop: LoopThread,
+        name: str,
+        lanes: Sequence[Lane],
+        last: Sequence[Lane] = (),
     ) -> None:
         self._settings = settings
         self._loop = loop
         self.link = Link(settings, f"{name} consumer".strip())
         self.closed = False
+        self.dropping: Callable[[], None] = lambda: None  # told of each message that is removed
         self._turns = list(lanes)
+        self._last = list(last)
         self._tags = count()
         self._held: dict[int, AbstractIncomingMessage] = {}
         self._pause, self._next_look = _LOOK_SECONDS, 0.0
@@ -205,9 +220,11 @@ class RabbitConsumer:
                 await act(held)
 
     async def _take(self, session: Session) -> Delivery | None:
-        waiting = await depths(session, self._settings.prefix, sorted(self._turns))
-        for _ in range(len(self._turns)):
-            self._turns.append(lane := self._turns.pop(0))
+        lanes = (*self._turns, *self._last)
+        waiting = await depths(session, self._settings.prefix, sorted(lanes))
+        for lane in lanes:
+            if lane in self._turns:
+                self._turns.append(self._turns.pop(0))
             if waiting[lane] and (delivery := await self._get(session, lane)):
                 return delivery
         return None
@@ -221,6 +238,7 @@ class RabbitConsumer:
                 message = message_format.decode(found.body)
             except FormatError as error:
                 _log.warning("removed a message", extra=fields(queue=name, reason=str(error)))
+                self.dropping()
                 await found.ack()
                 continue
             tag = next(self._tags)

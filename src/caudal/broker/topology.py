@@ -13,7 +13,7 @@ from caudal.formats.message import FORMAT
 
 PREFIX = "caudal"
 VERSION = FORMAT
-MAP_LANES = (Lane.FIRST, Lane.EARLY, Lane.MIDDLE, Lane.LATE)
+MAP_LANES = (Lane.FIRST, Lane.EARLY, Lane.MIDDLE, Lane.LATE, Lane.SLOW)
 
 # Twice what gateways let in (tasks/tools.py): they look at depths of a moment ago, and merge tasks
 # that workers publish must still find room when gateways already refuse.

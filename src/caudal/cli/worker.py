@@ -23,7 +23,13 @@ def worker(
     ] = None,
     tasks: Annotated[
         str, typer.Option("--tasks", help="Which kinds of tasks to take.")
-    ] = "map,fold,finish",
+    ] = "map,fold,finish,slow",
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="Keep it free for short tasks: slow ones come last and make way."
+        ),
+    ] = False,
     memory_limit: Annotated[
         str, typer.Option("--memory-limit", help="For the process; more spills to disk.")
     ] = "700MB",
@@ -70,6 +76,7 @@ def worker(
             broker=broker,
             name=name,
             tasks=tasks,
+            quick=quick,
             memory_limit=memory_limit,
             workspace=workspace,
             wait=wait,

@@ -33,6 +33,7 @@ def work(
     broker: str,
     name: str | None,
     tasks: str,
+    quick: bool,
     memory_limit: str,
     workspace: Path | None,
     wait: float | None,
@@ -44,7 +45,9 @@ def work(
 ) -> None:
     """Work until asked to stop; the options are those of `caudal worker`."""
     known = name or f"{socket.gethostname()}-{os.getpid()}"
-    settings = WorkerSettings(known, lanes_of(tasks), parse_bytes(memory_limit), wait)
+    settings = WorkerSettings(
+        known, lanes_of(tasks), quick, memory_bytes=parse_bytes(memory_limit), wait_seconds=wait
+    )
     token = _token(metrics_token_file)
     opened = open_broker(broker, known)
     figures = Figures()

@@ -83,6 +83,18 @@ class Shape:
         return -(-end // self.group)
 
 
+def belongs(task: Task, shape: Shape) -> bool:
+    """Is it a task of this job at all? Whoever reaches the broker may ask for anything."""
+    match task.kind:
+        case "map" | "merge":
+            return task.name in shape.tables
+        case "fold":
+            step = shape.folds.get(task.name)
+            return step is not None and task.number < step.partitions
+        case "finish":
+            return task.name in shape.finishes
+
+
 def table_complete(table: str, shape: Shape, facts: Facts) -> bool:
     end = facts.end(table)
     return end is not None and facts.merged(table).covers(shape.group_count(end))

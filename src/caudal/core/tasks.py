@@ -13,17 +13,24 @@ id is ever adopted:
     jobs/J/RUN/results/Q                        output of finish
 
     jobs/J/RUN/seen/{slot:010}-GATEWAY          a client was heard; the name is all it says
+    jobs/J/RUN/running/KIND/NAME/NUMBER/{beat:06}-WORKER   somebody computes that task
+    jobs/J/RUN/crowded                          others wait: long tasks make way
 
 A group is 256 consecutive batches (job.json states the number), so that whoever finishes one
 looks at 256 keys at most.
 """
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
 import msgspec
 
+JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")  # runs, too
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}\Z")  # of tables, folds and queries
+MOST_GROUPS = 1_000_000  # per table: what a key has digits for
+MOST_GROUP, MOST_PARTITIONS = 1_000, 9_999  # batches per group; partitions of a fold
 GROUP = 256  # batches per group, unless the job says otherwise
 REJECTS = "rejects"  # the finish task that reports rejected rows; no query may have this name
 
@@ -45,11 +52,12 @@ class Message(msgspec.Struct, frozen=True):
     run: str
     task: Task
     group: int = GROUP  # batches per group of this job, for the lane
+    slow: bool = False  # it waits behind those of other owners
     format: int = 1
 
     @property
     def lane(self) -> "Lane":
-        return lane_of(self.task, self.group)
+        return lane_of(self.task, self.group, slow=self.slow)
 
 
 class Lane(StrEnum):
@@ -61,10 +69,13 @@ class Lane(StrEnum):
     LATE = "map-3"  # 64 and later
     FOLD = "fold"
     FINISH = "finish"
+    SLOW = "slow"  # of any kind: it took long while others waited, or its owner has many jobs
 
 
-def lane_of(task: Task, group: int = GROUP) -> Lane:
+def lane_of(task: Task, group: int = GROUP, *, slow: bool = False) -> Lane:
     """The queue for a task of a job with groups of that many batches."""
+    if slow:
+        return Lane.SLOW
     if task.kind == "fold":
         return Lane.FOLD
     if task.kind == "finish":
@@ -74,6 +85,27 @@ def lane_of(task: Task, group: int = GROUP) -> Lane:
         if ordinal < end:
             return lane
     return Lane.LATE
+
+
+def defect(message: Message) -> str:
+    """Why a message cannot be one of ours; empty if it can. Its names become parts of keys."""
+    task = message.task
+    most = {
+        "map": MOST_GROUPS * max(message.group, 1),
+        "merge": MOST_GROUPS,
+        "fold": MOST_PARTITIONS,
+        "finish": 1,
+    }[task.kind]
+    for wrong, what in (
+        (not JOB_ID.match(message.job), "job"),
+        (not JOB_ID.match(message.run), "run"),
+        (not NAME.match(task.name), "name"),
+        (not 1 <= message.group <= MOST_GROUP, "group"),
+        (not 0 <= task.number < most, "number"),
+    ):
+        if wrong:
+            return f"its {what} cannot be one"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -121,6 +153,15 @@ class Keys:
 
     def seen(self) -> str:
         return f"{self.root}/seen/"
+
+    @property
+    def crowded(self) -> str:
+        return f"{self.root}/crowded"
+
+    def running(self, task: Task | None = None) -> str:
+        """Where the marks of a task lie that somebody computes; None: those of all tasks."""
+        folder = f"{self.root}/running/"
+        return f"{folder}{task.kind}/{task.name}/{task.number}/" if task else folder
 
     def output(self, task: Task) -> str:
         """The key of the one object that a task makes."""

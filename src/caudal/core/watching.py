@@ -6,14 +6,16 @@ Rules
 2. A client has left when nobody heard it for its time. "Heard" are marks that gateways leave in
    the store; what counts is that no new mark appeared while this watcher looked, by its own clock.
    So clocks that differ between machines expire nobody.
-3. A watcher that looked away for too long (it was stopped, or has just started) knows nothing
+3. A task that somebody computes is not published again. Workers leave marks as well, which change
+   as long as they live; what counts is again that a mark changed while this watcher looked.
+4. A watcher that looked away for too long (it was stopped, or has just started) knows nothing
    about that time: it begins to watch anew, and observes one full timeout first.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from caudal.core.tasks import Lane, Task, lane_of
+from caudal.core.tasks import Lane, Message, Task
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,34 @@ def is_silent(watch: Watch, patience: Patience) -> bool:
 
 
 def that_fit(
-    tasks: tuple[Task, ...], depths: Mapping[Lane, int], nearly_empty: int, group: int
-) -> list[Task]:
-    """Those tasks whose lane is nearly empty: what waits in a full one may well be these."""
-    return [task for task in tasks if depths[lane_of(task, group)] < nearly_empty]
+    messages: Iterable[Message], depths: Mapping[Lane, int], nearly_empty: int
+) -> list[Message]:
+    """Those whose lane is nearly empty: what waits in a full one may well be these."""
+    return [one for one in messages if depths[one.lane] < nearly_empty]
+
+
+@dataclass(frozen=True)
+class Beating:
+    """The marks of whoever computes a task, and since when this watcher sees these."""
+
+    marks: tuple[str, ...]
+    since: float
+
+
+def beating(
+    before: Mapping[Task, Beating], marks: Mapping[Task, tuple[str, ...]], now: float
+) -> dict[Task, Beating]:
+    """What is seen of the tasks that somebody computes; as with clients, only changes count."""
+    return {
+        task: known
+        if (known := before.get(task)) is not None and known.marks == some
+        else Beating(some, now)
+        for task, some in marks.items()
+    }
+
+
+def not_computed(
+    missing: Iterable[Task], beats: Mapping[Task, Beating], now: float, stale: float
+) -> tuple[Task, ...]:
+    """Those tasks whose marks, if there are any, have not changed for too long."""
+    return tuple(task for task in missing if task not in beats or now - beats[task].since >= stale)

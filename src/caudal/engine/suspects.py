@@ -7,12 +7,13 @@ Rules
    raises against itself) or exceeded its limits of memory or CPU time.
 3. Failed is a task whose computation raised an error that it would raise everywhere: a
    `QueryError`, `DataError` or `ApplicationError` (DuckDB's out-of-memory is one of them), or a
-   `FormatError`: an input that is still damaged after so many deliveries stays so.
+   `FormatError`: an input that is still damaged after so many deliveries stays so. An error that
+   nobody foresaw condemns: a fresh process met it too, and would again.
 4. Everything else is Inconclusive, which means: try again, the task is not to blame. That is
    SIGKILL (an operator, a medic, the kernel short of memory), SIGTERM and its kin, SIGBUS and
    SIGSYS (a disk error below mapped memory, a container's rules), a child that did not begin,
-   errors of disk and store, and `UsageError`: requests are checked before tasks are made, so a
-   worker that meets one lacks a model that others have.
+   errors of disk and store, modules that cannot be imported, and `UsageError`: requests are checked
+   before tasks are made, so a worker that meets one lacks a model that others have.
 5. What the child managed to report outweighs how it ended.
 6. Nothing is pickled. The computation is a module's function, named by reference in our own code
    and imported by the child; arguments are bytes, inputs and output are files in a private folder.
@@ -39,7 +40,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -55,9 +56,14 @@ from caudal.engine.suspect_child import Computation, kind_name
 SUSPECT_AFTER = 3  # deliveries that nobody answered
 
 _BLAMED = (errors.QueryError, errors.DataError, errors.ApplicationError, errors.FormatError)
+_PASSING = (
+    *(OSError, ImportError, errors.StoreError, errors.BrokerError, errors.UsageError),
+    errors.MissingPackageError,
+)
 _CRASHES = frozenset((signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGTRAP))
 _SAMPLE_MILLISECONDS = 20
 _WORDS_BYTES = 4_000
+_TOLD = 300  # characters of an error that nobody foresaw
 
 
 @dataclass(frozen=True)
@@ -149,11 +155,11 @@ def run_suspect(
     limits: SuspectLimits,
     *,
     workspace: Path | None = None,
-    stop: threading.Event | None = None,
+    stop: Sequence[threading.Event] = (),
 ) -> Verdict:
     """Run a suspect in a child process and judge it. Blocks; call it off the loop.
 
-    Setting `stop` kills the child, and the verdict is Inconclusive. `workspace` is where the
+    Setting any `stop` kills the child, and the verdict is Inconclusive. `workspace` is where the
     private folder is made: its owner empties it at start.
 
     1. Write arguments and inputs into a private folder.
@@ -166,7 +172,7 @@ def run_suspect(
             prefix="caudal-suspect-", dir=workspace, ignore_cleanup_errors=True
         ) as name:
             _lay_out(call, Path(name))
-            account = _observe(call, limits, Path(name), stop or threading.Event())
+            account = _observe(call, limits, Path(name), stop)
             return _judge(account, limits, Path(name))
     except OSError as error:
         return Inconclusive(f"the suspect's child could not be run: {error}")
@@ -229,7 +235,7 @@ def _lay_out(call: SuspectCall, folder: Path) -> None:
 
 
 def _observe(
-    call: SuspectCall, limits: SuspectLimits, folder: Path, stop: threading.Event
+    call: SuspectCall, limits: SuspectLimits, folder: Path, stop: Sequence[threading.Event]
 ) -> _Account:
     with (folder / "words").open("w+b") as words:
         child = subprocess.Popen(
@@ -253,7 +259,7 @@ def _command(call: SuspectCall, limits: SuspectLimits, folder: Path) -> list[str
     return [*script, str(os.getpid()), str(folder), call.entry, *map(str, numbers)]
 
 
-def _watch(pid: int, limits: SuspectLimits, stop: threading.Event) -> Cut | None:
+def _watch(pid: int, limits: SuspectLimits, stop: Sequence[threading.Event]) -> Cut | None:
     """Wait until the child ends by itself, or there is a reason to end it."""
     deadline = time.monotonic() + limits.patience_seconds
     process = os.pidfd_open(pid)
@@ -261,7 +267,7 @@ def _watch(pid: int, limits: SuspectLimits, stop: threading.Event) -> Cut | None
         poller = select.poll()
         poller.register(process, select.POLLIN)
         while not poller.poll(_SAMPLE_MILLISECONDS):
-            if stop.is_set():
+            if any(one.is_set() for one in stop):
                 return Cut.STOPPED
             if _held_bytes(pid) > limits.memory_bytes:
                 return Cut.MEMORY
@@ -328,7 +334,11 @@ def judge_error(raised: Raised, limits: SuspectLimits) -> Verdict:
         return Failed(kind(raised.message))
     if kind is None and raised.memory:
         return Condemned(_too_much_memory(limits))
-    return Inconclusive(f"{raised.kinds[0][0]}: {raised.message}")
+    told = f"{raised.kinds[0][0]}: {raised.message}"
+    passing = any(raised.is_a(one) for one in _PASSING) or raised.comes_from(duckdb.IOException)
+    if passing or not raised.is_a(Exception):
+        return Inconclusive(told)
+    return Condemned(f"the task fails as nobody foresaw ({' '.join(told.split())[:_TOLD]})")
 
 
 def _judge_death(account: _Account, limits: SuspectLimits) -> Verdict:

@@ -68,6 +68,7 @@ class Job(msgspec.Struct, frozen=True):
     tables: tuple[str, ...]  # those that the client must send, in order
     plan: msgspec.Raw
     versions: dict[str, str]  # of the hash and of Caudal
+    behind: bool = False  # its owner had many jobs when it came: its tasks take the slow lane
 
 
 def request_digest(request: Request) -> str:

@@ -14,7 +14,7 @@ from caudal.engine.sandbox import Limits
 from caudal.errors import ApplicationError, CaudalError
 from caudal.formats.job import Job, Request
 from caudal.tasks.compute import LocalCompute
-from caudal.tasks.ports import BusyError, Inputs, Planned
+from caudal.tasks.ports import Beat, BusyError, Inputs, Planned, go_on
 
 _log = logging.getLogger(__name__)
 _PREVIEWS = Limits(memory_bytes=256 << 20, seconds=10.0)
@@ -41,10 +41,12 @@ class SharedCompute:
                 kind = type(error).__name__
                 raise ApplicationError(f"the application cannot be planned ({kind})") from error
 
-    def run(self, job: Job, task: Task, inputs: Inputs, deliveries: int) -> bytes:
+    def run(
+        self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: Beat = go_on
+    ) -> bytes:
         """See the port."""
         with self._turn(self._previews):
-            return self._local.run(job, task, inputs, deliveries)
+            return self._local.run(job, task, inputs, deliveries, beat)
 
     def close(self) -> None:
         self._local.close()

@@ -148,7 +148,8 @@ class Cluster:
             return [*command, "--dir", str(self.folder), "--host", self.host]
         command += ["--store", self.store, "--name", member.name]
         if member.kind is Kind.WORKER:
-            return [*command, "--memory-limit", self.settings.worker_memory]
+            quick = ["--quick"] if self._is_quick(member) else []
+            return [*command, "--memory-limit", self.settings.worker_memory, *quick]
         command += ["--host", member.address, "--port", str(member.port)]
         return [*command, *self._access(member)]
 
@@ -162,6 +163,11 @@ class Cluster:
             words += ["--tls-certificate", str(self.folder / tls.certificate)]
             words += ["--tls-key", str(self.folder / tls.key)]
         return words
+
+    def _is_quick(self, member: Member) -> bool:
+        """Every other worker is kept free for short tasks, unless there is but one."""
+        workers = [one for one in self.members if one.kind is Kind.WORKER]
+        return len(workers) > 1 and workers.index(member) % 2 == 0
 
     def broker_url(self) -> str:
         """With the prefix of this cluster. It holds a password: never for logs or commands."""

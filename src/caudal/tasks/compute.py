@@ -1,5 +1,6 @@
 """The engine behind the compute port, in this process. Not for use by two threads at once."""
 
+import logging
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,13 +9,19 @@ from caudal.engine.containment import contained_task, give_back, is_of_memory
 from caudal.engine.sandbox import Limits
 from caudal.engine.split_plan import make_plan, to_json
 from caudal.engine.suspects import is_suspect
-from caudal.errors import ApplicationError, QueryError
+from caudal.errors import ApplicationError, CaudalError, QueryError
 from caudal.formats.job import Job, Request
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application
-from caudal.tasks.ports import Inputs, NotNowError, Planned
+from caudal.process.logs import fields
+from caudal.tasks.overseeing import Overseer
+from caudal.tasks.ports import Beat, Inputs, NotNowError, Planned, StoppedError, go_on
 from caudal.tasks.steps import Steps
 from caudal.tasks.suspecting import Suspects
+
+_FORESEEN = (CaudalError, OSError)  # all else, want of memory too, is tried again in a child
+
+_log = logging.getLogger(__name__)
 
 
 class LocalCompute:
@@ -68,22 +75,47 @@ class LocalCompute:
         )
         return Planned(tuple(one.table.name for one in split.maps), to_json(split))
 
-    def run(self, job: Job, task: Task, inputs: Inputs, deliveries: int) -> bytes:
+    def run(
+        self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: Beat = go_on
+    ) -> bytes:
         """See the port. A task that was delivered often may be killing its workers: it runs in a
         child process, which takes the harm in their place. So does one that was short of memory:
         what this process held besides may be to blame, and a job fails only for what is its own."""
-        if is_suspect(deliveries):
-            return self._suspects.run(job, task, inputs, self._limits)
+        with Overseer(beat, self._steps.interrupt) as overseer:
+            try:
+                if is_suspect(deliveries):
+                    return self._suspects.run(job, task, inputs, self._limits, overseer.stopped)
+                return self._computed(job, task, inputs, overseer)
+            except (QueryError, ApplicationError, NotNowError) as error:
+                if overseer.stopped.is_set():
+                    raise StoppedError("it was stopped") from error
+                if self._stopping:
+                    raise NotNowError("the worker is stopping") from error
+                raise
+
+    def _computed(self, job: Job, task: Task, inputs: Inputs, overseer: Overseer) -> bytes:
+        """In this process. What cannot be the task's fault for certain is confirmed or refuted at
+        once, by a child that shares nothing with this process: who repeats it there is to blame."""
         try:
             with contained_task(self._steps.interrupt):
                 return self._steps.run(job, task, inputs)
-        except (QueryError, ApplicationError, MemoryError) as error:
-            if self._stopping:
-                raise NotNowError("the worker is stopping") from error
-            is_short = is_of_memory(error)
-            if isinstance(error, MemoryError) and not self._confirms:
-                raise QueryError("the task needs more memory than there is") from error
-            if not (is_short and self._confirms):
-                raise
+        except Exception as error:
+            self._require_doubt(error)
+            if overseer.stopped.is_set() or self._stopping:
+                raise NotNowError("it was interrupted") from error
+            about = fields(job=job.id, task=task.kind, reason=repr(error))
+            _log.warning("a doubtful error: the task runs again in a child", extra=about)
         self.relieve()
-        return self._suspects.run(job, task, inputs, self._limits)
+        return self._suspects.run(job, task, inputs, self._limits, overseer.stopped)
+
+    def _require_doubt(self, error: Exception) -> None:
+        """Raise an error that is the task's own for certain. Want of memory may be the fault of
+        what this process held besides, and an error that nobody foresaw that of anything."""
+        if is_of_memory(error):
+            if self._confirms:
+                return
+            if isinstance(error, MemoryError):
+                raise QueryError("the task needs more memory than there is") from error
+            raise error
+        if isinstance(error, _FORESEEN):
+            raise error

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+import msgspec
+
 from caudal.core.intervals import IntervalSet
-from caudal.core.tasks import Keys
+from caudal.core.tasks import Keys, Task
 from caudal.errors import NotFoundError
 from caudal.formats.ending import End
 from caudal.store.port import Store, entries, folder_names
@@ -56,6 +58,15 @@ class StoreFacts:
     def heard(self) -> tuple[str, ...]:
         """The marks that gateways left when they heard the client."""
         return tuple(self._names(self._keys.seen()))
+
+    def running(self) -> dict[Task, tuple[str, ...]]:
+        """The marks of workers, by the task that they compute."""
+        found: dict[Task, tuple[str, ...]] = {}
+        for name in self._names(self._keys.running()):
+            kind, task, number, mark = name.split("/")
+            named = msgspec.convert({"kind": kind, "name": task, "number": int(number)}, Task)
+            found[named] = (*found.get(named, ()), mark)
+        return found
 
     def _numbers(self, prefix: str) -> IntervalSet:
         return IntervalSet.of(int(name) for name in self._names(prefix))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import msgspec
 
 from caudal.core.readiness import after_end, at_creation
-from caudal.core.tasks import Task, job_key, lane_of
+from caudal.core.tasks import MOST_GROUPS, Task, job_key
 from caudal.errors import AlreadyExistsError, NotFoundError, UsageError
 from caudal.formats import batch as batch_format
 from caudal.formats import ending
@@ -55,7 +55,6 @@ from caudal.version import __version__
 
 _MARKS = 4  # per time of silence: how often a client that is heard is noted down
 _MARKED = 1024  # jobs of which a gateway remembers that the mark of this moment exists
-_GROUPS = 1_000_000  # per table: what a key has digits for
 
 
 @dataclass(frozen=True)
@@ -222,6 +221,7 @@ class Gateway:
             tables=planned.tables,
             plan=job_format.raw(planned.plan),
             versions={"caudal": __version__, "hash": str(HASH_VERSION)},
+            behind=self._tools.loads.of(owner) >= self._tools.bounds.jobs_ahead,
         )
         try:
             self._tools.store.create(job_key(job_id), job_format.encode(job))
@@ -230,6 +230,7 @@ class Gateway:
             if life is None:
                 raise self._gone(job_id) from None
             return life
+        self._tools.loads.created(owner)
         return Life.of(job)
 
     def _granted(self, request: Request) -> Request:
@@ -298,7 +299,7 @@ class Gateway:
     def _check_wanted(self, life: Life, table: str, number: int) -> None:
         self._check_table(life, table)
         self._check_number(life, number)
-        self._refuse_when_full(Task("map", table, number))
+        self._refuse_when_full(life, Task("map", table, number))
         end = StoreFacts(self._tools.store, life.keys).end(table)
         if end is not None and number >= end:
             raise ConflictError(
@@ -306,7 +307,7 @@ class Gateway:
             )
 
     def _check_number(self, life: Life, number: int) -> None:
-        most = life.shape.group * _GROUPS
+        most = life.shape.group * MOST_GROUPS
         if not 0 <= number < most:
             raise UsageError(f"{number} is no number of a batch: they count from 0 to {most - 1}")
 
@@ -318,8 +319,8 @@ class Gateway:
                 f"{', '.join(life.shape.tables) or 'none'}",
             )
 
-    def _refuse_when_full(self, task: Task) -> None:
-        if self._tools.broker.depths()[lane_of(task)] >= self._tools.bounds.lane_limit:
+    def _refuse_when_full(self, life: Life, task: Task) -> None:
+        if self._tools.broker.depths()[life.message(task).lane] >= self._tools.bounds.lane_limit:
             raise BusyError("too many batches are waiting to be read: try again in a moment")
 
     def _hear(self, life: Life) -> None:

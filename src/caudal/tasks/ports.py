@@ -1,6 +1,6 @@
 """What the loops ask of the world besides store and broker, and the errors that they raise."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -39,6 +39,14 @@ class Part:
 Inputs = Mapping[str, Sequence[Part]]  # stage (or table, for a map or the report) -> its parts
 
 
+Beat = Callable[[], bool]  # whether a computation that is under way may go on
+
+
+def go_on() -> bool:
+    """Nobody will stop it."""
+    return True
+
+
 @dataclass(frozen=True)
 class Planned:
     """A plan as it travels, and the tables that the client must send."""
@@ -53,8 +61,13 @@ class Compute(Protocol):
     def plan(self, request: Request, moment: float) -> Planned:
         """Validate a request and plan it. Raises ApplicationError, QueryError or UsageError."""
 
-    def run(self, job: Job, task: Task, inputs: Inputs, deliveries: int) -> bytes:
-        """The output of a map, fold or finish. Raises what DETERMINISTIC names if it must fail."""
+    def run(
+        self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: Beat = go_on
+    ) -> bytes:
+        """The output of a map, fold or finish. Raises what DETERMINISTIC names if it must fail.
+
+        `beat` is asked now and then, perhaps in another thread; once it says no, StoppedError.
+        """
 
 
 class ConflictError(JobError):
@@ -87,6 +100,10 @@ class CondemnedError(JobError):
 
 class NotNowError(JobError):
     """Whether a task can be done is unknown, and not its fault: hand it back and try again."""
+
+
+class StoppedError(JobError):
+    """A computation was stopped before its end, because its worker was told to (`Beat`)."""
 
 
 class BusyError(JobError):

@@ -1,26 +1,32 @@
 """The reconciler: what the broker lost, the store still knows. Runs in every gateway.
 
 A round looks at every running job: what it lacks, compared with what it lacked before, decides
-whether tasks are published again (core/watching.py). Several reconcilers do no harm: a task
-published twice is done once.
+whether tasks are published again (core/watching.py). What somebody computes is not missing. Several
+reconcilers do no harm: a task published twice is done once.
 """
 
+import contextlib
+from collections import Counter
 from collections.abc import Iterator
 
 from caudal.broker.port import BrokerError
 from caudal.core.readiness import all_finished
 from caudal.core.reconciling import awaits_client, missing_tasks
+from caudal.core.tasks import Task
 from caudal.core.watching import (
+    Beating,
     Patience,
     Watch,
+    beating,
     is_silent,
     is_stuck,
+    not_computed,
     observe,
     published,
     that_fit,
 )
 from caudal.engine.suspects import is_suspect
-from caudal.errors import FormatError, StoreError
+from caudal.errors import AlreadyExistsError, FormatError, StoreError
 from caudal.store.port import Store, folder_names
 from caudal.tasks.facts import OneLook, StoreFacts
 from caudal.tasks.life import Life, end_life, read_outcome
@@ -34,20 +40,28 @@ class Reconciler:
         self._tools = tools
         self._watches: dict[tuple[str, str], Watch] = {}
         self._damaged: dict[tuple[str, str], int] = {}  # looks at a job that met a damaged object
+        self._beats: dict[tuple[str, str], dict[Task, Beating]] = {}
+        self._owners: Counter[str] = Counter()  # of the jobs that ran in the last round
+        self._crowded: set[tuple[str, str]] = set()  # jobs that were told so
 
     def round(self) -> None:
         """Look at every job once. What a store or broker refuses now is left to the next round."""
-        seen = set()
+        seen, owners = set(), Counter[str]()
         for job_id in job_ids(self._tools.store):
             try:
                 life = self._tools.lives.open(job_id)
                 if life is not None and read_outcome(self._tools.store, life.keys) is None:
                     seen.add((job_id, life.job.run))
+                    owners[life.job.owner] += 1
                     self._look_or_fail(life)
             except (StoreError, BrokerError, FormatError):
                 continue
         self._watches = {name: one for name, one in self._watches.items() if name in seen}
         self._damaged = {name: count for name, count in self._damaged.items() if name in seen}
+        self._beats = {name: one for name, one in self._beats.items() if name in seen}
+        self._crowded &= seen
+        self._owners = owners
+        self._tools.loads.seen(owners)
 
     def _look_or_fail(self, life: Life) -> None:
         """A job whose objects stay damaged fails: there may be no worker that would meet them."""
@@ -64,8 +78,9 @@ class Reconciler:
         facts = StoreFacts(self._tools.store, life.keys)
         missing = tuple(missing_tasks(life.shape, OneLook(facts)))
         name, patience = (life.job.id, life.job.run), self._patience(life)
+        idle = self._not_computed(life, missing, facts)
         watch = observe(
-            self._watches.get(name), self._tools.clock.elapsed(), missing, facts.heard(), patience
+            self._watches.get(name), self._tools.clock.elapsed(), idle, facts.heard(), patience
         )
         self._watches[name] = watch
         if not missing and all_finished(life.shape, facts):
@@ -76,12 +91,29 @@ class Reconciler:
         elif is_silent(watch, patience) and awaits_client(life.shape, facts):
             self._expire(life)
 
+    def _not_computed(
+        self, life: Life, missing: tuple[Task, ...], facts: StoreFacts
+    ) -> tuple[Task, ...]:
+        """The missing tasks without those that somebody computes right now."""
+        name, now = (life.job.id, life.job.run), self._tools.clock.elapsed()
+        marks = facts.running() if missing else {}
+        beats = self._beats[name] = beating(self._beats.get(name, {}), marks, now)
+        if beats and len(self._owners) > 1 and name not in self._crowded:
+            self._tell_crowded(life)
+            self._crowded.add(name)
+        return not_computed(missing, beats, now, self._tools.bounds.stale_seconds)
+
+    def _tell_crowded(self, life: Life) -> None:
+        """Tasks of this job take long, and there are jobs of other owners."""
+        with contextlib.suppress(AlreadyExistsError):
+            self._tools.store.create(life.keys.crowded, b"crowded", lasting=False)
+
     def _publish(self, life: Life, watch: Watch) -> None:
         depths = self._tools.broker.depths()
         bound = self._tools.bounds.nearly_empty
-        tasks = that_fit(watch.missing, depths, bound, life.shape.group)
-        if tasks:
-            self._tools.broker.publish([life.message(task) for task in tasks])
+        messages = that_fit(map(life.message, watch.missing), depths, bound)
+        if messages:
+            self._tools.broker.publish(messages)
 
     def _expire(self, life: Life) -> None:
         seconds = life.job.request.options.silent_seconds

@@ -1,31 +1,27 @@
 """What a request must be before anything is made of it: its names become parts of keys."""
 
-import re
-
 import msgspec
 
-from caudal.core.tasks import REJECTS
+from caudal.core.tasks import JOB_ID, MOST_GROUP, MOST_PARTITIONS, NAME, REJECTS
 from caudal.errors import FormatError, UsageError
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
 from caudal.formats import job as job_format
 from caudal.formats.job import Request
 
-_ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _MOST_COLUMNS = 10_000
 _MOST_INDEX_BYTES = 2 << 20  # of a batch: the names of its columns, mostly
 _MOST_NAMES = 1_000  # of tables, and of queries
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}\Z")
 
 
 def check_job_id(job_id: str) -> None:
-    if not _ID.match(job_id):
+    if not JOB_ID.match(job_id):
         raise UsageError(f"{job_id!r} is no id for a job: use letters, digits, _ and -")
 
 
 def is_name(text: str) -> bool:
     """Can a table or query have this name?"""
-    return bool(_NAME.match(text)) and text.lower() != "raw"
+    return bool(NAME.match(text)) and text.lower() != "raw"
 
 
 def check_request(request: Request) -> None:
@@ -45,8 +41,8 @@ def check_request(request: Request) -> None:
             )
     for label, value, least, most in (
         ("batch_bytes", options.batch_bytes, 1, batch_format.MOST_BYTES // 2),  # records go on
-        ("partitions", options.partitions, 1, 9_999),
-        ("group", options.group, 1, 1_000),
+        ("partitions", options.partitions, 1, MOST_PARTITIONS),
+        ("group", options.group, 1, MOST_GROUP),
         ("silent_seconds", options.silent_seconds, 1.0, 30 * 86_400.0),
         ("keep_seconds", options.keep_seconds, 0.0, 366 * 86_400.0),
     ):

@@ -19,7 +19,7 @@ from caudal.engine.functions import register_functions
 from caudal.engine.sandbox import Limits, Sandbox, Types
 from caudal.engine.split_plan import SplitPlan, from_json
 from caudal.engine.stages import Hashing
-from caudal.errors import FormatError, RejectedRowError
+from caudal.errors import DataError, FormatError, RejectedRowError
 from caudal.formats import batch as batch_format
 from caudal.formats import ending, mapped, outputs
 from caudal.formats.job import Job
@@ -35,6 +35,8 @@ _MOST_HINT_BYTES = 32 << 20  # of keys; a larger hint would cost more than it sa
 
 _MOST_LINES = 500_000  # that a report names, give or take the last batch's
 _LINES_AFTERWARDS = 5  # of each reason, once there are that many
+_UNREADABLE = (pa.ArrowException, UnicodeError)  # what a decoder raises: the data's fault
+_TOLD = 300  # characters of its reason
 
 
 @dataclass
@@ -115,10 +117,16 @@ class Steps:
         work = known.tables.get(task.name)
         if work is None or not all(map(operator.is_, work.works, works)):
             work = known.tables[task.name] = mapping.table_work(one, works)
-        index, records = batch_format.view(batch.data, place, check=not batch.fresh)
-        if (index.table, index.number) != (task.name, task.number):
-            raise FormatError(f"{place} is batch {index.number} of {index.table}")
-        return mapping.map_records(known.split, index, records, hashing, sandbox, work)
+        try:
+            index, records = batch_format.view(batch.data, place, check=not batch.fresh)
+            if (index.table, index.number) != (task.name, task.number):
+                raise FormatError(f"{place} is batch {index.number} of {index.table}")
+            return mapping.map_records(known.split, index, records, hashing, sandbox, work)
+        except _UNREADABLE as error:
+            if isinstance(error, MemoryError):
+                raise
+            reason = " ".join(str(error).split())[:_TOLD]
+            raise DataError(f"{place} cannot be read, send another one: {reason}") from error
 
     def _work(
         self,

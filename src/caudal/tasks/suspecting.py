@@ -80,13 +80,21 @@ class Suspects:
     stop: threading.Event | None = None
     compute: Computation = compute_suspect
 
-    def run(self, job: Job, task: Task, inputs: Inputs, sandbox: Limits) -> bytes:
-        """The task's output; raises as the rules say."""
+    def run(
+        self,
+        job: Job,
+        task: Task,
+        inputs: Inputs,
+        sandbox: Limits,
+        stopped: threading.Event | None = None,
+    ) -> bytes:
+        """The task's output; raises as the rules say. Setting `stopped` ends this one."""
         if not _ALONE.acquire(blocking=False):
             raise NotNowError("another suspect task is running in this process")
         try:
             call = self._call(job, task, inputs, sandbox)
-            verdict = run_suspect(call, self.limits, workspace=self.workspace, stop=self.stop)
+            signals = tuple(one for one in (self.stop, stopped) if one is not None)
+            verdict = run_suspect(call, self.limits, workspace=self.workspace, stop=signals)
         finally:
             _ALONE.release()
         match verdict:

@@ -16,7 +16,7 @@ from caudal.errors import CaudalError, StoreError
 from caudal.formats.job import Job, Request
 from caudal.tasks import worker
 from caudal.tasks.compute import LocalCompute
-from caudal.tasks.ports import Inputs, Planned
+from caudal.tasks.ports import Beat, Inputs, Planned, go_on
 from caudal.tasks.tools import Tools
 from caudal.tasks.worker import Ending
 
@@ -114,9 +114,11 @@ class _Compute:
     def plan(self, request: Request, moment: float) -> Planned:
         return self.real.plan(request, moment)
 
-    def run(self, job: Job, task: Task, inputs: Inputs, deliveries: int) -> bytes:
+    def run(
+        self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: Beat = go_on
+    ) -> bytes:
         try:
-            return self.real.run(job, task, inputs, deliveries)
+            return self.real.run(job, task, inputs, deliveries, beat)
         except CaudalError as error:
             self.raised.append(error)
             raise

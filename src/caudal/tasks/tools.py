@@ -1,11 +1,12 @@
 """What every loop is given: the ports, and the few settings that bound it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from caudal.broker.port import Broker
 from caudal.store.port import Store
 from caudal.tasks.life import Lives
+from caudal.tasks.loads import Loads
 from caudal.tasks.ports import Clock, Compute
 
 
@@ -21,6 +22,11 @@ class Bounds:
     idle_seconds: float = 0.05  # a worker's pause when there is nothing to take
     silence_seconds: tuple[float, float] = (1.0, 30 * 86_400.0)  # least and most that is granted
     sentiments: tuple[str, ...] | None = None  # models that a request may name; None: any
+    jobs_ahead: int = 4  # of one owner; tasks of later ones wait in the slow lane
+    mark_seconds: float = 4.0  # how often a worker marks the task that it computes
+    stale_seconds: float = 16.0  # a mark that stays the same for so long is of a dead worker
+    slice_seconds: float = 5.0  # a task that takes longer makes way for others (beating.py)
+    quick: bool = False  # a worker that is kept free for short tasks
     batch_bytes: int = 1 << 30  # of the records of one batch; what claims to hold more is refused
 
 
@@ -35,3 +41,4 @@ class Tools:
     new_id: Callable[[], str]
     lives: Lives
     bounds: Bounds = Bounds()
+    loads: Loads = field(default_factory=Loads, compare=False)

@@ -1,10 +1,15 @@
 """The worker: one loop for every task. The whole path of a task is in `handle`."""
 
 import contextlib
+import logging
+from dataclasses import dataclass
 from enum import Enum
+from typing import Any
+
+import msgspec
 
 from caudal.broker.port import BrokerError, Consumer, Delivery
-from caudal.core.readiness import all_finished, follow_up
+from caudal.core.readiness import all_finished, belongs, follow_up
 from caudal.core.tasks import Task
 from caudal.engine.suspects import is_suspect
 from caudal.errors import (
@@ -13,16 +18,21 @@ from caudal.errors import (
     DataError,
     FormatError,
     MissingPackageError,
+    NotFoundError,
     QueryError,
     StoreError,
     UsageError,
 )
+from caudal.process.logs import fields
 from caudal.tasks import objects
+from caudal.tasks.beating import Beat, Stopping
 from caudal.tasks.facts import StoreFacts
 from caudal.tasks.gathering import WrongEndError, gather, merge_group
 from caudal.tasks.life import Life, end_life
-from caudal.tasks.ports import CondemnedError, NotNowError
+from caudal.tasks.ports import CondemnedError, NotNowError, StoppedError
 from caudal.tasks.tools import Tools
+
+_log = logging.getLogger(__name__)
 
 # Errors that the same task meets on every machine and every time: they fail the job.
 DETERMINISTIC = (
@@ -36,6 +46,9 @@ PASSING = (
     *(StoreError, BrokerError, FormatError, UsageError, MissingPackageError, OSError),
     NotNowError,
 )
+
+
+_MOST_REASON = 500  # characters
 
 
 class Ending(Enum):
@@ -57,7 +70,7 @@ class Made(Enum):
 def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> Ending:
     """Carry one task through its five steps, in this order and no other.
 
-    1. No job.json for its run, or an outcome: acknowledge and forget.
+    1. No job.json for its run, or an outcome, or no task of this job: acknowledge and forget.
     2. If its output exists, skip to 4.
     3. Compute and create the output. Whoever loses the race adopts the winner's.
     4. See whether tasks that depend on it are now ready, and publish them, with confirms. A message
@@ -69,36 +82,87 @@ def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> Ending:
     4 comes after the create, so the last of several finishers sees that it was the last, and
     before the acknowledgement, so a crash anywhere means redelivery, which repeats 2 to 5
     harmlessly. A store, broker or machine that fails is never the task's fault: it is handed back,
-    and so is one whose input is missing, which begins again at 1.
+    and so is one whose input is missing, which begins again at 1. Not for ever: what stays missing
+    was published by nobody of ours, and an error that nobody foresaw and that comes back with every
+    delivery is the task's.
     """
-    message = delivery.message
     try:
-        life = tools.lives.running(message)
-        if life is not None:
-            present = objects.exists(tools.store, life.keys.output(message.task))
-            made = Made.BY_ANOTHER if present else _make(tools, life, message.task, delivery.count)
-            if made is Made.HERE or (made is Made.BY_ANOTHER and delivery.count > 1):
-                _follow_or_fail(tools, life, message.task, delivery.count)
-    except PASSING:
-        consumer.hand_back(delivery)
-        return Ending.HANDED_BACK
+        _carry(tools, delivery)
+    except PASSING as error:
+        if not (isinstance(error, NotFoundError) and is_suspect(delivery.count)):
+            consumer.hand_back(delivery)
+            return Ending.HANDED_BACK
+        _log.warning("a task's input stays missing: dropped", extra=_names(delivery, error))
     consumer.acknowledge(delivery)
     return Ending.ACKNOWLEDGED
 
 
-def _make(tools: Tools, life: Life, task: Task, deliveries: int) -> Made:
+def _carry(tools: Tools, delivery: Delivery) -> None:
+    """Steps 1 to 4."""
+    message = delivery.message
+    life = tools.lives.running(message)
+    if life is None:
+        return
+    if not belongs(message.task, life.shape):
+        _log.warning("a message names no task of its job: dropped", extra=_names(delivery))
+        return
+    beat = Beat(tools, life, message)
+    try:
+        _advance(Errand(tools, life, message.task, delivery.count, beat))
+    except StoppedError:
+        if beat.stopping is Stopping.MAKES_WAY:
+            tools.broker.publish([msgspec.structs.replace(message, slow=True)])
+    except PASSING:
+        raise
+    except Exception as error:
+        _log.exception("an error that nobody foresaw: please report it", extra=_names(delivery))
+        if not is_suspect(delivery.count):
+            raise NotNowError(f"nobody foresaw it: {error!r}") from error
+        reason = f"{message.task.kind} {message.task.name} {message.task.number}: {error!r}"
+        end_life(tools.store, tools.clock, life.keys, "failed", reason[:_MOST_REASON])
+    finally:
+        beat.end()
+
+
+def _names(delivery: Delivery, error: Exception | None = None) -> dict[str, Any]:
+    message, reason = delivery.message, str(error) if error else None
+    task = message.task
+    return fields(job=message.job, task=task.kind, batch=task.number, reason=reason)
+
+
+@dataclass(frozen=True)
+class Errand:
+    """One task in the hands of one worker."""
+
+    tools: Tools
+    life: Life
+    task: Task
+    deliveries: int
+    beat: Beat
+
+
+def _advance(errand: Errand) -> None:
+    """Steps 2 to 4."""
+    present = objects.exists(errand.tools.store, errand.life.keys.output(errand.task))
+    made = Made.BY_ANOTHER if present else _make(errand)
+    if made is Made.HERE or (made is Made.BY_ANOTHER and errand.deliveries > 1):
+        _follow_or_fail(errand)
+
+
+def _make(errand: Errand) -> Made:
     """Step 3; NEVER if the task must fail wherever it runs, and the job with it.
 
     A damaged input is read again, by this worker or another one, before it is believed: the store
     may be well and the way to it not. It is never deleted and made anew: others have read it, and
     objects never change.
     """
+    tools, life, task, deliveries = errand.tools, errand.life, errand.task, errand.deliveries
     try:
         if task.kind == "merge":
             data = merge_group(tools.store, life, task)
         else:
             inputs = gather(tools.store, life, task)
-            data = tools.compute.run(life.job, task, inputs, deliveries)
+            data = tools.compute.run(life.job, task, inputs, deliveries, errand.beat)
     except DETERMINISTIC as error:
         if isinstance(error, FormatError) and not is_suspect(deliveries):
             raise
@@ -111,12 +175,13 @@ def _make(tools: Tools, life: Life, task: Task, deliveries: int) -> Made:
     return Made.HERE
 
 
-def _follow_or_fail(tools: Tools, life: Life, task: Task, deliveries: int) -> None:
+def _follow_or_fail(errand: Errand) -> None:
     """Step 4. An end of a table that stays damaged fails the job, as a damaged input does."""
+    tools, life = errand.tools, errand.life
     try:
-        follow(tools, life, task)
+        follow(tools, life, errand.task)
     except FormatError as error:
-        if not is_suspect(deliveries):
+        if not is_suspect(errand.deliveries):
             raise
         end_life(tools.store, tools.clock, life.keys, "failed", str(error))
 

@@ -36,6 +36,13 @@ class Figures:
             "caudal_broker_connected", "Is the broker there?", registry=self.registry
         )
 
-    def watch_connection(self, connected: Callable[[], bool]) -> None:
-        """Ask this whenever somebody wants to know."""
+        self._dropped = Gauge(
+            "caudal_broker_dropped_messages",
+            "Messages removed because they could not be read.",
+            registry=self.registry,
+        )
+
+    def watch_broker(self, connected: Callable[[], bool], dropped: Callable[[], int]) -> None:
+        """Ask these whenever somebody wants to know."""
         self._connected.set_function(lambda: float(connected()))
+        self._dropped.set_function(lambda: float(dropped()))

@@ -2,10 +2,11 @@
 
 What the loop does with a task shows in what it asks of them: objects read and created, a message
 acknowledged or handed back. The witness puts that together into one line of the log per task, and
-into figures. It belongs to one thread.
+into figures. It belongs to one thread: what others ask of the store meanwhile is not the task's.
 """
 
 import logging
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ from caudal.errors import AlreadyExistsError, CaudalError, StoreError
 from caudal.formats.job import Job, Request
 from caudal.process.logs import fields
 from caudal.store.port import PAGE, Page, Store
-from caudal.tasks.ports import Compute, Inputs, Planned
+from caudal.tasks.ports import Beat, Compute, Inputs, Planned, go_on
 from caudal.worker.figures import Figures
 
 _log = logging.getLogger(__name__)
@@ -63,27 +64,32 @@ class Witness:
     def __init__(self, figures: Figures) -> None:
         self._figures = figures
         self._seen: _Seen | None = None
+        self._thread = 0
+
+    def _mine(self) -> _Seen | None:
+        return self._seen if threading.get_ident() == self._thread else None
 
     def taken(self, delivery: Delivery) -> None:
+        self._thread = threading.get_ident()
         self._seen = _Seen(delivery)
         self._figures.held.set(1)
 
     def read(self, data: bytes) -> None:
-        if self._seen is not None:
-            self._seen.bytes_in += len(data)
+        if (seen := self._mine()) is not None:
+            seen.bytes_in += len(data)
 
     def created(self, key: str, size: int, made: str = "done") -> None:
-        if self._seen is None:
+        if (seen := self._mine()) is None:
             return
-        self._seen.bytes_out += size
-        if key == self._seen.output:
-            self._seen.made = made
-        elif key == self._seen.outcome:
-            self._seen.ended_job = True
+        seen.bytes_out += size
+        if key == seen.output:
+            seen.made = made
+        elif key == seen.outcome:
+            seen.ended_job = True
 
     def failed(self, error: Exception) -> None:
-        if self._seen is not None:
-            self._seen.error = " ".join(str(error).split()) or type(error).__name__
+        if (seen := self._mine()) is not None:
+            seen.error = " ".join(str(error).split()) or type(error).__name__
 
     def acknowledged(self) -> None:
         if self._seen is not None and self._seen.ended_job and self._seen.made is None:
@@ -153,9 +159,11 @@ class WitnessedCompute:
     def plan(self, request: Request, moment: float) -> Planned:
         return self.compute.plan(request, moment)
 
-    def run(self, job: Job, task: Task, inputs: Inputs, deliveries: int) -> bytes:
+    def run(
+        self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: Beat = go_on
+    ) -> bytes:
         try:
-            return self.compute.run(job, task, inputs, deliveries)
+            return self.compute.run(job, task, inputs, deliveries, beat)
         except (CaudalError, OSError) as error:
             self.witness.failed(error)
             raise

@@ -9,7 +9,8 @@ Rules
    computation is interrupted and its task handed back; what does not even heed that is abandoned:
    the process ends, and the broker delivers the task to another.
 4. An error that nobody foresaw is logged with its place, the task goes back to the broker, and the
-   worker goes on: one strange task must not take down every worker, one after the other.
+   worker goes on: one strange task must not take down every worker, one after the other. If it
+   comes back with every delivery, its job fails (tasks/worker.py).
 5. A worker that holds too much between two tasks lets go of what it can; if that is not enough, it
    leaves, and whoever looks after it starts it anew (its medic, or `caudal worker` itself). So no
    task has to live with what an earlier one left behind.
@@ -37,7 +38,7 @@ from caudal.tasks import loops
 from caudal.tasks.compute import LocalCompute
 from caudal.tasks.life import Lives
 from caudal.tasks.suspecting import Suspects
-from caudal.tasks.tools import Tools
+from caudal.tasks.tools import Bounds, Tools
 from caudal.worker.figures import Figures
 from caudal.worker.observing import Witness, WitnessedCompute, WitnessedConsumer, WitnessedStore
 from caudal.worker.settings import WorkerSettings
@@ -144,10 +145,11 @@ class Worker:
             clock=self._clock,
             new_id=new_id,
             lives=Lives(watched),
+            bounds=Bounds(quick=self.settings.quick),
         )
-        self.figures.watch_connection(lambda: self.broker.connected)
+        self.figures.watch_broker(lambda: self.broker.connected, lambda: self.broker.dropped)
         while not self.stop.requested():
-            consumer = self.broker.consume(self.settings.lanes)
+            consumer = self.broker.consume(*self.settings.turns())
             try:
                 loops.work(tools, WitnessedConsumer(consumer, witness), lambda: self._ends(tools))
             except Exception:

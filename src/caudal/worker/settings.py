@@ -12,6 +12,7 @@ LANES = {
     "map": (Lane.FIRST, Lane.EARLY, Lane.MIDDLE, Lane.LATE),  # merges travel there too
     "fold": (Lane.FOLD,),
     "finish": (Lane.FINISH,),
+    "slow": (Lane.SLOW,),  # of any kind: they took long, or their owner has many jobs
 }
 
 # What a worker holds besides DuckDB's own memory: the interpreter with its libraries, and the
@@ -28,6 +29,7 @@ class WorkerSettings:
 
     name: str
     lanes: tuple[Lane, ...] = tuple(Lane)
+    quick: bool = False  # kept free for short tasks: slow ones come last, and make way
     memory_bytes: int = 700_000_000  # for the whole process; more spills to disk, then fails
     wait_seconds: float | None = None  # for store and broker at the start; None: for ever
     metrics_port: int | None = None  # where its figures can be read
@@ -38,6 +40,11 @@ class WorkerSettings:
         if self.memory_bytes < _LEAST_BYTES:
             least = -(-_LEAST_BYTES // 1_000_000)
             raise UsageError(f"a worker needs at least {least} MB: raise --memory-limit")
+
+    def turns(self) -> tuple[tuple[Lane, ...], tuple[Lane, ...]]:
+        """The lanes to take from in turn, and those only if there is nothing in them."""
+        last = (Lane.SLOW,) if self.quick and Lane.SLOW in self.lanes else ()
+        return tuple(lane for lane in self.lanes if lane not in last), last
 
     def limits(self, spill: Path) -> Limits:
         """For SQL in this process."""
@@ -56,7 +63,7 @@ class WorkerSettings:
 
 
 def lanes_of(tasks: str) -> tuple[Lane, ...]:
-    """`map,fold,finish` -> the lanes where such tasks wait."""
+    """`map,fold,finish,slow` -> the lanes where such tasks wait."""
     kinds = [kind.strip() for kind in tasks.split(",")]
     unknown = [kind for kind in kinds if kind not in LANES]
     if unknown:

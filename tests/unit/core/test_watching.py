@@ -1,10 +1,23 @@
 """When tasks are published again, and when a client counts as gone."""
 
+from collections.abc import Mapping
+
 from tests.unit.core.test_readiness import SHAPE, Known
 
 from caudal.core.reconciling import awaits_client
-from caudal.core.tasks import GROUP, Lane, Task
-from caudal.core.watching import Patience, Watch, is_silent, is_stuck, observe, published, that_fit
+from caudal.core.tasks import Lane, Message, Task
+from caudal.core.watching import (
+    Beating,
+    Patience,
+    Watch,
+    beating,
+    is_silent,
+    is_stuck,
+    not_computed,
+    observe,
+    published,
+    that_fit,
+)
 
 PATIENCE = Patience(first=10.0, most=35.0, silent=100.0)
 LACKING = (Task("map", "a", 0),)
@@ -54,8 +67,26 @@ def test_a_watcher_that_was_late_begins_anew() -> None:
 def test_only_nearly_empty_lanes_are_filled() -> None:
     depths = dict.fromkeys(Lane, 0) | {Lane.LATE: 50}
     tasks = (Task("map", "a", 0), Task("map", "a", 500), Task("finish", "q"))
-    assert that_fit(tasks, depths, 50, GROUP) == [tasks[0], tasks[2]]
-    assert that_fit(tasks, depths, 51, GROUP) == list(tasks)
+    messages = [Message("j", "r", task) for task in tasks]
+    assert that_fit(messages, depths, 50) == [messages[0], messages[2]]
+    assert that_fit(messages, depths, 51) == messages
+
+
+def test_a_task_whose_marks_change_is_not_missing() -> None:
+    """Whose clock wrote them does not matter: only that they changed while the watcher looked."""
+    task, other = Task("finish", "q"), Task("finish", "r")
+
+    def left(beats: Mapping[Task, Beating], now: float) -> tuple[Task, ...]:
+        return not_computed((task, other), beats, now, 16.0)
+
+    first = beating({}, {task: ("000001-w",)}, 100.0)
+    assert left(first, 100.0) == (other,)
+    same = beating(first, {task: ("000001-w",)}, 115.0)
+    assert left(same, 115.0) == (other,)
+    assert left(same, 116.0) == (task, other)
+    moved = beating(same, {task: ("000002-w",)}, 117.0)
+    assert left(moved, 130.0) == (other,)
+    assert left(beating(moved, {}, 131.0), 131.0) == (task, other)
 
 
 def test_what_only_the_client_can_send() -> None:

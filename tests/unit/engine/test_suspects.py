@@ -278,7 +278,7 @@ def test_a_worker_told_to_stop_kills_the_child(
     stop, workspace = threading.Event(), tmp_path / "workspace"
     workspace.mkdir()
     call = SuspectCall(tasks.hold, held.arguments)
-    running = pool.submit(run_suspect, call, LIMITS, workspace=workspace, stop=stop)
+    running = pool.submit(run_suspect, call, LIMITS, workspace=workspace, stop=(stop,))
     child = os.pidfd_open(held.pid())
     assert len(list(workspace.iterdir())) == 1
     stop.set()
@@ -389,7 +389,7 @@ def test_errors_of_the_computation_fail(kind: type[errors.CaudalError]) -> None:
         (errors.NotFoundError("gone"), None),
         (errors.MissingPackageError("install it"), None),
         (errors.UsageError("no model"), None),
-        (KeyError("a bug of ours"), None),
+        (ImportError("a broken installation"), None),
         (errors.QueryError("cannot spill"), duckdb.IOException("disk full")),
     ],
     ids=lambda value: type(value).__name__,
@@ -399,6 +399,15 @@ def test_errors_around_the_computation_are_inconclusive(
 ) -> None:
     verdict = suspects.judge_error(raised(error, cause), LIMITS)
     assert str(error) in inconclusive(verdict)
+
+
+@pytest.mark.parametrize(
+    "error", [KeyError("k"), ValueError("v"), AssertionError(), RecursionError()]
+)
+def test_what_nobody_foresaw_condemns_in_a_child(error: Exception) -> None:
+    verdict = suspects.judge_error(raised(error), LIMITS)
+    assert isinstance(verdict, Condemned)
+    assert type(error).__name__ in verdict.reason
 
 
 @pytest.mark.parametrize(

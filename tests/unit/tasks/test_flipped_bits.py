@@ -29,7 +29,7 @@ from caudal.tasks.cutting import cut_files
 from caudal.tasks.gateway import Gateway
 from caudal.tasks.life import Lives, read_outcome
 from caudal.tasks.local import stored_run
-from caudal.tasks.ports import Inputs, JobError, Planned
+from caudal.tasks.ports import Beat, Inputs, JobError, Planned, go_on
 from caudal.tasks.previewing import Aborted, Complete, Rows
 from caudal.tasks.reconciler import Reconciler
 from caudal.tasks.tools import Tools
@@ -82,8 +82,10 @@ class OnePlan:
         self._planned = self._planned or self.local.plan(request, moment)
         return self._planned
 
-    def run(self, job: Job, task: Any, inputs: Inputs, deliveries: int) -> bytes:
-        return self.local.run(job, task, inputs, deliveries)
+    def run(
+        self, job: Job, task: Any, inputs: Inputs, deliveries: int, beat: Beat = go_on
+    ) -> bytes:
+        return self.local.run(job, task, inputs, deliveries, beat)
 
 
 @dataclass

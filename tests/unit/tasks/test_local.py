@@ -21,7 +21,7 @@ from caudal.store import DirectoryStore, MemoryStore, Store
 from caudal.store.port import PAGE, Page, entries
 from caudal.tasks.compute import LocalCompute
 from caudal.tasks.local import stored_run
-from caudal.tasks.ports import Inputs
+from caudal.tasks.ports import Beat, Inputs
 
 BOOKS = find_application("books")
 CASE = BOOKS.folder / "cases" / "books_and_reviews_apart"
@@ -126,8 +126,10 @@ def test_resumed_after_every_create(data: Path, monkeypatch: pytest.MonkeyPatch)
     done: list[str] = []
     real = LocalCompute.run
 
-    def noted(self: LocalCompute, job: Job, task: Task, inputs: Inputs, deliveries: int) -> bytes:
-        output = real(self, job, task, inputs, deliveries)
+    def noted(
+        self: LocalCompute, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: Beat
+    ) -> bytes:
+        output = real(self, job, task, inputs, deliveries, beat)
         done.append(f"runs/{Keys(job.id, job.run).output(task)}")
         return output
 

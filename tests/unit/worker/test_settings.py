@@ -10,11 +10,18 @@ from caudal.worker.settings import WorkerSettings, lanes_of
 
 
 def test_tasks_name_lanes() -> None:
-    assert set(lanes_of("map,fold,finish")) == set(Lane)
+    assert set(lanes_of("map,fold,finish,slow")) == set(Lane)
     assert lanes_of(" finish , fold") == (Lane.FOLD, Lane.FINISH)
     for wrong in ("", "merge", "map,", "map;fold"):
         with pytest.raises(UsageError, match="choose some of map,fold,finish"):
             lanes_of(wrong)
+
+
+def test_a_quick_worker_takes_slow_tasks_last() -> None:
+    assert WorkerSettings("w").turns() == (tuple(Lane), ())
+    others = tuple(lane for lane in Lane if lane is not Lane.SLOW)
+    assert WorkerSettings("w", quick=True).turns() == (others, (Lane.SLOW,))
+    assert WorkerSettings("w", (Lane.FOLD,), quick=True).turns() == ((Lane.FOLD,), ())
 
 
 def test_memory_is_shared_out() -> None:
