@@ -1,9 +1,11 @@
 """A gateway's HTTP application on memory adapters, a worker that runs when told, a tiny job."""
 
+import atexit
 import io
 import itertools
 import time
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -30,6 +32,7 @@ from caudal.store.memory import MemoryStore
 from caudal.tasks import worker
 from caudal.tasks.gateway import Gateway
 from caudal.tasks.life import Lives
+from caudal.tasks.planning import Planners
 from caudal.tasks.tools import Bounds, Tools
 
 PEOPLE = Table(
@@ -87,6 +90,14 @@ def write_token(path: Path, name: str, token: str, rights: frozenset[Right] = BO
 
 
 BATCH = "application/vnd.caudal.batch"
+
+
+@cache
+def shared_planners() -> Planners:
+    """Real children, started once for all tests of a process."""
+    made = Planners(2)
+    atexit.register(made.close)
+    return made
 
 
 def batches(table: str) -> list[bytes]:
@@ -149,7 +160,7 @@ class Place:
 
     def __post_init__(self) -> None:
         ids = itertools.count()
-        self.compute = SharedCompute()
+        self.compute = SharedCompute(shared_planners())
         self.tools = Tools(
             store=self.store,
             broker=self.broker,

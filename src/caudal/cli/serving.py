@@ -29,6 +29,7 @@ from caudal.process.ticking import OnTick, Tick, ignore
 from caudal.store import Store, open_store, require_conditional_create
 from caudal.store.s3_settings import S3Settings
 from caudal.tasks.life import Lives
+from caudal.tasks.planning import Planners
 from caudal.tasks.tools import Bounds, Tools
 
 _LEAST_SILENCE_SECONDS = 5 * Pauses.reconciler  # else nobody would see that it lasted
@@ -63,7 +64,10 @@ def serve(
         queue = open_broker(broker, known)
         held.callback(queue.close)
         opened = _opened_store(store, fsync, beating)
-        compute = SharedCompute(limits.plans)
+        models = ("lexicon", *sentiment)
+        planners = Planners(limits.plans, models=models, wait_seconds=limits.plan_seconds)
+        held.callback(planners.close)
+        compute = SharedCompute(planners)
         tools = Tools(
             store=opened,
             broker=queue,
@@ -74,7 +78,7 @@ def serve(
             bounds=Bounds(
                 silence_seconds=(min(_LEAST_SILENCE_SECONDS, job_timeout), job_timeout),
                 batch_bytes=limits.records_bytes,
-                sentiments=("lexicon", *sentiment),
+                sentiments=models,
             ),
         )
         if serving.serve(settings, tools, stop, figures, on_tick) is Ending.ABANDONED:

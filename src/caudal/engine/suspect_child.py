@@ -38,7 +38,7 @@ _MESSAGE_CHARACTERS = 4_000
 
 def main(parent: int, folder: Path, entry: str, cpu_seconds: int, data_bytes: int) -> None:
     """Run `entry` ("module:function") on the arguments and inputs in `folder`."""
-    _die_with(parent)
+    die_with(parent)
     compute = _function(entry)
     arguments = (folder / ARGUMENTS).read_bytes()
     _limit(cpu_seconds, data_bytes)
@@ -47,7 +47,7 @@ def main(parent: int, folder: Path, entry: str, cpu_seconds: int, data_bytes: in
         output = compute(arguments, folder / INPUTS)
         size = (folder / OUTPUT).write_bytes(output)
     except BaseException as error:  # whatever it is, the parent wants to know
-        _soft_limit(resource.RLIMIT_DATA, resource.RLIM_INFINITY)  # the report needs some memory
+        soft_limit(resource.RLIMIT_DATA, resource.RLIM_INFINITY)  # the report needs some memory
         _report(folder, event="raised", **described(error))
     else:
         _report(folder, event="done", size=size)
@@ -59,7 +59,7 @@ def kind_name(kind: type[BaseException]) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
@@ -79,19 +79,19 @@ def _limit(cpu_seconds: int, data_bytes: int) -> None:
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)  # a parent that ignores it hands that down
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    _soft_limit(resource.RLIMIT_CORE, 0)
-    _soft_limit(resource.RLIMIT_CPU, math.ceil(time.process_time()) + cpu_seconds)
-    _soft_limit(resource.RLIMIT_DATA, _data_bytes() + data_bytes)
+    soft_limit(resource.RLIMIT_CORE, 0)
+    soft_limit(resource.RLIMIT_CPU, math.ceil(time.process_time()) + cpu_seconds)
+    soft_limit(resource.RLIMIT_DATA, used_data_bytes() + data_bytes)
 
 
-def _soft_limit(kind: int, value: int) -> None:
+def soft_limit(kind: int, value: int) -> None:
     _, hard = resource.getrlimit(kind)
     unlimited = resource.RLIM_INFINITY
     lowered = hard if value == unlimited else value if hard == unlimited else min(value, hard)
     resource.setrlimit(kind, (lowered, hard))
 
 
-def _data_bytes() -> int:
+def used_data_bytes() -> int:
     """Private writable memory so far, as RLIMIT_DATA counts it."""
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[5]
     return int(pages) * resource.getpagesize()

@@ -269,7 +269,7 @@ def _watch(pid: int, limits: SuspectLimits, stop: Sequence[threading.Event]) -> 
         while not poller.poll(_SAMPLE_MILLISECONDS):
             if any(one.is_set() for one in stop):
                 return Cut.STOPPED
-            if _held_bytes(pid) > limits.memory_bytes:
+            if held_bytes(pid) > limits.memory_bytes:
                 return Cut.MEMORY
             if time.monotonic() > deadline:
                 return Cut.IMPATIENT
@@ -278,7 +278,7 @@ def _watch(pid: int, limits: SuspectLimits, stop: Sequence[threading.Event]) -> 
         os.close(process)
 
 
-def _held_bytes(pid: int) -> int:
+def held_bytes(pid: int) -> int:
     """Memory that no one else could have while the process lives; 0 once it is dead."""
     with suppress(OSError):
         lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")

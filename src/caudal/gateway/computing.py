@@ -1,45 +1,35 @@
-"""The engine for many threads: plans are made a few at a time, previews one at a time.
+"""The engine for many threads: plans are made by children, previews here, one at a time.
 
 Whoever waits too long for a turn is told that the gateway is busy. A preview gets little memory and
 time: it is a courtesy, and the answer itself is made by workers.
 """
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import BoundedSemaphore
 
 from caudal.core.tasks import Task
 from caudal.engine.sandbox import Limits
-from caudal.errors import ApplicationError, CaudalError
 from caudal.formats.job import Job, Request
 from caudal.tasks.compute import LocalCompute
+from caudal.tasks.planning import Planners
 from caudal.tasks.ports import Beat, BusyError, Inputs, Planned, go_on
 
-_log = logging.getLogger(__name__)
 _PREVIEWS = Limits(memory_bytes=256 << 20, seconds=10.0)
 
 
 class SharedCompute:
-    """The compute port of a gateway."""
+    """The compute port of a gateway. The planners are the caller's, and outlive it."""
 
-    def __init__(self, plans: int = 2, wait_seconds: float = 20.0) -> None:
+    def __init__(self, planners: Planners, wait_seconds: float = 20.0) -> None:
         self._local = LocalCompute(_PREVIEWS)
-        self._plans = BoundedSemaphore(plans)
+        self._planners = planners
         self._previews = BoundedSemaphore(1)
         self._wait_seconds = wait_seconds
 
     def plan(self, request: Request, moment: float) -> Planned:
         """See the port."""
-        with self._turn(self._plans):
-            try:
-                return self._local.plan(request, moment)
-            except (CaudalError, MemoryError):
-                raise
-            except Exception as error:  # a text that nobody foresaw: its job is refused, not served
-                _log.exception("a request cannot be planned")
-                kind = type(error).__name__
-                raise ApplicationError(f"the application cannot be planned ({kind})") from error
+        return self._planners.plan(request, moment)
 
     def run(
         self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: Beat = go_on
@@ -54,7 +44,7 @@ class SharedCompute:
     @contextmanager
     def _turn(self, turns: BoundedSemaphore) -> Iterator[None]:
         if not turns.acquire(timeout=self._wait_seconds):
-            raise BusyError("too many jobs are being planned here: try again in a moment")
+            raise BusyError("too many previews are made here: try again in a moment")
         try:
             yield
         finally:

@@ -28,7 +28,10 @@ class Limits:
     streams: int = 256  # events and previews open at once
     watchers: int = 16  # requests that need no token, under way at once
     threads: int = 16  # that ask the store, and as many that also wait for the broker
-    plans: int = 2  # made at once
+    plans: int = 2  # made at once, each in a child of its own
+    plans_waiting: int = 32  # for a turn, of all owners together
+    plans_each: int = 8  # the same, of one owner; an owner is given all turns but one
+    plan_seconds: float = 30.0  # how long one waits for a turn
     previews: int = 2  # looked at at once; DuckDB computes one at a time
     jobs: int = 64  # running, of one owner, unless cluster.toml says otherwise
     kept_jobs: int = 10_000  # that run or whose results are kept, of one owner, likewise

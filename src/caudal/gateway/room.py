@@ -4,11 +4,12 @@ All but the threads themselves is for one event loop.
 """
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
+from itertools import count as count_from
 from threading import Lock
 from typing import TypeVar
 
@@ -98,6 +99,81 @@ class Places:
             yield
         finally:
             self._left += 1
+
+
+class Turns:
+    """Turns at something scarce. Owners come one after the other, however much each of them asks;
+    none is given all turns as long as there are several, so that others never wait for it alone."""
+
+    def __init__(self, count: int, waiting: int, each: int, seconds: float) -> None:
+        self._left = count
+        self._share = max(1, count - 1)
+        self._waiting_most, self._each, self._seconds = waiting, each, seconds
+        self._running: Counter[str] = Counter()
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._last: dict[str, int] = {}  # which turn each owner was given last
+        self._turns = count_from(1)
+
+    @asynccontextmanager
+    async def one(self, owner: str) -> AsyncIterator[None]:
+        await self._begin(owner)
+        try:
+            yield
+        finally:
+            self._end(owner)
+
+    async def _begin(self, owner: str) -> None:
+        waiting = self._waiting.setdefault(owner, deque())
+        if sum(map(len, self._waiting.values())) >= self._waiting_most:
+            raise later("busy", "too many jobs wait to be planned: try again, or elsewhere")
+        if len(waiting) >= self._each:
+            raise later("busy", f"{self._each} of your jobs wait to be planned: try again later")
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiting.append(turn)
+        self._hand_out()
+        try:
+            async with asyncio.timeout(self._seconds):
+                await turn
+        except BaseException as error:
+            if turn.done() and not turn.cancelled():
+                self._end(owner)  # it was given in the very moment in which nobody waited any more
+            else:
+                waiting.remove(turn)
+            if isinstance(error, TimeoutError):
+                raise later("busy", "too many jobs are being planned here: try again") from None
+            raise
+        finally:
+            self._forget(owner)
+
+    def _end(self, owner: str) -> None:
+        self._left += 1
+        self._running[owner] -= 1
+        self._forget(owner)
+        self._hand_out()
+
+    def _forget(self, owner: str) -> None:
+        """Nothing is kept of who neither has a turn nor waits for one."""
+        if not self._waiting.get(owner, True):
+            del self._waiting[owner]
+        if not self._running[owner]:
+            del self._running[owner]
+            if owner not in self._waiting:
+                self._last.pop(owner, None)
+
+    def _hand_out(self) -> None:
+        """To whoever waits, has less than its share, and was given a turn longest ago."""
+        while self._left:
+            able = [owner for owner in self._waiting if self._may_have(owner)]
+            if not able:
+                return
+            owner = min(able, key=lambda one: self._last.get(one, 0))
+            self._last[owner] = next(self._turns)
+            self._left -= 1
+            self._running[owner] += 1
+            self._waiting[owner].popleft().set_result(None)
+
+    def _may_have(self, owner: str) -> bool:
+        return bool(self._waiting[owner]) and self._running[owner] < self._share
 
 
 class Bodies:

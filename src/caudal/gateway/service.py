@@ -12,7 +12,7 @@ from caudal.gateway.figures import Figures
 from caudal.gateway.limits import Limits
 from caudal.gateway.rates import Rates
 from caudal.gateway.refusals import Refusal
-from caudal.gateway.room import Bodies, Places, Threads
+from caudal.gateway.room import Bodies, Places, Threads, Turns
 from caudal.gateway.shares import Shares, usual_quotas
 from caudal.gateway.tokens import EVERYBODY, Caller, Tokens
 from caudal.tasks.gateway import Gateway
@@ -40,6 +40,7 @@ class Service:
     planners: Threads = field(init=False)
     previewers: Threads = field(init=False)
     bodies: Bodies = field(init=False)
+    plans: Turns = field(init=False)
     requests: Places = field(init=False)
     streams: Places = field(init=False)
     watchers: Places = field(init=False)  # of those who show no token
@@ -62,6 +63,7 @@ class Service:
             ("planners", self._threads(bounds.plans, "planner")),
             ("previewers", self._threads(bounds.previews, "previewer")),
             ("bodies", Bodies(bounds.bodies_bytes, bounds.bodies_seconds, shares)),
+            ("plans", _turns(bounds)),
             ("requests", Places(bounds.requests, "requests")),
             ("streams", Places(bounds.streams, "streams")),
             ("watchers", Places(bounds.watchers, "requests without a token")),
@@ -99,6 +101,10 @@ class Service:
 
     def _all_threads(self) -> tuple[Threads, ...]:
         return self.threads, self.takers, self.planners, self.previewers
+
+
+def _turns(bounds: Limits) -> Turns:
+    return Turns(bounds.plans, bounds.plans_waiting, bounds.plans_each, bounds.plan_seconds)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The engine behind the compute port, in this process. Not for use by two threads at once."""
 
 import logging
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from caudal.engine.split_plan import make_plan, to_json
 from caudal.engine.suspects import is_suspect
 from caudal.errors import ApplicationError, CaudalError, QueryError
 from caudal.formats.job import Job, Request
-from caudal.kernels.sentiment import load_model
+from caudal.kernels.sentiment import SentimentModel, load_model
 from caudal.model import Application
 from caudal.process.logs import fields
 from caudal.tasks.overseeing import Overseer
@@ -31,12 +32,14 @@ class LocalCompute:
         self,
         limits: Limits | None = None,
         suspects: Suspects | None = None,
+        models: Mapping[str, SentimentModel] | None = None,
         *,
         confirms: bool = False,
     ) -> None:
         """`confirms`: a task that takes too much memory is judged in a process of its own."""
         self._limits = limits or Limits()
         self._confirms = confirms
+        self._models = models or {}  # loaded before, by name: for plans
         self._steps = Steps(self._limits)
         self._suspects = suspects or Suspects()
         self._stopping = False
@@ -67,7 +70,7 @@ class LocalCompute:
             parameters=text.parameters,
             sentiment=text.sentiment,
         )
-        model = load_model(text.sentiment)
+        model = self._models.get(text.sentiment) or load_model(text.sentiment)
         at = datetime.fromtimestamp(moment, UTC)
         split = make_plan(
             *(app, request.queries or None, request.parameters, model, at),

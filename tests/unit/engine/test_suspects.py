@@ -218,7 +218,7 @@ def test_a_memory_bomb_is_condemned(tasks: types.ModuleType, name: str) -> None:
 def test_the_backstop_catches_a_bomb_that_nobody_watches(
     tasks: types.ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(suspects, "_held_bytes", lambda pid: 0)
+    monkeypatch.setattr(suspects, "held_bytes", lambda pid: 0)
     monkeypatch.setattr(SuspectLimits, "data_bytes", 200 << 20)
     verdict = run_suspect(SuspectCall(tasks.hoard), LIMITS)
     assert condemned(verdict) == "the task needs more than 512 MiB of memory"

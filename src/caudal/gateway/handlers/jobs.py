@@ -23,7 +23,8 @@ async def create(service: Service, call: Call) -> Response:
     check_job_id(call.name("job"))
     async with json_body(service, call, Request) as request:
         await _require_a_place(service, call)
-        receipt = await service.planners.run(service.gateway.create, *call.job, request)
+        async with service.plans.one(call.owner):
+            receipt = await service.planners.run(service.gateway.create, *call.job, request)
     if receipt.new:
         for quota in _OF_JOBS:
             service.census.note(call.owner, quota, 1)
