@@ -12,6 +12,9 @@ from caudal.formats.frame import JSON_ERRORS
 from caudal.process.wire import FRAME_MOST, LENGTH_BYTES, NONCE_BYTES, Frames, Seal
 
 CONNECT_SECONDS = 1.0
+STRANGER_SECONDS = 2.0  # for the first words that verify
+_STRANGERS_MOST, _VISITORS_MOST = 32, 256  # connections without such words yet; with
+_STRANGER_BYTES = 1_024  # of a first frame: the words of medics and of `caudal status` are short
 _WAITING_MOST = 64
 
 
@@ -67,30 +70,70 @@ Answer = Callable[[Words], Awaitable[Words | None]]
 _DECODER = msgspec.json.Decoder(Words)
 
 
-async def serve(address: str, port: int, seal: Seal, answer: Answer) -> asyncio.Server:
-    """Listen; every connection is given a number of its own, so that nothing can be replayed."""
+class Visits:
+    """Conversations that others began. Who has not shown yet that it knows the secret is a
+    stranger: it may say a little, for a moment, and the oldest makes room for the newest, so that
+    those who say nothing keep nobody out."""
 
-    async def visited(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, seal: Seal, answer: Answer) -> None:
+        self._seal = seal
+        self._answer = answer
+        self._strangers: dict[asyncio.StreamWriter, None] = {}  # the oldest first
+        self._known = 0
+
+    async def visited(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, from its beginning to its end."""
+        self._make_room()
+        self._strangers[writer] = None
+        try:
+            # A medic that ends cancels its conversations; asyncio would log each as an error.
+            with contextlib.suppress(OSError, EOFError, TimeoutError, asyncio.CancelledError):
+                await self._converse(reader, writer)
+        finally:
+            self._strangers.pop(writer, None)
+            with contextlib.suppress(OSError):
+                writer.transport.abort()
+
+    def _make_room(self) -> None:
+        while len(self._strangers) >= _STRANGERS_MOST:
+            oldest = next(iter(self._strangers))
+            del self._strangers[oldest]
+            oldest.transport.abort()
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Every connection is given a number of its own, so that nothing can be replayed."""
         nonce = secrets.token_bytes(NONCE_BYTES)
         writer.write(nonce)
-        heard, said = Frames(seal, nonce, b"there"), Frames(seal, nonce, b"back")
-        # A medic that ends cancels its conversations; asyncio would log each as an error.
-        with contextlib.suppress(OSError, EOFError, asyncio.CancelledError):
-            while (words := await _read(reader, heard)) is not None:
-                reply = await answer(words)
+        heard, said = (Frames(self._seal, nonce, way) for way in (b"there", b"back"))
+        async with asyncio.timeout(STRANGER_SECONDS):
+            words = await _read(reader, heard, _STRANGER_BYTES)
+        self._strangers.pop(writer, None)
+        if words is None or self._known >= _VISITORS_MOST:
+            return
+        self._known += 1
+        try:
+            while words is not None:
+                reply = await self._answer(words)
                 if reply is not None:
                     writer.write(said.close(msgspec.json.encode(reply)))
                     await writer.drain()
-        with contextlib.suppress(OSError):
-            writer.close()
+                words = await _read(reader, heard)
+        finally:
+            self._known -= 1
 
-    return await asyncio.start_server(visited, address, port, limit=FRAME_MOST)
+
+async def serve(address: str, port: int, seal: Seal, answer: Answer) -> asyncio.Server:
+    """Listen. What is read ahead is little: a stranger's bytes wait in the kernel, not here."""
+    visits = Visits(seal, answer)
+    return await asyncio.start_server(visits.visited, address, port, limit=_STRANGER_BYTES)
 
 
-async def _read(reader: asyncio.StreamReader, frames: Frames) -> Words | None:
+async def _read(
+    reader: asyncio.StreamReader, frames: Frames, most: int = FRAME_MOST
+) -> Words | None:
     """The next words; None if they end, do not verify, or are not understood."""
     length = int.from_bytes(await reader.readexactly(LENGTH_BYTES), "big")
-    if length > FRAME_MOST:
+    if length > most:
         return None
     payload = frames.open(await reader.readexactly(length))
     if payload is None:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -12,7 +12,7 @@ import pytest
 from tests.unit.medic.clusters import laid_out
 
 from caudal.core.supervision import Pulse, Record
-from caudal.medic import service
+from caudal.medic import service, talk
 from caudal.medic.cluster import Cluster
 from caudal.medic.note import write_note
 from caudal.medic.roster import Member
@@ -156,6 +156,66 @@ def test_who_does_not_know_the_secret_gets_no_answer(medic: Medic) -> None:
     async def story() -> None:
         stranger = Seal(b"another secret, just as long")
         assert await ask(medic.me.address, medic.me.port, stranger) is None
+
+    run(medic, story)
+
+
+@contextlib.asynccontextmanager
+async def stranger(medic: Medic, words: bytes = b"") -> AsyncIterator[asyncio.StreamReader]:
+    """A connection that never shows that it knows the secret."""
+    reader, writer = await asyncio.open_connection(medic.me.address, medic.me.port)
+    try:
+        await reader.readexactly(16)
+        writer.write(words)
+        yield reader
+    finally:
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+def _hung_up(reader: asyncio.StreamReader) -> bool:
+    return reader.at_eof() or reader.exception() is not None
+
+
+def test_strangers_keep_nobody_out_and_take_little(
+    medic: Medic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three hundred who connect and say nothing, or announce much: all but a few are hung up on."""
+    monkeypatch.setattr(talk, "STRANGER_SECONDS", 3_600.0)
+
+    async def story() -> None:
+        await until(lambda: medic.ward.patients["medic-1"].pulse is not None)
+        async with contextlib.AsyncExitStack() as held:
+            words = [b""] * 150 + [b"\x00\x0f\xff\xff" + b"x" * 60_000] * 150
+            them = [await held.enter_async_context(stranger(medic, one)) for one in words]
+            assert await ask(medic.me.address, medic.me.port, medic.heart.seal, 60.0) is not None
+            await until(lambda: sum(not _hung_up(one) for one in them) <= 32)
+            await until(lambda: all(_hung_up(one) for one in them[150:]))
+
+    run(medic, story)
+
+
+def test_a_stranger_who_says_nothing_is_hung_up_on(
+    medic: Medic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(talk, "STRANGER_SECONDS", 0.01)
+
+    async def story() -> None:
+        await until(lambda: medic.ward.patients["medic-1"].pulse is not None)
+        with contextlib.suppress(ConnectionError):
+            async with stranger(medic) as one:
+                assert await one.read() == b""
+
+    run(medic, story)
+
+
+def test_known_visitors_are_bounded_too(medic: Medic, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(talk, "_VISITORS_MOST", 0)
+
+    async def story() -> None:
+        await until(lambda: medic.ward.patients["medic-1"].pulse is not None)
+        assert await ask(medic.me.address, medic.me.port, medic.heart.seal, 60.0) is None
 
     run(medic, story)
 
