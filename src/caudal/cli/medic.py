@@ -12,6 +12,7 @@ from caudal.medic.service import Medic
 from caudal.medic.upkeep import launcher_of
 from caudal.process.heart import Heart
 from caudal.process.logs import set_up_logs
+from caudal.process.privacy import keep_private
 from caudal.process.signals import Stop, stop_on_signals
 
 
@@ -24,6 +25,8 @@ def medic(
 
     `caudal up` starts as many of these as cluster.toml says.
     """
+    if Cluster.open_anyway(folder, host).settings.launcher == "local":
+        keep_private()
     beating = Heart(heart)
     set_up_logs("text", "medic", beating.file.name)
     cluster = Cluster.open_anyway(folder, host)

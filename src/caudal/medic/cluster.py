@@ -13,6 +13,7 @@ from caudal.medic.note import anything_runs, difference, held, read_note
 from caudal.medic.roster import Kind, Member, medics, roster
 from caudal.medic.settings import FILE, PRIVATE, Settings, check, read_settings
 from caudal.process.heart import HeartFile
+from caudal.process.privacy import private_file, private_folder, require_not_everyones
 from caudal.process.wire import make_secret, read_secret
 
 USER = "caudal"
@@ -107,8 +108,19 @@ class Cluster:
         store = self.settings.store
         return store if "://" in store else str(self.folder / store)
 
+    @property
+    def _store_folder(self) -> Path | None:
+        """If the store is a folder of this one."""
+        folder = Path(self.store)
+        return folder if "://" not in self.store and self.folder in folder.parents else None
+
     def lay_out(self) -> None:
-        """Make what must exist before anything starts."""
+        """Make what must exist before anything starts; for this user only, where it runs here."""
+        if self.settings.launcher == "local":
+            require_not_everyones(self.folder)
+            for folder in (self.run.parent, self.run, self.logs, self.node, self._store_folder):
+                if folder is not None:
+                    private_folder(folder)
         self.run.mkdir(parents=True, exist_ok=True)
         self.logs.mkdir(exist_ok=True)
         make_secret(self.secret)
@@ -133,6 +145,8 @@ class Cluster:
         run, secret = self._as_seen(self.run), self._as_seen(self.secret)
         file = HeartFile(member.name, incarnation, run, secret, addresses)
         path = self.run / f"{member.name}.heart"
+        if not self.settings.mount:  # else it is read by the user of a container
+            private_file(path)
         path.write_bytes(msgspec.json.encode(file))
         return path
 

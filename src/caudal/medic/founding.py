@@ -10,6 +10,7 @@ from caudal.broker.opening import read_settings as read_broker
 from caudal.errors import CaudalError, UsageError
 from caudal.medic.cluster import Cluster
 from caudal.medic.settings import FILE, PRIVATE, TEMPLATE, parse
+from caudal.process.privacy import private_file, private_folder
 from caudal.store import open_store
 from caudal.store.s3_settings import S3Settings
 
@@ -33,13 +34,15 @@ def write_settings(folder: Path, **values: object) -> None:
     text = TEMPLATE.format(
         **{name: _escaped(value) for name, value in given.items()}, runs_broker=runs_broker
     )
+    is_new = not folder.exists()  # to open its store makes it, too
     try:
         _require_sound(folder, text)
     except CaudalError as error:
         raise UsageError(f"{folder / FILE} was not written: {error}") from error
-    folder.mkdir(parents=True, exist_ok=True)
+    if is_new:
+        private_folder(folder)
     path = folder / FILE
-    path.touch(mode=0o600)  # the broker's URL may hold a password
+    private_file(path)  # the broker's URL may hold a password
     path.write_text(text, encoding="utf-8")
 
 

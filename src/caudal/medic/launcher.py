@@ -20,6 +20,7 @@ from caudal.core.supervision import Record
 from caudal.medic import rabbit_node
 from caudal.medic.cluster import USER, Cluster
 from caudal.medic.roster import Kind, Member
+from caudal.process.privacy import private_file
 from caudal.process.records import (
     Life,
     age_of,
@@ -121,6 +122,8 @@ class LocalLauncher:
             heart = cluster.write_heart(member, incarnation)
             command = list(cluster.command(member, heart))
             environment = {**os.environ, "CAUDAL_BROKER": cluster.broker_url()}
+        if cluster.settings.launcher == "local":
+            private_file(log)
         with log.open("ab") as words:
             return subprocess.Popen(
                 command,
@@ -150,7 +153,7 @@ def shorten(log: Path) -> None:
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[bool]:
     """Whether we hold the lock; who does not leaves the work to whoever does."""
-    with path.open("ab") as file:
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

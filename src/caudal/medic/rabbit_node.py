@@ -13,6 +13,8 @@ import socket
 import subprocess
 from pathlib import Path
 
+from caudal.process.privacy import private_folder
+
 PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 _GREETING = b"AMQP\x00\x00\x09\x01"
 _SETTINGS = """\
@@ -34,8 +36,8 @@ def is_installed() -> bool:
 
 def lay_out(folder: Path, user: str, password: str) -> None:
     """The node's files; its data, if it has any, stays."""
-    for name in ("data", "logs", "generated"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
+    for name in ("", "data", "logs", "generated"):
+        private_folder(folder / name)
     cookie = folder / ".erlang.cookie"
     if not cookie.exists():
         cookie.touch(mode=0o600)

@@ -26,6 +26,7 @@ from caudal.medic.roster import Kind, Member, medics
 from caudal.medic.settings import FILE, PRIVATE
 from caudal.medic.talk import Told, ask
 from caudal.process.loopback import is_loopback
+from caudal.process.privacy import keep_private
 from caudal.process.wire import Seal, read_secret
 
 GRACE_SECONDS = 15.0
@@ -61,6 +62,8 @@ def start_all(cluster: Cluster) -> list[str]:
     records = {member: launcher.record(member.name) for member in cluster.here}
     missing = [one for one, record in records.items() if record is None or record.gone]
     _require_ports(missing)
+    if cluster.settings.launcher == "local":
+        keep_private()
     cluster.lay_out()
     write_note(cluster.run, cluster.settings)
     for member in missing:

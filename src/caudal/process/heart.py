@@ -26,6 +26,7 @@ import msgspec
 from caudal.core.supervision import Pulse, Record
 from caudal.errors import UsageError
 from caudal.formats.frame import JSON_ERRORS
+from caudal.process.privacy import keep_private
 from caudal.process.records import write_record
 from caudal.process.ticking import Tick
 from caudal.process.wire import Seal, read_secret
@@ -141,7 +142,11 @@ class Heart:
 
 @contextlib.contextmanager
 def alive(path: Path | None, module: str) -> Iterator[Heart | None]:
-    """Load what a process consists of, its heart beating; no heart if no medic looks after it."""
+    """Load what a process consists of, its heart beating; no heart if no medic looks after it.
+
+    From here on what it writes is private.
+    """
+    keep_private()
     if path is None:
         importlib.import_module(module)
         yield None

@@ -13,6 +13,7 @@ import secrets
 from pathlib import Path
 
 from caudal.errors import UsageError
+from caudal.process.privacy import private_file
 
 DIGEST_BYTES = 16
 NONCE_BYTES = 16
@@ -75,5 +76,5 @@ def read_secret(path: Path) -> bytes:
 def make_secret(path: Path) -> None:
     """A new secret that only this user can read, unless there is one."""
     if not path.exists():
-        path.touch(mode=0o600)
+        private_file(path)
         path.write_text(secrets.token_hex(32) + "\n", encoding="ascii")

@@ -47,6 +47,8 @@ _OURS = (
 )
 _HINT = "write simpler queries, or fewer of them at once"
 
+_DECODER: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
+
 _log = logging.getLogger(__name__)
 
 
@@ -242,8 +244,7 @@ class _Child:
                 with contextlib.suppress(OSError):
                     os.setpriority(os.PRIO_PROCESS, self._process.pid, _LOW_PRIORITY)
         self.usable = not slowed  # its priority cannot be raised again
-        answer: Answer = msgspec.msgpack.decode(data[LENGTH.size :], type=Answer)
-        return answer
+        return _DECODER.decode(data[LENGTH.size :])
 
     def _end(self) -> Exception:
         """What the end of the child means."""
