@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.fuzz.check import Bench
 from tests.fuzz.kinds import KindGenerator
 from tests.fuzz.odd import OddGenerator
+from tests.fuzz.wild import WildGenerator
 
 from caudal.kernels.hashing import partition_of
 
@@ -28,7 +29,7 @@ def bench() -> Iterator[Bench]:
 @given(chance=st.randoms(use_true_random=False))
 def test_a_plan_gives_the_rows_of_duckdb(bench: Bench, chance: random.Random) -> None:
     tables = bench.maker.tables(chance)
-    bench.check(OddGenerator(chance).queries(), tables, chance)
+    bench.check(WildGenerator(chance).queries(), tables, chance)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
