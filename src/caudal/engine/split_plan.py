@@ -26,7 +26,7 @@ from caudal.model import Application, ParameterValue, Query, Table
 from caudal.sql.footprint import Member, Sight
 from caudal.sql.parameters import bind_parameters
 from caudal.sql.parsing import quote
-from caudal.sql.planner import Hint, Plan, Scan, plan
+from caudal.sql.planner import Hint, Plan, RefusedQueryError, Scan, plan
 
 _PLANNING_BYTES = 1 << 30  # other threads of the process (bodies of requests) count too
 _PLANNING_SECONDS = 60.0
@@ -150,7 +150,11 @@ def _split_plan(
         for query in chosen
     }
     schemas = {name: without_reject(schema) for name, schema in cleaned.items()}
-    made = _planned(texts, schemas, model, moment)
+    try:
+        made = _planned(texts, schemas, model, moment)
+    except RefusedQueryError as error:
+        origin = next(query.origin for query in chosen if query.name == error.query)
+        raise ApplicationError(f"{origin}: {error.reason}") from error
     maps = tuple(
         _table_map(cursor, table, cleaned[table.name], made)
         for table in app.tables

@@ -9,7 +9,7 @@ from tests.fuzz.check import compare
 from caudal.answers import Result
 from caudal.engine.choosing import run_with
 from caudal.engine.running import Engine, RunOptions, Sources
-from caudal.errors import CaudalError
+from caudal.errors import ApplicationError, CaudalError
 from caudal.model import Application, Query, Table
 
 TABLES = {
@@ -190,3 +190,14 @@ def test_both_engines_refuse_alike(sql: str, folder: Path) -> None:
     (expected,), (found,) = (answers(engine, folder, [sql]) for engine in Engine)
     assert isinstance(expected, str)
     assert expected == found
+
+
+def test_a_refusal_names_the_file_of_its_query(folder: Path) -> None:
+    table = Table("items", ("items.csv",), ("item", "name"), ITEMS, "items")
+    queries = (
+        Query("good", "good", "SELECT item FROM items", "queries/good.sql"),
+        Query("bad", "bad", "SELECT table_name FROM duckdb_tables()", "queries/bad.sql"),
+    )
+    app = Application("awkward", "awkward statements", folder, (table,), queries)
+    with pytest.raises(ApplicationError, match=r"queries/bad\.sql: it reads DuckDB's own catalog"):
+        run_with(Engine.SPLIT, app, Sources(folder), options=RunOptions(threads=1))

@@ -17,6 +17,7 @@ from caudal.sql.planner.plan import (
     to_json,
 )
 from caudal.sql.planner.planner import plan
+from caudal.sql.planner.refusals import RefusedQueryError
 
 __all__ = [
     "Binder",
@@ -27,6 +28,7 @@ __all__ = [
     "Partition",
     "Plan",
     "Reads",
+    "RefusedQueryError",
     "Scan",
     "Strategy",
     "TableSchema",

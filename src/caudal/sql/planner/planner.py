@@ -101,7 +101,7 @@ class _Planner:
             every = [column for schema in self.tables.values() for column in schema]
             refusals.require_readable(given, self._reads(given), every, self._is_valid)
         except UsageError as error:
-            raise UsageError(f"query {name}: {error}") from error
+            raise refusals.RefusedQueryError(name, str(error)) from error
         frozen = given
         if self.moment is not None:
             frozen = moments.frozen(given, self.moment, self._means_same)
@@ -228,7 +228,7 @@ class _Planner:
 
     def _whole_tables(self, name: str, text: _Text, registry: Registry, reason: str) -> Finish:
         if self.binder is None:
-            raise UsageError(f"query {name}: {reason}")
+            raise refusals.RefusedQueryError(name, reason)
         reads = self._reads(text.sql)
         inputs = {
             table: self._gather(name, table, list(schema), [], registry)

@@ -6,6 +6,16 @@ from collections.abc import Callable, Iterable
 from caudal.errors import UsageError
 from caudal.sql.planner.binder import Reads
 
+
+class RefusedQueryError(UsageError):
+    """A query that no plan answers; its caller knows the file that holds it."""
+
+    def __init__(self, query: str, reason: str) -> None:
+        super().__init__(f"query {query}: {reason}")
+        self.query = query
+        self.reason = reason
+
+
 _CATALOG = re.compile(r"(duckdb|pragma)_\w+")
 _ROW_NUMBER = re.compile(r"\browid\b", re.IGNORECASE)
 
