@@ -94,7 +94,7 @@ class DuckDBBinder:
 
         try:
             return reads_of(cursor, sql, known)
-        except (duckdb.Error, ValueError, LookupError):
+        except (duckdb.Error, ValueError, LookupError, RecursionError):
             return None
 
 

@@ -132,16 +132,16 @@ class _Planner:
 
     def tried(self, name: str, text: _Text, registry: Registry) -> None:
         """Add the stages of a query, if it can be split, to see what others could share."""
-        known = registry.copied()
+        registry.begin()
         try:
             self._scaled(name, self._parsed(text.sql), text, registry)
         except _DOUBTS as doubt:
-            registry.forget(known)
+            registry.undo()
             self._refused[text.sql] = _told(doubt)
 
     def finish(self, name: str, text: _Text, registry: Registry) -> Finish:
         """The query's finish; its other stages are in the registry."""
-        known = registry.copied()
+        registry.begin()
         reason = self._refused.get(text.sql, "")
         try:
             query = self._parsed(text.sql)
@@ -149,11 +149,11 @@ class _Planner:
                 try:
                     return self._scaled(name, query, text, registry)
                 except _DOUBTS as doubt:
-                    registry.forget(known)
+                    registry.undo()
                     reason = self._refused[text.sql] = _told(doubt)
             return self._gathered(name, query, text, registry, reason)
         except _DOUBTS as doubt:
-            registry.forget(known)
+            registry.undo()
             return self._whole_tables(name, text, registry, reason or _told(doubt))
 
     def _parsed(self, sql: str) -> exp.Query:

@@ -113,6 +113,9 @@ class Registry:
     uncut: set[Identity] = field(default_factory=set)
     readings: list[Reading] = field(default_factory=list)
     _counts: dict[str, int] = field(default_factory=dict)
+    _before: dict[Identity, Draft | None] = field(default_factory=dict)  # what `undo` restores
+    _uncut_before: set[Identity] = field(default_factory=set)
+    _readings_before: int = 0
 
     def close(
         self, block: Block, place: Place, inputs: Iterable[str], cut: Cut, needed: Iterable[int]
@@ -127,6 +130,7 @@ class Registry:
         identity = (*_shape(block, place, body, kind), *ordered, "|", *listed_keys)
         if block.may_fail((*keys, *texts)):
             identity = (*identity, query)  # nobody else's answer depends on it
+        self._remember(identity)
         draft = self.drafts.get(identity)
         if draft is None:
             name = self._name("scan" if place == "scan" else "fold")
@@ -144,6 +148,7 @@ class Registry:
     def verbatim(self, table: str, sql: str, operators: tuple[str, ...], query: str) -> str:
         """A gathered scan whose text stands as it is."""
         identity = ("scan", table, sql, "verbatim")
+        self._remember(identity)
         draft = self.drafts.get(identity)
         if draft is None:
             block = Block("", {}, table=table, operators=operators)
@@ -165,13 +170,27 @@ class Registry:
     def draft(self, name: str) -> Draft:
         return next(draft for draft in self.drafts.values() if draft.name == name)
 
-    def forget(self, known: "Registry") -> None:
-        """Undo what an attempt to split a query added since `known` was copied."""
-        self.drafts, self.uncut, self.readings = known.drafts, known.uncut, known.readings
+    def begin(self) -> None:
+        """From here on, `undo` takes everything back."""
+        self._before = {}
+        self._uncut_before = set(self.uncut)
+        self._readings_before = len(self.readings)
 
-    def copied(self) -> "Registry":
-        drafts = {identity: draft.copied() for identity, draft in self.drafts.items()}
-        return Registry(self.shared, self.is_trial, drafts, set(self.uncut), list(self.readings))
+    def undo(self) -> None:
+        """Take back what was added since `begin`."""
+        for identity, draft in self._before.items():
+            if draft is None:
+                del self.drafts[identity]
+            else:
+                self.drafts[identity] = draft
+        self.uncut = self._uncut_before
+        del self.readings[self._readings_before :]
+        self.begin()
+
+    def _remember(self, identity: Identity) -> None:
+        if identity not in self._before:
+            draft = self.drafts.get(identity)
+            self._before[identity] = draft.copied() if draft is not None else None
 
     def behind(self, stages: Iterable[str]) -> list[Draft]:
         """These stages and all that they read, each after what it reads."""
