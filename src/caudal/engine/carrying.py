@@ -8,7 +8,7 @@ Rules
 """
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import duckdb
 import pyarrow as pa
@@ -29,9 +29,11 @@ _MOST_NARROW = 10**38
 def carried(relation: duckdb.DuckDBPyRelation) -> pa.Table:
     """The rows for another stage; DuckDB must be set to convert without loss."""
     types = [str(kind) for kind in relation.types]
-    others = _others(relation.columns, types, carriers.carrier)
-    rows = _cast(relation, others).to_arrow_table()
-    return marked(rows, types) if any(others) else rows
+    leaving = _leaving(relation.columns, types, [f"#{n + 1}" for n in range(len(types))])
+    if all(text.startswith("#") for text in leaving):
+        return relation.to_arrow_table()
+    listed = (f"{text} AS {quote(n)}" for n, text in zip(relation.columns, leaving, strict=True))
+    return marked(relation.project(", ".join(listed)).to_arrow_table(), types)
 
 
 def marked(rows: pa.Table, types: list[str]) -> pa.Table:
@@ -47,36 +49,23 @@ def marked(rows: pa.Table, types: list[str]) -> pa.Table:
 
 def carrying_list(columns: list[tuple[str, str]]) -> str:
     """The list of a SELECT that gives these (column, type) as they travel."""
-    others = _others([name for name, _ in columns], [kind for _, kind in columns], carriers.carrier)
-    return ", ".join(
-        quote(name) if other is None else f"CAST({quote(name)} AS {other}) AS {quote(name)}"
-        for (name, _), other in zip(columns, others, strict=True)
-    )
+    names = [name for name, _ in columns]
+    leaving = _leaving(names, [kind for _, kind in columns], [quote(name) for name in names])
+    return ", ".join(f"{text} AS {quote(n)}" for n, text in zip(names, leaving, strict=True))
 
 
-def _others(
-    columns: list[str], types: list[str], other: Callable[[str], str | None]
-) -> list[str | None]:
+def _leaving(columns: list[str], types: list[str], values: list[str]) -> list[str]:
+    """The values of these columns as SQL that gives them as they travel."""
     found = []
-    for name, kind in zip(columns, types, strict=True):
+    for name, kind, value in zip(columns, types, values, strict=True):
         try:
-            found.append(other(kind))
+            found.append(carriers.leaving(kind, value))
         except UnknownTypeError as error:
             raise QueryError(
                 f"column {name!r} has a type that cannot leave DuckDB unchanged ({error}): "
                 f"CAST({quote(name)} AS VARCHAR) instead"
             ) from error
     return found
-
-
-def _cast(relation: duckdb.DuckDBPyRelation, others: list[str | None]) -> duckdb.DuckDBPyRelation:
-    if not any(others):
-        return relation
-    listed = ", ".join(
-        f"{f'#{place}' if other is None else f'CAST(#{place} AS {other})'} AS {quote(name)}"
-        for place, (name, other) in enumerate(zip(relation.columns, others, strict=True), 1)
-    )
-    return relation.project(listed)
 
 
 @contextlib.contextmanager
@@ -102,7 +91,9 @@ def readable(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -
         return
     inner = f"carried {name}"
     listed = ", ".join(
-        quote(column) if kind is None else f"CAST({quote(column)} AS {kind}) AS {quote(column)}"
+        quote(column)
+        if kind is None
+        else f"{carriers.arriving(kind, quote(column))} AS {quote(column)}"
         for column, kind in own.items()
     )
     connection.register(inner, rows)
@@ -131,11 +122,23 @@ def presented(relation: duckdb.DuckDBPyRelation) -> pa.Table:
     """The rows of a result, in plain Arrow types; DuckDB must be set to convert to those."""
     types = [str(kind) for kind in relation.types]
     others = [_shown(kind) for kind in types]
-    rows = _cast(relation, others).to_arrow_table()
+    rows = _shown_as(relation, others).to_arrow_table()
     columns = [
         _fitting(_numbers(column, kind)) for column, kind in zip(rows.columns, types, strict=True)
     ]
     return pa.table(columns, names=rows.column_names)
+
+
+def _shown_as(
+    relation: duckdb.DuckDBPyRelation, others: list[str | None]
+) -> duckdb.DuckDBPyRelation:
+    if not any(others):
+        return relation
+    listed = ", ".join(
+        f"{f'#{place}' if other is None else f'CAST(#{place} AS {other})'} AS {quote(name)}"
+        for place, (name, other) in enumerate(zip(relation.columns, others, strict=True), 1)
+    )
+    return relation.project(listed)
 
 
 def _shown(kind: str) -> str | None:

@@ -6,10 +6,11 @@ Theory of operation
 2. Between stages (`carrier`) Arrow keeps most types when DuckDB is told to convert without loss.
    Those that it does not keep travel in another type and are cast back by whoever reads them:
    ENUM as text (Arrow's dictionaries come back as VARCHAR), TUPLE as STRUCT (it comes back as one),
-   INTERVAL as text (Arrow counts nanoseconds and wraps around after 292 years).
+   INTERVAL as text (Arrow counts nanoseconds and wraps around after 292 years), UNION as a struct
+   of its tag and its members (Arrow makes a union that holds a null a null itself).
 3. In a result (`shown`) what Arrow has no plain type for becomes text, as DuckDB writes it.
-4. Only types whose round trip is tested are carried. Any other is refused, never guessed. UNION is
-   among those: Arrow has no null of its own for it, and a union that holds a null becomes one.
+4. Only types whose round trip is tested are carried. Any other is refused, never guessed; so is a
+   UNION inside an array, a map or a tuple.
 """
 
 import re
@@ -20,6 +21,7 @@ from functools import lru_cache
 _TOKEN = re.compile(r"""\s*("(?:[^"]|"")*"|'(?:[^']|'')*'|[(),\[\]]|[^\s"'(),\[\]]+)""")
 _MOST_CHARACTERS = 16 << 20  # of a type's text; an ENUM may have many values
 _DEEPEST = 64
+_DEEPEST_UNION = 3  # the SQL for one grows with every level
 
 _KEPT = frozenset({
     "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT",
@@ -70,6 +72,7 @@ class Nested:
 
 
 Kind = Plain | Listed | Nested
+Change = Callable[[Kind, str, int], str]
 
 
 class UnknownTypeError(ValueError):
@@ -78,14 +81,14 @@ class UnknownTypeError(ValueError):
 
 @lru_cache(maxsize=256)
 def carrier(type_text: str) -> str | None:
-    """The type in which values travel between stages; None: in their own.
+    """The type in which values travel between stages; None: in their own. See also `leaving`.
 
     >>> carrier("ENUM('low', 'high')[]"), carrier("STRUCT(a BIT, b TUPLE(DATE))")
     ('VARCHAR[]', 'STRUCT(a BIT, b STRUCT(element1 DATE))')
     >>> carrier("HUGEINT") is None
     True
     """
-    return _other(type_text, _carried, refused="UNION")
+    return _other(type_text, _carried)
 
 
 @lru_cache(maxsize=256)
@@ -100,15 +103,94 @@ def shown(type_text: str) -> str | None:
     return _other(type_text, _shown)
 
 
+def leaving(type_text: str, value: str) -> str:
+    """The value of this type, an expression, as SQL that gives it in the type that travels.
+
+    >>> leaving("ENUM('a', 'b')", "e"), leaving("DATE", "d")
+    ('CAST(e AS VARCHAR)', 'd')
+    """
+    return _leaving(parsed(type_text), value, 0)
+
+
+def arriving(type_text: str, value: str) -> str:
+    """What travelled, an expression, as SQL that gives it in its own type again."""
+    return _arriving(parsed(type_text), value, 0)
+
+
+def _leaving(kind: Kind, value: str, depth: int) -> str:
+    if not _has_union(kind):
+        other = carrier(str(kind))
+        return value if other is None else f"CAST({value} AS {other})"
+    if isinstance(kind, Nested) and kind.name == "UNION":
+        parts = [("tag", f"CAST(union_tag({value}) AS VARCHAR)")] + [
+            (f"m{place}", _leaving(part, f"union_extract({value}, {_as_text(name)})", depth + 1))
+            for place, (name, part) in enumerate(kind.parts, 1)
+        ]
+        return _struct(value, parts)
+    return _through(kind, value, depth, _leaving)
+
+
+def _arriving(kind: Kind, value: str, depth: int) -> str:
+    if not _has_union(kind):
+        return value if carrier(str(kind)) is None else f"CAST({value} AS {kind})"
+    if isinstance(kind, Nested) and kind.name == "UNION":
+        found = []
+        for place, (name, part) in enumerate(kind.parts, 1):
+            member = _arriving(part, f"struct_extract({value}, 'm{place}')", depth + 1)
+            found.append(
+                f"WHEN {_as_text(name)} THEN CAST(union_value({name} := {member}) AS {kind})"
+            )
+        return f"CASE struct_extract({value}, 'tag') {' '.join(found)} END"
+    return _through(kind, value, depth, _arriving)
+
+
+def _through(kind: Kind, value: str, depth: int, change: Change) -> str:
+    """A list or a struct with its parts changed, for which a cast does not do."""
+    if depth > _DEEPEST_UNION:
+        raise UnknownTypeError(str(kind))
+    if isinstance(kind, Listed) and not kind.size:
+        name = f"x{depth}"
+        return f"list_transform({value}, lambda {name}: {change(kind.child, name, depth + 1)})"
+    if isinstance(kind, Nested) and kind.name == "STRUCT":
+        return _struct(
+            value,
+            [
+                (name, change(part, f"struct_extract({value}, {_as_text(name)})", depth + 1))
+                for name, part in kind.parts
+            ],
+        )
+    raise UnknownTypeError(str(kind))
+
+
+def _struct(value: str, parts: list[tuple[str, str]]) -> str:
+    """A struct of these parts that is null where the value is."""
+    packed = ", ".join(f"{name} := {part}" for name, part in parts)
+    return f"CASE WHEN {value} IS NULL THEN NULL ELSE struct_pack({packed}) END"
+
+
+def _as_text(name: str) -> str:
+    """The name of a part as a text in SQL."""
+    plain = name[1:-1].replace('""', '"') if name.startswith('"') else name
+    return "'" + plain.replace("'", "''") + "'"
+
+
+def _has_union(kind: Kind) -> bool:
+    match kind:
+        case Plain():
+            return False
+        case Listed():
+            return _has_union(kind.child)
+        case Nested():
+            return kind.name == "UNION" or any(_has_union(part) for _, part in kind.parts)
+
+
 def checked(type_text: str) -> str:
     """The text of a type, rendered anew: it can be nothing but a type."""
     return str(parsed(type_text))
 
 
-def _other(type_text: str, leaf: Callable[[Plain], Plain], refused: str = "") -> str | None:
+def _other(type_text: str, leaf: Callable[[Plain], Plain]) -> str | None:
     kind = parsed(type_text)
-    if refused and any(part.name == refused for part in _nested(kind)):
-        raise UnknownTypeError(str(kind))
     new = _mapped(kind, leaf)
     return None if new == kind else str(new)
 
@@ -125,17 +207,6 @@ def _shown(leaf: Plain) -> Plain:
     return Plain("VARCHAR") if leaf.name in _SHOWN_AS_TEXT else leaf
 
 
-def _nested(kind: Kind) -> Iterator[Nested]:
-    """A type's parts that have parts, itself included."""
-    match kind:
-        case Listed():
-            yield from _nested(kind.child)
-        case Nested():
-            yield kind
-            for _, part in kind.parts:
-                yield from _nested(part)
-
-
 def _mapped(kind: Kind, leaf: Callable[[Plain], Plain]) -> Kind:
     """The kind with every leaf replaced, and tuples as what Arrow makes of them."""
     match kind:
@@ -146,6 +217,9 @@ def _mapped(kind: Kind, leaf: Callable[[Plain], Plain]) -> Kind:
         case Nested(name="TUPLE"):
             numbered = enumerate((_mapped(part, leaf) for _, part in kind.parts), 1)
             return Nested("STRUCT", tuple((f"element{place}", part) for place, part in numbered))
+        case Nested(name="UNION") if leaf is _carried:
+            members = [(f"m{n}", _mapped(p, leaf)) for n, (_, p) in enumerate(kind.parts, 1)]
+            return Nested("STRUCT", (("tag", Plain("VARCHAR")), *members))
         case Nested():
             return Nested(kind.name, tuple((n, _mapped(part, leaf)) for n, part in kind.parts))
 

@@ -42,8 +42,10 @@ def sent(rows: pa.Table) -> pa.Table:
 
 
 @pytest.mark.parametrize("wrapped", WRAPPED.values(), ids=WRAPPED)
-@pytest.mark.parametrize("kind", [kind for kind in TYPES if "UNION" not in kind])
+@pytest.mark.parametrize("kind", TYPES)
 def test_values_come_back(kind: str, wrapped: str, connection: duckdb.DuckDBPyConnection) -> None:
+    if "UNION" in kind and not wrapped.startswith(("v", "[v", "{")):
+        pytest.skip("refused")
     connection.execute("CREATE OR REPLACE TABLE texts (k INTEGER, t VARCHAR)")
     connection.executemany("INSERT INTO texts VALUES (?, ?)", list(enumerate(texts_of(kind))))
     connection.execute(
@@ -74,6 +76,18 @@ def test_the_parts_of_an_interval_come_back(connection: duckdb.DuckDBPyConnectio
         assert connection.sql(asked).fetchall() == [(0,)]
 
 
+def test_a_union_that_holds_a_null_is_not_null(connection: duckdb.DuckDBPyConnection) -> None:
+    kind = "UNION(a VARCHAR, \"b c\" ENUM('x', 'y'))"
+    values = ["union_value(a := NULL)", "union_value(\"b c\" := 'y')", "NULL", "'z'"]
+    listed = ", ".join(f"CAST({value} AS {kind})" for value in values)
+    connection.execute(f"CREATE OR REPLACE TABLE t AS SELECT unnest([{listed}]) AS u")
+    asked = "SELECT union_tag(u)::VARCHAR, u IS NULL, u::VARCHAR FROM"
+    with readable(connection, "back", sent(carried(connection.sql("FROM t")))):
+        found = connection.sql(f"{asked} back ORDER BY ALL").fetchall()
+        assert found == connection.sql(f"{asked} t ORDER BY ALL").fetchall()
+        assert len({row[:2] for row in found}) == 3
+
+
 def test_a_sandbox_passes_types_on() -> None:
     with Sandbox() as sandbox:
         made = sandbox.select("SELECT unnest(['low', 'high'])::ENUM('high', 'low') AS e", {})
@@ -84,7 +98,7 @@ def test_a_sandbox_passes_types_on() -> None:
 
 def test_a_type_that_is_not_carried_is_refused_with_a_remedy() -> None:
     with Sandbox() as sandbox, pytest.raises(QueryError, match=r"CAST\(\"u\" AS VARCHAR\)"):
-        sandbox.select("SELECT union_value(a := 1) AS u", {})
+        sandbox.select("SELECT map([1], [union_value(a := 1)]) AS u", {})
 
 
 def test_a_field_that_names_no_type_is_refused() -> None:
