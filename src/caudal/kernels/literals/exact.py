@@ -24,6 +24,17 @@ _REFUSALS = (
     MemoryError,
     RecursionError,
 )
+_SHORT = 1 << 12  # characters, for which any parser is quick
+_PREFIXES = frozenset(["r", "u", "b", "br", "rb"])  # of the strings that a literal may hold
+_TOKENS = re.compile(  # strings with letters before them; comments; quotes that never close
+    r"([A-Za-z]{0,3})(?:"
+    r"'''(?:[^'\\]++|\\.|'(?!''))*+'''"
+    r'|"""(?:[^"\\]++|\\.|"(?!""))*+"""'
+    r"|'(?:[^'\\\n]++|\\.)*+'"
+    r'|"(?:[^"\\\n]++|\\.)*+")'
+    r"|\#[^\n]*|(['\"])",
+    re.DOTALL,
+)
 _SURROGATES = re.compile("[\ud800-\udfff]")
 # Warning filters belong to the process, so only one thread at a time may set them aside.
 _FILTERS = threading.Lock()
@@ -45,7 +56,7 @@ def read_lists(texts: Iterable[str]) -> Iterator[list[object] | None]:
 
 
 def _read_list(text: str) -> list[object] | None:
-    if len(text.encode()) > MAX_BYTES:
+    if len(text.encode()) > MAX_BYTES or _has_odd_prefix(text):
         return None
     try:
         with _FILTERS, warnings.catch_warnings():
@@ -54,6 +65,18 @@ def _read_list(text: str) -> list[object] | None:
     except _REFUSALS:
         return None
     return literal if isinstance(literal, list) else None
+
+
+def _has_odd_prefix(text: str) -> bool:
+    """Whether a long text holds an f-string, or a string that never closes: it is no literal then.
+    Python needs minutes to parse a long f-string, and lets no other thread run meanwhile."""
+    if len(text) <= _SHORT:
+        return False
+    for found in _TOKENS.finditer(text):
+        prefix, open_quote = found.groups()
+        if open_quote or (prefix and prefix.lower() not in _PREFIXES):
+            return True
+    return False
 
 
 def _storable(text: str) -> str:

@@ -23,38 +23,41 @@ def may_be_listed(text: Any, start: int, stop: int, t: Any) -> bool:
 
 
 @inlined
-def is_abbreviation(text: Any, start: int, stop: int, t: Any) -> bool:
-    """Whether text[start:stop], which ends with a period, is listed or like T., U.S. or Mr."""
+def is_abbreviation(text: Any, start: int, stop: int, consonants: int, dotted: int, t: Any) -> bool:
+    """Whether text[start:stop], which ends with a period, is listed or like T., U.S. or Mr.
+
+    `consonants` and `dotted` are the ends that the functions below give, of this token or of a
+    longer one that began there: looking them up again for each period would take quadratic time.
+    """
     size = stop - start
     if size <= tables.MAX_ABBREVIATION:
         key = load_word(text, start) & first_bytes(size)
         for index in range(tables.ABBREVIATION_COUNT):
             if t.abbreviations[index] == key:
                 return True
-    if is_capital_and_consonants(text, start, stop - 1, t):
+    if size > 2 and stop - 1 <= consonants:
         return True
-    return bool(is_dotted(text, start, stop))
+    return size & 1 == 0 and stop <= dotted
 
 
 @inlined
-def is_capital_and_consonants(text: Any, start: int, stop: int, t: Any) -> bool:
-    if stop - start < 2 or not ord("A") <= text[start] <= ord("Z"):
-        return False
+def consonants_end(text: Any, start: int, stop: int, t: Any) -> int:
+    """How far a capital and consonants behind it reach; `start` without a capital."""
+    if not ord("A") <= text[start] <= ord("Z"):
+        return start
     position = start + 1
     while position < stop and t.kind[text[position]] & tables.CONSONANT:
         position += 1
-    return position == stop
+    return position
 
 
 @inlined
-def is_dotted(text: Any, start: int, stop: int) -> bool:
-    """Whether letters and periods alternate, from a letter to a period."""
-    if (stop - start) & 1:
-        return False
-    for position in range(start, stop, 2):
-        if not is_letter(text[position]) or text[position + 1] != _PERIOD:
-            return False
-    return True
+def dotted_end(text: Any, start: int, stop: int) -> int:
+    """How far letters and periods alternate, from a letter to a period."""
+    position = start
+    while position + 1 < stop and is_letter(text[position]) and text[position + 1] == _PERIOD:
+        position += 2
+    return position
 
 
 @inlined

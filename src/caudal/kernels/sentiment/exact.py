@@ -20,7 +20,10 @@ from caudal.kernels.sentiment.lexicon import Word
 
 _SPLIT = tuple(rules.SPLIT_PUNCTUATION)
 _SPACED_QUOTES = str.maketrans({q: f" {q} " for q in rules.CURLY_QUOTES + "'\""})
-_ABBREVIATION = re.compile(rf"(?:[A-Za-z]\.)+|[A-Z][{rules.ABBREVIATION_CONSONANTS}]+\.")
+_DOTTED = re.compile(r"(?:[A-Za-z]\.)*")
+_CONSONANTS = re.compile(rf"[A-Z][{rules.ABBREVIATION_CONSONANTS}]*")
+_LEADING = re.compile(f"[{re.escape(rules.SPLIT_PUNCTUATION)}]*")
+_LONGEST_ABBREVIATION = max(map(len, rules.ABBREVIATIONS))
 _TERMINATORS = frozenset(("...", ".", "!", "?", rules.SENTENCE_END))
 _SENTENCE_TAIL = _TERMINATORS | {"”", "’", ")"}
 _SARCASM = re.compile(r"\( ?! ?\)")
@@ -48,26 +51,38 @@ def _split_tokens(text: str) -> list[str]:
 
 
 def _split_chunk(chunk: str) -> Iterator[str]:
-    """Cut leading and trailing punctuation off; three or more periods are one token."""
-    while chunk.startswith(_SPLIT):
-        yield chunk[0]
-        chunk = chunk[1:]
+    """Cut leading and trailing punctuation off; three or more periods are one token.
+
+    By places in the chunk, in linear time: a chunk may be as long as a record.
+    """
+    start = _end(_LEADING, chunk)
+    yield from chunk[:start]
+    chunk = chunk[start:]
+    dotted, consonants, end = _end(_DOTTED, chunk), _end(_CONSONANTS, chunk), len(chunk)
     tail = []
-    while chunk.endswith((*_SPLIT, ".")):
-        if chunk.endswith(_SPLIT):
-            tail.append(chunk[-1])
-            chunk = chunk[:-1]
-        if chunk.endswith("..."):
+    while end and (chunk[end - 1] in _SPLIT or chunk[end - 1] == "."):
+        if chunk[end - 1] in _SPLIT:
+            end -= 1
+            tail.append(chunk[end])
+        if chunk.endswith("...", 0, end):
             tail.append("...")
-            chunk = chunk.rstrip(".")
-        if chunk.endswith("."):
-            if chunk in rules.ABBREVIATIONS or _ABBREVIATION.fullmatch(chunk):
+            while end and chunk[end - 1] == ".":
+                end -= 1
+        if chunk.endswith(".", 0, end):
+            listed = end <= _LONGEST_ABBREVIATION and chunk[:end] in rules.ABBREVIATIONS
+            if listed or (end % 2 == 0 and end <= dotted) or 2 < end <= consonants + 1:
                 break
+            end -= 1
             tail.append(".")
-            chunk = chunk[:-1]
-    if chunk:
-        yield chunk
+    if end:
+        yield chunk[:end]
     yield from reversed(tail)
+
+
+def _end(pattern: re.Pattern[str], text: str) -> int:
+    """How far a pattern reaches from the start of a text."""
+    found = pattern.match(text)
+    return found.end() if found else 0
 
 
 def _sentences(tokens: Iterable[str]) -> Iterator[list[str]]:

@@ -17,6 +17,9 @@ from caudal.kernels.sentiment.unicode import ends_with_break, space_size, space_
 NO_FACE, DECLINED, ABSORBED = -1, -2, -3
 """ABSORBED: the face was glued to the word before it (``1998`` and ``)``): an unknown token."""
 
+_TOO_FAR = -1
+_MOST_MARKS = 256
+
 _NEWLINE, _PERIOD, _COLON = ord("\n"), ord("."), ord(":")
 _OPEN, _CLOSE, _EXCLAMATION = ord("("), ord(")"), ord("!")
 
@@ -99,7 +102,10 @@ def settle_face(text: Any, begin: int, position: int, size: int, entry: int, t: 
     if opening == ord("8") or opening == ord(">"):
         if size == 3 and text[previous_visible(text, position)] == _PERIOD:
             return DECLINED, size
-        if begins_token(text, begin, t):
+        begins = begins_token(text, begin, t)
+        if begins == _TOO_FAR:
+            return DECLINED, size
+        if begins:
             return entry, size
         may_end_face = opening == ord(">") and text[begin - 1] in (_PERIOD, _COLON)
         return DECLINED if may_end_face else ABSORBED, size
@@ -110,22 +116,26 @@ def settle_face(text: Any, begin: int, position: int, size: int, entry: int, t: 
     goes_on = size == 2 and opening == _COLON and text[position] in (ord("o"), ord("c"))
     if goes_on and next_visible(text, position) == _CLOSE:
         return NO_FACE, size
-    if size == 3 and text[position] == _CLOSE and not begins_token(text, begin, t):
+    if size == 3 and text[position] == _CLOSE:
         middle = text[previous_visible(text, position)]
-        if middle in (ord("o"), ord("c")):
+        if middle in (ord("o"), ord("c")) and begins_token(text, begin, t) != 1:
             return DECLINED, size
     return entry, size
 
 
 @compiled
-def begins_token(text: Any, position: int, t: Any) -> bool:
-    """Whether only punctuation that is split off stands before `position` in its chunk."""
+def begins_token(text: Any, position: int, t: Any) -> int:
+    """Whether only punctuation that is split off stands before `position` in its chunk: 1 or 0;
+    _TOO_FAR if there is so much of it that looking at it for every face would take too long."""
     position -= 1
+    farthest = position - _MOST_MARKS
     while t.kind[text[position]] & tables.SPLIT and not t.kind[text[position]] & tables.SEPARATOR:
+        if position == farthest:
+            return _TOO_FAR
         position -= 1
     if text[position] >= 0x80:
-        return bool(ends_with_break(text, position))
-    return bool(text[position] == 0 or t.kind[text[position]] & tables.SEPARATOR != 0)
+        return 1 if ends_with_break(text, position) else 0
+    return 1 if text[position] == 0 or t.kind[text[position]] & tables.SEPARATOR != 0 else 0
 
 
 @inlined

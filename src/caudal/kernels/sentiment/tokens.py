@@ -14,10 +14,17 @@ last event, at most 3) and the floor (bytes before it belong to a face that is c
 
 from typing import Any
 
+import numpy as np
+
 from caudal.kernels.bytescan import lowest_bit
 from caudal.kernels.compiled import compiled, inlined
 from caudal.kernels.sentiment import tables
-from caudal.kernels.sentiment.abbreviations import is_abbreviation, may_be_listed
+from caudal.kernels.sentiment.abbreviations import (
+    consonants_end,
+    dotted_end,
+    is_abbreviation,
+    may_be_listed,
+)
 from caudal.kernels.sentiment.faces import ABSORBED, DECLINED, NO_FACE, find_face, is_sarcasm
 from caudal.kernels.sentiment.lanes import LANES, breaks
 from caudal.kernels.sentiment.lookup import find_entry, find_word
@@ -154,13 +161,20 @@ def find_chunk_end(text: Any, position: int) -> Any:
 @inlined
 def find_core_end(text: Any, start: int, stop: int, t: Any) -> int:
     """Cut trailing punctuation off text[start:stop]; a period stays if it ends an abbreviation."""
+    consonants = dotted = np.int64(-1)  # not known yet
     while stop > start:
         if t.kind[text[stop - 1]] & tables.SPLIT:
             stop -= 1
             continue
         periods = count_periods_before(text, start, stop)
-        if periods == 0 or (periods < 3 and is_abbreviation(text, start, stop, t)):
+        if periods == 0:
             break
+        if periods < 3:
+            if dotted < 0:
+                consonants = np.int64(consonants_end(text, start, stop, t))
+                dotted = np.int64(dotted_end(text, start, stop))
+            if is_abbreviation(text, start, stop, consonants, dotted, t):
+                break
         stop -= periods if periods >= 3 else 1
     return stop
 
