@@ -1,9 +1,9 @@
 """Connections as they arrive: counted from their first moment, TLS included.
 
 Rules
-1. There is a bound on connections. When it is reached, the oldest one that serves no admitted
-   request is closed for the newest: strangers who hold connections push each other out, not those
-   who have work here.
+1. There is a bound on connections. When it is reached, the oldest one of a stranger is closed for
+   the newest, so that strangers push each other out. Where there is none, the owner with the most
+   connections loses its oldest that is idle. Who is served stays.
 2. A TLS handshake has little time, and its connection counts from the start.
 """
 
@@ -26,26 +26,48 @@ class Connection(Protocol):
 
 
 class Arrivals:
-    """All connections of one server, oldest first. For one loop."""
+    """All connections of one server, by whose they are, oldest first. For one loop."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._all: dict[Connection, None] = {}
+        self._owners: dict[Connection, str | None] = {}  # None: a stranger's
+        self._of: dict[str | None, dict[Connection, None]] = {}
 
     def add(self, connection: Connection) -> None:
         """Count one more; whoever has to leave for it is closed (rule 1)."""
-        self._all[connection] = None
-        if len(self._all) > self._most:
-            idle = (one for one in self._all if not one.is_at_work())
-            victim = next(idle, connection)
+        self._put(connection, None)
+        if len(self._owners) > self._most:
+            victim = self._victim(connection)
             self.remove(victim)
             victim.drop()
 
+    def know(self, connection: Connection, owner: str) -> None:
+        """A request of this owner was admitted on it."""
+        if self._owners.get(connection, owner) != owner:
+            self.remove(connection)
+            self._put(connection, owner)
+
     def remove(self, connection: Connection) -> None:
-        self._all.pop(connection, None)
+        if connection in self._owners:
+            owner = self._owners.pop(connection)
+            del self._of[owner][connection]
+            if not self._of[owner]:
+                del self._of[owner]
 
     def __len__(self) -> int:
-        return len(self._all)
+        return len(self._owners)
+
+    def _put(self, connection: Connection, owner: str | None) -> None:
+        self._owners[connection] = owner
+        self._of.setdefault(owner, {})[connection] = None
+
+    def _victim(self, newest: Connection) -> Connection:
+        oldest = next(iter(self._of[None]))
+        if oldest is not newest:
+            return oldest
+        owners = sorted(self._of.items(), key=lambda one: -len(one[1]))
+        known = (one for owner, held in owners if owner is not None for one in held)
+        return next((one for one in known if not one.is_at_work()), newest)
 
 
 class Handshake(asyncio.Protocol):

@@ -84,7 +84,8 @@ class Guard:
         if wait := service.rates.take(caller.owner, asyncio.get_running_loop().time()):
             raise later("rate_limited", "too many requests a second: slow down", wait)
         with self._place(operation, caller):
-            visit.is_admitted = caller is not STRANGER
+            if caller is not STRANGER:
+                visit.admit(caller.owner)
             call = Call(request, caller, await self._about(request, caller))
             response = await operation.handler(service, call)
             await response(request.scope, request.receive, sending)

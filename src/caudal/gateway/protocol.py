@@ -18,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from caudal.gateway.arriving import Arrivals
 from caudal.gateway.limits import Limits
 from caudal.gateway.refusals import Refusal
-from caudal.gateway.visits import is_admitted
+from caudal.gateway.visits import is_admitted, visit_of
 
 _NO_HTTP = Refusal(400, "bad_request", "this is no HTTP request, or its head is too large")
 
@@ -43,6 +43,15 @@ class BoundedProtocol(H11Protocol):
             self._let_be_unless_refused()
         elif self._timer is None:
             self._close_after(self.limits.head_seconds)
+
+    def handle_events(self) -> None:
+        """See uvicorn. Whoever admits a request tells the connection whose it is."""
+        super().handle_events()
+        if self.scope is not None:
+            visit_of(self.scope).on_admission = self._know
+
+    def _know(self, owner: str) -> None:
+        self.arrivals.know(self, owner)
 
     def on_response_complete(self) -> None:
         """See uvicorn."""

@@ -3,6 +3,7 @@
 It travels in the request's scope, where the connection (protocol.py), the door and the guard meet.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,12 @@ class Visit:
     action: str | None = None  # what the audit log calls it
     job: str | None = None
     query: str | None = None
+    on_admission: Callable[[str], None] = lambda owner: None  # the connection wants to know
+
+    def admit(self, owner: str) -> None:
+        """Its token is known, and it has a place."""
+        self.is_admitted = True
+        self.on_admission(owner)
 
 
 def visit_of(scope: Any) -> Visit:
