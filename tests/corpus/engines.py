@@ -15,7 +15,7 @@ from caudal.answers import Result
 from caudal.engine.binder import DuckDBBinder
 from caudal.engine.choosing import run_with
 from caudal.engine.running import Engine, RunOptions, Sources
-from caudal.engine.sandbox import Sandbox, Types
+from caudal.engine.sandbox import Limits, Sandbox, Types
 from caudal.engine.stages import Hashing, Run
 from caudal.errors import ApplicationError, QueryError, UsageError
 from caudal.kernels.hashing import partition_of
@@ -50,7 +50,9 @@ class Split:
 
     def __init__(self) -> None:
         self._binder = DuckDBBinder(SCHEMAS)
-        self._stages, self._results = Sandbox(), Sandbox(types=Types.PLAIN)
+        self._stages, self._results = (
+            Sandbox(Limits(trusted=True), types=one) for one in (Types.LOSSLESS, Types.PLAIN)
+        )
         with database(lossless=True) as connection:
             self._batches = {
                 name: _cut(connection.sql(f"FROM {name}").to_arrow_table()) for name in SCHEMAS

@@ -10,11 +10,13 @@ import pyarrow as pa
 
 from caudal.engine.binder import DuckDBBinder
 from caudal.engine.carrying import presented, readable
-from caudal.engine.sandbox import Sandbox, Types
+from caudal.engine.catalog import BoundQuery
+from caudal.engine.sandbox import Limits, Sandbox, Types
 from caudal.engine.stages import Hashing, PartitionOf, Run
 from caudal.sql.planner import Plan, plan
 from caudal.values import python_values
 from tests.fuzz.mutations import keywords
+from tests.fuzz.pruning import Pruning
 from tests.fuzz.tables import ALL, Maker, cut
 
 TOLERANCE = 1e-9
@@ -29,17 +31,20 @@ class Bench:
 
     def __init__(self, partition_of: PartitionOf) -> None:
         self.partition_of = partition_of
-        self.stages = Sandbox()
-        self.results = Sandbox(types=Types.PLAIN)
+        self.stages = Sandbox(Limits(trusted=True))
+        self.results = Sandbox(Limits(trusted=True), types=Types.PLAIN)
         self.binder = DuckDBBinder(ALL)
         self.maker = Maker()
         self.direct = duckdb.connect(config={"threads": 1})
         self.direct.execute("SET TimeZone = 'UTC'")  # the session that all engines have
+        self.pruning = Pruning(ALL)
         self.keywords = keywords()
         self._loaded: Mapping[str, pa.Table] = {}
 
     def close(self) -> None:
-        for each in (self.stages, self.results, self.binder, self.maker, self.direct):
+        for each in (
+            self.stages, self.results, self.binder, self.maker, self.direct, self.pruning,
+        ):  # fmt: skip
             each.close()
 
     def expected(self, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table | None:
@@ -109,7 +114,21 @@ class Bench:
         for place, (rows, (_, ordered)) in enumerate(zip(expected, queries, strict=True)):
             given = found[f"q{place}"].rename_columns(rows.schema.names)  # as engines do
             compare(rows, given, ordered=ordered)
+        for rows, (sql, ordered) in zip(expected, queries, strict=True):
+            self.check_pruned(sql, rows, tables, ordered=ordered)
         return made
+
+    def check_pruned(
+        self, sql: str, rows: pa.Table, tables: Mapping[str, pa.Table], *, ordered: bool
+    ) -> BoundQuery:
+        """What the embedded engine leaves out changes no row; raises DifferenceError if it does."""
+        bound = self.pruning.bound(sql)
+        try:
+            given = self.pruning.rows(bound, tables)
+        except duckdb.Error as error:
+            raise DifferenceError(f"over pruned tables: {error}") from error
+        compare(rows, given.rename_columns(rows.schema.names), ordered=ordered)
+        return bound
 
 
 def compare(expected: pa.Table, found: pa.Table, *, ordered: bool) -> None:

@@ -6,10 +6,12 @@ rewritten query over these tables must give the rows of the given query over the
 """
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 
 import duckdb
 import pyarrow as pa
 
+from caudal.engine.carrying import presented, readable
 from caudal.engine.catalog import BoundQuery, bind_query
 from caudal.engine.describing import create_empty, empty_schema
 from caudal.model import Query
@@ -18,28 +20,36 @@ from caudal.sql.parsing import quote
 
 
 class Pruning:
-    """A connection that holds the pruned tables of one query after the other."""
+    """Connections that hold the pruned tables of one query after the other."""
 
-    def __init__(self, schemas: Schemas) -> None:
+    def __init__(self, schemas: Schemas, functions: str = "SELECT 1") -> None:
+        """`functions` is SQL that makes what queries call beside DuckDB's own functions."""
         self._schemas = schemas
-        self.connection = duckdb.connect(config={"threads": 1})
+        self._open = ExitStack()
+        self.connection, binding = (self._connected(functions) for _ in range(2))
+        self._cursor = self._open.enter_context(empty_schema(binding))
+        for table, schema in schemas.items():
+            create_empty(self._cursor, table, schema)
+
+    def _connected(self, functions: str) -> duckdb.DuckDBPyConnection:
+        made = self._open.enter_context(duckdb.connect(config={"threads": 1}))
+        made.execute("SET GLOBAL TimeZone = 'UTC'")
+        made.execute(functions).fetchall()
+        return made
 
     def close(self) -> None:
-        self.connection.close()
+        self._open.close()
 
     def bound(self, sql: str) -> BoundQuery:
         """What the embedded engine says of a query."""
-        with empty_schema(self.connection) as cursor:
-            for table, schema in self._schemas.items():
-                create_empty(cursor, table, schema)
-            query = Query(name="query", title="", sql=sql, origin="query")
-            return bind_query(cursor, query, {}, self._schemas)
+        query = Query(name="query", title="", sql=sql, origin="query")
+        return bind_query(self._cursor, query, {}, self._schemas)
 
     def rows(self, bound: BoundQuery, tables: Mapping[str, pa.Table]) -> pa.Table:
         """The rows of a query over pruned tables."""
-        for table in self._schemas:
+        for table in (one for one in self._schemas if one in tables):
             self._prune(table, bound, tables[table])
-        return self.connection.sql(bound.sql).to_arrow_table().rename_columns(list(bound.names))
+        return presented(self.connection.sql(bound.sql)).rename_columns(list(bound.names))
 
     def _prune(self, table: str, bound: BoundQuery, rows: pa.Table) -> None:
         sights = bound.seen.sights.get(table, (EVERYTHING,))
@@ -49,12 +59,11 @@ class Pruning:
                 self.connection.execute(f"CREATE OR REPLACE TABLE {name} AS {select}")
         visible = " OR ".join(one.condition or "TRUE" for one in sights)
         columns = [*self._kept(table, bound), *_computed(lifts)]
-        self.connection.register("whole", rows)
-        self.connection.execute(
-            f"CREATE OR REPLACE TABLE {quote(table)} AS SELECT {', '.join(columns)} FROM whole "
-            f"WHERE coalesce({visible}, FALSE)"
-        )
-        self.connection.unregister("whole")
+        with readable(self.connection, "whole", rows):
+            self.connection.execute(
+                f"CREATE OR REPLACE TABLE {quote(table)} AS SELECT {', '.join(columns)} FROM whole "
+                f"WHERE coalesce({visible}, FALSE)"
+            )
 
     def _kept(self, table: str, bound: BoundQuery) -> list[str]:
         read = bound.reads.get(table, frozenset())

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.fuzz.check import Bench, compare
+from tests.fuzz.check import Bench
 from tests.fuzz.odd import OddGenerator
-from tests.fuzz.pruning import Pruning
-from tests.fuzz.tables import SCHEMAS
 
 from caudal.kernels.hashing import partition_of
 
@@ -21,22 +19,14 @@ def bench() -> Iterator[Bench]:
     made.close()
 
 
-@pytest.fixture(scope="module")
-def pruning() -> Iterator[Pruning]:
-    made = Pruning(SCHEMAS)
-    yield made
-    made.close()
-
-
-def check(bench: Bench, pruning: Pruning, chance: random.Random) -> list[bool]:
+def check(bench: Bench, chance: random.Random) -> list[bool]:
     """Whether each query of the case that DuckDB accepts had rows left out."""
     tables = bench.maker.tables(chance)
     pruned = []
     for sql, ordered in OddGenerator(chance).queries():
         expected = bench.expected(sql, tables)
         if expected is not None:
-            bound = pruning.bound(sql)
-            compare(expected, pruning.rows(bound, tables), ordered=ordered)
+            bound = bench.check_pruned(sql, expected, tables, ordered=ordered)
             sights = [one for every in bound.seen.sights.values() for one in every]
             pruned.append(any(one.condition for one in sights))
     return pruned
@@ -49,11 +39,11 @@ def check(bench: Bench, pruning: Pruning, chance: random.Random) -> list[bool]:
 )
 @given(chance=st.randoms(use_true_random=False))
 def test_a_query_over_pruned_tables_gives_the_rows_of_duckdb(
-    bench: Bench, pruning: Pruning, chance: random.Random
+    bench: Bench, chance: random.Random
 ) -> None:
-    check(bench, pruning, chance)
+    check(bench, chance)
 
 
-def test_many_random_queries_leave_rows_out(bench: Bench, pruning: Pruning) -> None:
-    pruned = [one for seed in range(40) for one in check(bench, pruning, random.Random(seed))]
+def test_many_random_queries_leave_rows_out(bench: Bench) -> None:
+    pruned = [one for seed in range(40) for one in check(bench, random.Random(seed))]
     assert sum(pruned) >= len(pruned) / 5

@@ -22,9 +22,8 @@ class World:
 
     def __init__(self) -> None:
         self.whole = duckdb.connect(config={"threads": 1})
-        self.pruning = Pruning(SCHEMAS)
-        for connection in (self.whole, self.pruning.connection):
-            connection.execute(_SENTIMENT)
+        self.pruning = Pruning(SCHEMAS, _SENTIMENT)
+        self.whole.execute(_SENTIMENT)
         self.whole.execute(
             """CREATE TABLE books AS SELECT 't' || i AS title, ['c' || (i % 3)] AS categories,
                CAST(1980 + i AS INTEGER) AS year FROM range(40) r(i);
