@@ -34,3 +34,5 @@ SELECT generate_series(DATE '2020-01-01', DATE '2020-01-03', INTERVAL 1 DAY);
 SELECT '1, 2'::VARCHAR || id::VARCHAR FROM sales;
 SELECT typeof(id), typeof(price), typeof(tags) FROM sales;
 SELECT paid::VARCHAR, paid::DOUBLE, paid * 1.5, paid / 3 FROM sales;
+SELECT paid::DECIMAL(38, 9) * paid::DECIMAL(38, 9) * paid::DECIMAL(38, 9) FROM sales;
+SELECT sum(paid::DECIMAL(38, 9)) * sum(paid::DECIMAL(38, 9)) FROM sales;
