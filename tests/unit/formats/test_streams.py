@@ -159,6 +159,21 @@ def test_rows_that_an_index_does_not_name_are_refused() -> None:
         streams.read_rows(stream_of(WORDS), "k", rows=4)
 
 
+def test_views_of_nulls_are_checked_too() -> None:
+    """Arrow's full check leaves them out, and yet its casts read them."""
+    words = np.zeros((2, 4), "<u4")
+    words[0] = 23, 0x6863756D, 0, 0
+    text = pa.py_buffer(b"much longer than twelve")
+    bits = pa.py_buffer(b"\x01")
+    array = pa.Array.from_buffers(pa.string_view(), 2, [bits, pa.py_buffer(words), text])
+    assert sent(stream_of(pa.table({"a": array}))).table.num_rows == 2
+    for lied in ((SECRET, 0, 0, 0), (23, 0, 9, 0), (23, 0, 0, 1 << 31), ((1 << 32) - 1, 0, 0, 0)):
+        data = changed(stream_of(pa.table({"a": array})), words.ravel().tolist(),
+                       [*words[0].tolist(), *lied], "I")  # fmt: skip
+        with pytest.raises(DataError, match="a view lies outside of its data"):
+            sent(data)
+
+
 def test_a_wrong_number_of_nulls_is_refused() -> None:
     """Code that believes it makes too little room."""
     data = stream_of(pa.table({"a": [None] * 11 + [1] * (ROWS - 11)}))
