@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-_INLINE = 12  # bytes of a text that stand in the view itself
+INLINE_BYTES = 12  # of a text, which then stands in its view
 _CONTINUES = 0xC0, 0x80  # a byte of UTF-8 that begins no character: these bits, this value
 
 
@@ -61,7 +61,7 @@ def check_views(array: pa.Array) -> None:
     _, views, *buffers = array.buffers()
     sizes = np.array([0 if one is None else one.size for one in buffers] or [0], np.int64)
     words = np.frombuffer(views, "<u4", 4 * len(array), 16 * array.offset).reshape(-1, 4)
-    long = words[words[:, 0] > _INLINE]
+    long = words[words[:, 0] > INLINE_BYTES]
     lengths, numbers, places = (long[:, column].astype(np.int64) for column in (0, 2, 3))
     if np.any(numbers >= len(sizes)) or np.any(places + lengths > sizes[numbers]):
         raise pa.ArrowInvalid("a view lies outside of its data")

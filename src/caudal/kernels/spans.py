@@ -14,7 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from caudal.errors import DataError
-from caudal.formats.arrays import check_sizes, check_views
+from caudal.formats.arrays import INLINE_BYTES, check_sizes
+from caudal.kernels.compiled import entry
 
 
 class Spans(NamedTuple):
@@ -82,9 +83,23 @@ def values_of(
 def as_offsets(array: pa.Array) -> pa.Array:
     """A column of string_view or binary_view as one with offsets of 64 bits, its views checked."""
     require_sound(array)
-    try:
-        check_views(array)
-    except pa.ArrowInvalid as error:
-        raise DataError(f"a column is damaged: {error}") from error
+    if len(array):
+        _, views, *buffers = array.buffers()
+        sizes = np.array([0 if one is None else one.size for one in buffers], np.int64)
+        words = values_of(views, "<u4", 4 * array.offset, 4 * len(array)).reshape(-1, 4)
+        if not _views_fit(words, sizes):
+            raise DataError("a column is damaged: its texts lie outside of its data")
     text = pa.types.is_string_view(array.type)
     return array.cast(pa.large_string() if text else pa.large_binary())
+
+
+@entry
+def _views_fit(views: Any, sizes: Any) -> bool:
+    """As `formats.arrays.check_views`, and quicker: the keys of every batch come this way."""
+    for row in range(len(views)):
+        length = np.int64(views[row, 0])
+        if length > INLINE_BYTES:
+            number = np.int64(views[row, 2])
+            if number >= len(sizes) or np.int64(views[row, 3]) + length > sizes[number]:
+                return False
+    return True
