@@ -2,6 +2,8 @@
 
 Nobody but the medics restarts anything. A kill counts only if its victim was alive and a job
 unfinished. Every answer is compared, byte for byte, with the embedded engine's.
+
+With `HOSTILE=1` nobody is killed; hostile clients do what they can instead (siege.py).
 """
 
 import argparse
@@ -17,6 +19,8 @@ from caudal.medic.chaos import Hit, Plan, Report, strike
 from caudal.medic.cluster import Cluster
 from caudal.medic.roster import Kind
 from tests.acceptance.cluster import RealCluster, running
+from tests.acceptance.hostile import KINDS
+from tests.acceptance.siege import Siege, besiege
 from tests.acceptance.streaming import Source, Stream, Tally
 from tests.services import seaweed
 
@@ -32,8 +36,14 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=0.003)
     parser.add_argument("--broker", type=float, default=0.02, help="share of kills of the broker")
     parser.add_argument("--s3", action="store_true", help="the store on a local S3 server")
+    parser.add_argument("--hostile", action="store_true", help="hostile clients, no kills")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="of hostile clients")
+    parser.add_argument("--jobs", type=int, default=12, help="honest ones, besieged")
     given = parser.parse_args()
     print(f"seed {given.seed}", flush=True)
+    if given.hostile:
+        kinds = tuple(given.kinds.split(","))
+        return besiege(Siege(given.seed, given.jobs, scale=given.scale, kinds=kinds))
     with tempfile.TemporaryDirectory(prefix="chaos-") as name, contextlib.ExitStack() as held:
         folder = Path(name)
         more: list[str] = []

@@ -46,6 +46,7 @@ class Tally:
     failed: list[str] = field(default_factory=list)
     client_kills: Counter[str] = field(default_factory=Counter)  # by phase
     seconds: list[float] = field(default_factory=list)
+    times: dict[str, list[float]] = field(default_factory=dict)  # of each application's jobs
 
 
 class Stream:
@@ -79,8 +80,13 @@ class Stream:
                 self._judge(source, *self._answered(source))
             except Exception as error:
                 self._tally.failed.append(f"{source.app}: {error!r}")
-            self._tally.seconds.append(time.monotonic() - began)
+            seconds = time.monotonic() - began
+            self._tally.seconds.append(seconds)
+            self._tally.times.setdefault(source.app, []).append(seconds)
             self.phase = "between jobs"
+
+    def _environment(self) -> Mapping[str, str]:
+        return {**os.environ, "NO_COLOR": "1", **self._cluster.environment}
 
     def _judge(self, source: Source, status: int, answer: bytes, words: str) -> None:
         if status:
@@ -105,7 +111,9 @@ class Stream:
         more = ["--batch-size", "256KiB", "--patience", _PATIENCE, "--job-timeout", "600"]
         command = self._cluster.submit(source.app, source.data, *more, *resume)
         with tempfile.TemporaryFile() as answer, tempfile.NamedTemporaryFile() as words:
-            process = subprocess.Popen(command, stdout=answer, stderr=words, env=_environment())
+            process = subprocess.Popen(
+                command, stdout=answer, stderr=words, env=self._environment()
+            )
             deadline = time.monotonic() + self._random.uniform(0.5, 12) if killed else None
             while process.poll() is None:
                 self.phase = _phase(Path(words.name).read_text(errors="replace"))
@@ -123,7 +131,3 @@ def _phase(words: str) -> str:
     if "job " not in words:
         return "creating"
     return "answering" if "answered" in words else "sending"
-
-
-def _environment() -> Mapping[str, str]:
-    return {**os.environ, "NO_COLOR": "1"}

@@ -72,7 +72,7 @@ class OpenedBroker(Broker, Protocol):
         """Whether it could be reached when that was last tried."""
 
     def consume(self, lanes: Sequence[Lane] = ..., last: Sequence[Lane] = ...) -> Consumer:
-        """A new consumer, of these lanes only; of the `last` ones if the others are empty."""
+        """A new consumer, of these lanes only; of the `last` ones if the others stay empty."""
 
     def close(self) -> None:
         """End every connection: what consumers still hold is delivered again."""

@@ -42,6 +42,7 @@ from caudal.process.logs import fields
 
 _TOGETHER = 512  # messages that are published in one bounded time
 _DEPTHS_SECONDS = 0.25  # how old depths may be
+_LAST_SECONDS = 2.0  # a job has gaps between its tasks: only then are the last lanes looked at
 _LOOK_SECONDS, _LOOK_MOST_SECONDS = 0.02, 0.2  # pauses between looks at empty lanes
 
 Settle = Callable[[AbstractIncomingMessage], Awaitable[None]]
@@ -176,6 +177,7 @@ class RabbitConsumer:
         self.dropping: Callable[[], None] = lambda: None  # told of each message that is removed
         self._turns = list(lanes)
         self._last = list(last)
+        self._worked = time.monotonic()
         self._tags = count()
         self._held: dict[int, AbstractIncomingMessage] = {}
         self._pause, self._next_look = _LOOK_SECONDS, 0.0
@@ -209,6 +211,8 @@ class RabbitConsumer:
 
     def _settle(self, delivery: Delivery, act: Settle) -> None:
         """Rule 6."""
+        if delivery.message.lane not in self._last:
+            self._worked = time.monotonic()
         held = self._held.pop(delivery.tag, None)
         if held is not None:
             with suppress(BrokerError):
@@ -220,7 +224,8 @@ class RabbitConsumer:
                 await act(held)
 
     async def _take(self, session: Session) -> Delivery | None:
-        lanes = (*self._turns, *self._last)
+        idle = time.monotonic() - self._worked >= _LAST_SECONDS
+        lanes = (*self._turns, *(self._last if idle else ()))
         waiting = await depths(session, self._settings.prefix, sorted(lanes))
         for lane in lanes:
             if lane in self._turns:

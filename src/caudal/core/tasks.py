@@ -31,6 +31,7 @@ JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")  # runs, too
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}\Z")  # of tables, folds and queries
 MOST_GROUPS = 1_000_000  # per table: what a key has digits for
 MOST_GROUP, MOST_PARTITIONS = 1_000, 9_999  # batches per group; partitions of a fold
+MOST_SLOW = 16  # a task is given twice as much time with each: this is for ever
 GROUP = 256  # batches per group, unless the job says otherwise
 REJECTS = "rejects"  # the finish task that reports rejected rows; no query may have this name
 
@@ -52,12 +53,12 @@ class Message(msgspec.Struct, frozen=True):
     run: str
     task: Task
     group: int = GROUP  # batches per group of this job, for the lane
-    slow: bool = False  # it waits behind those of other owners
+    slow: int = 0  # above 0 it waits in the slow lane; how often it was too slow, about
     format: int = 1
 
     @property
     def lane(self) -> "Lane":
-        return lane_of(self.task, self.group, slow=self.slow)
+        return lane_of(self.task, self.group, slow=self.slow > 0)
 
 
 class Lane(StrEnum):
@@ -102,6 +103,7 @@ def defect(message: Message) -> str:
         (not NAME.match(task.name), "name"),
         (not 1 <= message.group <= MOST_GROUP, "group"),
         (not 0 <= task.number < most, "number"),
+        (not 0 <= message.slow <= MOST_SLOW, "slow"),
     ):
         if wrong:
             return f"its {what} cannot be one"

@@ -1,7 +1,7 @@
 """A task on its way to a worker, as bytes. docs/formats/messages.md.
 
 {"job": J, "run": RUN, "task": {"kind": K, "name": NAME, "number": N}, "group": G,
- "slow": false, "format": 1}
+ "slow": 0, "format": 1}
 """
 
 import msgspec

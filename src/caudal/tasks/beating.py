@@ -1,14 +1,15 @@
-"""What a worker asks itself about once a second while it computes a task: may it go on?
+"""What a worker asks itself again and again while it computes a task: may it go on?
 
 Rules
 1. A task is wanted as long as its life runs. One whose job ended is stopped, and forgotten.
 2. Whoever computes for a while leaves marks in the store, a new one every few seconds, each in
    place of the one before. As long as they change, reconcilers publish the task for nobody else.
 3. A task that takes long makes way, if its job is crowded (a reconciler found jobs of several
-   owners) and something waits: it goes to the slow lane and begins again there. There it is left
-   alone, but by quick workers, which are kept free for what is short. Without those, the endless
-   queries of one owner would hold all workers.
-4. A store or broker that does not answer stops nothing: the task goes on.
+   owners) and something waits: it goes to the end of the slow lane and begins again there, with
+   twice the time. So slow tasks take turns, and each of them has its whole time at last.
+4. Quick workers are kept free for what is short: there a slow task makes way as soon as anything
+   waits that is not slow. Without them, the endless queries of one owner would hold all workers.
+5. A store or broker that does not answer stops nothing: the task goes on.
 """
 
 import contextlib
@@ -40,23 +41,26 @@ class Beat:
     stopping: Stopping | None = None
     _began: float = field(init=False)
     _marked: float = field(init=False)
+    _looked: float = field(init=False)
     _marks: int = 0
     _name: str = ""
 
     def __post_init__(self) -> None:
-        self._began = self._marked = self.tools.clock.elapsed()
+        self._began = self._marked = self._looked = self.tools.clock.elapsed()
 
     def __call__(self) -> bool:
         """Whether to go on."""
         with contextlib.suppress(StoreError, BrokerError, FormatError):
-            if self.tools.lives.running(self.message) is None:
-                self.stopping = Stopping.UNWANTED
-                return False
             now = self.tools.clock.elapsed()
+            if now - self._looked >= self.tools.bounds.look_seconds:
+                self._looked = now
+                if self.tools.lives.running(self.message) is None:
+                    self.stopping = Stopping.UNWANTED
+                    return False
             if now - self._marked >= self.tools.bounds.mark_seconds:
                 self._marked = now
                 self._mark()
-            if now - self._began >= self.tools.bounds.slice_seconds and self._makes_way():
+            if self._makes_way(now - self._began):
                 self.stopping = Stopping.MAKES_WAY
                 return False
         return True
@@ -78,9 +82,12 @@ class Beat:
     def _key(self, number: int) -> str:
         return f"{self.life.keys.running(self.message.task)}{number:06}-{self._name}"
 
-    def _makes_way(self) -> bool:
-        if self.message.slow and not self.tools.bounds.quick:
+    def _makes_way(self, passed: float) -> bool:
+        bounds, slow = self.tools.bounds, self.message.slow
+        is_over = passed >= bounds.slice_seconds * (1 << slow)
+        if not is_over and not (slow and bounds.quick):
             return False
         depths = self.tools.broker.depths()
         waiting = any(count for lane, count in depths.items() if lane is not Lane.SLOW)
-        return waiting and objects.exists(self.tools.store, self.life.keys.crowded)
+        others = waiting or bool(is_over and slow and depths[Lane.SLOW])
+        return others and objects.exists(self.tools.store, self.life.keys.crowded)

@@ -103,7 +103,8 @@ class LocalCompute:
             with contained_task(self._steps.interrupt):
                 return self._steps.run(job, task, inputs)
         except Exception as error:
-            self._require_doubt(error)
+            if not overseer.stopped.is_set():  # else DuckDB may be interrupted anywhere
+                self._require_doubt(error)
             if overseer.stopped.is_set() or self._stopping:
                 raise NotNowError("it was interrupted") from error
             about = fields(job=job.id, task=task.kind, reason=repr(error))

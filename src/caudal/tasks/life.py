@@ -55,7 +55,7 @@ class Life:
         )
 
     def message(self, task: Task) -> Message:
-        return Message(self.job.id, self.job.run, task, self.keys.group, self.job.behind)
+        return Message(self.job.id, self.job.run, task, self.keys.group, int(self.job.behind))
 
 
 def shape_of(job: Job, split: SplitPlan) -> Shape:

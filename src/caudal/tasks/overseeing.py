@@ -1,7 +1,7 @@
 """Asking, while one thread computes, whether it may go on; and interrupting it if not.
 
 Rules
-1. The first question comes after a second: short computations cost nothing.
+1. The first question comes after a quarter of a second: short computations cost nothing.
 2. Once told to stop, the computation is interrupted again and again until it has ended: DuckDB
    may just be between two queries, and what comes then would go on.
 3. Nothing is interrupted after its end: the next computation is another one's.
@@ -14,7 +14,7 @@ from typing import Self
 
 from caudal.tasks.ports import Beat, go_on
 
-_ASK_SECONDS, _INTERRUPT_SECONDS = 1.0, 0.05
+_ASK_SECONDS, _INTERRUPT_SECONDS = 0.25, 0.05
 
 
 class Overseer:

@@ -23,9 +23,10 @@ class Bounds:
     silence_seconds: tuple[float, float] = (1.0, 30 * 86_400.0)  # least and most that is granted
     sentiments: tuple[str, ...] | None = None  # models that a request may name; None: any
     jobs_ahead: int = 4  # of one owner; tasks of later ones wait in the slow lane
-    mark_seconds: float = 4.0  # how often a worker marks the task that it computes
+    look_seconds: float = 1.0  # how often a worker looks whether its task is wanted
+    mark_seconds: float = 3.0  # how often a worker marks the task that it computes
     stale_seconds: float = 16.0  # a mark that stays the same for so long is of a dead worker
-    slice_seconds: float = 5.0  # a task that takes longer makes way for others (beating.py)
+    slice_seconds: float = 3.0  # a task that takes longer makes way for others (beating.py)
     quick: bool = False  # a worker that is kept free for short tasks
     batch_bytes: int = 1 << 30  # of the records of one batch; what claims to hold more is refused
 

@@ -10,7 +10,7 @@ import msgspec
 
 from caudal.broker.port import BrokerError, Consumer, Delivery
 from caudal.core.readiness import all_finished, belongs, follow_up
-from caudal.core.tasks import Task
+from caudal.core.tasks import MOST_SLOW, Task
 from caudal.engine.suspects import is_suspect
 from caudal.errors import (
     AlreadyExistsError,
@@ -111,7 +111,8 @@ def _carry(tools: Tools, delivery: Delivery) -> None:
         _advance(Errand(tools, life, message.task, delivery.count, beat))
     except StoppedError:
         if beat.stopping is Stopping.MAKES_WAY:
-            tools.broker.publish([msgspec.structs.replace(message, slow=True)])
+            slower = min(message.slow + 1, MOST_SLOW)
+            tools.broker.publish([msgspec.structs.replace(message, slow=slower)])
     except PASSING:
         raise
     except Exception as error:

@@ -171,7 +171,11 @@ REFUSED = [
     (["PIVOT 'tools.csv' ON id"], ExitStatus.USAGE, "one SELECT"),
     (["SELEC 1"], ExitStatus.USAGE, "syntax error"),
     (["SELECT CAST(name AS INTEGER) FROM 'tools.csv'"], ExitStatus.QUERY, "the query: "),
-    (["SELECT union_value(a := 1)", "-o", "o", "--format", "parquet"], ExitStatus.USAGE, "AS VARCHAR"),
+    (
+        ["SELECT union_value(a := 1)", "-o", "o", "--format", "parquet"],
+        ExitStatus.USAGE,
+        "AS VARCHAR",
+    ),
 ]
 
 

@@ -11,7 +11,7 @@ from caudal.errors import FormatError
 from caudal.formats import message as message_format
 
 TASK = {"kind": "map", "name": "t", "number": 3}
-GOOD = {"job": "j", "run": "r", "group": 4, "slow": False, "format": 1}
+GOOD = {"job": "j", "run": "r", "group": 4, "slow": 0, "format": 1}
 
 
 def changed(**values: object) -> bytes:
@@ -49,7 +49,9 @@ def test_a_good_one_comes_through() -> None:
         {"kind": "merge", "number": 1_000_000},
         {"kind": "finish", "number": 1},
         {"kind": "delete"},
-        {"slow": 3},
+        {"slow": -1},
+        {"slow": 17},
+        {"slow": True},
         {"format": 2},
         {"more": "x" * 3_000},
     ],

@@ -38,6 +38,7 @@ ENDLESS = (
     "WHERE x * y % 7 = (SELECT length(min(k)) FROM t)"
 )
 MAP, FINISH = Task("map", "t", 0), Task("finish", "q")
+SOON = Bounds(look_seconds=0.0, mark_seconds=0.0, slice_seconds=0.0)  # time stands still here
 
 
 @dataclass
@@ -89,7 +90,7 @@ class Place:
 def place() -> Iterator[Place]:
     store, compute = MemoryStore(), LocalCompute()
     ids = iter(f"id{number}" for number in range(1_000_000))
-    tools = Tools(store, MemoryBroker(), compute, Clock(), lambda: next(ids), Lives(store))
+    tools = Tools(store, MemoryBroker(), compute, Clock(), lambda: next(ids), Lives(store), SOON)
     yield Place(tools)
     compute.close()
 
@@ -232,8 +233,7 @@ def test_a_long_task_makes_way_if_its_job_is_crowded(place: Place) -> None:
     assert life is not None
     place.tools.broker.publish([Message("other", "r", MAP)])
     place.tools.store.create(life.keys.crowded, b"crowded")
-    tools = replace(place.tools, bounds=Bounds(slice_seconds=0.0, mark_seconds=0.0))
-    assert Place(tools).deliver(FINISH, run) is Ending.ACKNOWLEDGED
+    assert place.deliver(FINISH, run) is Ending.ACKNOWLEDGED
     assert place.tools.broker.depths()[Lane.SLOW] == 1
     assert place.outcome() is None
     assert place.tools.store.list(life.keys.running()).entries == ()
