@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 
 from caudal.core.tasks import Lane, Message, Task
 
+_SLOWER = 16  # times fewer messages of the slow lane make it full
+
 
 @dataclass(frozen=True)
 class Patience:
@@ -75,8 +77,12 @@ def is_silent(watch: Watch, patience: Patience) -> bool:
 def that_fit(
     messages: Iterable[Message], depths: Mapping[Lane, int], nearly_empty: int
 ) -> list[Message]:
-    """Those whose lane is nearly empty: what waits in a full one may well be these."""
-    return [one for one in messages if depths[one.lane] < nearly_empty]
+    """Those whose lane is nearly empty: what waits in a full one may well be these.
+
+    In the slow lane a few messages last long.
+    """
+    bounds = {Lane.SLOW: max(1, nearly_empty // _SLOWER)}
+    return [one for one in messages if depths[one.lane] < bounds.get(one.lane, nearly_empty)]
 
 
 @dataclass(frozen=True)

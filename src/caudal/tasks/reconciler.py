@@ -7,12 +7,14 @@ reconcilers do no harm: a task published twice is done once.
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+import msgspec
 
 from caudal.broker.port import BrokerError
 from caudal.core.readiness import all_finished
 from caudal.core.reconciling import awaits_client, missing_tasks
-from caudal.core.tasks import Task
+from caudal.core.tasks import Message, Task
 from caudal.core.watching import (
     Beating,
     Patience,
@@ -111,9 +113,17 @@ class Reconciler:
     def _publish(self, life: Life, watch: Watch) -> None:
         depths = self._tools.broker.depths()
         bound = self._tools.bounds.nearly_empty
-        messages = that_fit(map(life.message, watch.missing), depths, bound)
+        messages = that_fit(self._messages(life, watch.missing), depths, bound)
         if messages:
             self._tools.broker.publish(messages)
+
+    def _messages(self, life: Life, tasks: Iterable[Task]) -> Iterator[Message]:
+        """Tasks of a crowded job wait in the slow lane, where they may be for long: published
+        into another one they would pass those who wait."""
+        least = int((life.job.id, life.job.run) in self._crowded)
+        for task in tasks:
+            message = life.message(task)
+            yield msgspec.structs.replace(message, slow=max(message.slow, least))
 
     def _expire(self, life: Life) -> None:
         seconds = life.job.request.options.silent_seconds
