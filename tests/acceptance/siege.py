@@ -91,10 +91,12 @@ def honest_run(
     ]
     for stream in streams:
         stream.start()
-    while sum(map(len, tally.times.values())) < (jobs or siege.jobs):
-        time.sleep(_LOOK_SECONDS)
-    for stream in streams:
-        stream.stop()
+    try:
+        while sum(map(len, tally.times.values())) < (jobs or siege.jobs):
+            time.sleep(_LOOK_SECONDS)
+    finally:
+        for stream in streams:
+            stream.stop()
     return tally
 
 

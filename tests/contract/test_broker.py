@@ -73,6 +73,7 @@ def test_depths_are_told_per_lane(broker: OpenedBroker) -> None:
         Lane.LATE: 3,
         Lane.FOLD: 1,
         Lane.FINISH: 1,
+        Lane.SLOW: 0,
     }
 
 
@@ -88,6 +89,14 @@ def test_a_consumer_may_be_restricted_to_lanes(broker: OpenedBroker) -> None:
     consumer = broker.consume([Lane.FOLD, Lane.FINISH])
     assert {one.lane for one in drained(consumer, 2)} == {Lane.FOLD, Lane.FINISH}
     assert consumer.take() is None
+
+
+def test_last_lanes_are_taken_when_the_others_are_empty(broker: OpenedBroker) -> None:
+    slow = [Message("j", "r", Task("fold", "f1", number), slow=1) for number in range(2)]
+    broker.publish([*slow, FINISH, *maps(0, 100)])
+    consumer = broker.consume([lane for lane in Lane if lane is not Lane.SLOW], [Lane.SLOW])
+    assert {one.lane for one in drained(consumer, 3)} == {Lane.FINISH, Lane.FIRST, Lane.LATE}
+    assert drained(consumer, 2) == slow
 
 
 def test_what_is_held_is_nobody_elses(broker: OpenedBroker) -> None:

@@ -24,6 +24,7 @@ from caudal.broker.port import BrokerError, Consumer, Delivery, LaneFullError, O
 from caudal.broker.rabbit import RabbitBroker
 from caudal.broker.topology import queue_name
 from caudal.core.tasks import Lane, Message, Task
+from caudal.formats import message as message_format
 
 
 @pytest.fixture(scope="module")
@@ -242,7 +243,14 @@ def test_what_cannot_be_read_is_removed(
 ) -> None:
     calm.publish(maps(0))
     queue = queue_name(prefix_of(rabbit_url), Lane.FIRST)
-    for body in (b"rubbish", b"", b'{"job": 1}', b"\xff\xfe"):
+    good = message_format.encode(maps(2)[0])
+    rubbish = (
+        *(b"rubbish", b"", b'{"job": 1}', b"\xff\xfe", b"[" * 2_000),
+        good.replace(b'"group":256', b'"group":0'),
+        good.replace(b'"job":"j"', b'"job":"../j"'),
+        good.replace(b'"number":2', b'"number":-2'),
+    )
+    for body in rubbish:
         admin(rabbit_url, "publish", queue, body)
     calm.publish(maps(1))
     consumer = calm.consume()
@@ -252,7 +260,8 @@ def test_what_cannot_be_read_is_removed(
         consumer.acknowledge(delivery)
     assert consumer.take() is None
     assert sum(calm.depths().values()) == 0
-    assert caplog.text.count("removed a message") == 4
+    assert caplog.text.count("removed a message") == len(rubbish)
+    assert calm.dropped == len(rubbish)
 
 
 def test_a_queue_with_other_properties_is_used_as_it_is(

@@ -101,9 +101,19 @@ def told(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     return lambda: [record.getMessage() for record in caplog.records]
 
 
-def test_a_batch_that_cannot_be_decoded_fails_its_job_at_once(place: Place) -> None:
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"this is no Arrow stream",
+        b"\xff\xff\xff\xff\xf0\xff\xff\xff" + b"x" * 100,  # Arrow calls this an OSError
+        b"\xff\xff\xff\xff\x08\x00\x00\x00" + b"\x00" * 8,
+        b"\x00" * 64,
+        b"\xfe\xff\xff\xff" * 20,
+    ],
+)
+def test_a_batch_that_cannot_be_decoded_fails_its_job_at_once(place: Place, data: bytes) -> None:
     run = place.create()
-    place.send(b"this is no Arrow stream", records="arrow")
+    place.send(data, records="arrow")
     assert place.deliver(MAP, run) is Ending.ACKNOWLEDGED
     outcome = place.outcome()
     assert outcome
@@ -257,6 +267,26 @@ def test_what_somebody_computes_is_not_published_again(place: Place) -> None:
         reconciler.round()
     assert waiting()[Lane.FINISH] == before + 1
     assert run
+
+
+def test_what_a_crowded_job_lacks_is_published_into_the_slow_lane(place: Place) -> None:
+    endless(place)
+    life, clock = place.tools.lives.open("j"), place.tools.clock
+    assert life is not None
+    assert isinstance(clock, Clock)
+    place.create(job="theirs", owner="another")
+    mark = f"{life.keys.running(FINISH)}000001-w"
+    place.tools.store.create(mark, b"running")
+    reconciler, waiting = Reconciler(place.tools), place.tools.broker.depths
+    for _ in range(3):
+        reconciler.round()
+    place.tools.store.delete(mark)
+    before = waiting()[Lane.FINISH]
+    for _ in range(40):
+        clock.at += 2.0
+        reconciler.round()
+    assert waiting()[Lane.FINISH] == before
+    assert 1 <= waiting()[Lane.SLOW] <= 4
 
 
 def test_a_job_is_told_that_it_is_crowded_only_beside_another_owner(place: Place) -> None:
