@@ -227,7 +227,8 @@ def equality(one: Expr, two: Expr) -> Expr:
     safe = one.safe and two.safe and known and raising.comparable(one.type, two.type)
     text = f"({one.text}) = ({two.text})"
     sides = (one, two) if safe else None
-    return Expr(text, "BOOLEAN", one.costly | two.costly, sides, safe=safe)
+    mixed = expressions.is_mixed(one, two)
+    return Expr(text, "BOOLEAN", one.costly | two.costly, sides, safe=safe, mixed=mixed)
 
 
 def _column(column: int, context: Context) -> Expr:

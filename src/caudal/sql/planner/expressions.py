@@ -59,12 +59,13 @@ class Reader:
         called = {call.name.lower() for call in marked.find_all(exp.Anonymous)}
         costly = frozenset(called & self.context.functions.keys())
         known = raising.safe_type(marked, self._certain_type, self.context.functions)
-        sides = None
-        if isinstance(marked, exp.EQ) and known is not None:
-            sides = (self.finished(marked.left), self.finished(marked.right))
-        return Expr(
-            dialect.text(marked), self.type_of(marked), costly, sides, safe=known is not None
-        )
+        sides, mixed = None, False
+        if isinstance(marked, exp.EQ):
+            left, right = self.finished(marked.left), self.finished(marked.right)
+            sides = (left, right) if known is not None else None
+            mixed = is_mixed(left, right)
+        text, kind, safe = dialect.text(marked), self.type_of(marked), known is not None
+        return Expr(text, kind, costly, sides, safe=safe, mixed=mixed)
 
     def type_of(self, marked: exp.Expr) -> Type:
         return inference.type_of(marked, self._column_type, self.context.functions)
@@ -205,6 +206,12 @@ class Reader:
             self._known[known] = column
             self.lifted.calls[column] = call
         return scopes.marked(self._known[known])
+
+
+def is_mixed(one: Expr, two: Expr) -> bool:
+    """Whether an equality between columns casts one of them in a way that may fail. Whether it
+    does depends on which rows meet, so on how DuckDB runs the whole query."""
+    return bool(one.columns and two.columns) and not types.compare_safely(one.type, two.type)
 
 
 def rebuilt(node: exp.Expr, read: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:

@@ -36,9 +36,8 @@ def joined(lowering: Lowers, node: Join, needed: Needed) -> Piece:
     conditions = [c for c in node.conditions if not c.subqueries]
     if late and node.kind != "INNER":
         raise UnsupportedError("a subquery in the condition of this join")
-    for one, two in (c.sides for c in conditions if c.sides is not None):
-        if one.columns and two.columns and not types.compare_safely(one.type, two.type):
-            raise UnsupportedError(f"a join of {one.type} with {two.type}")
+    if any(condition.mixed for condition in conditions):
+        raise UnsupportedError("a join that compares values of different types")
     kept = needed.union(*(c.columns for c in node.conditions))
     left_needed, right_needed = kept & columns_of(node.left), kept & columns_of(node.right)
     pairs = _pairs(node, conditions)
