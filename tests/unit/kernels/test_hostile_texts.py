@@ -1,5 +1,6 @@
 """Texts made to take a parser's time: what they mean stays the same, and a record's worth of them
-is read in passing. A kernel cannot be interrupted; before, each of these took hours."""
+is read in passing. A kernel cannot be interrupted, and some of these took time that grew with the
+square of their length: 39 seconds for one of 80 kB, 200 for an f-string of a megabyte."""
 
 import pyarrow as pa
 import pytest
