@@ -10,7 +10,6 @@ from tests.corpus.statements import Statement, statements
 LEAST_SCALED = 0.55  # of all statements; docs/reliability.md has the figure
 
 EVERY = list(statements())
-NOT_YET_EMBEDDED = {"guarded", "SELECT (SELECT max(item) FROM items) FROM sales ORDER BY 1"}
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +45,6 @@ def test_the_split_engine_gives_duckdb_s_rows(
 def test_the_embedded_engine_gives_duckdb_s_rows(
     statement: Statement, embedded: dict[str, str]
 ) -> None:
-    known = statement.sql in NOT_YET_EMBEDDED or statement.section in NOT_YET_EMBEDDED
-    if known and embedded[statement.sql] != EQUAL:
-        pytest.xfail("the analyser of the embedded engine stumbles over it")
     assert embedded[statement.sql] == EQUAL
 
 
