@@ -8,6 +8,8 @@ ParameterValue = str | int | float | bool
 
 ROW = "row of raw"  # the column of cleaned rows that says which row of `raw` they come from
 ADHOC = "sql"  # the name of a SELECT that is not part of an application
+SEEN = "seen by a query"  # the column of cleaned rows that says whether any query can see them
+
 REJECT = "reject"  # the column of a table's SQL that holds the reason to leave a row out
 
 

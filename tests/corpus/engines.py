@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from caudal.answers import Result
 from caudal.engine.binder import DuckDBBinder
+from caudal.engine.carrying import presented
 from caudal.engine.choosing import run_with
 from caudal.engine.running import Engine, RunOptions, Sources
 from caudal.engine.sandbox import Limits, Sandbox, Types
@@ -42,7 +43,7 @@ def compared(statement: Statement, expected: pa.Table, found: pa.Table) -> str:
 def expected_rows() -> dict[str, pa.Table]:
     """DuckDB's own answers. What it refuses does not belong into the corpus."""
     with database() as connection:
-        return {one.sql: connection.sql(one.sql).to_arrow_table() for one in statements()}
+        return {one.sql: presented(connection.sql(one.sql)) for one in statements()}
 
 
 class Split:

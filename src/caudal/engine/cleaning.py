@@ -17,10 +17,12 @@ from caudal.engine.sieving import KeyFilters, Sifted, sift
 from caudal.engine.table_sql import Cleaning
 from caudal.errors import ApplicationError, RejectedRowError
 from caudal.kernels.csv import Numbers
-from caudal.model import REJECT, ROW, Table
+from caudal.model import REJECT, ROW, SEEN, Table
 from caudal.rejects import Rejects
 
 _NO_FILTERS: KeyFilters = {}
+
+_ABOUT_ROWS = frozenset({REJECT, ROW, SEEN})
 
 Select = Callable[[str, str, pa.Table], pa.Table]  # SQL, the relation it reads, its rows
 
@@ -46,7 +48,7 @@ def clean_piece(
     rejected = RejectedRows.of(table.name, text.file, text.damaged)
     accepted = text.table.num_rows
     reasons = cleaned.column(REJECT)
-    rows = cleaned.drop_columns([REJECT, ROW])
+    rows = cleaned.drop_columns([name for name in cleaned.column_names if name in _ABOUT_ROWS])
     if reasons.null_count < len(reasons):
         bad = np.flatnonzero(pc.is_valid(reasons).to_numpy())
         lines = text.lines(sifted.places[numbers.take(bad).to_numpy()])
@@ -54,7 +56,17 @@ def clean_piece(
         rejected = RejectedRows.of(table.name, text.file, text.damaged, lines, told)
         accepted -= len(bad)
         rows = rows.filter(pc.is_null(reasons))
+    if _is_last_unseen(cleaned):
+        rows = rows.slice(0, rows.num_rows - 1)
     return Cleaned(rows, accepted, rejected, text.repaired, piece)
+
+
+def _is_last_unseen(cleaned: pa.Table) -> bool:
+    """Whether the last row is sound and came only to show how many there are."""
+    if SEEN not in cleaned.column_names or not cleaned.num_rows:
+        return False
+    seen, reason = (cleaned.column(name)[-1].as_py() for name in (SEEN, REJECT))
+    return reason is None and not seen
 
 
 def note_rejects(rejects: Rejects, cleaned: Cleaned, table: Table, *, strict: bool) -> None:

@@ -14,7 +14,7 @@ from caudal.engine.reading import Wanted
 from caudal.engine.rowwise import require_row_wise
 from caudal.errors import ApplicationError
 from caudal.kernels.csv import NumberColumn
-from caudal.model import REJECT, ROW, Table
+from caudal.model import REJECT, ROW, SEEN, Table
 from caudal.sql.footprint import EVERYTHING, Lift, Member, Schema, Sight
 from caudal.sql.numbers import Number, lift_numbers
 from caudal.sql.parsing import quote
@@ -72,6 +72,7 @@ def make_cleaning(
 
     The SQL gives at least the rows that are visible and those to reject, each with its place in
     `raw`; and the last one in any case, so that it shows whether there are as many as in `raw`.
+    Where the SQL leaves rows out, it says of each whether a query sees it: the last may not stay.
     """
     sights = [_comparable(cursor, cleaned, sight) for sight in sights]
     lifts = [replace(one, sight=_comparable(cursor, cleaned, one.sight)) for one in lifts]
@@ -83,14 +84,15 @@ def make_cleaning(
         for name, same in _by_name(lifts).items()
     ]
     place = f"row_number() OVER () - 1 AS {quote(ROW)}"
-    listed = ", ".join([*outputs, *computed, f"{reason} AS {quote(REJECT)}", place])
-    sql = f"SELECT {listed} FROM (\n{source.sql}\n) AS cleaned"
-    visible = _visible(sights, source.flags)
+    listed = [*outputs, *computed, f"{reason} AS {quote(REJECT)}", place]
+    visible, chosen = _visible(sights, source.flags), ""
     if visible != "TRUE" and not source.decides(sights):
-        sql += (
-            f" QUALIFY {visible} OR {reason} IS NOT NULL "
+        listed.append(f"{visible} AS {quote(SEEN)}")
+        chosen = (
+            f" QUALIFY {quote(SEEN)} OR {reason} IS NOT NULL "
             f"OR {quote(ROW)} >= (SELECT count(*) - 1 FROM raw)"
         )
+    sql = f"SELECT {', '.join(listed)} FROM (\n{source.sql}\n) AS cleaned{chosen}"
     sieve = source.sieve(sights)
     read = read_by(cursor, sql, table.origin).columns.get("raw", set()) | sieve.columns
     texts = [name for name in table.columns if name in read]
