@@ -1,4 +1,4 @@
-"""The broker port's rules: one suite for memory and RabbitMQ."""
+"""The broker port's rules: one suite for memory, a file and RabbitMQ."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +9,7 @@ from tests.services.rabbit import rabbit_url as rabbit_url
 from tests.services.waiting import until
 
 from caudal.broker import MemoryBroker
+from caudal.broker.embedded import EmbeddedBroker
 from caudal.broker.opening import open_broker
 from caudal.broker.port import Consumer, Delivery, OpenedBroker
 from caudal.core.tasks import Lane, Message, Task
@@ -16,11 +17,13 @@ from caudal.core.tasks import Lane, Message, Task
 OpenBroker = Callable[[], OpenedBroker]
 
 
-@pytest.fixture(params=["memory", "rabbit"])
+@pytest.fixture(params=["memory", "embedded", "rabbit"])
 def broker(request: pytest.FixtureRequest) -> Iterator[OpenedBroker]:
     """An empty broker, closed at the end."""
     if request.param == "memory":
         opened: OpenedBroker = MemoryBroker()
+    elif request.param == "embedded":
+        opened = EmbeddedBroker(request.getfixturevalue("tmp_path") / "broker")
     else:
         opened = open_broker(request.getfixturevalue("rabbit_url"))
     yield opened

@@ -1,9 +1,11 @@
 """From what a user writes to a broker: the one place that knows all of them."""
 
 import re
+from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from caudal.broker.address import Address
+from caudal.broker.embedded import EmbeddedBroker
 from caudal.broker.link import RabbitSettings
 from caudal.broker.memory import MemoryBroker
 from caudal.broker.port import OpenedBroker
@@ -13,6 +15,7 @@ from caudal.errors import UsageError
 
 _PREFIX = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _PORTS = {"amqp": 5672, "amqps": 5671}
+EMBEDDED = "embedded:"
 _HOW = "write amqp://user:password@host:5672/vhost, several nodes separated by commas"
 
 
@@ -20,14 +23,24 @@ def open_broker(url: str, name: str = "") -> OpenedBroker:
     """The broker that a URL names; `name` is shown in the broker's list of connections.
 
     `amqp://user:password@host:5672/vhost?prefix=caudal` is RabbitMQ (`amqps` with TLS), several
-    such URLs separated by commas are the nodes of one cluster; `memory:` is a new broker in this
-    process. Nothing is connected yet: a broker that is away is a matter of patience, not an error.
+    such URLs separated by commas are the nodes of one cluster; `embedded:FOLDER` is a file of
+    queues for the processes of one host; `memory:` is a new broker in this process. Nothing is
+    connected yet: a broker that is away is a matter of patience, not an error.
 
     Raises UsageError for anything else. No message ever repeats the URL, which may hold a password.
     """
     if url == "memory:":
         return MemoryBroker()
+    if url.startswith(EMBEDDED):
+        return EmbeddedBroker(_folder(url))
     return RabbitBroker(read_settings(url), name)
+
+
+def _folder(url: str) -> Path:
+    folder = Path(url.removeprefix(EMBEDDED))
+    if not folder.is_absolute():
+        raise UsageError("the folder of an embedded broker must be absolute: embedded:/path/to/it")
+    return folder
 
 
 def read_settings(url: str) -> RabbitSettings:

@@ -34,7 +34,7 @@ from aio_pika.exceptions import DeliveryError, PublishError
 from caudal.broker.link import Link, RabbitSettings, Session, SessionError, depths
 from caudal.broker.loop import LoopThread
 from caudal.broker.port import BrokerError, Delivery, LaneFullError
-from caudal.broker.topology import earlier_deliveries, queue_name
+from caudal.broker.topology import LAST_SECONDS, earlier_deliveries, queue_name
 from caudal.core.tasks import Lane, Message
 from caudal.errors import FormatError
 from caudal.formats import message as message_format
@@ -42,7 +42,6 @@ from caudal.process.logs import fields
 
 _TOGETHER = 512  # messages that are published in one bounded time
 _DEPTHS_SECONDS = 0.25  # how old depths may be
-_LAST_SECONDS = 2.0  # a job has gaps between its tasks: only then are the last lanes looked at
 _LOOK_SECONDS, _LOOK_MOST_SECONDS = 0.02, 0.2  # pauses between looks at empty lanes
 
 Settle = Callable[[AbstractIncomingMessage], Awaitable[None]]
@@ -224,7 +223,7 @@ class RabbitConsumer:
                 await act(held)
 
     async def _take(self, session: Session) -> Delivery | None:
-        idle = time.monotonic() - self._worked >= _LAST_SECONDS
+        idle = time.monotonic() - self._worked >= LAST_SECONDS
         lanes = (*self._turns, *(self._last if idle else ()))
         waiting = await depths(session, self._settings.prefix, sorted(lanes))
         for lane in lanes:

@@ -19,6 +19,8 @@ MAP_LANES = (Lane.FIRST, Lane.EARLY, Lane.MIDDLE, Lane.LATE, Lane.SLOW)
 # that workers publish must still find room when gateways already refuse.
 LANE_LIMIT = 20_000
 
+LAST_SECONDS = 2.0  # a job has gaps between its tasks: only then are the last lanes looked at
+
 Argument = str | int
 
 

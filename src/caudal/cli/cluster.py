@@ -35,7 +35,11 @@ def up(
     host: HostOption = None,
     broker: Annotated[
         str | None,
-        typer.Option("--broker", help="amqp://…; without it a private RabbitMQ is started."),
+        typer.Option(
+            "--broker",
+            help="amqp://…, private (a RabbitMQ of our own) or embedded (a file, one host only). "
+            "Without it private if RabbitMQ is installed, else embedded.",
+        ),
     ] = None,
     store: Annotated[str | None, typer.Option("--store", help="A folder, or s3://…")] = None,
     medics: Annotated[int | None, typer.Option("--medics", min=1, max=9)] = None,
@@ -50,7 +54,7 @@ def up(
 
     Writes cluster.toml if there is none; after that the file decides. Examples:
 
-    - `caudal up` three medics, two gateways, two workers and a private RabbitMQ
+    - `caudal up` three medics, two gateways, two workers and a broker
     - `caudal up --broker amqp://me:secret@rabbit:5672/ --store s3://bucket/caudal`
     - `caudal up --host b` this host's part of a cluster of several
     """
@@ -66,6 +70,7 @@ def up(
     cluster = Cluster.open(folder, host)
     with _saying_what_runs_on(cluster):
         started = upkeep.start_all(cluster)
+        print(f"broker: {cluster.broker_words}", file=sys.stderr)
         print(f"starting {', '.join(started) or 'nothing: everything runs'}", file=sys.stderr)
         try:
             told = _wait_until_healthy(cluster)

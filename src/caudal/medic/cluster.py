@@ -11,7 +11,7 @@ import msgspec
 from caudal.errors import UsageError
 from caudal.medic.note import anything_runs, difference, held, read_note
 from caudal.medic.roster import Kind, Member, medics, roster
-from caudal.medic.settings import FILE, PRIVATE, Settings, check, read_settings
+from caudal.medic.settings import EMBEDDED, FILE, PRIVATE, Settings, check, read_settings
 from caudal.process.heart import HeartFile
 from caudal.process.privacy import private_file, private_folder, require_not_everyones
 from caudal.process.wire import make_secret, read_secret
@@ -100,7 +100,7 @@ class Cluster:
 
     @property
     def node(self) -> Path:
-        """The private broker's folder."""
+        """The folder of a private or embedded broker."""
         return self.folder / "broker"
 
     @property
@@ -186,11 +186,22 @@ class Cluster:
     def broker_url(self) -> str:
         """With the prefix of this cluster. It holds a password: never for logs or commands."""
         url = self.settings.broker
+        if url == EMBEDDED:
+            return f"embedded:{self.node}"
         if url == PRIVATE:
             node = next(one for one in self.members if one.kind is Kind.BROKER)
             url = f"amqp://{USER}:{self.password()}@{node.address}:{node.port}/"
         prefix = f"?prefix={self.settings.name}"
         return ",".join(one if "?" in one else one + prefix for one in url.split(","))
+
+    @property
+    def broker_words(self) -> str:
+        """Which broker the cluster uses, for people. Never its URL, which may hold a password."""
+        if self.settings.broker == PRIVATE:
+            return "a private RabbitMQ"
+        if self.settings.broker == EMBEDDED:
+            return f"embedded, in {self.node} (one host only; several need RabbitMQ)"
+        return "the RabbitMQ that cluster.toml names"
 
     def password(self) -> str:
         """Of the private broker."""

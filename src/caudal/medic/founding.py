@@ -8,8 +8,9 @@ from pathlib import Path
 
 from caudal.broker.opening import read_settings as read_broker
 from caudal.errors import CaudalError, UsageError
+from caudal.medic import rabbit_node
 from caudal.medic.cluster import Cluster
-from caudal.medic.settings import FILE, PRIVATE, TEMPLATE, parse
+from caudal.medic.settings import EMBEDDED, FILE, PRIVATE, TEMPLATE, parse
 from caudal.process.privacy import private_file, private_folder
 from caudal.store import open_store
 from caudal.store.s3_settings import S3Settings
@@ -20,7 +21,7 @@ def write_settings(folder: Path, **values: object) -> None:
     given: dict[str, object] = {
         "name": "caudal",
         "store": "store",
-        "broker": PRIVATE,
+        "broker": PRIVATE if rabbit_node.is_installed() else EMBEDDED,
         "worker_memory": "700MB",
         "host": "local",
         "address": "127.0.0.1",
@@ -53,7 +54,7 @@ def _escaped(value: object) -> str:
 
 def _require_sound(folder: Path, text: str) -> None:
     settings = parse(text.encode("utf-8"), FILE)
-    if settings.broker != PRIVATE:
+    if settings.broker not in (PRIVATE, EMBEDDED):
         read_broker(settings.broker)
     store = Cluster(folder.resolve(), settings, next(iter(settings.hosts))).store
     s3 = S3Settings.from_environment() if store.lower().startswith("s3:") else None

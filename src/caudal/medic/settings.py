@@ -16,6 +16,7 @@ from caudal.formats.quotas import complaints as quota_complaints
 
 FILE = "cluster.toml"
 PRIVATE = "private"
+EMBEDDED = "embedded"
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}\Z")
 
 TEMPLATE = """\
@@ -24,7 +25,9 @@ TEMPLATE = """\
 
 name = "{name}"        # prefix of the broker's queues: two clusters may share one broker
 store = "{store}"      # a folder that all hosts share, or s3://bucket/prefix
-broker = "{broker}"    # amqp://user:password@host:5672/, or "private": a RabbitMQ of our own
+# amqp://user:password@host:5672/ is a RabbitMQ that runs; "private" starts one of our own;
+# "embedded" keeps the queues in a file of this folder and serves one host only
+broker = "{broker}"
 tokens = ""            # what `caudal token new` writes; without it gateways listen on loopback only
 worker_memory = "{worker_memory}"  # bound of each worker; what exceeds it spills to disk
 launcher = "local"     # "local": processes of this machine; "docker": containers of these names
@@ -137,6 +140,13 @@ def _complaints(settings: Settings) -> list[str]:
     brokers = sum(host.broker for host in settings.hosts.values())
     if settings.broker == PRIVATE and brokers != 1:
         found.append(f"the private broker runs on one host, not {brokers}: set its broker = true")
+    if settings.broker == EMBEDDED and len(settings.hosts) > 1:
+        found.append(
+            'broker = "embedded" serves one host only: several need RabbitMQ, "private" on one of '
+            "them or amqp://user:password@host:5672/"
+        )
+    if settings.broker == EMBEDDED and settings.launcher != "local":
+        found.append('broker = "embedded" needs launcher = "local"')
     if settings.broker != PRIVATE and brokers:
         found.append("broker = true on a host is for the private broker only; remove it")
     if sum(host.medics for host in settings.hosts.values()) < 1:

@@ -54,8 +54,9 @@ def start_all(cluster: Cluster) -> list[str]:
         )
     if cluster.settings.broker == PRIVATE and not rabbit_node.is_installed():
         raise UsageError(
-            "rabbitmq-server is not installed: apt-get install rabbitmq-server, "
-            "or give a running one with --broker amqp://user:password@host:5672/"
+            f"{FILE} asks for a private RabbitMQ, which is not installed: apt-get install "
+            'rabbitmq-server, or write broker = "embedded" (one host only) or the address of a '
+            "running one, amqp://user:password@host:5672/"
         )
     _require_tokens(cluster)
     launcher = launcher_of(cluster)

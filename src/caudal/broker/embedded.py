@@ -1,0 +1,402 @@
+"""A broker without a server, for one host: queues in an SQLite file that all its processes open.
+
+Rules
+1. The broker is a hint (port.py, rule 2), so nothing here is synced to disk. A file that is gone or
+   damaged is replaced by an empty one, and the reconciler publishes again what is missing.
+2. A process's use of the file is a *session*. It holds a lock on a file of its own below
+   `sessions/`, which the kernel frees when the process ends in whatever way. What a session holds
+   whose lock is free is delivered again.
+3. An idle consumer asks SQLite only whether anyone changed the file since it last found nothing.
+   That costs some microseconds; the caller decides how often it asks.
+4. Every call is one short transaction of one connection, so threads of a process take turns.
+"""
+
+import contextlib
+import fcntl
+import logging
+import os
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import TypeVar
+from uuid import uuid4
+
+from caudal.broker.port import BrokerError, Delivery, LaneFullError
+from caudal.broker.topology import LANE_LIMIT, LAST_SECONDS, MAP_LANES, VERSION
+from caudal.core.tasks import Lane, Message
+from caudal.errors import FormatError
+from caudal.formats import message as message_format
+from caudal.process.logs import fields
+
+FILE = f"queues-{VERSION}.sqlite"
+_SESSIONS, _REPLACING = "sessions", "replacing"
+_BUSY_SECONDS = 5.0  # how long a call waits for another process's transaction
+_REAP_SECONDS = 0.5  # pause between looks for sessions that are over
+_TRIES = 3  # of a call that finds the file gone or damaged
+
+_SETTINGS = (
+    "PRAGMA journal_mode = PERSIST",
+    "PRAGMA synchronous = OFF",
+    """CREATE TABLE IF NOT EXISTS messages (
+           id INTEGER PRIMARY KEY AUTOINCREMENT, lane TEXT NOT NULL, body BLOB NOT NULL,
+           count INTEGER NOT NULL DEFAULT 0, session TEXT, consumer INTEGER)""",
+    "CREATE INDEX IF NOT EXISTS waiting ON messages (lane, id) WHERE session IS NULL",
+    "CREATE INDEX IF NOT EXISTS held ON messages (session) WHERE session IS NOT NULL",
+)
+_NEXT = "SELECT id, body, count FROM messages WHERE session IS NULL AND lane = ? ORDER BY id"
+
+Answer = TypeVar("Answer")
+Act = Callable[[sqlite3.Connection], Answer]
+
+_log = logging.getLogger(__name__)
+
+
+class EmbeddedBroker:
+    """For use by any number of threads, and of processes of one host."""
+
+    def __init__(self, folder: Path, lane_limit: int = LANE_LIMIT) -> None:
+        self._folder = folder
+        self._lane_limit = lane_limit
+        self._lock = threading.Lock()
+        self._file: _File | None = None
+        self._session: _Session | None = None
+        self._consumers = count(1)
+        self._open: list[EmbeddedConsumer] = []
+        self._next_reap = 0.0
+        self.connected = True
+        self.dropped = 0
+
+    def publish(self, messages: Sequence[Message]) -> None:
+        """See the port."""
+        rows = [(str(one.lane), message_format.encode(one)) for one in messages]
+
+        def insert(connection: sqlite3.Connection) -> None:
+            self._require_room(connection, Counter(lane for lane, _ in rows))
+            connection.executemany("INSERT INTO messages (lane, body) VALUES (?, ?)", rows)
+
+        if rows:
+            self.act(insert)
+
+    def depths(self) -> Mapping[Lane, int]:
+        """See the port."""
+        found = self.act(_waiting)
+        return {lane: found.get(str(lane), 0) for lane in Lane}
+
+    def consume(
+        self, lanes: Sequence[Lane] = tuple(Lane), last: Sequence[Lane] = ()
+    ) -> "EmbeddedConsumer":
+        """See the port."""
+        consumer = EmbeddedConsumer(self, next(self._consumers), lanes, last)
+        with self._lock:
+            self._open = [one for one in self._open if not one.closed] + [consumer]
+        return consumer
+
+    def close(self) -> None:
+        """See the port."""
+        for consumer in list(self._open):
+            consumer.close()
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+            if self._session is not None:
+                self._session.close()
+            self._file = self._session = None
+
+    @property
+    def session(self) -> str:
+        """The name under which this process holds messages."""
+        with self._lock:
+            if self._session is None:
+                self._session = _Session.begun(self._folder / _SESSIONS)
+            return self._session.name
+
+    def version(self) -> int:
+        """Return a number that differs once anyone has changed the file."""
+        with self._lock, self._told():
+            return self._opened().version()
+
+    def act(self, act: Act[Answer]) -> Answer:
+        """Run one transaction, on a new file if this one is gone or damaged."""
+        with self._lock, self._told():
+            for _ in range(_TRIES - 1):
+                try:
+                    return self._opened().run(act)
+                except _DamagedError as error:
+                    self._replace(error.inode)
+            return self._opened().run(act)
+
+    def reap(self) -> None:
+        """Free what sessions hold that are over; not more often than need be."""
+        if time.monotonic() < self._next_reap:
+            return
+        self._next_reap = time.monotonic() + _REAP_SECONDS
+        for name in self.act(_sessions):
+            if name != self.session and _is_over(self._folder / _SESSIONS / name):
+                self.act(_freeing("session = ?", name))
+
+    def _require_room(self, connection: sqlite3.Connection, more: Mapping[str, int]) -> None:
+        waiting = _waiting(connection)
+        for lane in MAP_LANES:
+            if more.get(lane) and waiting.get(lane, 0) + more[lane] > self._lane_limit:
+                raise LaneFullError(f"lane {lane} is full: try again later")
+
+    def _opened(self) -> "_File":
+        """The file that lies in the folder now."""
+        path = self._folder / FILE
+        if self._file is not None and self._file.is_at(path):
+            return self._file
+        if self._file is not None:
+            self._file.close()
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._file = _File.opened(path)
+        return self._file
+
+    def _replace(self, inode: int) -> None:
+        """Remove a damaged file, unless somebody else did so already."""
+        path = self._folder / FILE
+        with _locked(self._folder / _REPLACING):
+            if _inode(path) == inode:
+                for name in (f"{FILE}-journal", FILE):
+                    (self._folder / name).unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """Errors of SQLite and of the disk as those of the port."""
+        try:
+            yield
+            self.connected = True
+        except LaneFullError:
+            raise
+        except (sqlite3.Error, OSError, _DamagedError) as error:
+            self.connected = False
+            raise BrokerError(f"the queues in {self._folder} cannot be used: {error}") from error
+
+
+class EmbeddedConsumer:
+    """Takes from its lanes in turn. Not for use by two threads at once."""
+
+    def __init__(
+        self, broker: EmbeddedBroker, number: int, lanes: Sequence[Lane], last: Sequence[Lane]
+    ) -> None:
+        self._broker = broker
+        self._number = number
+        self._turns, self._last = list(lanes), list(last)
+        self._worked = time.monotonic()
+        self._empty_at: tuple[int, bool] | None = None  # what was the case when nothing was found
+        self.closed = False
+
+    def take(self) -> Delivery | None:
+        """See the port."""
+        self._broker.reap()
+        idle = time.monotonic() - self._worked >= LAST_SECONDS
+        at = self._broker.version(), idle
+        if at == self._empty_at:
+            return None
+        lanes, session = (*self._turns, *(self._last if idle else ())), self._broker.session
+        delivery = self._broker.act(lambda connection: self._taken(connection, lanes, session))
+        self._empty_at = at if delivery is None else None
+        if delivery is not None and delivery.message.lane not in self._last:
+            self._worked = time.monotonic()
+        return delivery
+
+    def acknowledge(self, delivery: Delivery) -> None:
+        """See the port."""
+        self._settle("DELETE FROM messages WHERE", delivery)
+
+    def hand_back(self, delivery: Delivery) -> None:
+        """See the port."""
+        self._settle("UPDATE messages SET session = NULL, consumer = NULL WHERE", delivery)
+
+    def close(self) -> None:
+        """See the port."""
+        self.closed = True
+        session = self._broker.session
+        with contextlib.suppress(BrokerError):
+            self._broker.act(_freeing("session = ? AND consumer = ?", session, self._number))
+
+    def _settle(self, statement: str, delivery: Delivery) -> None:
+        """Change a message that is still held by this consumer; another's is left alone."""
+        held = (delivery.tag, self._broker.session, self._number)
+        where = "id = ? AND session = ? AND consumer = ?"
+        with contextlib.suppress(BrokerError):  # it is delivered again, which does no harm
+            self._broker.act(lambda connection: connection.execute(f"{statement} {where}", held))
+
+    def _taken(
+        self, connection: sqlite3.Connection, lanes: Sequence[Lane], session: str
+    ) -> Delivery | None:
+        for lane in lanes:
+            if lane in self._turns:
+                self._turns.append(self._turns.pop(0))
+            for number, body, earlier in connection.execute(_NEXT, (str(lane),)):
+                try:
+                    message = message_format.decode(bytes(body))
+                except FormatError as error:  # of no use to anyone
+                    _log.warning("removed a message", extra=fields(reason=str(error)))
+                    self._broker.dropped += 1
+                    connection.execute("DELETE FROM messages WHERE id = ?", (number,))
+                    continue
+                connection.execute(
+                    "UPDATE messages SET session = ?, consumer = ?, count = count + 1 WHERE id = ?",
+                    (session, self._number, number),
+                )
+                return Delivery(number, message, earlier + 1)
+        return None
+
+
+class _DamagedError(Exception):
+    """The file is no database of ours any more."""
+
+    def __init__(self, inode: int, reason: str) -> None:
+        super().__init__(reason)
+        self.inode = inode
+
+
+class _File:
+    """An open SQLite file, and which one it is."""
+
+    def __init__(self, connection: sqlite3.Connection, inode: int) -> None:
+        self._connection = connection
+        self._inode = inode
+        self._own = 0  # SQLite tells of changes by others only
+
+    @classmethod
+    def opened(cls, path: Path) -> "_File":
+        """The file, made if it is absent."""
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        inode = _inode(path)
+        connection = sqlite3.connect(
+            path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        file = cls(connection, inode)
+        file._guarded(lambda: [connection.execute(one) for one in _SETTINGS])
+        return file
+
+    def is_at(self, path: Path) -> bool:
+        return _inode(path) == self._inode
+
+    def version(self) -> int:
+        ((found,),) = self._guarded(
+            lambda: self._connection.execute("PRAGMA data_version").fetchall()
+        )
+        return int(found) * (1 << 32) + self._own
+
+    def run(self, act: Act[Answer]) -> Answer:
+        return self._guarded(lambda: self._transaction(act))
+
+    def close(self) -> None:
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.close()
+
+    def _transaction(self, act: Act[Answer]) -> Answer:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            answer = act(self._connection)
+            self._connection.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+            raise
+        self._own += 1
+        return answer
+
+    def _guarded(self, act: Callable[[], Answer]) -> Answer:
+        """Tell a damaged file from one that is busy or cannot be written."""
+        try:
+            return act()
+        except sqlite3.OperationalError as error:
+            if "no such table" not in str(error) and "no such column" not in str(error):
+                raise
+            raise _DamagedError(self._inode, str(error)) from error
+        except sqlite3.DatabaseError as error:
+            raise _DamagedError(self._inode, str(error)) from error
+
+
+class _Session:
+    """A file whose lock lasts as long as this process."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path = path
+        self._descriptor = descriptor
+        self.name = path.name
+
+    @classmethod
+    def begun(cls, folder: Path) -> "_Session":
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in folder.iterdir():
+            _is_over(path)  # which removes it then
+        while True:
+            path = folder / uuid4().hex
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if _inode(path) == os.fstat(descriptor).st_ino:
+                return cls(path, descriptor)
+            os.close(descriptor)  # somebody took it for one that is over, just before the lock
+
+    def close(self) -> None:
+        self._path.unlink(missing_ok=True)
+        os.close(self._descriptor)
+
+
+def _is_over(path: Path) -> bool:
+    """Whether nobody holds the lock of a session any more; if so its file is removed."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    else:
+        path.unlink(missing_ok=True)
+        return True
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _inode(path: Path) -> int:
+    """The number of the file at a path; 0 if there is none."""
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return 0
+
+
+def _waiting(connection: sqlite3.Connection) -> dict[str, int]:
+    return dict(
+        connection.execute(
+            "SELECT lane, count(*) FROM messages WHERE session IS NULL GROUP BY lane"
+        ).fetchall()
+    )
+
+
+def _sessions(connection: sqlite3.Connection) -> list[str]:
+    """The sessions that hold something."""
+    rows = connection.execute(
+        "SELECT DISTINCT session FROM messages WHERE session IS NOT NULL"
+    ).fetchall()
+    return [str(name) for (name,) in rows]
+
+
+def _freeing(where: str, *values: str | int) -> Act[None]:
+    """Let others take what is held."""
+    statement = f"UPDATE messages SET session = NULL, consumer = NULL WHERE {where}"
+
+    def free(connection: sqlite3.Connection) -> None:
+        connection.execute(statement, values)
+
+    return free
