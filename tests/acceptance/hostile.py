@@ -25,7 +25,7 @@ from caudal.formats.job import Options, Request, Text
 from caudal.model import Query, Table
 
 BATCH = "application/vnd.caudal.batch"
-_PAUSE_SECONDS = 0.2
+_PAUSE_SECONDS, _LEAVE_SECONDS = 0.2, 10.0
 TABLE = Table("t", ("t.csv",), ("k",), "SELECT k FROM raw", "t.sql")
 PLAIN = "SELECT k, count(*) AS n FROM t GROUP BY k"
 ENDLESS = (
@@ -60,7 +60,7 @@ class Attacker:
     def __post_init__(self) -> None:
         self.url = f"http://{self.address[0]}:{self.address[1]}"
         headers = {"authorization": f"Bearer {self.token}"}
-        self.http = httpx.Client(base_url=self.url, headers=headers, timeout=60.0)
+        self.http = httpx.Client(base_url=self.url, headers=headers, timeout=30.0)
 
     def ask(self, method: str, path: str, content: bytes = b"", **headers: str) -> int:
         """The status; 0 if the connection broke."""
@@ -248,7 +248,7 @@ class Horde:
         self._stopping = threading.Event()
         self.said: dict[str, Counter[str]] = {kind: Counter() for kind in self.kinds}
         self._threads = [
-            threading.Thread(target=self._run, args=(kind, address, number), name=f"hostile-{kind}")
+            threading.Thread(target=self._run, args=(kind, address, number), daemon=True)
             for number, (kind, address) in enumerate(itertools.product(self.kinds, self.addresses))
         ]
 
@@ -259,8 +259,8 @@ class Horde:
 
     def __exit__(self, *_: object) -> None:
         self._stopping.set()
-        for thread in self._threads:
-            thread.join()
+        for thread in self._threads:  # one that waits for an answer is left behind
+            thread.join(_LEAVE_SECONDS / len(self._threads))
 
     def _run(self, kind: str, address: tuple[str, int], number: int) -> None:
         chance = random.Random(self.seed + number)

@@ -47,7 +47,9 @@ def besiege(siege: Siege) -> int:
             began = time.monotonic()
             with Horde(addresses, tokens["hostile"], siege.seed, siege.kinds) as horde:
                 storm = honest_run(cluster, sources, siege)
-            for line in (*report(calm, storm), *attacks(horde)):
+                for line in report(calm, storm):
+                    print(line, flush=True)
+            for line in attacks(horde):
                 print(line, flush=True)
             print(f"duration of the siege: {time.monotonic() - began:.0f} s", flush=True)
             bad = [*storm.failed, *calm.failed]
