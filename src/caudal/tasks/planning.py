@@ -153,6 +153,8 @@ class Planners:
                 child.wait_until_ready()
                 self._idle.put(child)
             except (OSError, _KilledError, BusyError, errors.CaudalError) as error:
+                if self._closed:  # it was killed on purpose
+                    return
                 _log.warning("a planner did not start", extra=fields(reason=str(error)))
                 time.sleep(_MOMENT_SECONDS)
                 self._give_back(child)
