@@ -99,7 +99,7 @@ def readiness_first() -> Any:
     return calmly(mock.patch.multiple(worker, _make=early, follow=follow))
 
 
-@sabotage("create replaced by overwrite", known=26)
+@sabotage("create replaced by overwrite", known=6)
 def overwrite() -> Any:
     def create(self: MemoryStore, key: str, data: bytes, *, lasting: bool = True) -> None:
         self.replace(key, data)
@@ -145,7 +145,7 @@ def _unchecked_members(store: Any, found: Life, table: str) -> list[merged.Membe
     return members
 
 
-@sabotage("own write reported as AlreadyExists treated as foreign", known=5)
+@sabotage("own write reported as AlreadyExists treated as foreign", known=14)
 def own_write_is_foreign() -> Any:
     def create_batch(self: Any, found: Life, index: batch_format.Batch, data: bytes) -> bool:
         key = found.keys.batch(index.table, index.number)
@@ -211,7 +211,7 @@ def read_before_list() -> Any:
     return mock.patch.object(janitor.Janitor, "_clean", stale)
 
 
-@sabotage("no sweep: runs that job.json does not name stay", known=1)
+@sabotage("no sweep: runs that job.json does not name stay", known=14)
 def no_sweep() -> Any:
     return mock.patch.object(janitor, "run_names", _no_names)
 
@@ -221,7 +221,7 @@ def reconciler_off() -> Any:
     return without_reconciler()
 
 
-@sabotage("a hint that drops too much: made of a part of its stage", known=23)
+@sabotage("a hint that drops too much: made of a part of its stage", known=11)
 def greedy_hint() -> Any:
     hint_parts = gathering._hint_parts
 
@@ -232,7 +232,7 @@ def greedy_hint() -> Any:
     return mock.patch.object(gathering, "_hint_parts", fewer)
 
 
-@sabotage("a hint made of a table that is not complete", known=17)
+@sabotage("a hint made of a table that is not complete", known=22)
 def early_hint() -> Any:
     """Whatever is merged by now is taken for the whole."""
 
@@ -310,7 +310,7 @@ def _merge_with(reader: Callable[[Any, str], frame.Read]) -> Any:
     return merge_group
 
 
-@sabotage("a group object seen but not followed up after a crash", PLAIN, known=16)
+@sabotage("a group object seen but not followed up after a crash", PLAIN, known=3)
 def no_follow_up_when_present() -> Any:
     def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> worker.Ending:
         message = delivery.message
@@ -329,7 +329,7 @@ def no_follow_up_when_present() -> Any:
     return calmly(mock.patch.object(worker, "handle", handle))
 
 
-@sabotage("an old run's objects adopted: one run for all lives", ("again",), known=1)
+@sabotage("an old run's objects adopted: one run for all lives", ("again",), known=100)
 def one_run() -> Any:
     def job(**fields: Any) -> Job:
         return Job(**{**fields, "run": "life"})
@@ -370,7 +370,7 @@ def missing_is_fewer() -> Any:
     )
 
 
-@sabotage("the client's expiry asks for an end only", known=6)
+@sabotage("the client's expiry asks for an end only", known=7)
 def expiry_by_end_only() -> Any:
     def awaits(shape: Any, facts: StoreFacts) -> bool:
         return any(facts.end(table) is None for table in shape.tables)
@@ -378,7 +378,7 @@ def expiry_by_end_only() -> Any:
     return mock.patch.object(reconciler, "awaits_client", awaits)
 
 
-@sabotage("a table's last group is not looked at when its end arrives", PLAIN, known=1)
+@sabotage("a table's last group is not looked at when its end arrives", PLAIN, known=3)
 def no_follow_up_at_end() -> Any:
     return calmly(mock.patch.object(gateway, "after_end", _no_tasks))
 
@@ -394,12 +394,12 @@ def confirm_before_publish() -> Any:
     return calmly(mock.patch.object(gateway.Gateway, "_publish", lazily))
 
 
-@sabotage("a machine that cannot run a task now fails the job", known=14)
+@sabotage("a machine that cannot run a task now fails the job", known=2)
 def passing_is_blamed() -> Any:
     return mock.patch.object(worker, "DETERMINISTIC", (*worker.DETERMINISTIC, NotNowError))
 
 
-@sabotage("a condemned task is handed back for ever", known=2)
+@sabotage("a condemned task is handed back for ever", known=9)
 def never_condemned() -> Any:
     blamed = tuple(one for one in worker.DETERMINISTIC if one is not CondemnedError)
     return mock.patch.multiple(
@@ -407,7 +407,7 @@ def never_condemned() -> Any:
     )
 
 
-@sabotage("a client takes results before its own ends were confirmed", ("other", "short"), known=75)
+@sabotage("a client takes results before its own ends were confirmed", ("other", "short"), known=61)
 def results_of_others() -> Any:
     def there(self: Any, status: Any) -> list[str]:
         return [name for name in status.results if name not in self.results]
@@ -415,12 +415,12 @@ def results_of_others() -> Any:
     return mock.patch.object(client.Errand, "_there", there)
 
 
-@sabotage("a job that is done is believed to be of the same data", ("other", "short"), known=1)
+@sabotage("a job that is done is believed to be of the same data", ("other", "short"), known=6)
 def end_of_done_not_compared() -> Any:
     return mock.patch.object(gateway, "_check_same_end", _nothing)
 
 
-@sabotage("another owner is served", ("stranger",), known=1)
+@sabotage("another owner is served", ("stranger",), known=2)
 def owner_not_checked() -> Any:
     return mock.patch.object(gateway.Gateway, "_check_owner", _nothing)
 

@@ -84,7 +84,7 @@ class World:
         asked: dict[str, Asked] = {}
         self.truth = Truth(self.memory, asked)
         self.broker = SimulatedBroker(self.faults)
-        self.store = SimulatedStore(self.memory, self.faults, self.truth.created)
+        self.store = SimulatedStore(self.memory, self.faults, self._created)
         self.gateways: list[tuple[Process, Any]] = []
         self.workers: list[Process] = []
         self.is_calm = False
@@ -115,6 +115,14 @@ class World:
         jobs = range(self.chance.choice((1, 1, 1, 2, 3)))
         self.stories = [self._story(number, self.chance.choice(kinds)) for number in jobs]
         asked |= {story.job_id: story.choice.asked for story in self.stories}
+
+    def _created(self, key: str) -> None:
+        """A violation ends the run, whoever would swallow it: workers survive what is unforeseen."""
+        try:
+            self.truth.created(key)
+        except Exception as error:
+            self.scheduler.errors.append(error)
+            raise
 
     def _story(self, number: int, kind: str) -> Story:
         choice, kept = choose(self.chance, self.seed), self.chance.random() < 0.5
