@@ -117,7 +117,7 @@ class World:
         asked |= {story.job_id: story.choice.asked for story in self.stories}
 
     def _created(self, key: str) -> None:
-        """A violation ends the run, whoever would swallow it: workers survive what is unforeseen."""
+        """A violation ends the run: workers survive what nobody foresaw, and would swallow it."""
         try:
             self.truth.created(key)
         except Exception as error:
