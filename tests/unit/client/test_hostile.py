@@ -110,7 +110,7 @@ WRONG_RESULTS: dict[str, tuple[Callable[[Place, bytes], Spoilt], str]] = {
     "no beginning": (lambda place, true: Spoilt(b"", forever=GARBAGE), "is not a result"),
     "an index without end": (
         lambda place, true: Spoilt(index_without_end(true), forever=GARBAGE),
-        "its index claims 4294967295 bytes",
+        "an index of 4294967295 bytes: at most",
     ),
     "a terabyte": (
         lambda place, true: Spoilt(of_a_terabyte(place), forever=GARBAGE),

@@ -96,8 +96,8 @@ def test_who_leaves_or_waits_too_long_takes_no_turn() -> None:
 def test_a_job_that_cannot_be_planned_is_refused_with_the_reason(place: Place) -> None:
     query = Query("q", "", "SELECT * FROM read_text('/etc/passwd')", "q.sql")
     request = Request(Text("bad", "", (), (query,)))
-    with place.client() as client:
-        answer = client.put("/jobs/bad", content=job_content(request))
-        assert code_of(answer) == (422, "cannot_plan")
-        assert "read_text cannot be used here" in answer.json()["error"]["message"]
-        create(client)
+    client = place.client()
+    answer = client.put("/jobs/bad", content=job_content(request))
+    assert code_of(answer) == (422, "cannot_plan")
+    assert "read_text cannot be used here" in answer.json()["error"]["message"]
+    create(client)

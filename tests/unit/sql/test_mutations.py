@@ -10,6 +10,8 @@ from tests.corpus.engines import EQUAL, Split
 from tests.corpus.statements import Statement, database, statements
 from tests.fuzz.mutations import keywords, mutated
 
+from caudal.engine.carrying import presented
+
 ROUNDS = range(6)
 TRIES = 8
 LEAST_ACCEPTED = 20  # of each round: else the mutations are too wild to prove anything
@@ -32,7 +34,7 @@ def expected_of(sql: str, connection: duckdb.DuckDBPyConnection) -> pa.Table | N
         read = connection.extract_statements(sql)
         if [found.type for found in read] != [duckdb.StatementType.SELECT]:
             return None
-        return connection.sql(sql).to_arrow_table()
+        return presented(connection.sql(sql))
     except duckdb.Error:
         return None
 

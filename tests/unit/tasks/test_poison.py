@@ -88,7 +88,7 @@ class Place:
 
 @pytest.fixture
 def place() -> Iterator[Place]:
-    store, compute = MemoryStore(), LocalCompute()
+    store, compute = MemoryStore(), LocalCompute(confirms=True)
     ids = iter(f"id{number}" for number in range(1_000_000))
     tools = Tools(store, MemoryBroker(), compute, Clock(), lambda: next(ids), Lives(store), SOON)
     yield Place(tools)
@@ -148,7 +148,8 @@ def test_an_error_that_a_child_repeats_fails_the_job(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.syspath_prepend(tmp_path)
     broken = importlib.import_module("poison_steps").broken
-    with contextlib.closing(LocalCompute(suspects=Suspects(compute=broken))) as compute:
+    suspects = Suspects(compute=broken)
+    with contextlib.closing(LocalCompute(suspects=suspects, confirms=True)) as compute:
         here = Place(replace(place.tools, compute=compute))
         run = here.create()
         here.send(b"one\n")
