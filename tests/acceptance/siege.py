@@ -5,7 +5,6 @@ that `hostile.py` knows. No honest job may fail, give a wrong row, or take more 
 long as the slowest calm one of its application. Nobody but the medics restarts anything.
 """
 
-import secrets
 import statistics
 import tempfile
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from caudal.medic.founding import write_settings
 from caudal.medic.settings import FILE
+from caudal.process.tokens import write_private
 from tests.acceptance.cluster import RealCluster, free_hundred
 from tests.acceptance.hostile import KINDS, Horde
 from tests.acceptance.streaming import Source, Stream, Tally
@@ -62,19 +62,15 @@ def besiege(siege: Siege) -> int:
 @contextmanager
 def guarded_cluster(folder: Path) -> Iterator[tuple[RealCluster, dict[str, str]]]:
     """A cluster with a token for each of two owners; the honest one's is in the environment."""
-    tokens = {name: secrets.token_urlsafe(24) for name in ("honest", "hostile")}
     port = free_hundred()
     write_settings(folder, port=port)
     file = folder / FILE
     file.write_text(file.read_text().replace('tokens = ""', 'tokens = "tokens"'))
-    for path, text in (
-        (folder / "tokens", "".join(f"{name}:{token}\n" for name, token in tokens.items())),
-        (folder / "honest.token", tokens["honest"]),
-    ):
-        path.touch(mode=0o600)
-        path.write_text(text)
-    environment = {"CAUDAL_TOKEN_FILE": str(folder / "honest.token")}
-    cluster = RealCluster(folder, port, environment)
+    cluster = RealCluster(folder, port, {"CAUDAL_TOKEN_FILE": str(folder / "honest.token")})
+    tokens = {
+        name: cluster.caudal("token", "new", name).stdout.strip() for name in ("honest", "hostile")
+    }
+    write_private(folder / "honest.token", tokens["honest"])
     try:
         cluster.caudal("up")
         yield cluster, tokens
