@@ -44,6 +44,8 @@ TRAPS = {
     "a table with its schema is no common table": """
         WITH t AS (SELECT 99 AS id) SELECT a.id, t.id AS other FROM main.t AS a, t""",
     "positions are not names": "SELECT #2 AS a, #1 AS b FROM t WHERE #2 > 1",
+    "positions in outer joins": "SELECT #5 AS a, -#5 AS b FROM t FULL JOIN r ON t.id = r.id "
+    "LEFT JOIN t AS u ON u.id = r.id",
     "positions in a join": "SELECT t.id FROM t, r WHERE t.id = #11",
     "group by all of constants": "SELECT 1 AS one FROM t GROUP BY ALL",
     "a count of nothing is zero": "SELECT count(*) AS n, sum(k) AS s FROM t WHERE id > 99",

@@ -3,7 +3,8 @@
 Rules
 1. A column is left behind only if DuckDB's plan reads it nowhere, and if its plan over tables
    without these columns is the same plan. So nothing that means columns without naming them (a
-   star, COLUMNS, NATURAL, #1, an alias like a column) can change its meaning.
+   star, COLUMNS, NATURAL, an alias like a column) can change its meaning. A plan shows a column by
+   its place (#1) as that place and nothing else: such a text keeps all columns.
 2. A predicate is pushed into a scan only if every part of the text is known (`known.py`), DuckDB
    reads the table once and the text names it once, it stands as a conjunct in the WHERE of the
    SELECT that does, names columns of that table alone, cannot raise, and the join keeps no row
@@ -11,6 +12,7 @@ Rules
 3. A text that cannot be parsed here gathers whole tables; DuckDB's parser names them.
 """
 
+import re
 from collections.abc import Mapping
 
 from sqlglot import exp
@@ -23,12 +25,14 @@ from caudal.sql.planner.expressions import Reader
 from caudal.sql.planner.plan import TableSchema
 from caudal.sql.planner.scopes import Scope, Source
 
+_PLACE = re.compile(r"#\s*\d")
+
 
 def needed_columns(
     sql: str, reads: Reads | None, schemas: Mapping[str, TableSchema], binder: Binder
 ) -> dict[str, list[str]]:
     """The columns of each table that the text must find; at least one, since rows count too."""
-    if reads is not None:
+    if reads is not None and not _PLACE.search(sql):
         needed = {
             table: [name for name in schema if name in reads.columns[table]] or list(schema)[:1]
             for table, schema in schemas.items()
