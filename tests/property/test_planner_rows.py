@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.fuzz.check import Bench
 from tests.fuzz.kinds import KindGenerator
 from tests.fuzz.odd import OddGenerator
+from tests.fuzz.run import checked
 from tests.fuzz.wild import WildGenerator
 
 from caudal.kernels.hashing import partition_of
@@ -37,6 +38,11 @@ def test_a_plan_gives_the_rows_of_duckdb(bench: Bench, chance: random.Random) ->
 def test_columns_of_every_type_give_the_rows_of_duckdb(bench: Bench, chance: random.Random) -> None:
     tables = bench.maker.kinds(chance)
     bench.check(KindGenerator(chance).queries(), tables, chance)
+
+
+@pytest.mark.parametrize("seed", [503359])  # a column by its place in outer joins
+def test_a_seed_that_once_differed(bench: Bench, seed: int) -> None:
+    assert checked(seed, bench) is not None
 
 
 def test_most_random_queries_are_split(bench: Bench) -> None:
