@@ -55,7 +55,10 @@ def _escaped(value: object) -> str:
 def _require_sound(folder: Path, text: str) -> None:
     settings = parse(text.encode("utf-8"), FILE)
     if settings.broker not in (PRIVATE, EMBEDDED):
-        read_broker(settings.broker)
+        try:
+            read_broker(settings.broker)
+        except UsageError as error:
+            raise UsageError(f"{error}; or choose {PRIVATE} or {EMBEDDED}") from error
     store = Cluster(folder.resolve(), settings, next(iter(settings.hosts))).store
     s3 = S3Settings.from_environment() if store.lower().startswith("s3:") else None
     open_store(store, s3=s3)
