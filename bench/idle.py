@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.acceptance.cluster import running
 
-from caudal.medic.cluster import Cluster
+from caudal.cluster.folder import Cluster
 from caudal.process.records import read_record
 
 TARGET_SHARE = 0.10

@@ -7,15 +7,15 @@ counts what it is asked for.
 from collections import Counter
 from pathlib import Path
 
-from caudal.core.intervals import IntervalSet
-from caudal.core.tasks import Keys, job_key
 from caudal.errors import NotFoundError
 from caudal.formats import job as job_format
 from caudal.formats.job import Job
-from caudal.store.port import PAGE, Entry, Page
+from caudal.formats.keys import Keys, job_key
+from caudal.jobs.intervals import IntervalSet
+from caudal.store.port import PAGE, Entry, Page, Store
 
 
-class ImaginedStore:
+class ImaginedStore(Store):
     """Reads and listings of one job; creates are remembered."""
 
     def __init__(self, job: Job, batch: bytes, batches: int, unmapped: IntervalSet) -> None:

@@ -13,8 +13,9 @@ from pathlib import Path
 from bench.datasets import dataset, total_bytes
 from bench.machine import peak_bytes
 from caudal.application import find_application
-from caudal.engine.embedded import run
-from caudal.engine.running import RunOptions, Sources
+from caudal.embedded.engine import run
+from caudal.files.sources import Sources
+from caudal.run_options import RunOptions
 from caudal.sizes import parse_bytes
 
 APP = "books"

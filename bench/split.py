@@ -9,13 +9,15 @@ from rich.console import Console
 
 from bench.datasets import dataset, total_bytes, warm_page_cache
 from bench.tables import Table
-from caudal.answers import Answers
 from caudal.application import find_application
-from caudal.engine import embedded, split
-from caudal.engine.binder import DuckDBBinder
-from caudal.engine.functions import RETURN_TYPES, register_functions
-from caudal.engine.running import RunOptions, Sources
+from caudal.duck.binder import DuckDBBinder
+from caudal.duck.functions import RETURN_TYPES, register_functions
+from caudal.embedded import engine
+from caudal.files.sources import Sources
 from caudal.kernels.sentiment import load_model
+from caudal.local import split
+from caudal.results.answers import Answers
+from caudal.run_options import RunOptions
 from caudal.sql.parameters import bind_parameters
 from caudal.sql.planner import plan
 
@@ -29,7 +31,7 @@ def measure(scale: float = SCALE) -> Table:
     warm_page_cache(folder)
     app, sources = find_application(APP), Sources(folder)
     engines: dict[str, Callable[[], Answers]] = {
-        "embedded": lambda: embedded.run(app, sources, options=OPTIONS),
+        "embedded": lambda: engine.run(app, sources, options=OPTIONS),
         "split": lambda: split.run(app, sources, options=OPTIONS),
     }
     seconds: dict[str, list[float]] = {name: [] for name in engines}

@@ -17,27 +17,28 @@ from bench.datasets import dataset, warm_page_cache
 from bench.imagined import ImaginedStore
 from bench.store import creates_per_second
 from bench.tables import Table
-from caudal.answers import Answers
 from caudal.application import find_application
 from caudal.broker import MemoryBroker
 from caudal.broker.port import Delivery
-from caudal.core.intervals import IntervalSet
-from caudal.core.tasks import Keys, Message, Task, job_key
-from caudal.engine import split
-from caudal.engine.running import RunOptions, Sources
+from caudal.files.sources import Sources
 from caudal.formats import batch as batch_format
 from caudal.formats import job as job_format
 from caudal.formats.job import Job, Request, Text
+from caudal.formats.keys import Keys, Message, Task, job_key
+from caudal.jobs import execute
+from caudal.jobs.intervals import IntervalSet
+from caudal.jobs.ports import Tools
+from caudal.jobs.reconciler import Reconciler
+from caudal.jobs.runs import Lives
+from caudal.local import split
+from caudal.local.run import stored_run
+from caudal.local.threads import Bell, BellClock
 from caudal.model import Application, Query
 from caudal.model import Table as ModelTable
+from caudal.results.answers import Answers
+from caudal.run_options import RunOptions
 from caudal.store import DirectoryStore, Store, open_store
-from caudal.tasks import worker
-from caudal.tasks.compute import LocalCompute
-from caudal.tasks.life import Lives
-from caudal.tasks.local import stored_run
-from caudal.tasks.reconciler import Reconciler
-from caudal.tasks.threads import Bell, BellClock
-from caudal.tasks.tools import Tools
+from caudal.worker.compute import LocalCompute
 
 APP, SCALE, REPEATS = "books", 0.1, 7
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -80,8 +81,8 @@ def _row(size: int, compute: LocalCompute) -> list[str]:
 
 def _handle(tools: Tools, number: int) -> None:
     message = Message("j", "run", Task("map", "t", number))
-    ending = worker.handle(tools, tools.broker.consume(), Delivery(1, message))
-    assert ending is worker.Ending.ACKNOWLEDGED
+    ending = execute.handle(tools, tools.broker.consume(), Delivery(1, message))
+    assert ending is execute.Ending.ACKNOWLEDGED
 
 
 def _job(compute: LocalCompute) -> Job:

@@ -24,7 +24,7 @@ from tests.acceptance.cluster import CAUDAL, RealCluster, running
 from bench.cluster.watching import Watch, watching
 from bench.datasets import ROOT
 from bench.race import ContestantFailedError
-from caudal.medic.cluster import Cluster
+from caudal.cluster.folder import Cluster
 from caudal.process.records import read_record
 
 CLIENT, BROKER = "client", "broker"

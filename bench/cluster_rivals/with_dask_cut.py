@@ -1,6 +1,6 @@
 """Dask with two processes, the reading done by hand around Dask's own reader.
 
-Blocks are cut at true record ends (cutting.py) and read by pyarrow, which Dask's reader cannot do
+Blocks are cut at true record ends (batches.py) and read by pyarrow, which Dask's reader cannot do
 with newlines inside quoted fields. The rest is as in with_dask.py.
 """
 

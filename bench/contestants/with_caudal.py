@@ -4,8 +4,8 @@ from pathlib import Path
 
 from bench.answers import Answers
 from caudal.application import find_application
-from caudal.engine.embedded import run
-from caudal.engine.running import Sources
+from caudal.embedded.engine import run
+from caudal.files.sources import Sources
 
 
 def answer(app: str, folder: Path) -> Answers:

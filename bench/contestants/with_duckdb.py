@@ -12,7 +12,7 @@ import duckdb
 
 from bench.answers import Answers, Row
 from caudal.application import find_application
-from caudal.engine.functions import register_functions
+from caudal.duck.functions import register_functions
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, Query, Table
 from caudal.sql.parameters import bind_parameters

@@ -9,16 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from caudal.answers import Answers, Result
 from caudal.errors import UsageError
 from caudal.model import ParameterValue
+from caudal.results.answers import Answers, Result
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from caudal.engine.running import Engine, Sources
+    from caudal.files.sources import Sources
+    from caudal.run_options import Engine
 
 
 def run(
@@ -49,8 +50,8 @@ def run(
     were left out and why.
     """
     from caudal.application import find_application
-    from caudal.engine.choosing import run_with
-    from caudal.engine.running import RunOptions
+    from caudal.local.engines import run_with
+    from caudal.run_options import RunOptions
 
     options = RunOptions(sentiment=sentiment, memory_limit=_bytes(memory_limit), strict=strict)
     return run_with(
@@ -90,10 +91,10 @@ def sql(
     """
     from caudal.application import find_application
     from caudal.application.adhoc import files_application
-    from caudal.engine.adhoc import asker_mistakes, require_values, with_adhoc_query
-    from caudal.engine.choosing import run_with
-    from caudal.engine.running import RunOptions
+    from caudal.local.engines import run_with
     from caudal.model import ADHOC
+    from caudal.run_options import RunOptions
+    from caudal.sql.adhoc import asker_mistakes, require_values, with_adhoc_query
 
     chosen = _engine(engine)
     options = RunOptions(sentiment=sentiment, memory_limit=_bytes(memory_limit), strict=strict)
@@ -151,7 +152,7 @@ def _texts(given: Any) -> "pa.Array | pa.ChunkedArray":
 
 
 def _engine(name: str) -> "Engine":
-    from caudal.engine.running import Engine
+    from caudal.run_options import Engine
 
     if name not in set(Engine):
         raise UsageError(f"no engine {name!r}: choose one of {', '.join(Engine)}")
@@ -167,7 +168,7 @@ def _bytes(limit: str | int | None) -> int | None:
 def _sources(
     data: str | os.PathLike[str], files: Mapping[str, str | Sequence[str]] | None
 ) -> "Sources":
-    from caudal.engine.running import Sources
+    from caudal.files.sources import Sources
 
     overrides = {
         table: [given] if isinstance(given, str) else list(given)

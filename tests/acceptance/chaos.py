@@ -15,9 +15,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from caudal.medic.chaos import Hit, Plan, Report, strike
-from caudal.medic.cluster import Cluster
-from caudal.medic.roster import Kind
+from caudal.cluster.chaos import Hit, Plan, Report, strike
+from caudal.cluster.folder import Cluster
+from caudal.cluster.roster import Kind
 from tests.acceptance.cluster import RealCluster, running
 from tests.acceptance.hostile import KINDS
 from tests.acceptance.siege import Siege, besiege

@@ -20,8 +20,8 @@ import msgspec
 
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
-from caudal.formats.ending import End, digest_of_digests
 from caudal.formats.job import Options, Request, Text
+from caudal.formats.outcomes import End, digest_of_digests
 from caudal.model import Query, Table
 
 BATCH = "application/vnd.caudal.batch"

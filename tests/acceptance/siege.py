@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from caudal.medic.founding import write_settings
-from caudal.medic.settings import FILE
+from caudal.cluster.settings import FILE
+from caudal.cluster.write_config import write_settings
 from caudal.process.tokens import write_private
 from tests.acceptance.cluster import RealCluster, free_hundred
 from tests.acceptance.hostile import KINDS, Horde

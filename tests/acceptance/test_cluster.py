@@ -14,8 +14,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from caudal.broker.opening import open_broker
-from caudal.medic.cluster import Cluster
+from caudal.broker.open_broker import open_broker
+from caudal.cluster.folder import Cluster
 from caudal.process.records import read_record, send_signal
 from tests.acceptance.chaos import s3_store, storm
 from tests.acceptance.cluster import CAUDAL, RealCluster, running

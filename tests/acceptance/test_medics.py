@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from caudal.core.supervision import State
-from caudal.medic.cluster import Cluster
+from caudal.cluster.folder import Cluster
+from caudal.cluster.upkeep import look
+from caudal.medic.supervision import State
 from caudal.medic.talk import ProcessStatus, Told
-from caudal.medic.upkeep import look
 from caudal.process.records import ProcessRecord, is_running, read_record, send_signal
 from tests.acceptance.cluster import CAUDAL, RealCluster, free_hundred, running
 from tests.services.waiting import until

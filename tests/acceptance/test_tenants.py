@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from caudal.medic.founding import write_settings
-from caudal.medic.settings import FILE
+from caudal.cluster.settings import FILE
+from caudal.cluster.write_config import write_settings
 from tests.acceptance.cluster import CAUDAL, RealCluster, free_hundred
 from tests.services.certificates import Pair, make_authority, make_server
 from tests.services.waiting import until

@@ -10,23 +10,23 @@ from pathlib import Path
 import pytest
 
 from caudal.application import find_application
-from caudal.broker.opening import open_broker
+from caudal.broker.open_broker import open_broker
 from caudal.broker.port import BrokerError, Delivery, OpenedBroker
-from caudal.core.tasks import REJECTS, Lane
-from caudal.engine.embedded import run as run_embedded
-from caudal.engine.running import Sources
+from caudal.embedded.engine import run as run_embedded
+from caudal.files.batches import cut_files
+from caudal.files.sources import Sources
 from caudal.formats import outputs
 from caudal.formats.job import Options, Request, Text
+from caudal.formats.keys import REJECTS, Lane
 from caudal.formats.replies import Status
+from caudal.jobs.ports import Tools
+from caudal.jobs.runs import Lives
+from caudal.jobs.service import Gateway
+from caudal.jobs.upload import Client, Order
 from caudal.model import Query
 from caudal.process.clock import SystemClock, new_id
 from caudal.store import DirectoryStore
-from caudal.tasks.client import Client, Order
-from caudal.tasks.compute import LocalCompute
-from caudal.tasks.cutting import cut_files
-from caudal.tasks.gateway import Gateway
-from caudal.tasks.life import Lives
-from caudal.tasks.tools import Tools
+from caudal.worker.compute import LocalCompute
 from tests.services.rabbit import PASSWORD
 from tests.services.rabbit import rabbit as rabbit
 from tests.services.rabbit import rabbit_url as rabbit_url

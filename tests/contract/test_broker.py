@@ -10,9 +10,9 @@ from tests.services.waiting import until
 
 from caudal.broker import MemoryBroker
 from caudal.broker.embedded import EmbeddedBroker
-from caudal.broker.opening import open_broker
+from caudal.broker.open_broker import open_broker
 from caudal.broker.port import Consumer, Delivery, OpenedBroker
-from caudal.core.tasks import Lane, Message, Task
+from caudal.formats.keys import Lane, Message, Task
 
 OpenBroker = Callable[[], OpenedBroker]
 

@@ -15,10 +15,10 @@ from tests.services import broker_holder
 from tests.services.waiting import until
 
 from caudal.broker.embedded import FILE, EmbeddedBroker
-from caudal.broker.opening import open_broker
+from caudal.broker.open_broker import open_broker
 from caudal.broker.port import BrokerError, Consumer, LaneFullError, OpenedBroker
-from caudal.core.tasks import Message, Task
 from caudal.errors import UsageError
+from caudal.formats.keys import Message, Task
 
 
 @pytest.fixture

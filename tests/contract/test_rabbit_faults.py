@@ -19,12 +19,12 @@ from tests.services.rabbit import rabbit as rabbit
 from tests.services.rabbit import rabbit_url as rabbit_url
 from tests.services.waiting import until
 
-from caudal.broker.opening import open_broker, read_settings
+from caudal.broker.open_broker import open_broker, read_settings
 from caudal.broker.port import BrokerError, Consumer, Delivery, LaneFullError, OpenedBroker
 from caudal.broker.rabbit import RabbitBroker
 from caudal.broker.topology import queue_name
-from caudal.core.tasks import Lane, Message, Task
 from caudal.formats import message as message_format
+from caudal.formats.keys import Lane, Message, Task
 
 
 @pytest.fixture(scope="module")

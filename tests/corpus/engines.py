@@ -11,16 +11,17 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from caudal.answers import Result
-from caudal.engine.binder import DuckDBBinder
-from caudal.engine.carrying import presented
-from caudal.engine.choosing import run_with
-from caudal.engine.running import Engine, RunOptions, Sources
-from caudal.engine.sandbox import Limits, Sandbox, Types
-from caudal.engine.stages import Hashing, Run
+from caudal.duck.arrow_casts import presented
+from caudal.duck.binder import DuckDBBinder
+from caudal.duck.sandbox import Limits, Sandbox, Types
+from caudal.duck.stages import Hashing, Run
 from caudal.errors import ApplicationError, QueryError, UsageError
+from caudal.files.sources import Sources
 from caudal.kernels.hashing import partition_of
+from caudal.local.engines import run_with
 from caudal.model import Application, Query, Table
+from caudal.results.answers import Result
+from caudal.run_options import Engine, RunOptions
 from caudal.sql.planner import Plan, plan
 from tests.corpus.statements import SCHEMAS, Statement, database, statements
 from tests.fuzz.check import DifferenceError, compare

@@ -8,13 +8,13 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from caudal.engine.binder import DuckDBBinder
-from caudal.engine.carrying import presented, readable
-from caudal.engine.catalog import BoundQuery
-from caudal.engine.sandbox import Limits, Sandbox, Types
-from caudal.engine.stages import Hashing, PartitionOf, Run
+from caudal.duck.arrow_casts import presented, readable
+from caudal.duck.bind import BoundQuery
+from caudal.duck.binder import DuckDBBinder
+from caudal.duck.sandbox import Limits, Sandbox, Types
+from caudal.duck.stages import Hashing, PartitionOf, Run
+from caudal.results.values import python_values
 from caudal.sql.planner import Plan, plan
-from caudal.values import python_values
 from tests.fuzz.mutations import keywords
 from tests.fuzz.pruning import Pruning
 from tests.fuzz.tables import ALL, Maker, cut

@@ -1,6 +1,6 @@
 """The embedded engine's pruning against none: the same rows without what a query cannot see.
 
-What `engine/catalog.py` says of a query is applied to whole tables: columns that nothing reads
+What `duck/bind.py` says of a query is applied to whole tables: columns that nothing reads
 become nulls, rows out of sight of every scan are left out, lifted calls become columns. The
 rewritten query over these tables must give the rows of the given query over the whole ones.
 """
@@ -11,9 +11,9 @@ from contextlib import ExitStack
 import duckdb
 import pyarrow as pa
 
-from caudal.engine.carrying import presented, readable
-from caudal.engine.catalog import BoundQuery, bind_query
-from caudal.engine.describing import create_empty, empty_schema
+from caudal.duck.arrow_casts import presented, readable
+from caudal.duck.bind import BoundQuery, bind_query
+from caudal.duck.describe import create_empty, empty_schema
 from caudal.model import Query
 from caudal.sql.footprint import EVERYTHING, Lift, Schemas
 from caudal.sql.parsing import quote

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from caudal.engine.carrying import carried
+from caudal.duck.arrow_casts import carried
 
 SCHEMAS: dict[str, dict[str, str]] = {
     "sales": {

@@ -12,14 +12,16 @@ import duckdb
 import msgspec
 import pyarrow as pa
 
-from caudal.core.supervision import Pulse, Record
-from caudal.core.tasks import Message, Task
-from caudal.engine.split_plan import make_plan, to_json
-from caudal.formats import batch, ending, job, mapped, merged, message, outputs
-from caudal.formats.ending import End, Outcome
+from caudal.duck.job_plan import make_plan
+from caudal.formats import batch, job, mapped, merged, message, outputs
+from caudal.formats import outcomes as ending
+from caudal.formats.keys import Message, Task
+from caudal.formats.outcomes import End, Outcome
+from caudal.jobs.plan import to_json
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, Query, Table
 from caudal.process.heart import Beat, Session
+from caudal.process.pulse import Pulse, Record
 
 COLUMNS = ("k", "n", "text")
 RECORDS = (

@@ -12,20 +12,20 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from caudal.client.decoding import rejects_of
-from caudal.core.supervision import Timing, Ward, admit
-from caudal.engine.mapping import stored_piece
-from caudal.engine.reading import Wanted, require_columns
-from caudal.engine.split_plan import from_json
+from caudal.client.results import rejects_of
+from caudal.duck.steps import stored_piece
 from caudal.errors import CaudalError, DataError, FormatError, UsageError
-from caudal.formats import batch, document, ending, frame, job, mapped, merged, message, outputs
+from caudal.files.pieces import Wanted, require_columns
+from caudal.formats import batch, document, frame, job, mapped, merged, message, outcomes, outputs
 from caudal.formats import streams as arrow_streams
 from caudal.formats.digest import digest
+from caudal.jobs.plan import from_json
 from caudal.kernels.csv import Batch, Header, NumberColumn, read_batch
 from caudal.kernels.hashing import KeyFilter, hash_rows, key_words, partition_of
 from caudal.kernels.literals import items, names
 from caudal.kernels.sentiment.column import score
 from caudal.medic.service import Medic
+from caudal.medic.supervision import Timing, Ward, admit
 from caudal.process.wire import Seal
 from tests.fuzz_inputs import seeds
 from tests.fuzz_inputs.damage import damaged, damaged_json, forged
@@ -236,11 +236,11 @@ def _plan(chance: Random) -> object:
 
 
 def _end(chance: Random) -> object:
-    return ending.decode_end(_redocumented(seeds.ends()[0], chance), "k")
+    return outcomes.decode_end(_redocumented(seeds.ends()[0], chance), "k")
 
 
 def _outcome(chance: Random) -> object:
-    return ending.decode_outcome(_redocumented(seeds.outcomes()[0], chance), "k")
+    return outcomes.decode_outcome(_redocumented(seeds.outcomes()[0], chance), "k")
 
 
 def _message(chance: Random) -> object:

@@ -15,25 +15,25 @@ from starlette.testclient import TestClient
 from caudal.broker import MemoryBroker
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
-from caudal.formats.ending import End, digest_of_digests
 from caudal.formats.job import Options, Request, Text
+from caudal.formats.outcomes import End, digest_of_digests
 from caudal.formats.quotas import Quotas
 from caudal.formats.tokens import Entry, Right, digest_of
 from caudal.gateway.application import make_application
 from caudal.gateway.audit import Audit
-from caudal.gateway.computing import SharedCompute
+from caudal.gateway.compute import SharedCompute
 from caudal.gateway.limits import Limits
+from caudal.gateway.planners import Planners
 from caudal.gateway.service import Service
 from caudal.gateway.tokens import Tokens
+from caudal.jobs import execute
+from caudal.jobs.ports import Bounds, Tools
+from caudal.jobs.runs import Lives
+from caudal.jobs.service import Gateway
 from caudal.kernels.csv import cut_batches
 from caudal.model import Query, Table
 from caudal.process.tokens import Known, changing, read_key
 from caudal.store.memory import MemoryStore
-from caudal.tasks import worker
-from caudal.tasks.gateway import Gateway
-from caudal.tasks.life import Lives
-from caudal.tasks.planning import Planners
-from caudal.tasks.tools import Bounds, Tools
 
 PEOPLE = Table(
     "people", ("people.csv",), ("name", "age"),
@@ -195,7 +195,7 @@ class Place:
 
     def work(self) -> None:
         """Until nothing waits."""
-        while worker.turn(self.tools, self.consumer) is not worker.Ending.IDLE:
+        while execute.turn(self.tools, self.consumer) is not execute.Ending.IDLE:
             pass
 
     def __enter__(self) -> Self:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from caudal.gateway.serving import Server, Settings, listening, make_server
+from caudal.gateway.process import Server, Settings, listening, make_server
 from caudal.process.certificates import Certificate
 from tests.gateway.place import ALICE, Place
 

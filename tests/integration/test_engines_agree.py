@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from caudal.answers import Answers
 from caudal.application import find_application
 from caudal.application.cases import run_cases
-from caudal.engine.choosing import run_with
-from caudal.engine.running import Engine, RunOptions, Sources
+from caudal.files.sources import Sources
 from caudal.generate import generate
+from caudal.local.engines import run_with
 from caudal.model import RejectedRow
+from caudal.results.answers import Answers
+from caudal.run_options import Engine, RunOptions
 
 APPS = ("movies", "books")
 

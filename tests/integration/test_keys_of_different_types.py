@@ -6,10 +6,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from caudal.engine.choosing import run_with
-from caudal.engine.running import Engine, RunOptions, Sources
 from caudal.errors import QueryError
+from caudal.files.sources import Sources
+from caudal.local.engines import run_with
 from caudal.model import Application, Query, Table
+from caudal.run_options import Engine, RunOptions
 
 TYPES = ["BIGINT", "VARCHAR", "DOUBLE", "DECIMAL(10,2)", "DATE", "ENUM('1', '2', '02')"]
 STATEMENTS = [

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from caudal.answers import Answers
 from caudal.application import find_application
 from caudal.application.cases import first_difference, run_cases
-from caudal.engine.embedded import run
-from caudal.engine.running import Sources
+from caudal.embedded.engine import run
+from caudal.files.sources import Sources
 from caudal.generate import generate
+from caudal.results.answers import Answers
 
 APPS = ("movies", "books")
 

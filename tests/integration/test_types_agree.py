@@ -9,15 +9,16 @@ import pyarrow as pa
 import pytest
 from tests.typed import TYPES, texts_of
 
-from caudal.answers import Result
-from caudal.engine.carrying import presented
-from caudal.engine.choosing import run_with
-from caudal.engine.running import Engine, RunOptions, Sources
+from caudal.duck.arrow_casts import presented
 from caudal.errors import ApplicationError
+from caudal.files.sources import Sources
+from caudal.local.engines import run_with
+from caudal.local.run import stored_run
 from caudal.model import Application, Query, Table
-from caudal.representing import json_pieces
+from caudal.results.answers import Result
+from caudal.results.representations import json_pieces
+from caudal.run_options import Engine, RunOptions
 from caudal.store import DirectoryStore
-from caudal.tasks.local import stored_run
 
 STATEMENTS = {
     "rows": "SELECT k, v FROM t ORDER BY k",

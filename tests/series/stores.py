@@ -28,7 +28,7 @@ class Moment(Enum):
 
 
 @dataclass
-class Around:
+class Around(Store):
     """Passes every operation on, through `operate`."""
 
     store: Store

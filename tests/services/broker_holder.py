@@ -6,7 +6,7 @@ It says `held` and stays; its heartbeats go on, until somebody kills or freezes 
 import sys
 import time
 
-from caudal.broker.opening import open_broker
+from caudal.broker.open_broker import open_broker
 
 
 def main() -> None:

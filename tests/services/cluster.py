@@ -20,15 +20,15 @@ from caudal.formats.tokens import Entry, Right, digest_of
 from caudal.gateway.application import make_application
 from caudal.gateway.service import Service
 from caudal.gateway.tokens import Tokens
+from caudal.jobs import loops
+from caudal.jobs.ports import Bounds, Tools
+from caudal.jobs.runs import Lives
+from caudal.jobs.service import Gateway
 from caudal.process.clock import SystemClock, new_id
 from caudal.process.signals import Stop
 from caudal.process.tokens import Known
 from caudal.store.memory import MemoryStore
-from caudal.tasks import loops
-from caudal.tasks.compute import LocalCompute
-from caudal.tasks.gateway import Gateway
-from caudal.tasks.life import Lives
-from caudal.tasks.tools import Bounds, Tools
+from caudal.worker.compute import LocalCompute
 from tests.services.waiting import until
 
 Judge = Callable[[str, str], int | None]  # method and path -> a status in place of the answer

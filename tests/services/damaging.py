@@ -22,7 +22,7 @@ def spread(bits: int, count: int) -> Iterator[int]:
 
 
 @dataclass
-class DamagingStore:
+class DamagingStore(Store):
     """Flips a bit of the first object that is created under a key with `kind` in it."""
 
     store: Store

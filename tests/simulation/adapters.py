@@ -9,10 +9,10 @@ from random import Random
 import msgspec
 
 from caudal.broker.port import BrokerError, Delivery
-from caudal.core.tasks import Lane, Message, Task
 from caudal.errors import AlreadyExistsError, StoreError
+from caudal.formats.keys import Lane, Message, Task
 from caudal.store.memory import MemoryStore
-from caudal.store.port import PAGE, Page
+from caudal.store.port import PAGE, Page, Store
 from tests.simulation.faults import Faults, Value
 
 
@@ -25,7 +25,7 @@ def kind_of(key: str) -> str:
 
 
 @dataclass
-class SimulatedStore:
+class SimulatedStore(Store):
     """A memory store behind faults. `created` is told of every object that came to be."""
 
     memory: MemoryStore

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Literal
 
-from caudal import tasks
+from caudal import jobs
 
 Side = Literal["before", "after"]
 SIDES: tuple[Side, Side] = ("before", "after")
-_OURS = tasks.__file__.rpartition("/tasks/")[0]
+_OURS = jobs.__file__.rpartition("/jobs/")[0]
 # By the identities of code objects, since hashing one takes long; they are kept, so that no other
 # object ever has the same identity.
 _names: dict[tuple[str, str, tuple[int, ...]], tuple[str, list[CodeType]]] = {}

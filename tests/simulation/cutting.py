@@ -3,8 +3,8 @@
 import tempfile
 from pathlib import Path
 
+from caudal.files.batches import cut_files
 from caudal.formats import batch as batch_format
-from caudal.tasks.cutting import cut_files
 
 
 def cut(table: str, text: str, batch_bytes: int) -> tuple[bytes, ...]:

@@ -7,16 +7,17 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from caudal.core.tasks import REJECTS, Keys, Task, job_key
 from caudal.errors import NotFoundError
 from caudal.formats import batch as batch_format
-from caudal.formats import ending, frame
+from caudal.formats import frame
 from caudal.formats import job as job_format
-from caudal.formats.ending import Outcome, digest_of_digests
+from caudal.formats import outcomes as ending
+from caudal.formats.keys import REJECTS, Keys, Task, job_key
+from caudal.formats.outcomes import Outcome, digest_of_digests
+from caudal.jobs.preview import Rows
+from caudal.jobs.runs import Life
 from caudal.store.memory import MemoryStore
 from caudal.store.port import entries
-from caudal.tasks.life import Life
-from caudal.tasks.previewing import Rows
 from tests.fuzz.check import DifferenceError, compare
 from tests.simulation.remembering import Asked, Tables
 

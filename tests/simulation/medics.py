@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from random import Random
 
-from caudal.core import election, supervision
-from caudal.core.election import Message, Role, Seat
-from caudal.core.supervision import Pulse, Record, Timing, Ward
+from caudal.medic import election, supervision
+from caudal.medic.election import Message, Role, Seat
+from caudal.medic.supervision import Timing, Ward
+from caudal.process.pulse import Pulse, Record
 
 TICK = 0.1
 UNHEARD, LOADING = 1.0, 5.0  # of a process's first seconds

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from caudal.errors import CaudalError
-from caudal.tasks.ports import JobError, UnreachableError
-from caudal.tasks.previewing import Step
+from caudal.jobs.interfaces import JobError, UnreachableError
+from caudal.jobs.preview import Step
 from tests.simulation.faults import Faults
 from tests.simulation.scheduler import Actor, Process, Scheduler
 

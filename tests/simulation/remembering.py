@@ -14,19 +14,18 @@ from typing import Any, TypeVar
 import msgspec
 import pyarrow as pa
 
-from caudal.core.tasks import Task
-from caudal.engine.embedded import run as run_embedded
-from caudal.engine.running import Sources
-from caudal.engine.suspects import is_suspect
+from caudal.embedded.engine import run as run_embedded
 from caudal.errors import CaudalError
+from caudal.files.sources import Sources
 from caudal.formats import batch as batch_format
 from caudal.formats import frame, outputs
 from caudal.formats.digest import digest
 from caudal.formats.frame import HEAD_BYTES
 from caudal.formats.job import Job, Options, Request
+from caudal.formats.keys import Task
+from caudal.jobs.interfaces import Beat, CondemnedError, Inputs, Planned, go_on, is_suspect
 from caudal.model import Application, Table
-from caudal.tasks.compute import LocalCompute
-from caudal.tasks.ports import Beat, CondemnedError, Inputs, Planned, go_on
+from caudal.worker.compute import LocalCompute
 from tests.fuzz.check import DifferenceError, compare
 
 DEADLY = "deadly"  # the query whose finish kills its process

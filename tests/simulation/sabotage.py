@@ -11,21 +11,22 @@ from typing import Any
 from unittest import mock
 
 from caudal.broker.port import BrokerError, Consumer, Delivery
-from caudal.core.readiness import follow_up
-from caudal.core.tasks import Message, Task, job_key
 from caudal.errors import AlreadyExistsError, NotFoundError
 from caudal.formats import batch as batch_format
-from caudal.formats import ending, frame, mapped, merged
+from caudal.formats import frame, mapped, merged, outcomes
 from caudal.formats.job import Job
+from caudal.formats.keys import Message, Task, job_key
 from caudal.formats.replies import Receipt
+from caudal.jobs import beat, execute, janitor, reconciler, service, upload
+from caudal.jobs import inputs as gathering
+from caudal.jobs.beat import Beat
+from caudal.jobs.facts import StoreFacts
+from caudal.jobs.interfaces import CondemnedError, ConflictError, NotNowError
+from caudal.jobs.objects import exists
+from caudal.jobs.ports import Tools
+from caudal.jobs.readiness import follow_up
+from caudal.jobs.runs import Life, stage_of
 from caudal.store.memory import MemoryStore
-from caudal.tasks import beating, client, gateway, gathering, janitor, reconciler, worker
-from caudal.tasks.beating import Beat
-from caudal.tasks.facts import StoreFacts
-from caudal.tasks.life import Life, stage_of
-from caudal.tasks.objects import exists
-from caudal.tasks.ports import CondemnedError, ConflictError, NotNowError
-from caudal.tasks.tools import Tools
 from tests.simulation.adapters import SimulatedBroker
 from tests.simulation.stories import KINDS
 
@@ -53,9 +54,9 @@ def sabotage(name: str, kinds: Sequence[str] = KINDS, known: int = 0) -> Callabl
     return register
 
 
-def _errand(tools: Tools, found: Life, delivery: Delivery) -> worker.Errand:
+def _errand(tools: Tools, found: Life, delivery: Delivery) -> execute.Errand:
     message = delivery.message
-    return worker.Errand(tools, found, message.task, delivery.count, Beat(tools, found, message))
+    return execute.Errand(tools, found, message.task, delivery.count, Beat(tools, found, message))
 
 
 @contextlib.contextmanager
@@ -67,26 +68,26 @@ def without_reconciler() -> Iterator[None]:
 
 @sabotage("acknowledge before publish", PLAIN, known=1)
 def acknowledge_first() -> Any:
-    def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> worker.Ending:
+    def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> execute.Ending:
         consumer.acknowledge(delivery)
         message = delivery.message
-        with contextlib.suppress(*worker.PASSING):
+        with contextlib.suppress(*execute.PASSING):
             found = tools.lives.running(message)
             if found is not None:
                 present = exists(tools.store, found.keys.output(message.task))
-                if present or worker._make(_errand(tools, found, delivery)):
-                    worker.follow(tools, found, message.task)
-        return worker.Ending.ACKNOWLEDGED
+                if present or execute._make(_errand(tools, found, delivery)):
+                    execute.follow(tools, found, message.task)
+        return execute.Ending.ACKNOWLEDGED
 
-    return calmly(mock.patch.object(worker, "handle", handle))
+    return calmly(mock.patch.object(execute, "handle", handle))
 
 
 @sabotage("readiness checked before create", PLAIN)
 def readiness_first() -> Any:
     ready: dict[int, list[Task]] = {}
-    make = worker._make
+    make = execute._make
 
-    def early(errand: worker.Errand) -> worker.Made:
+    def early(errand: execute.Errand) -> execute.Made:
         facts = StoreFacts(errand.tools.store, errand.life.keys)
         ready[id(errand.tools)] = follow_up(errand.task, errand.life.shape, facts)
         return make(errand)
@@ -96,7 +97,7 @@ def readiness_first() -> Any:
         if tasks:
             tools.broker.publish([found.message(one) for one in tasks])
 
-    return calmly(mock.patch.multiple(worker, _make=early, follow=follow))
+    return calmly(mock.patch.multiple(execute, _make=early, follow=follow))
 
 
 @sabotage("create replaced by overwrite", known=6)
@@ -111,13 +112,13 @@ def overwrite() -> Any:
 def end_count_not_compared() -> Any:
     return _both(
         mock.patch.multiple(gathering, check_coverage=_nothing, table_members=_unchecked_members),
-        mock.patch.object(gateway, "check_coverage", _nothing),
+        mock.patch.object(service, "check_coverage", _nothing),
     )
 
 
 @sabotage("a second, different end is confirmed", ("short", "other"))
 def second_end_confirmed() -> Any:
-    put_end = gateway.Gateway.put_end
+    put_end = service.Gateway.put_end
 
     def confirmed(self: Any, job_id: str, owner: str, table: str, end: Any) -> Receipt:
         try:
@@ -126,7 +127,7 @@ def second_end_confirmed() -> Any:
             job = self._life(job_id, owner).job
             return Receipt(job.run, job.tables)
 
-    return mock.patch.object(gateway.Gateway, "put_end", confirmed)
+    return mock.patch.object(service.Gateway, "put_end", confirmed)
 
 
 @sabotage("digest of the table not compared", known=2)
@@ -155,12 +156,12 @@ def own_write_is_foreign() -> Any:
             raise ConflictError("somebody else sent it") from None
         return True
 
-    return mock.patch.object(gateway.Gateway, "_create_batch", create_batch)
+    return mock.patch.object(service.Gateway, "_create_batch", create_batch)
 
 
 @sabotage("cleaner deletes the outcome before job.json", known=8)
 def outcome_first() -> Any:
-    def clean(self: Any, found: Life, outcome: ending.Outcome) -> None:
+    def clean(self: Any, found: Life, outcome: outcomes.Outcome) -> None:
         keys = found.keys
         self._delete(f"{keys.root}/", but=(keys.results(), keys.outcome))
         if self._tools.clock.now() - outcome.at < found.job.request.options.keep_seconds:
@@ -174,7 +175,7 @@ def outcome_first() -> Any:
 
 @sabotage("cleaner deletes job.json first, with the data")
 def job_first() -> Any:
-    def clean(self: Any, found: Life, outcome: ending.Outcome) -> None:
+    def clean(self: Any, found: Life, outcome: outcomes.Outcome) -> None:
         self._tools.store.delete(job_key(found.job.id))
         self._delete(f"{found.keys.root}/", but=(found.keys.results(), found.keys.outcome))
 
@@ -267,9 +268,9 @@ def slice_left_out() -> Any:
 def mixed_attempts() -> Any:
     """A merge that remembers the index which this worker computed, not the one that was stored."""
     own: dict[str, bytes] = {}
-    make = worker._make
+    make = execute._make
 
-    def remember(errand: worker.Errand) -> worker.Made:
+    def remember(errand: execute.Errand) -> execute.Made:
         tools, found, task, deliveries = errand.tools, errand.life, errand.task, errand.deliveries
         if task.kind != "map":
             return make(errand)
@@ -277,11 +278,11 @@ def mixed_attempts() -> Any:
         try:
             inputs = gathering.gather(tools.store, found, task)
             own[key] = tools.compute.run(found.job, task, inputs, deliveries)
-        except worker.DETERMINISTIC:
+        except execute.DETERMINISTIC:
             return make(errand)
         with contextlib.suppress(AlreadyExistsError):
             tools.store.create(key, own[key])
-        return worker.Made.HERE
+        return execute.Made.HERE
 
     def reader(store: Any, key: str) -> frame.Read:
         def read(offset: int, length: int) -> bytes:
@@ -291,7 +292,7 @@ def mixed_attempts() -> Any:
 
         return read
 
-    return mock.patch.multiple(worker, _make=remember, merge_group=_merge_with(reader))
+    return mock.patch.multiple(execute, _make=remember, merge_group=_merge_with(reader))
 
 
 def _merge_with(reader: Callable[[Any, str], frame.Read]) -> Any:
@@ -312,21 +313,21 @@ def _merge_with(reader: Callable[[Any, str], frame.Read]) -> Any:
 
 @sabotage("a group object seen but not followed up after a crash", PLAIN, known=3)
 def no_follow_up_when_present() -> Any:
-    def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> worker.Ending:
+    def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> execute.Ending:
         message = delivery.message
         try:
             found = tools.lives.running(message)
             present = found is None or exists(tools.store, found.keys.output(message.task))
             if found and not present:
-                worker._make(_errand(tools, found, delivery))
-                worker.follow(tools, found, message.task)
-        except worker.PASSING:
+                execute._make(_errand(tools, found, delivery))
+                execute.follow(tools, found, message.task)
+        except execute.PASSING:
             consumer.hand_back(delivery)
-            return worker.Ending.HANDED_BACK
+            return execute.Ending.HANDED_BACK
         consumer.acknowledge(delivery)
-        return worker.Ending.ACKNOWLEDGED
+        return execute.Ending.ACKNOWLEDGED
 
-    return calmly(mock.patch.object(worker, "handle", handle))
+    return calmly(mock.patch.object(execute, "handle", handle))
 
 
 @sabotage("an old run's objects adopted: one run for all lives", ("again",), known=100)
@@ -334,7 +335,7 @@ def one_run() -> Any:
     def job(**fields: Any) -> Job:
         return Job(**{**fields, "run": "life"})
 
-    return mock.patch.object(gateway, "Job", job)
+    return mock.patch.object(service, "Job", job)
 
 
 @sabotage("inputs taken from a listing", known=2)
@@ -365,7 +366,7 @@ def missing_is_fewer() -> Any:
         return members
 
     return _both(
-        mock.patch("caudal.core.reconciling.step_ready", step_ready),
+        mock.patch("caudal.jobs.reconcile.step_ready", step_ready),
         mock.patch.object(gathering, "table_members", table_members),
     )
 
@@ -380,30 +381,30 @@ def expiry_by_end_only() -> Any:
 
 @sabotage("a table's last group is not looked at when its end arrives", PLAIN, known=3)
 def no_follow_up_at_end() -> Any:
-    return calmly(mock.patch.object(gateway, "after_end", _no_tasks))
+    return calmly(mock.patch.object(service, "after_end", _no_tasks))
 
 
 @sabotage("a batch is confirmed to the client before it is published", PLAIN, known=22)
 def confirm_before_publish() -> Any:
-    publish = gateway.Gateway._publish
+    publish = service.Gateway._publish
 
     def lazily(self: Any, found: Life, tasks: Sequence[Task]) -> None:
         with contextlib.suppress(BrokerError):
             publish(self, found, list(tasks))
 
-    return calmly(mock.patch.object(gateway.Gateway, "_publish", lazily))
+    return calmly(mock.patch.object(service.Gateway, "_publish", lazily))
 
 
 @sabotage("a machine that cannot run a task now fails the job", known=2)
 def passing_is_blamed() -> Any:
-    return mock.patch.object(worker, "DETERMINISTIC", (*worker.DETERMINISTIC, NotNowError))
+    return mock.patch.object(execute, "DETERMINISTIC", (*execute.DETERMINISTIC, NotNowError))
 
 
 @sabotage("a condemned task is handed back for ever", known=9)
 def never_condemned() -> Any:
-    blamed = tuple(one for one in worker.DETERMINISTIC if one is not CondemnedError)
+    blamed = tuple(one for one in execute.DETERMINISTIC if one is not CondemnedError)
     return mock.patch.multiple(
-        worker, DETERMINISTIC=blamed, PASSING=(*worker.PASSING, CondemnedError)
+        execute, DETERMINISTIC=blamed, PASSING=(*execute.PASSING, CondemnedError)
     )
 
 
@@ -412,27 +413,27 @@ def results_of_others() -> Any:
     def there(self: Any, status: Any) -> list[str]:
         return [name for name in status.results if name not in self.results]
 
-    return mock.patch.object(client.Errand, "_there", there)
+    return mock.patch.object(upload.Errand, "_there", there)
 
 
 @sabotage("a job that is done is believed to be of the same data", ("other", "short"), known=6)
 def end_of_done_not_compared() -> Any:
-    return mock.patch.object(gateway, "_check_same_end", _nothing)
+    return mock.patch.object(service, "_check_same_end", _nothing)
 
 
 @sabotage("another owner is served", ("stranger",), known=2)
 def owner_not_checked() -> Any:
-    return mock.patch.object(gateway.Gateway, "_check_owner", _nothing)
+    return mock.patch.object(service.Gateway, "_check_owner", _nothing)
 
 
 @sabotage("a task goes on although its job has ended", ("cancel",), known=470)
 def unwanted_goes_on() -> Any:
-    asked = beating.Beat.__call__
+    asked = beat.Beat.__call__
 
     def ask(self: Beat) -> bool:
-        return asked(self) or self.stopping is beating.Stopping.UNWANTED
+        return asked(self) or self.stopping is beat.Stopping.UNWANTED
 
-    return mock.patch.object(beating.Beat, "__call__", ask)
+    return mock.patch.object(beat.Beat, "__call__", ask)
 
 
 @sabotage("a task that makes way is published for nobody", PLAIN, known=56)
@@ -441,18 +442,18 @@ def way_without_return() -> Any:
         quiet = replace(tools, broker=_Deaf(tools.broker))
         carried(quiet if not delivery.message.slow else tools, delivery)
 
-    carried = worker._carry
-    return calmly(mock.patch.object(worker, "_carry", carry))
+    carried = execute._carry
+    return calmly(mock.patch.object(execute, "_carry", carry))
 
 
 @sabotage("an error that nobody foresaw is handed back for ever", known=5)
 def unforeseen_for_ever() -> Any:
-    return mock.patch.object(worker, "is_suspect", return_value=False)
+    return mock.patch.object(execute, "is_suspect", return_value=False)
 
 
 @sabotage("whatever a message names is taken for a task of its job", known=19)
 def stray_is_believed() -> Any:
-    return mock.patch.object(worker, "belongs", return_value=True)
+    return mock.patch.object(execute, "belongs", return_value=True)
 
 
 class _Deaf:

@@ -7,11 +7,10 @@ from functools import partial
 from random import Random
 from typing import NoReturn, TypeVar
 
-from caudal.core.tasks import REJECTS
-from caudal.formats.ending import End
 from caudal.formats.job import Request
-from caudal.tasks.client import Client, Listener, Order
-from caudal.tasks.ports import (
+from caudal.formats.keys import REJECTS
+from caudal.formats.outcomes import End
+from caudal.jobs.interfaces import (
     BusyError,
     ConflictError,
     GoneError,
@@ -19,7 +18,8 @@ from caudal.tasks.ports import (
     UnknownNameError,
     UnreachableError,
 )
-from caudal.tasks.previewing import Aborted, Complete, Rows
+from caudal.jobs.preview import Aborted, Complete, Rows
+from caudal.jobs.upload import Client, Listener, Order
 from tests.simulation.applications import Choice
 from tests.simulation.faults import Faults
 from tests.simulation.invariants import Truth, ViolationError, table_digest

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from caudal import tasks
+from caudal import jobs
 from tests.simulation.tally import Tally, reach_the_rest, run_all
 
 SEEDS = 60
@@ -13,8 +13,6 @@ PORTS = {
     "broker": {"publish", "depths"},
     "consumer": {"take", "acknowledge", "hand_back"},
 }
-# A run in one process; killed for real in tests/acceptance.
-LOCAL = {"borrowing.py", "local.py", "threads.py"}
 
 
 def test_a_process_is_killed_before_and_after_every_effect_of_the_code() -> None:
@@ -34,9 +32,7 @@ def _functions_seen(tally: Tally) -> set[str]:
 
 def _functions_with_effects() -> Iterator[str]:
     """The functions of the loops that ask a store, a broker or a consumer themselves."""
-    for path in sorted(Path(tasks.__file__).parent.glob("*.py")):
-        if path.name in LOCAL:
-            continue
+    for path in sorted(Path(jobs.__file__).parent.glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and any(map(_is_effect, ast.walk(node))):
                 yield node.name

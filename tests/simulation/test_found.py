@@ -5,8 +5,8 @@ from functools import partial
 
 from msgspec import structs
 
-from caudal.core.tasks import job_key
 from caudal.formats import job as job_format
+from caudal.formats.keys import job_key
 from tests.simulation.coverage import Point
 from tests.simulation.faults import Aim, Rates
 from tests.simulation.stories import Story
@@ -50,7 +50,7 @@ def _kept(story: Story) -> Story:
 
 
 def test_a_janitor_that_is_stopped_before_its_last_delete_costs_a_life_and_no_answer() -> None:
-    """The known limit (tasks/janitor.py): it was about to delete job.json, slept, and the id was
+    """The known limit (jobs/janitor.py): it was about to delete job.json, slept, and the id was
     given a new life meanwhile. That life is lost, its client begins again, and every answer that
     anybody gets is right."""
     assert any(

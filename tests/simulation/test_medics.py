@@ -2,7 +2,7 @@
 
 import pytest
 
-from caudal.core.election import Role
+from caudal.medic.election import Role
 from tests.simulation.medics import World
 
 

@@ -7,17 +7,17 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from caudal.core.tasks import Task
 from caudal.errors import QueryError
 from caudal.formats.job import Options, Request, Text
+from caudal.formats.keys import Task
+from caudal.jobs import loops
+from caudal.jobs.interfaces import Beat, NotNowError, StoppedError
+from caudal.jobs.janitor import Janitor
+from caudal.jobs.ports import Bounds, Tools
+from caudal.jobs.reconciler import Reconciler
+from caudal.jobs.runs import Lives
+from caudal.jobs.service import Gateway
 from caudal.store.memory import MemoryStore
-from caudal.tasks import loops
-from caudal.tasks.gateway import Gateway
-from caudal.tasks.janitor import Janitor
-from caudal.tasks.life import Lives
-from caudal.tasks.ports import Beat, NotNowError, StoppedError
-from caudal.tasks.reconciler import Reconciler
-from caudal.tasks.tools import Bounds, Tools
 from tests.simulation.adapters import SimulatedBroker, SimulatedStore
 from tests.simulation.applications import choose
 from tests.simulation.collecting import COLLECTOR

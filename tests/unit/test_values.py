@@ -13,9 +13,9 @@ import pytest
 from hypothesis import strategies as st
 
 import caudal
-from caudal.answers import show
-from caudal.representing import csv_pieces, json_pieces
-from caudal.values import decimal_text, interval_text, json_bytes, plain_decimal, text
+from caudal.results.answers import show
+from caudal.results.representations import csv_pieces, json_pieces
+from caudal.results.values import decimal_text, interval_text, json_bytes, plain_decimal, text
 
 # SQL, its value in Python, in JSON, and as text
 KINDS: list[tuple[str, Any, Any, str | None]] = [

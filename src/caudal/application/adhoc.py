@@ -16,14 +16,15 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from caudal.application import drafting
+from caudal.application import draft as drafting
 from caudal.application.folder import shipped_applications
-from caudal.application.sniffing import SAMPLED_ROWS, sample, sniff
-from caudal.engine.adhoc import clean_statement, with_adhoc_query
-from caudal.engine.reading import column_names, find_files, require_commas, shown_path
-from caudal.engine.running import Engine
+from caudal.application.sniff import SAMPLED_ROWS, sample, sniff
 from caudal.errors import DataError, UsageError
+from caudal.files.find import find_files, shown_path
+from caudal.files.pieces import column_names, require_commas
 from caudal.model import ADHOC, Application, Table
+from caudal.run_options import Engine
+from caudal.sql.adhoc import clean_statement, with_adhoc_query
 
 _COMPRESSIONS = (".gz", ".zst")
 _CSV = (".csv", *(f".csv{suffix}" for suffix in _COMPRESSIONS))

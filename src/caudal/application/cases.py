@@ -15,11 +15,12 @@ from typing import Any
 
 import msgspec
 
-from caudal.engine.choosing import run_with
-from caudal.engine.running import Engine, RunOptions, Sources
 from caudal.errors import ApplicationError, CaudalError
+from caudal.files.sources import Sources
+from caudal.local.engines import run_with
 from caudal.model import Application, ParameterValue
-from caudal.values import json_value
+from caudal.results.values import json_value
+from caudal.run_options import Engine, RunOptions
 
 _TOLERANCE = 1e-9
 

@@ -6,7 +6,7 @@
     cases/NAME/         input files and expected.json
 
 Everything that can be wrong with a folder's form is found here and reported as one line that
-names the file. Whether the SQL fits the tables is for DuckDB to say (engine/catalog.py).
+names the file. Whether the SQL fits the tables is for DuckDB to say (duck/bind.py).
 """
 
 import re

@@ -1,7 +1,7 @@
 """Writing a first application folder for some CSV files: `caudal new`.
 
-Each file becomes a table with typed columns (sniffing.py), a query or two to start from
-(drafting.py), and the rows of a first case. The folder appears whole or not at all.
+Each file becomes a table with typed columns (sniff.py), a query or two to start from
+(draft.py), and the rows of a first case. The folder appears whole or not at all.
 """
 
 import csv
@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from caudal.application import drafting
+from caudal.application import draft as drafting
 from caudal.application.folder import load_application
-from caudal.application.sniffing import sample, sniff
-from caudal.engine.embedded import run
-from caudal.engine.reading import shown_path
-from caudal.engine.running import Sources
+from caudal.application.sniff import sample, sniff
+from caudal.embedded.engine import run
 from caudal.errors import DataError, OutputError, UsageError
-from caudal.values import json_bytes
+from caudal.files.find import shown_path
+from caudal.files.sources import Sources
+from caudal.results.values import json_bytes
 
 _SUFFIXES = (".csv", ".gz", ".zst", ".parquet")
 _CASE = "first_rows"

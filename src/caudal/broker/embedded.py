@@ -27,9 +27,9 @@ from uuid import uuid4
 
 from caudal.broker.port import BrokerError, Delivery, LaneFullError
 from caudal.broker.topology import LANE_LIMIT, LAST_SECONDS, MAP_LANES, VERSION
-from caudal.core.tasks import Lane, Message
 from caudal.errors import FormatError
 from caudal.formats import message as message_format
+from caudal.formats.keys import Lane, Message
 from caudal.process.logs import fields
 
 FILE = f"queues-{VERSION}.sqlite"

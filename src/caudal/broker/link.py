@@ -26,7 +26,7 @@ from caudal.broker.address import Address
 from caudal.broker.backoff import pause_seconds
 from caudal.broker.port import BrokerError
 from caudal.broker.topology import LANE_LIMIT, PREFIX, queue_arguments, queue_name
-from caudal.core.tasks import Lane
+from caudal.formats.keys import Lane
 from caudal.process.logs import fields
 
 Value = TypeVar("Value")

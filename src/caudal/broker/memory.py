@@ -9,7 +9,7 @@ from itertools import count
 from threading import Lock
 
 from caudal.broker.port import Delivery
-from caudal.core.tasks import Lane, Message
+from caudal.formats.keys import Lane, Message
 
 
 class MemoryBroker:

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from caudal.core.tasks import Lane, Message
 from caudal.errors import BrokerError as BrokerError
+from caudal.formats.keys import Lane, Message
 
 
 class LaneFullError(BrokerError):

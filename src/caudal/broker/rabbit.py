@@ -35,9 +35,9 @@ from caudal.broker.link import Link, RabbitSettings, Session, SessionError, dept
 from caudal.broker.loop import LoopThread
 from caudal.broker.port import BrokerError, Delivery, LaneFullError
 from caudal.broker.topology import LAST_SECONDS, earlier_deliveries, queue_name
-from caudal.core.tasks import Lane, Message
 from caudal.errors import FormatError
 from caudal.formats import message as message_format
+from caudal.formats.keys import Lane, Message
 from caudal.process.logs import fields
 
 _TOGETHER = 512  # messages that are published in one bounded time

@@ -8,14 +8,14 @@ broker, and each takes only what it can run.
 import re
 from collections.abc import Mapping
 
-from caudal.core.tasks import Lane
+from caudal.formats.keys import Lane
 from caudal.formats.message import FORMAT
 
 PREFIX = "caudal"
 VERSION = FORMAT
 MAP_LANES = (Lane.FIRST, Lane.EARLY, Lane.MIDDLE, Lane.LATE, Lane.SLOW)
 
-# Twice what gateways let in (tasks/tools.py): they look at depths of a moment ago, and merge tasks
+# Twice what gateways let in (jobs/ports.py): they look at depths of a moment ago, and merge tasks
 # that workers publish must still find room when gateways already refuse.
 LANE_LIMIT = 20_000
 

@@ -8,7 +8,7 @@ import typer
 
 from caudal.application import find_application, load_application, shipped_applications
 from caudal.application.cases import run_cases
-from caudal.application.checking import check_application
+from caudal.application.check import check_application
 from caudal.application.new import data_folder, write_application
 from caudal.cli.options import (
     AppArgument,
@@ -18,8 +18,8 @@ from caudal.cli.options import (
     parameter_values,
 )
 from caudal.cli.status import ExitStatus
-from caudal.engine.running import Engine, RunOptions
 from caudal.errors import ApplicationError
+from caudal.run_options import Engine, RunOptions
 
 
 def apps() -> None:

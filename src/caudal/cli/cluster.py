@@ -12,12 +12,12 @@ from typing import Annotated, NoReturn
 import typer
 
 from caudal.cli.cluster_show import addresses, show_status
+from caudal.cluster import upkeep
+from caudal.cluster.doctor import not_ready
+from caudal.cluster.folder import Cluster
+from caudal.cluster.settings import FILE, parse
+from caudal.cluster.write_config import write_settings
 from caudal.errors import JobError, UsageError
-from caudal.medic import upkeep
-from caudal.medic.cluster import Cluster
-from caudal.medic.doctor import not_ready
-from caudal.medic.founding import write_settings
-from caudal.medic.settings import FILE, parse
 from caudal.medic.talk import Told
 
 DirOption = Annotated[

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from caudal.cli.cluster import DEFAULT_DIR, DirOption, HostOption
+from caudal.cluster.chaos import Hit, Plan, strike
+from caudal.cluster.doctor import examine
+from caudal.cluster.folder import Cluster
+from caudal.cluster.roster import Kind
 from caudal.errors import JobError, UsageError
-from caudal.medic.chaos import Hit, Plan, strike
-from caudal.medic.cluster import Cluster
-from caudal.medic.doctor import examine
-from caudal.medic.roster import Kind
 
 
 def doctor(folder: DirOption = DEFAULT_DIR, host: HostOption = None) -> None:

@@ -9,11 +9,11 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from caudal.core.supervision import State
-from caudal.medic.cluster import Cluster
-from caudal.medic.roster import Kind
+from caudal.cluster.folder import Cluster
+from caudal.cluster.roster import Kind
+from caudal.cluster.upkeep import last_lines, nobody_answers
+from caudal.medic.supervision import State
 from caudal.medic.talk import ProcessStatus, Told
-from caudal.medic.upkeep import last_lines, nobody_answers
 
 _COLOURS = {
     State.HEALTHY: "green",

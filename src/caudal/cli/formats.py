@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 
-from caudal import representing
-from caudal.answers import Result
 from caudal.cli.files import whole_file
+from caudal.results import representations
+from caudal.results.answers import Result
 
 
 class Format(StrEnum):
@@ -21,11 +21,11 @@ class Format(StrEnum):
 
 BINARY = frozenset({Format.PARQUET, Format.ARROW})
 _PIECES: dict[Format, Callable[[Result], Iterator[bytes]]] = {
-    Format.TABLE: representing.csv_pieces,
-    Format.JSON: representing.json_pieces,
-    Format.CSV: representing.csv_pieces,
-    Format.PARQUET: representing.parquet_pieces,
-    Format.ARROW: representing.arrow_pieces,
+    Format.TABLE: representations.csv_pieces,
+    Format.JSON: representations.json_pieces,
+    Format.CSV: representations.csv_pieces,
+    Format.PARQUET: representations.parquet_pieces,
+    Format.ARROW: representations.arrow_pieces,
 }
 
 

@@ -81,8 +81,8 @@ def gateway(
 
     SIGTERM lets it finish what it holds and leave within ten seconds.
     """
-    with alive(heart, "caudal.cli.serving") as beating:
-        from caudal.cli.serving import Access, serve
+    with alive(heart, "caudal.cli.gateway_process") as beating:
+        from caudal.cli.gateway_process import Access, serve
 
         serve(
             store=store,

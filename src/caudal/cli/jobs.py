@@ -9,18 +9,18 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from caudal.answers import Result
-from caudal.cli.delivering import checked_format, give
 from caudal.cli.gateways import CaOption, GatewayOption, PatienceOption, TokenFileOption, Way
 from caudal.cli.options import Asking, with_asking
+from caudal.cli.output import checked_format, give
 from caudal.cli.show import print_rejects
-from caudal.client.decoding import error_of_outcome, rejects_of, result_of
 from caudal.client.http import HttpGateways
-from caudal.core.tasks import REJECTS
+from caudal.client.results import error_of_outcome, rejects_of, result_of
 from caudal.errors import JobError, UsageError
+from caudal.formats.keys import REJECTS
 from caudal.formats.quotas import Quota, told
 from caudal.formats.replies import Status
 from caudal.model import ADHOC
+from caudal.results.answers import Result
 
 JobArgument = Annotated[str, typer.Argument(help="The job's id.", metavar="JOB")]
 _NOT_OF_FILES = frozenset(field.name for field in fields(Asking)) - {"form", "out"}

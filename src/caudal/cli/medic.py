@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from caudal.cluster.folder import Cluster
+from caudal.cluster.upkeep import launcher_of
 from caudal.errors import UsageError
-from caudal.medic.cluster import Cluster
 from caudal.medic.service import Medic
-from caudal.medic.upkeep import launcher_of
 from caudal.process.heart import Heart
 from caudal.process.logs import set_up_logs
 from caudal.process.privacy import keep_private

@@ -14,11 +14,12 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from caudal.cli.converting import convert
 from caudal.cli.formats import Format
-from caudal.engine.running import Engine, RunOptions, Sources
+from caudal.cli.parameter_values import convert
 from caudal.errors import UsageError
+from caudal.files.sources import Sources
 from caudal.model import Application, ParameterValue, RejectedRow
+from caudal.run_options import Engine, RunOptions
 from caudal.sizes import parse_bytes
 
 _LEAST_BATCH_BYTES, _MOST_BATCH_BYTES = 4 << 10, 1 << 30

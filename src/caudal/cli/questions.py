@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from caudal.answers import one_line
 from caudal.application import find_application
 from caudal.application.adhoc import columns_left_out, files_application
-from caudal.cli.delivering import checked_format, deliver, reject_file, require_all
+from caudal.cli.engine_choice import chosen_engine
 from caudal.cli.gateways import CaOption, OptionalGatewayOption, TokenFileOption, Way
 from caudal.cli.options import (
     AppArgument,
@@ -22,15 +21,16 @@ from caudal.cli.options import (
     parameter_values,
     with_asking,
 )
+from caudal.cli.output import checked_format, deliver, reject_file, require_all
 from caudal.cli.progress import watch
-from caudal.cli.storing import chosen_engine
-from caudal.engine.adhoc import asker_mistakes, require_values, with_adhoc_query
-from caudal.engine.choosing import run_with
-from caudal.engine.explaining import explain_query
-from caudal.engine.running import Engine
-from caudal.engine.split import explain_plan
+from caudal.embedded.explain import explain_query
 from caudal.errors import UsageError
+from caudal.local.engines import run_with
+from caudal.local.split import explain_plan
 from caudal.model import ADHOC
+from caudal.results.answers import one_line
+from caudal.run_options import Engine
+from caudal.sql.adhoc import asker_mistakes, require_values, with_adhoc_query
 
 
 @with_asking

@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from caudal.answers import Result
 from caudal.cli.files import whole_file
 from caudal.cli.formats import BINARY, Format, encode
 from caudal.cli.series_show import (
@@ -23,6 +22,7 @@ from caudal.cli.series_show import (
 )
 from caudal.cli.series_store import open_catalog
 from caudal.errors import UsageError
+from caudal.results.answers import Result
 from caudal.series import (
     Catalog,
     IngestOutcome,

@@ -12,8 +12,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from caudal.answers import Result
 from caudal.cli.show import print_result
+from caudal.results.answers import Result
 from caudal.series import Ending, IngestOutcome, MonthOutcome, MonthStatus
 from caudal.series.sources import RejectedCell
 

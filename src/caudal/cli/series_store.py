@@ -3,7 +3,7 @@
 from caudal.errors import UsageError
 from caudal.series import Catalog
 from caudal.store import open_store, require_conditional_create
-from caudal.store.opening import folder_of
+from caudal.store.open_store import folder_of
 from caudal.store.s3_settings import S3Settings
 
 

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from caudal.answers import Answers, Result, one_line, show
-from caudal.rejects import Rejects
-from caudal.values import python_values
+from caudal.results.answers import Answers, Result, one_line, show
+from caudal.results.rejects import Rejects
+from caudal.results.values import python_values
 
 _ROWS_ON_SCREEN = 50
 _LONGEST_CELL = 100

@@ -9,18 +9,18 @@ import typer
 from rich.console import Console
 
 from caudal.application import find_application
-from caudal.cli.delivering import checked_format, reject_file
 from caudal.cli.gateways import CaOption, GatewayOption, PatienceOption, TokenFileOption, Way
 from caudal.cli.options import AppArgument, Asking, ParamOption, parameter_values, with_asking
-from caudal.cli.sending import Delivery
+from caudal.cli.output import checked_format, reject_file
 from caudal.cli.show import print_rejects
+from caudal.cli.submit_progress import Delivery
 from caudal.client.batches import Compress
-from caudal.client.decoding import error_of_outcome, every_reject, rejects_of
-from caudal.client.submitting import Submission, with_sentiment
-from caudal.client.submitting import submit as submit_files
-from caudal.core.tasks import REJECTS
+from caudal.client.results import error_of_outcome, every_reject, rejects_of
+from caudal.client.submit import Submission, with_sentiment
+from caudal.client.submit import submit as submit_files
 from caudal.errors import UnreachableError
 from caudal.formats.job import SENT_BATCH_BYTES, Options
+from caudal.formats.keys import REJECTS
 from caudal.model import ADHOC, Application
 
 _ELSEWHERE = ("engine", "memory_limit", "profile")  # options of engines in this process

@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from caudal.cli.cluster import DEFAULT_DIR, DirOption
+from caudal.cluster.folder import Cluster
+from caudal.cluster.settings import FILE
 from caudal.errors import UsageError
 from caudal.formats.tokens import (
     MOST_TOKENS,
@@ -22,8 +24,6 @@ from caudal.formats.tokens import (
     rights_of,
     told_moment,
 )
-from caudal.medic.cluster import Cluster
-from caudal.medic.settings import FILE
 from caudal.process.tokens import changing, read_bearer, read_entries, read_key
 
 token = typer.Typer(
@@ -122,7 +122,7 @@ def _path(folder: Path, file: Path | None) -> Path:
 
 def _any_host(folder: Path) -> str | None:
     """Tokens are the same on every host."""
-    from caudal.medic.settings import read_settings
+    from caudal.cluster.settings import read_settings
 
     return next(iter(read_settings(folder).hosts), None)
 

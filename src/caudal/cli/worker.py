@@ -68,8 +68,8 @@ def worker(
     Any number of workers run side by side, on any machines that reach the store and the broker.
     SIGTERM lets it finish or hand back what it holds and leave within ten seconds.
     """
-    with alive(heart, "caudal.cli.working") as beating:
-        from caudal.cli.working import work
+    with alive(heart, "caudal.cli.worker_process") as beating:
+        from caudal.cli.worker_process import work
 
         work(
             store=store,

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from caudal.client.addresses import is_loopback
 from caudal.client.rows import Rows, pieces_of
-from caudal.engine.running import Sources
 from caudal.errors import DataError, UsageError
+from caudal.files.batches import cut_unpacked
+from caudal.files.sources import Sources
 from caudal.formats import batch as batch_format
+from caudal.jobs.upload import Sendable
 from caudal.kernels import csv
 from caudal.model import Table
-from caudal.tasks.client import Sendable
-from caudal.tasks.cutting import cut_unpacked
 
 STANDARD_INPUT = "-"
 

@@ -10,16 +10,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from caudal.answers import Answers, Result
 from caudal.errors import UnreachableError, UsageError
 from caudal.formats.job import SENT_BATCH_BYTES
 from caudal.model import ParameterValue
+from caudal.results.answers import Answers, Result
 
 if TYPE_CHECKING:
     from caudal.client.http import HttpGateways
     from caudal.client.job import Job
-    from caudal.client.submitting import Submission
-    from caudal.formats.ending import Outcome
+    from caudal.client.submit import Submission
+    from caudal.formats.outcomes import Outcome
     from caudal.formats.replies import JobEntry, Status
 
 
@@ -149,8 +149,8 @@ class Client:
 
     def results(self, job_id: str) -> Answers:
         """The answers of a job that is done."""
-        from caudal.client.decoding import answers_of
-        from caudal.core.tasks import REJECTS
+        from caudal.client.results import answers_of
+        from caudal.formats.keys import REJECTS
 
         with self.gateways() as gateways:
             status = gateways.status(job_id, "")
@@ -175,8 +175,8 @@ class Client:
         )
 
     def _answers(self, submission: "Submission") -> Answers:
-        from caudal.client.decoding import answers_of, error_of_outcome
-        from caudal.client.submitting import submit
+        from caudal.client.results import answers_of, error_of_outcome
+        from caudal.client.submit import submit
 
         job_id, began = submission.resume or submission.job_id, time.perf_counter()
         try:
@@ -206,10 +206,10 @@ class Client:
         select: str | None = None,
     ) -> "Submission":
         from caudal.application import find_application
-        from caudal.client.submitting import Submission, with_sentiment
-        from caudal.engine.adhoc import with_adhoc_query
-        from caudal.engine.running import Sources
+        from caudal.client.submit import Submission, with_sentiment
+        from caudal.files.sources import Sources
         from caudal.formats.job import Options
+        from caudal.sql.adhoc import with_adhoc_query
 
         application = with_sentiment(find_application(os.fspath(app)), sentiment)
         overrides = {

@@ -12,7 +12,7 @@ from caudal.client.failover import WRONG_ROUNDS, told
 from caudal.client.http import HttpGateways
 from caudal.client.refusals import error_of
 from caudal.errors import FormatError
-from caudal.tasks.ports import UnreachableError
+from caudal.jobs.interfaces import UnreachableError
 
 _MOST_EVENT_BYTES = 256 << 20  # the rows of one batch as JSON
 

@@ -1,7 +1,7 @@
 """Any of several addresses: what one does not answer is asked of the next.
 
 Rules
-1. Every request may be sent twice (tasks/gateway.py), so one whose answer was lost is sent again.
+1. Every request may be sent twice (jobs/service.py), so one whose answer was lost is sent again.
 2. Lost connections, time-outs, 408 and 5xx mean: the next address, and after a round of all of
    them a pause that grows, with jitter. The address that answered last is asked first.
 3. When none has answered for the time of patience: UnreachableError, naming all of them.
@@ -28,8 +28,8 @@ from caudal.client import bodies
 from caudal.client.addresses import is_loopback
 from caudal.client.refusals import code_of, error_of, quota_of
 from caudal.errors import CaudalError, FormatError, UsageError
+from caudal.jobs.interfaces import JobError, UnreachableError
 from caudal.process.signals import Stop
-from caudal.tasks.ports import JobError, UnreachableError
 
 RESULT_TYPE = "application/vnd.caudal.result"
 _AGAIN = frozenset({408, 500, 502, 503, 504})

@@ -13,11 +13,11 @@ from caudal.client.refusals import code_of
 from caudal.errors import FormatError
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
-from caudal.formats.ending import End, Outcome
 from caudal.formats.job import Request
+from caudal.formats.outcomes import End, Outcome
 from caudal.formats.outputs import Whose
 from caudal.formats.replies import JobEntry, JobPage, QuotaPage, Receipt, Status
-from caudal.tasks.requests import check_job_id, is_name
+from caudal.jobs.requests import check_job_id, is_name
 
 _BATCH_TYPE = "application/vnd.caudal.batch"
 _JSON = {"Content-Type": "application/json"}

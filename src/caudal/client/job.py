@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
-from caudal.answers import Answers, Result
-from caudal.client import sending
+from caudal.client import upload_threads
 from caudal.client.batches import Cutter, RowWriter
-from caudal.client.decoding import answers_of, error_of_outcome, result_of
 from caudal.client.events import previews
 from caudal.client.http import HttpGateways
+from caudal.client.results import answers_of, error_of_outcome, result_of
 from caudal.client.rows import Rows
-from caudal.client.submitting import Submission
+from caudal.client.submit import Submission
 from caudal.errors import UsageError
-from caudal.formats.ending import Outcome
+from caudal.formats.outcomes import Outcome
 from caudal.formats.replies import Status
-from caudal.tasks.client import Listener, Order
+from caudal.jobs.upload import Listener, Order
+from caudal.results.answers import Answers, Result
 
 
 class Job:
@@ -39,7 +39,7 @@ class Job:
         with contextlib.ExitStack() as stack:
             stack.callback(gateways.close)
             order = Order(submission.job_id, "", submission.request(options), {})
-            self._errand = stack.enter_context(sending.opened(gateways, order, Listener()))
+            self._errand = stack.enter_context(upload_threads.opened(gateways, order, Listener()))
             self._stack = stack.pop_all()
         self._open = list(self._errand.tables)
 

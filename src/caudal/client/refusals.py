@@ -2,10 +2,10 @@
 
 import msgspec
 
-from caudal.answers import one_line
 from caudal.errors import ApplicationError, CaudalError, UsageError
-from caudal.formats.ending import Outcome
-from caudal.tasks.ports import ConflictError, GoneError, JobError
+from caudal.formats.outcomes import Outcome
+from caudal.jobs.interfaces import ConflictError, GoneError, JobError
+from caudal.results.answers import one_line
 
 _MOST_TOLD = 2_000  # letters of a message: it is to be one line for a person
 

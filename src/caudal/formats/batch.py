@@ -102,11 +102,11 @@ def decode(data: bytes, key: str) -> tuple[Batch, bytes]:
     return index, bytes(records)
 
 
-def view(data: bytes, key: str, *, check: bool = True) -> tuple[Batch, bytes | memoryview]:
+def view(data: bytes, key: str) -> tuple[Batch, bytes | memoryview]:
     """As `decode`, without a copy of records that are not compressed."""
     index, body = _decoded(frame.of_bytes(data), key)
     records = _unpacked(memoryview(data)[body:], index, key)
-    if len(records) != index.bytes or (check and digest(records) != index.digest):
+    if len(records) != index.bytes or digest(records) != index.digest:
         raise FormatError(f"{key} is damaged: its records do not match their digest")
     return index, records
 

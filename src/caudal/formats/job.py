@@ -6,9 +6,9 @@ folder, and an upgrade cannot mix plans. docs/formats/job.md.
 
 import msgspec
 
-from caudal.core.tasks import GROUP
 from caudal.formats import document
 from caudal.formats.digest import digest
+from caudal.formats.keys import GROUP
 from caudal.model import Application, ParameterValue, Query, Table
 
 KIND, FORMAT = "job", 1

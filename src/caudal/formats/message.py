@@ -6,9 +6,9 @@
 
 import msgspec
 
-from caudal.core.tasks import Message, defect
 from caudal.errors import FormatError
 from caudal.formats.frame import JSON_ERRORS
+from caudal.formats.keys import Message, defect
 
 FORMAT = 1
 MOST_BYTES = 2_048

@@ -5,8 +5,8 @@ from typing import Literal
 
 import msgspec
 
-from caudal.formats.ending import Outcome, State
 from caudal.formats.job import Options
+from caudal.formats.outcomes import Outcome, State
 
 
 @dataclass(frozen=True)

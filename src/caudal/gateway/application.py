@@ -8,14 +8,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from caudal.gateway import describing
+from caudal.gateway import openapi
 from caudal.gateway.bodies import JSON
 from caudal.gateway.door import Door
 from caudal.gateway.guard import Guard
 from caudal.gateway.operations import Operation
 from caudal.gateway.refusals import Refusal
-from caudal.gateway.responding import response_of
 from caudal.gateway.routes import OPERATIONS
+from caudal.gateway.send_refusal import response_of
 from caudal.gateway.service import Service
 
 _CODES = {
@@ -33,13 +33,13 @@ def make_application(service: Service) -> Starlette:
         Route(path, endpoint=Guard(service, methods), methods=list(methods))
         for path, methods in paths.items()
     ]
-    description = msgspec.json.encode(describing.describe(OPERATIONS))
+    description = msgspec.json.encode(openapi.describe(OPERATIONS))
 
-    async def openapi(request: Request) -> Response:
+    async def describe(request: Request) -> Response:
         del request
         return Response(description, media_type=JSON)
 
-    routes.append(Route(describing.PATH, openapi))
+    routes.append(Route(openapi.PATH, describe))
     for route in routes:
         if route.methods:
             route.methods.discard("HEAD")  # a stream without a body is of no use to anyone

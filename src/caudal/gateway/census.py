@@ -15,13 +15,13 @@ from threading import Lock
 
 import msgspec
 
-from caudal.core.tasks import Keys, job_key
 from caudal.errors import FormatError, NotFoundError
 from caudal.formats import document
 from caudal.formats import job as job_format
+from caudal.formats.keys import Keys, job_key
 from caudal.formats.quotas import Quota
+from caudal.jobs import objects
 from caudal.store.port import Store, entries, folder_names
-from caudal.tasks import objects
 
 _BLOCK = 4096
 

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from caudal.gateway.refusals import Refusal
-from caudal.gateway.responding import respond
+from caudal.gateway.send_refusal import respond
 from caudal.gateway.service import Service
 from caudal.gateway.visits import visit_of
 from caudal.process.loopback import names_loopback

@@ -11,16 +11,16 @@ from typing import Any
 
 import msgspec
 
-from caudal.answers import Result
 from caudal.broker.port import BrokerError
 from caudal.errors import FormatError, StoreError
-from caudal.formats.ending import Outcome
+from caudal.formats.outcomes import Outcome
 from caudal.formats.replies import Status
 from caudal.gateway.service import Service
-from caudal.tasks.life import Life
-from caudal.tasks.ports import BusyError, GoneError
-from caudal.tasks.previewing import Aborted, Complete, Preview, Rows, Step, Waiting
-from caudal.values import text
+from caudal.jobs.interfaces import BusyError, GoneError
+from caudal.jobs.preview import Aborted, Complete, Preview, Rows, Step, Waiting
+from caudal.jobs.runs import Life
+from caudal.results.answers import Result
+from caudal.results.values import text
 
 _FIRST_SECONDS, _MOST_SECONDS = 0.1, 1.0  # between two looks: longer while there is no news
 _ALIVE_SECONDS = 10.0  # without news

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from caudal.core.tasks import Lane
+from caudal.formats.keys import Lane
 from caudal.formats.quotas import Quota
 from caudal.process.metrics import new_registry
 

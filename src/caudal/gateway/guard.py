@@ -16,13 +16,13 @@ from caudal.errors import CaudalError
 from caudal.formats.quotas import Quota
 from caudal.gateway.operations import Operation, Room
 from caudal.gateway.refusals import Refusal, later, refusal_of
-from caudal.gateway.responding import respond
 from caudal.gateway.room import ASKING
+from caudal.gateway.send_refusal import respond
 from caudal.gateway.service import Call, Service
 from caudal.gateway.tokens import STRANGER, Caller
 from caudal.gateway.visits import visit_of
+from caudal.jobs.requests import check_job_id
 from caudal.process.logs import fields
-from caudal.tasks.requests import check_job_id
 
 _log = logging.getLogger(__name__)
 

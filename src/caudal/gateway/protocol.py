@@ -15,7 +15,7 @@ from typing import ClassVar
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from caudal.gateway.arriving import Arrivals
+from caudal.gateway.connections import Arrivals
 from caudal.gateway.limits import Limits
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.visits import is_admitted, visit_of

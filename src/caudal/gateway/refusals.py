@@ -15,8 +15,8 @@ from caudal.errors import (
     StoreError,
     UsageError,
 )
-from caudal.formats.ending import Outcome
-from caudal.tasks.ports import (
+from caudal.formats.outcomes import Outcome
+from caudal.jobs.interfaces import (
     BusyError,
     ConflictError,
     GoneError,

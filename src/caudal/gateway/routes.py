@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from caudal.formats.ending import End, Outcome
 from caudal.formats.job import Request
+from caudal.formats.outcomes import End, Outcome
 from caudal.formats.replies import JobPage, QuotaPage, Status
 from caudal.formats.tokens import Right
-from caudal.gateway import accepting
-from caudal.gateway.answering import ReceiptBody
+from caudal.gateway import accept_header
 from caudal.gateway.bodies import JSON
 from caudal.gateway.handlers import health, jobs, quotas, results, streams, tables
 from caudal.gateway.operations import Content, Operation, Parameter, Room
+from caudal.gateway.replies import ReceiptBody
 
 _BINARY = {"type": "string", "contentMediaType": "application/octet-stream"}
 _TEXT = {"type": "string"}
@@ -29,11 +29,11 @@ _RECEIPT = {201: _json(ReceiptBody), 200: _json(ReceiptBody)}
 _EVENTS = {200: (Content(streams.EVENTS, schema=_TEXT),)}
 _RESULTS = {
     200: (
-        Content(accepting.ARROW, schema=_BINARY),
-        Content(accepting.RESULT, schema=_BINARY),
-        Content(accepting.JSON, schema=_ROWS),
-        Content(accepting.CSV, schema=_TEXT),
-        Content(accepting.PARQUET, schema=_BINARY),
+        Content(accept_header.ARROW, schema=_BINARY),
+        Content(accept_header.RESULT, schema=_BINARY),
+        Content(accept_header.JSON, schema=_ROWS),
+        Content(accept_header.CSV, schema=_TEXT),
+        Content(accept_header.PARQUET, schema=_BINARY),
     )
 }
 _LISTED = (

@@ -15,8 +15,8 @@ from caudal.gateway.refusals import Refusal
 from caudal.gateway.room import Bodies, Places, Threads, Turns
 from caudal.gateway.shares import Shares, usual_quotas
 from caudal.gateway.tokens import EVERYBODY, Caller, Tokens
-from caudal.tasks.gateway import Gateway
-from caudal.tasks.tools import Tools
+from caudal.jobs.ports import Tools
+from caudal.jobs.service import Gateway
 
 _DIGITS = 9  # of a batch's number; what is longer is no number of a batch
 

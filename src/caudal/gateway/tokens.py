@@ -18,9 +18,9 @@ from pathlib import Path
 from caudal.errors import UsageError
 from caudal.formats.tokens import NOBODY, Entry, Right, digest_of
 from caudal.gateway.refusals import Refusal
-from caudal.process.following import Followed
 from caudal.process.loopback import is_loopback
 from caudal.process.tokens import Known, key_path, read_entries, read_known
+from caudal.process.watched_files import Followed
 
 _SCHEME = "bearer "
 

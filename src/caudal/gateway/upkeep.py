@@ -14,16 +14,16 @@ from dataclasses import dataclass, field, replace
 from threading import Thread
 
 from caudal.broker.port import Broker, Consumer
-from caudal.core.tasks import Lane, Message
 from caudal.errors import CaudalError
+from caudal.formats.keys import Lane, Message
 from caudal.gateway.figures import Figures
+from caudal.jobs.interfaces import Clock
+from caudal.jobs.janitor import Janitor
+from caudal.jobs.loops import rounds
+from caudal.jobs.ports import Tools
+from caudal.jobs.reconciler import Reconciler
+from caudal.jobs.runs import Lives
 from caudal.process.logs import fields
-from caudal.tasks.janitor import Janitor
-from caudal.tasks.life import Lives
-from caudal.tasks.loops import rounds
-from caudal.tasks.ports import Clock
-from caudal.tasks.reconciler import Reconciler
-from caudal.tasks.tools import Tools
 
 _REST = 2.0  # times as long as the round before
 

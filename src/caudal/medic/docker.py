@@ -10,9 +10,9 @@ import subprocess
 import time
 from datetime import datetime
 
-from caudal.core.supervision import Record
-from caudal.medic.cluster import Cluster
-from caudal.medic.roster import Member
+from caudal.cluster.folder import Cluster
+from caudal.cluster.roster import Member
+from caudal.process.pulse import Record
 from caudal.process.records import read_record, write_record
 
 _SECONDS = 60.0

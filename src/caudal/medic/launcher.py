@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-from caudal.core.supervision import Record
-from caudal.medic import rabbit_node
-from caudal.medic.cluster import USER, Cluster
-from caudal.medic.roster import Kind, Member
+from caudal.cluster import rabbit_node
+from caudal.cluster.folder import USER, Cluster
+from caudal.cluster.roster import Kind, Member
 from caudal.process.privacy import private_file
+from caudal.process.pulse import Record
 from caudal.process.records import (
     Life,
     age_of,

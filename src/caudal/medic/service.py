@@ -1,7 +1,7 @@
 """A medic: hears heartbeats, takes part in elections, and if it leads, orders restarts.
 
 One asyncio loop does everything that is quick; starting a process and greeting the broker run in
-threads. The decisions are pure (core/election.py, core/supervision.py): here are only sockets,
+threads. The decisions are pure (medic/election.py, medic/supervision.py): here are only sockets,
 clocks and files. A medic that runs no loop for a while is late, and both machines know what that
 means.
 """
@@ -16,18 +16,19 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from caudal.core import election, supervision
-from caudal.core.election import Role, Seat
-from caudal.core.supervision import Order, Pulse, Record, Timing, Ward
+from caudal.cluster import rabbit_node
+from caudal.cluster.folder import Cluster
+from caudal.cluster.roster import Kind, Member, medics
 from caudal.formats.frame import JSON_ERRORS
-from caudal.medic import rabbit_node
-from caudal.medic.cluster import Cluster
+from caudal.medic import election, supervision
+from caudal.medic.election import Role, Seat
 from caudal.medic.launcher import Launcher, shorten
-from caudal.medic.roster import Kind, Member, medics
+from caudal.medic.supervision import Order, Timing, Ward
 from caudal.medic.talk import Ask, Link, ProcessStatus, Say, Start, Told, Words, serve
 from caudal.process.heart import PACKET_MOST, Beat, Heart, Session
 from caudal.process.logs import fields
-from caudal.process.ticking import Tick
+from caudal.process.pulse import Pulse, Record
+from caudal.process.ticks import Tick
 
 TICK_SECONDS = 0.1
 BEAT_SECONDS = 0.5
@@ -127,7 +128,7 @@ class Medic:
     def _reread(self) -> None:
         """The number of processes may change; medics and addresses change by a restart.
 
-        Store, broker and name do not change while anything runs (note.py).
+        Store, broker and name do not change while anything runs (start_note.py).
         """
         try:
             cluster = Cluster.open(self.cluster.folder, self.cluster.host)

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from caudal.core.election import Kind as Word
 from caudal.formats.frame import JSON_ERRORS
+from caudal.medic.election import Kind as Word
 from caudal.process.wire import FRAME_MOST, LENGTH_BYTES, NONCE_BYTES, Frames, Seal
 
 CONNECT_SECONDS = 1.0
@@ -19,7 +19,7 @@ _WAITING_MOST = 64
 
 
 class Say(msgspec.Struct, frozen=True, tag="say"):
-    """A message of the election (core/election.py)."""
+    """A message of the election (medic/election.py)."""
 
     word: Word
     sender: int

@@ -4,7 +4,7 @@ import ssl
 from pathlib import Path
 
 from caudal.errors import UsageError
-from caudal.process.following import Followed
+from caudal.process.watched_files import Followed
 
 
 class Certificate:

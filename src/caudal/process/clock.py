@@ -1,4 +1,4 @@
-"""Real time and random names behind the ports of the task engine (tasks/ports.py)."""
+"""Real time and random names behind the ports of the task engine (jobs/interfaces.py)."""
 
 import secrets
 import time

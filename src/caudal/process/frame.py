@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from caudal.process.signals import Stop, stop_on_signals
-from caudal.process.ticking import OnTick, ignore, ticking
+from caudal.process.ticks import OnTick, ignore, ticking
 
 _URGE_SECONDS = 0.25
 

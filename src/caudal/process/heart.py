@@ -3,7 +3,7 @@
 Rules
 1. A process takes a lock under its name before anything else; so a name is held once per host, and
    the lock goes with the process, however it ends.
-2. It beats from its own loop only (process/ticking.py), so that a stuck one falls silent. Before
+2. It beats from its own loop only (process/ticks.py), so that a stuck one falls silent. Before
    that loop runs, it beats while another thread loads: slow libraries are no silence. A load that
    has no end is.
 3. A medic that has just started does not know whether a heartbeat is fresh. It answers with its
@@ -23,12 +23,12 @@ from typing import TypeVar
 
 import msgspec
 
-from caudal.core.supervision import Pulse, Record
 from caudal.errors import UsageError
 from caudal.formats.frame import JSON_ERRORS
 from caudal.process.privacy import keep_private
+from caudal.process.pulse import Pulse, Record
 from caudal.process.records import write_record
-from caudal.process.ticking import Tick
+from caudal.process.ticks import Tick
 from caudal.process.wire import Seal, read_secret
 
 PACKET_MOST = 16_384

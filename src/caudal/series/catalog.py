@@ -1,6 +1,6 @@
 """The catalog: every store operation on projections and their manifests, one method each.
 
-What to do, and in which order, is for consolidation.py and reading.py to say; the catalog knows
+What to do, and in which order, is for consolidation.py and pieces.py to say; the catalog knows
 where things lie, checks bytes against their digest whenever it reads them, and nothing more.
 """
 
@@ -26,7 +26,6 @@ from caudal.series.manifest import ConsolidationManifest, ProjectionFile, Status
 from caudal.series.parallel import Workers
 from caudal.series.transfer import BIG_FILE_BYTES, checked_bytes
 from caudal.store.port import Entry, Store, entries, folder_names, key_in, pages
-from caudal.store.s3 import S3Store
 
 
 @dataclass
@@ -84,7 +83,7 @@ class Catalog:
         self.store = store
         self.clock = clock
         self.new_id = new_id
-        self.workers = Workers(parallel or (16 if isinstance(store, S3Store) else 4))
+        self.workers = Workers(parallel or store.parallel_requests)
         self.big_file_bytes = big_file_bytes
         self._logs: dict[str, EventLog] = {}
 

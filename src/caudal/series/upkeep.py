@@ -17,7 +17,6 @@ from caudal.series.errors import ConsolidationError
 from caudal.series.layout import Month
 from caudal.series.manifest import NO_INPUTS, ConsolidationManifest, MonthInputs, Status
 from caudal.series.parallel import Workers
-from caudal.store.directory import DirectoryStore
 
 _MONTHS_AT_A_TIME = 32  # in the survey
 _MONTHS_AT_ONCE = 4  # in consolidation
@@ -116,8 +115,7 @@ def consolidate_each(
     errors = [one for one in ended if isinstance(one, CaudalError)]
     try:
         catalog.log(config.dataset_id).sweep()
-        if isinstance(catalog.store, DirectoryStore):
-            catalog.store.sweep(_SWEPT_SECONDS)
+        catalog.store.sweep(_SWEPT_SECONDS)
     except StoreError as error:
         errors = errors or [error]
     return Consolidated(done, errors)

@@ -13,7 +13,7 @@ Rules
    itself may never reach. A key is compared only with keys of the same type.
 4. A call such as `sentiment(text)` on a column of a table is *lifted*: it becomes a column of that
    table, computed once for all queries where some scan of the query can see the row. Then the text
-   itself need not be kept. DuckDB must give the rewritten query the same types (engine/catalog.py).
+   itself need not be kept. DuckDB must give the rewritten query the same types (duck/bind.py).
 """
 
 import hashlib

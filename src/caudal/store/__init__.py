@@ -2,7 +2,7 @@
 
 from caudal.store.directory import DirectoryStore
 from caudal.store.memory import MemoryStore
-from caudal.store.opening import open_store
+from caudal.store.open_store import open_store
 from caudal.store.port import Entry, Page, Store, entries
 from caudal.store.probe import require_conditional_create
 from caudal.store.s3 import S3Settings, S3Store

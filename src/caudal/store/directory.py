@@ -38,9 +38,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from caudal.errors import AlreadyExistsError, NotFoundError, StoreError
-from caudal.store import content, keys, walking
+from caudal.store import content, keys, walk
 from caudal.store.folders import Folder, Folders
-from caudal.store.port import PAGE, Entry, Page
+from caudal.store.port import PAGE, Entry, Page, Store
 from caudal.store.temporaries import FOLDER as TEMPORARY_FOLDER
 from caudal.store.temporaries import Temporaries
 
@@ -58,7 +58,7 @@ _GONE = "this folder is gone"
 _Result = TypeVar("_Result")
 
 
-class DirectoryStore:
+class DirectoryStore(Store):
     """Objects as files below a root; the key is the path."""
 
     def __init__(self, root: Path, *, fsync: bool = True) -> None:
@@ -110,8 +110,8 @@ class DirectoryStore:
         """See the port. A page reads the folders its keys lie in, not those before `after`."""
         keys.check_prefix(prefix)
         with self._errors("list", prefix):
-            walked = walking.walk(self._level, prefix, recursive=recursive, after=after)
-            return walking.page(walked, self._describe, limit)
+            walked = walk.walk(self._level, prefix, recursive=recursive, after=after)
+            return walk.page(walked, self._describe, limit)
 
     def delete(self, key: str, *, lasting: bool = True) -> None:
         """See the port. Folders that become empty are removed too."""

@@ -10,11 +10,11 @@ from pathlib import Path
 from threading import Lock
 
 from caudal.errors import AlreadyExistsError, NotFoundError, StoreError
-from caudal.store import content, keys, walking
-from caudal.store.port import PAGE, Entry, Page
+from caudal.store import content, keys, walk
+from caudal.store.port import PAGE, Entry, Page, Store
 
 
-class MemoryStore:
+class MemoryStore(Store):
     """Objects in a dictionary, with their keys in order beside it."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class MemoryStore:
         keys.check_prefix(prefix)
         with self._lock:
             walked = self._walk(prefix, recursive, after)
-            return walking.page(walked, self._describe, limit)
+            return walk.page(walked, self._describe, limit)
 
     def delete(self, key: str, *, lasting: bool = True) -> None:
         """See the port."""

@@ -59,6 +59,8 @@ class Page:
 class Store(Protocol):
     """Durable storage of immutable objects."""
 
+    parallel_requests: int = 4  # that make sense at once: few for a disk, many over a network
+
     def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         """Make an object of these bytes, or of a local file's, streamed.
 
@@ -101,6 +103,11 @@ class Store(Protocol):
         give one object two names need not write it again. The outcome is the same without it, also
         if the twin is gone.
         """
+
+    def sweep(self, older_than_seconds: float) -> int:
+        """Remove what interrupted writes of that age left behind, if this store can have such;
+        gives how many."""
+        return 0
 
 
 def pages(store: Store, prefix: str, *, recursive: bool = True) -> Iterator[Page]:

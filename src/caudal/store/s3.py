@@ -12,7 +12,7 @@
    folder is read with continuation tokens, a request per thousand keys, and put in order here.
    Every page reads all of it and keeps its own part, so pages should be large (`port.pages`).
    One level, or a prefix that ends within a name, whose folder may hold much else, is read level
-   by level (`walking.py`): a request per thousand names of each level that a page touches.
+   by level (`walk.py`): a request per thousand names of each level that a page touches.
    An object `a/`, by which some tools mark a folder, is listed as `a`. Empty folders, which
    SeaweedFS has for two or three minutes, are not.
 4. Errors name the operation, the key, the status and S3's code; never the server's whole answer,
@@ -35,8 +35,8 @@ from obstore import exceptions
 from obstore.store import S3Store as Bucket
 
 from caudal.errors import AlreadyExistsError, NotFoundError, StoreError, UsageError
-from caudal.store import content, keys, walking
-from caudal.store.port import PAGE, Entry, Page
+from caudal.store import content, keys, walk
+from caudal.store.port import PAGE, Entry, Page, Store
 from caudal.store.s3_settings import S3Settings
 
 if TYPE_CHECKING:
@@ -58,8 +58,10 @@ class _Found(Enum):
     NOTHING = "no object"
 
 
-class S3Store:
+class S3Store(Store):
     """Objects of a bucket, below a prefix."""
+
+    parallel_requests = 16
 
     def __init__(self, bucket: str, prefix: str, settings: S3Settings) -> None:
         """Connects to nothing yet: the first operation does."""
@@ -124,8 +126,8 @@ class S3Store:
         def level(folder: str) -> Iterator[str]:
             return self._level(folder, found)
 
-        walked = walking.walk(level, prefix, recursive=recursive, after=after)
-        return walking.page(walked, found.get, limit)
+        walked = walk.walk(level, prefix, recursive=recursive, after=after)
+        return walk.page(walked, found.get, limit)
 
     def delete(self, key: str, *, lasting: bool = True) -> None:
         """See the port."""

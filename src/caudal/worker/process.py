@@ -2,7 +2,7 @@
 
 Rules
 1. Kernels are warm before anything is connected: a worker that holds a task computes it at once.
-2. One thread works (tasks/loops.py), the broker's own thread answers heartbeats, and the main
+2. One thread works (jobs/loops.py), the broker's own thread answers heartbeats, and the main
    thread ticks and hears signals. So a long computation neither loses the connection nor looks
    stuck, while a frozen process loses both.
 3. Asked to stop, it takes nothing more and finishes what it holds. After some seconds the
@@ -10,7 +10,7 @@ Rules
    the process ends, and the broker delivers the task to another.
 4. An error that nobody foresaw is logged with its place, the task goes back to the broker, and the
    worker goes on: one strange task must not take down every worker, one after the other. If it
-   comes back with every delivery, its job fails (tasks/worker.py).
+   comes back with every delivery, its job fails (jobs/execute.py).
 5. A worker that holds too much between two tasks lets go of what it can; if that is not enough, it
    leaves, and whoever looks after it starts it anew (its medic, or `caudal worker` itself). So no
    task has to live with what an earlier one left behind.
@@ -25,25 +25,25 @@ from pathlib import Path
 from typing import Any
 
 from caudal.broker.port import BrokerError, OpenedBroker
-from caudal.engine.containment import held_bytes, memory_bound
+from caudal.duck.containment import held_bytes, memory_bound
 from caudal.errors import StoreError
+from caudal.jobs import loops
+from caudal.jobs.ports import Bounds, Tools
+from caudal.jobs.runs import Lives
 from caudal.process.clock import SystemClock, new_id
 from caudal.process.frame import Ending, run_framed
 from caudal.process.logs import fields
 from caudal.process.signals import Stop
-from caudal.process.ticking import OnTick, ignore
+from caudal.process.ticks import OnTick, ignore
 from caudal.store.port import Store
 from caudal.store.probe import require_conditional_create
-from caudal.tasks import loops
-from caudal.tasks.compute import LocalCompute
-from caudal.tasks.life import Lives
-from caudal.tasks.suspecting import Suspects
-from caudal.tasks.tools import Bounds, Tools
+from caudal.worker.await_services import waited_for
+from caudal.worker.compute import LocalCompute
 from caudal.worker.figures import Figures
-from caudal.worker.observing import Witness, WitnessedCompute, WitnessedConsumer, WitnessedStore
 from caudal.worker.settings import WorkerSettings
-from caudal.worker.starting import waited_for
-from caudal.worker.warming import warm_up
+from caudal.worker.suspect_tasks import Suspects
+from caudal.worker.task_log import Witness, WitnessedCompute, WitnessedConsumer, WitnessedStore
+from caudal.worker.warm_up import warm_up
 
 _STRANGE_SECONDS = 1.0  # pause after an error that nobody foresaw
 

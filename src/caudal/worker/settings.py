@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from caudal.core.tasks import Lane
-from caudal.engine.sandbox import Limits
-from caudal.engine.suspects import SuspectLimits
+from caudal.duck.sandbox import Limits
 from caudal.errors import UsageError
+from caudal.formats.keys import Lane
+from caudal.worker.suspects import SuspectLimits
 
 LANES = {
     "map": (Lane.FIRST, Lane.EARLY, Lane.MIDDLE, Lane.LATE),  # merges travel there too

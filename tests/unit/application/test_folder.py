@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from caudal.application import find_application, load_application, shipped_applications
-from caudal.application.checking import check_application
+from caudal.application.check import check_application
 from caudal.application.folder import query_title
 from caudal.errors import ApplicationError, UsageError
 

@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from caudal.answers import Answers
 from caudal.application import load_application
 from caudal.application.cases import run_cases
 from caudal.application.new import data_folder, write_application
-from caudal.engine import embedded
-from caudal.engine.embedded import run
-from caudal.engine.running import Sources
+from caudal.embedded import engine
+from caudal.embedded.engine import run
 from caudal.errors import DataError, OutputError, UsageError
+from caudal.files.sources import Sources
 from caudal.model import Query
+from caudal.results.answers import Answers
 
 ORDERS = """\
 orderId,Customer Name,price,code,placed,shippedAt,gift,tags,parts,ratio,note
@@ -321,7 +321,7 @@ def test_a_failure_half_way_leaves_nothing(
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(embedded, "bind", fail)
+    monkeypatch.setattr(engine, "bind", fail)
     with pytest.raises(KeyboardInterrupt):
         write_application(tmp_path / "app", [path])
     assert [entry.name for entry in tmp_path.iterdir()] == ["data"]

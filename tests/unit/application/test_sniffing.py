@@ -4,7 +4,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caudal.application.sniffing import KINDS, TEXT, Column, sniff
+from caudal.application.sniff import KINDS, TEXT, Column, sniff
 
 # Texts of every kind, and some that only look like one.
 TEXTS = (

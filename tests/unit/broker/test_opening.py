@@ -3,7 +3,7 @@
 import pytest
 
 from caudal.broker.memory import MemoryBroker
-from caudal.broker.opening import open_broker, read_settings
+from caudal.broker.open_broker import open_broker, read_settings
 from caudal.errors import UsageError
 
 

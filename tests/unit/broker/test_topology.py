@@ -6,11 +6,11 @@ import pytest
 
 from caudal.broker import topology
 from caudal.broker.backoff import MOST_SECONDS, pause_seconds
-from caudal.core.tasks import Lane
 from caudal.formats import job
 from caudal.formats import message as message_format
+from caudal.formats.keys import Lane
+from caudal.jobs.ports import Bounds
 from caudal.sql.planner.plan import FORMAT as PLAN_FORMAT
-from caudal.tasks.tools import Bounds
 
 
 def test_names_carry_prefix_version_and_lane() -> None:

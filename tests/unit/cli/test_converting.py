@@ -2,7 +2,7 @@
 
 import pytest
 
-from caudal.cli.converting import convert
+from caudal.cli.parameter_values import convert
 from caudal.errors import UsageError
 from caudal.model import ParameterValue
 

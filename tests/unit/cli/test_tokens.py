@@ -7,9 +7,9 @@ import pytest
 
 from caudal.cli.main import main
 from caudal.cli.status import ExitStatus
+from caudal.cluster.settings import FILE
 from caudal.formats.tokens import Right, check_strength
 from caudal.gateway.tokens import Tokens
-from caudal.medic.settings import FILE
 from caudal.process.tokens import key_path, read_known
 
 Capture = pytest.CaptureFixture[str]

@@ -7,8 +7,8 @@ import pytest
 from tests.services.cluster import Cluster, cluster
 
 import caudal
-from caudal.answers import Answers
 from caudal.model import ParameterValue
+from caudal.results.answers import Answers
 
 PARAMETERS: dict[str, ParameterValue] = {"min_reviews": 3, "min_decades": 1}
 BATCH_BYTES = 4096

@@ -13,18 +13,18 @@ from tests.services.cluster import Cluster, cluster
 from tests.unit.client.conftest import BATCH_BYTES, PARAMETERS, check
 
 import caudal
-from caudal.answers import Answers
 from caudal.application import find_application
 from caudal.client.client import Client
-from caudal.client.decoding import answers_of
-from caudal.client.submitting import Submission, Watching, submit
-from caudal.core.tasks import REJECTS
-from caudal.engine.running import Sources
+from caudal.client.results import answers_of
+from caudal.client.submit import Submission, Watching, submit
 from caudal.errors import DataError, JobError, RejectedRowError, UnreachableError, UsageError
+from caudal.files.sources import Sources
 from caudal.formats.batch import Batch
 from caudal.formats.job import Options
+from caudal.formats.keys import REJECTS
 from caudal.formats.quotas import Quotas
-from caudal.tasks.ports import ConflictError, GoneError
+from caudal.jobs.interfaces import ConflictError, GoneError
+from caudal.results.answers import Answers
 
 HOW: dict[str, Any] = {"parameters": PARAMETERS, "batch_bytes": BATCH_BYTES}
 

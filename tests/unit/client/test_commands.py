@@ -9,12 +9,12 @@ from tests.services.cluster import Cluster, cluster
 from tests.unit.client.conftest import PARAMETERS
 
 import caudal
-from caudal.answers import Answers
-from caudal.cli import sending
+from caudal.cli import submit_progress
 from caudal.cli.main import main
 from caudal.cli.status import ExitStatus
 from caudal.client.client import Client
 from caudal.formats.batch import Batch
+from caudal.results.answers import Answers
 
 PARAM = [word for name, value in PARAMETERS.items() for word in ("--param", f"{name}={value}")]
 SMALL = ["--batch-size", "4KiB"]
@@ -140,7 +140,7 @@ def test_gateways_that_die_leave_the_command_to_resume(
 ) -> None:
     """After some batches both are gone; the command that is named goes on when they are back."""
 
-    class Killing(sending.Delivery):
+    class Killing(submit_progress.Delivery):
         def sent(self, table: str, batch: Batch) -> None:
             super().sent(table, batch)
             if table == "reviews" and batch.number == 4:
@@ -174,7 +174,7 @@ def test_rows_are_previewed_while_files_are_sent(
     previewed = threading.Event()
     shown: list[str] = []
 
-    class Waiting(sending.Delivery):
+    class Waiting(submit_progress.Delivery):
         def _show_rows(self, query: str, rows: list[dict[str, object]]) -> None:
             super()._show_rows(query, rows)
             shown.extend(str(row["title"]) for row in rows)

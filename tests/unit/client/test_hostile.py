@@ -12,15 +12,15 @@ from tests.services.cluster import Cluster
 from tests.services.hostile import PIECE, Hostile, Spoilt, fair, hostile
 from tests.unit.client.conftest import BATCH_BYTES, PARAMETERS, check
 
-from caudal.answers import Answers
 from caudal.client import bodies, events
 from caudal.client.bodies import MOST_REPLY_BYTES
 from caudal.client.client import Client
 from caudal.client.http import HttpGateways
-from caudal.core.tasks import REJECTS
 from caudal.errors import FormatError, UnreachableError, UsageError
 from caudal.formats import frame, mapped, outputs
+from caudal.formats.keys import REJECTS
 from caudal.formats.outputs import Whose
+from caudal.results.answers import Answers
 
 BUFFERS = 32 << 20  # of both ends of a connection: what may be sent before its end is noticed
 GARBAGE = b"\x17" * PIECE

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from caudal.core.election import (
+from caudal.medic.election import (
     Kind,
     Message,
     Role,

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caudal.core.intervals import IntervalSet
+from caudal.jobs.intervals import IntervalSet
 
 numbers = st.sets(st.integers(0, 40))
 

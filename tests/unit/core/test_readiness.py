@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caudal.core.intervals import IntervalSet
-from caudal.core.readiness import (
+from caudal.formats.keys import GROUP, REJECTS, Lane, Task, lane_of
+from caudal.jobs.intervals import IntervalSet
+from caudal.jobs.readiness import (
     Shape,
     Step,
     after_end,
@@ -17,8 +18,7 @@ from caudal.core.readiness import (
     step_ready,
     table_complete,
 )
-from caudal.core.reconciling import missing_tasks
-from caudal.core.tasks import GROUP, REJECTS, Lane, Task, lane_of
+from caudal.jobs.reconcile import missing_tasks
 
 
 @dataclass

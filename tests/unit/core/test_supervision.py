@@ -1,9 +1,7 @@
 """Whom the leader restarts, and whom it leaves alone."""
 
-from caudal.core.supervision import (
+from caudal.medic.supervision import (
     Order,
-    Pulse,
-    Record,
     State,
     Timing,
     Ward,
@@ -14,6 +12,7 @@ from caudal.core.supervision import (
     state_of,
     watch_anew,
 )
+from caudal.process.pulse import Pulse, Record
 
 T = Timing()
 

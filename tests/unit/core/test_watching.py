@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from tests.unit.core.test_readiness import SHAPE, Known
 
-from caudal.core.reconciling import awaits_client
-from caudal.core.tasks import Lane, Message, Task
-from caudal.core.watching import (
+from caudal.formats.keys import Lane, Message, Task
+from caudal.jobs.reconcile import awaits_client
+from caudal.jobs.watch import (
     Beating,
     Patience,
     Watch,

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from tests.typed import TYPES, texts_of
 
-from caudal.engine.carrying import TYPE, carried, readable
-from caudal.engine.sandbox import Sandbox
+from caudal.duck.arrow_casts import TYPE, carried, readable
+from caudal.duck.sandbox import Sandbox
 from caudal.errors import FormatError, QueryError
 from caudal.formats import mapped
 

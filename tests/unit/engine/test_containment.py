@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from caudal.engine.containment import RESERVE_BYTES, Call, allowance
+from caudal.duck.containment import RESERVE_BYTES, Call, allowance
 
 LIMIT_MIB = 200
 GROWTH_MIB = (allowance(LIMIT_MIB << 20) + RESERVE_BYTES >> 20) + 30  # between two samples
@@ -33,7 +33,7 @@ BOMBS = [
 
 SCRIPT = """
 import sys
-from caudal.engine.sandbox import Limits, Sandbox
+from caudal.duck.sandbox import Limits, Sandbox
 from caudal.errors import QueryError
 from tests.services.peak import peak_mib
 limit, sql = int(sys.argv[1]), sys.argv[2]
@@ -75,8 +75,8 @@ def test_a_process_with_a_bound_holds_no_more() -> None:
     script = """
 import resource, sys
 from concurrent.futures import ThreadPoolExecutor
-from caudal.engine.containment import memory_bound
-from caudal.engine.sandbox import Limits, Sandbox
+from caudal.duck.containment import memory_bound
+from caudal.duck.sandbox import Limits, Sandbox
 from caudal.errors import QueryError
 def bomb(number):
     with Sandbox(Limits(memory_bytes=4 << 30)) as sandbox:
@@ -104,8 +104,8 @@ def test_what_the_process_held_before_is_not_the_bounds_business() -> None:
     """As in a notebook full of its owner's data."""
     script = """
 import numpy as np
-from caudal.engine.containment import available_bytes, memory_bound
-from caudal.engine.sandbox import Limits, Sandbox
+from caudal.duck.containment import available_bytes, memory_bound
+from caudal.duck.sandbox import Limits, Sandbox
 from caudal.errors import QueryError
 free = available_bytes()
 own = np.ones(100 << 20)
@@ -126,8 +126,8 @@ def test_what_an_earlier_task_left_behind_is_not_the_next_ones_fault() -> None:
     """A worker of 500 MiB that holds 700: every task still has its half, and no more than that."""
     script = """
 import numpy as np
-from caudal.engine.containment import contained_task, held_bytes, memory_bound
-from caudal.engine.sandbox import Limits, Sandbox
+from caudal.duck.containment import contained_task, held_bytes, memory_bound
+from caudal.duck.sandbox import Limits, Sandbox
 from caudal.errors import QueryError
 with memory_bound(500 << 20, tasks=True), Sandbox(Limits(memory_bytes=4 << 30)) as sandbox:
     left = np.ones(700 << 17)
@@ -154,7 +154,7 @@ print(peak_mib())
 def test_after_a_call_nothing_is_limited() -> None:
     script = """
 import resource
-from caudal.engine.sandbox import Limits, Sandbox
+from caudal.duck.sandbox import Limits, Sandbox
 before = resource.getrlimit(resource.RLIMIT_DATA)
 with Sandbox(Limits(memory_bytes=100 << 20)) as sandbox:
     sandbox.select("SELECT 1", {})
@@ -168,7 +168,7 @@ def test_a_limit_from_outside_stays_in_force() -> None:
     """As in the child process of a suspect."""
     script = """
 import resource
-from caudal.engine.sandbox import Limits, Sandbox
+from caudal.duck.sandbox import Limits, Sandbox
 from caudal.errors import QueryError
 with Sandbox(Limits(memory_bytes=4 << 30)) as sandbox:
     sandbox.select("SELECT 1", {})

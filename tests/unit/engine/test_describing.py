@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import duckdb
 import pytest
 
-from caudal.engine.catalog import BoundQuery, bind_query
-from caudal.engine.describing import (
+from caudal.duck.bind import BoundQuery, bind_query
+from caudal.duck.describe import (
     create_empty,
     describe,
     empty_schema,

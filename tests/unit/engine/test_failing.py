@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from caudal.engine.choosing import run_with
-from caudal.engine.running import Engine, RunOptions, Sources
 from caudal.errors import ApplicationError, QueryError
+from caudal.files.sources import Sources
+from caudal.local.engines import run_with
 from caudal.model import Application, Query, Table
+from caudal.run_options import Engine, RunOptions
 
 SOUND = {
     "groups": "SELECT k, count(*) AS n FROM t GROUP BY k ORDER BY k",

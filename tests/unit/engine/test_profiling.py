@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from caudal.answers import Answers
 from caudal.application import find_application
-from caudal.engine.adhoc import with_adhoc_query
-from caudal.engine.choosing import run_with
-from caudal.engine.running import Engine, RunOptions, Sources
+from caudal.files.sources import Sources
+from caudal.local.engines import run_with
+from caudal.results.answers import Answers
+from caudal.run_options import Engine, RunOptions
+from caudal.sql.adhoc import with_adhoc_query
 
 SQL = "SELECT rating, count(*) AS n FROM ratings WHERE user_id < 5 GROUP BY rating ORDER BY rating"
 

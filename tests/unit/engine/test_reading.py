@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from caudal.application.adhoc import files_application
-from caudal.engine.reading import TextRows, Wanted, column_names, find_files, pieces
 from caudal.errors import DataError
+from caudal.files.find import find_files
+from caudal.files.pieces import TextRows, Wanted, column_names, pieces
 
 CSV = b"id,name\n" + b"".join(b"%d,n%d\n" % (n, n) for n in range(1000))
 

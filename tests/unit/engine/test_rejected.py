@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from caudal.engine import rejected as rejected_module
-from caudal.engine.rejected import OTHER, RejectedRows
+from caudal.files import rejected as rejected_module
+from caudal.files.rejected import OTHER, RejectedRows
 from caudal.formats import mapped
 from caudal.kernels.csv import NO_DAMAGE, Batch, DamagedLines, Header, read_batch
 from caudal.kernels.csv.records import STRAY_QUOTE, TOO_FEW
 from caudal.model import RejectedRow
-from caudal.rejects import Rejects
+from caudal.results.rejects import Rejects
 
 
 def rejected(reasons: list[str], damaged: DamagedLines = NO_DAMAGE) -> RejectedRows:
@@ -85,7 +85,7 @@ def test_a_report_counts_rows_whose_lines_nobody_kept() -> None:
 
 
 def test_a_report_holds_only_so_many_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("caudal.rejects.MOST_REASONS", 3)
+    monkeypatch.setattr("caudal.results.rejects.MOST_REASONS", 3)
     rejects = Rejects()
     rejects.add(RejectedRow("t", "f", n + 2, f"reason {n}") for n in range(10))
     assert rejects.total == 10

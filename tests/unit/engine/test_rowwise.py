@@ -7,11 +7,11 @@ import duckdb
 import pytest
 
 from caudal.application import find_application, shipped_applications
-from caudal.application.checking import check_application
-from caudal.engine.database import open_database
-from caudal.engine.describing import empty_schema
-from caudal.engine.rowwise import CHANGING, HARMLESS
-from caudal.engine.table_sql import bind_table
+from caudal.application.check import check_application
+from caudal.duck.database import open_database
+from caudal.duck.describe import empty_schema
+from caudal.duck.row_wise import CHANGING, HARMLESS
+from caudal.duck.table_sql import bind_table
 from caudal.errors import ApplicationError
 from caudal.kernels.sentiment import load_model
 from caudal.model import Table

@@ -10,15 +10,17 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from caudal.answers import Answers
-from caudal.engine import embedded, table_sql
-from caudal.engine.cleaning import Select, clean_piece
-from caudal.engine.reading import Cleaned, Piece
-from caudal.engine.running import RunOptions, Sources
-from caudal.engine.sieving import KeyFilters
-from caudal.engine.table_sql import Cleaning
+from caudal.duck import table_sql
+from caudal.duck.clean import Select, clean_piece
+from caudal.duck.prefilter import KeyFilters
+from caudal.embedded import engine
 from caudal.errors import RejectedRowError
+from caudal.files.cleaning import Cleaning
+from caudal.files.pieces import Cleaned, Piece
+from caudal.files.sources import Sources
 from caudal.model import Application, Query, RejectedRow, Table
+from caudal.results.answers import Answers
+from caudal.run_options import RunOptions
 
 FILMS = Table(
     "films",
@@ -69,7 +71,7 @@ def answer(folder: Path, name: str, **overrides: list[str]) -> tuple[Answers, li
     query = Query(name, name, QUERIES[name], f"{name}.sql")
     app = Application("app", "", folder, (FILMS, RATINGS), (query,))
     options = RunOptions(batch_bytes=8192, reject_sink=rejected.append)
-    return embedded.run(app, Sources(folder, overrides), options=options), rejected
+    return engine.run(app, Sources(folder, overrides), options=options), rejected
 
 
 @pytest.fixture
@@ -118,7 +120,7 @@ def test_strict_fails_on_the_first_reject_while_others_are_still_read(folder: Pa
     query = Query("q", "q", QUERIES["joined"], "q.sql")
     app = Application("app", "", folder, (FILMS, RATINGS), (query,))
     with pytest.raises(RejectedRowError, match=r"ratings\.csv line 13: no film"):
-        embedded.run(app, Sources(folder), options=RunOptions(batch_bytes=64, strict=True))
+        engine.run(app, Sources(folder), options=RunOptions(batch_bytes=64, strict=True))
 
 
 def test_texts_that_are_not_utf8_are_repaired_in_rows_that_are_dropped_too(folder: Path) -> None:
@@ -138,7 +140,7 @@ def test_rows_out_of_sight_never_reach_the_sql(folder: Path) -> None:
 
         return clean_piece(piece, cleaning, count, filters)
 
-    with patch.object(embedded, "clean_piece", spy):
+    with patch.object(engine, "clean_piece", spy):
         answers, _ = answer(folder, "joined")
     assert answers.tables[1].rows > 3900
     assert sum(seen) < 1200  # films of one country in four, and what may be rejected

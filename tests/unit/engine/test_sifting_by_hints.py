@@ -7,12 +7,13 @@ import pyarrow as pa
 import pytest
 
 from caudal.application import find_application
-from caudal.engine import mapping, stages
-from caudal.engine.functions import register_functions
-from caudal.engine.reading import pieces
-from caudal.engine.sandbox import Sandbox
-from caudal.engine.split_plan import SplitPlan, from_json, make_plan, to_json
+from caudal.duck import stages, steps
+from caudal.duck.functions import register_functions
+from caudal.duck.job_plan import make_plan
+from caudal.duck.sandbox import Sandbox
+from caudal.files.pieces import pieces
 from caudal.formats import mapped
+from caudal.jobs.plan import SplitPlan, from_json, to_json
 from caudal.kernels.hashing import partition_of
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, Query, Table
@@ -74,11 +75,11 @@ def test_rows_that_the_hint_would_drop_are_counted_and_not_read(tmp_path: Path) 
         hinted = stages.with_hint(scan, hint, lambda name: {stage: few}[name], sandbox)
         objects = []
         for work in (
-            mapping.TableWork(one.cleaning, (hinted,), {}),
-            mapping.table_work(one, [hinted]),
+            steps.TableWork(one.cleaning, (hinted,), {}),
+            steps.table_work(one, [hinted]),
         ):
             (piece,) = pieces(file, work.cleaning.wanted, batch_bytes=1 << 20)
-            data, cleaned = mapping.map_piece(work, 0, piece, HASHING, sandbox, split=split)
+            data, cleaned = steps.map_piece(work, 0, piece, HASHING, sandbox, split=split)
             objects.append((mapped.open_bytes(data), cleaned))
     (plain, whole), (sifted, left) = objects
     assert sifted.index.rows == plain.index.rows == 6

@@ -7,12 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from caudal.engine.choosing import run_with
-from caudal.engine.keeping import Kept
-from caudal.engine.running import Engine, RunOptions, Sources
 from caudal.errors import UsageError
+from caudal.files.sources import Sources
 from caudal.formats import outputs
+from caudal.local.engines import run_with
+from caudal.local.kept import Kept
 from caudal.model import Application, Query, Table
+from caudal.run_options import Engine, RunOptions
 
 ROWS = 20_000
 
@@ -72,8 +73,8 @@ def test_a_bomb_stays_within_the_limit(sql: str, folder: Path) -> None:
     script = """
 import sys
 from pathlib import Path
-from caudal.engine.choosing import run_with
-from caudal.engine.running import Engine, RunOptions, Sources
+from caudal.local.engines import run_with
+from caudal.files.sources import Engine, RunOptions, Sources
 from caudal.errors import QueryError
 from tests.services.peak import peak_mib
 from tests.unit.engine.test_split_memory import application
@@ -126,8 +127,8 @@ def test_large_inputs_of_a_step_stay_within_the_limit(folder: Path) -> None:
         """
 import sys
 from pathlib import Path
-from caudal.engine.choosing import run_with
-from caudal.engine.running import Engine, RunOptions, Sources
+from caudal.local.engines import run_with
+from caudal.files.sources import Engine, RunOptions, Sources
 from tests.services.peak import peak_mib
 from tests.unit.engine.test_split_memory import LARGE, LIMIT_MIB, application
 folder = Path(sys.argv[1])
@@ -149,8 +150,8 @@ def test_a_star_stays_within_the_limit(tmp_path: Path) -> None:
         """
 import sys
 from pathlib import Path
-from caudal.engine.choosing import run_with
-from caudal.engine.running import Engine, RunOptions, Sources
+from caudal.local.engines import run_with
+from caudal.files.sources import Engine, RunOptions, Sources
 from tests.services.peak import peak_mib
 from tests.unit.engine.test_split_memory import star_application
 options = RunOptions(threads=2, memory_limit=600_000_000)

@@ -24,9 +24,10 @@ import pytest
 from tests.services.freezing import freeze, thaw
 
 from caudal import errors
-from caudal.engine import suspects
-from caudal.engine.suspect_child import described
-from caudal.engine.suspects import (
+from caudal.jobs.interfaces import SUSPECT_AFTER, is_suspect
+from caudal.worker import suspects
+from caudal.worker.suspect_child import described
+from caudal.worker.suspects import (
     Condemned,
     Failed,
     Finished,
@@ -34,7 +35,6 @@ from caudal.engine.suspects import (
     SuspectCall,
     SuspectLimits,
     Verdict,
-    is_suspect,
     run_suspect,
 )
 
@@ -87,12 +87,12 @@ def spoil_output(arguments, folder):
     return b"nowhere to go"
 
 def cast(arguments, folder):
-    from caudal.engine.sandbox import Sandbox
+    from caudal.duck.sandbox import Sandbox
     with Sandbox() as sandbox:
         sandbox.select("SELECT CAST('seven' AS INTEGER)", {})
 
 def starve_duckdb(arguments, folder):
-    from caudal.engine.sandbox import Limits, Sandbox
+    from caudal.duck.sandbox import Limits, Sandbox
     with Sandbox(Limits(memory_bytes=32 << 20)) as sandbox:
         sandbox.select("SELECT i, count(*) FROM range(9000000) t(i) GROUP BY i", {})
 
@@ -104,7 +104,7 @@ def miss_model(arguments, folder):
 PARENT = """
 import importlib, sys
 from pathlib import Path
-from caudal.engine.suspects import SuspectCall, SuspectLimits, run_suspect
+from caudal.worker.suspects import SuspectCall, SuspectLimits, run_suspect
 tasks = importlib.import_module("suspect_tasks")
 call = SuspectCall(tasks.hold, sys.argv[1].encode())
 run_suspect(call, SuspectLimits(), workspace=Path(sys.argv[2]))
@@ -189,7 +189,7 @@ def test_a_healthy_task_redelivered_twenty_times_finishes_every_time(
 ) -> None:
     (tmp_path / "rows").write_bytes(b"1,2\n" * 10_000)
     call = SuspectCall(tasks.healthy, b"q1", {"one": b"a,b\n", "two": tmp_path / "rows"})
-    deliveries = range(suspects.SUSPECT_AFTER + 1, suspects.SUSPECT_AFTER + 21)
+    deliveries = range(SUSPECT_AFTER + 1, SUSPECT_AFTER + 21)
     verdicts = {run_suspect(call, LIMITS) for count in deliveries if is_suspect(count)}
     (verdict,) = verdicts
     assert isinstance(verdict, Finished)

@@ -6,9 +6,9 @@ import sys
 import textwrap
 
 SCRIPT = """
-    from caudal.engine.binder import DuckDBBinder
-    from caudal.engine.database import open_database
-    from caudal.engine.sandbox import Sandbox
+    from caudal.duck.binder import DuckDBBinder
+    from caudal.duck.database import open_database
+    from caudal.duck.sandbox import Sandbox
     from caudal.kernels.sentiment import load_model
 
     SQL = (

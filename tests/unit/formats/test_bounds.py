@@ -7,10 +7,10 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from caudal.engine.split_plan import from_json
 from caudal.errors import FormatError
-from caudal.formats import batch, document, ending, frame, job, mapped, merged, message
+from caudal.formats import batch, document, frame, job, mapped, merged, message, outcomes
 from caudal.formats.digest import digest
+from caudal.jobs.plan import from_json
 
 HONEST: dict[str, Any] = {
     "table": "t", "number": 0, "file": "t.csv", "columns": ["k"], "first_line": 2, "offset": 2,
@@ -78,7 +78,7 @@ def test_what_is_no_json_is_one_error(text: bytes) -> None:
         head = magic + len(text).to_bytes(4, "little") + digest(text).encode()
         with pytest.raises(FormatError):
             frame.decode(frame.of_bytes(head + text), magic, kind, "k")
-    for read in (job.decode, ending.decode_end, ending.decode_outcome):
+    for read in (job.decode, outcomes.decode_end, outcomes.decode_outcome):
         for whole in (text, document.encode("end", 1, msgspec.Raw(text or b"{}"))):
             with pytest.raises(FormatError):
                 read(whole, "k")

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from caudal.core.readiness import Shape, Step, belongs
-from caudal.core.tasks import Message, Task
 from caudal.errors import FormatError
 from caudal.formats import message as message_format
+from caudal.formats.keys import Message, Task
+from caudal.jobs.readiness import Shape, Step, belongs
 
 TASK = {"kind": "map", "name": "t", "number": 3}
 GOOD = {"job": "j", "run": "r", "group": 4, "slow": 0, "format": 1}

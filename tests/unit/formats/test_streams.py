@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from caudal.engine.mapping import stored_piece
-from caudal.engine.reading import TextRows, Wanted
+from caudal.duck.steps import stored_piece
 from caudal.errors import DataError, FormatError
+from caudal.files.pieces import TextRows, Wanted
 from caudal.formats import batch, mapped, outputs, streams
 
 ROWS = 977  # a number that stands nowhere else in a stream

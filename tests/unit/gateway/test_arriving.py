@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from caudal.gateway.arriving import Arrivals
+from caudal.gateway.connections import Arrivals
 
 
 @dataclass(eq=False)

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from tests.gateway.place import ALICE, BATCH, Place, batches, create, put_batch, send
 
 from caudal.gateway.application import make_application
-from caudal.gateway.describing import PATH, describe
+from caudal.gateway.openapi import PATH, describe
 from caudal.gateway.operations import Operation, Room
 from caudal.gateway.routes import OPERATIONS
 

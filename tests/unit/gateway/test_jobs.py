@@ -7,8 +7,8 @@ import pytest
 from tests.gateway.place import BERTA, REQUEST, Place, code_of, create, job_content, send
 
 from caudal.formats.job import Request
+from caudal.jobs.ports import Bounds
 from caudal.model import Query
-from caudal.tasks.tools import Bounds
 
 
 def test_the_same_request_again_is_the_same_job(place: Place) -> None:

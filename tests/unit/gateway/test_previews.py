@@ -18,9 +18,9 @@ from tests.gateway.place import (
 )
 from tests.gateway.server import running
 
-from caudal.tasks import worker
-from caudal.tasks.janitor import Janitor
-from caudal.tasks.previewing import Aborted, Complete, Preview, Rows, Waiting
+from caudal.jobs import execute
+from caudal.jobs.janitor import Janitor
+from caudal.jobs.preview import Aborted, Complete, Preview, Rows, Waiting
 
 URL = "/jobs/j/results/adults/preview"
 
@@ -112,7 +112,7 @@ def test_it_is_complete_only_with_the_answer(place: Place, client: TestClient) -
     preview = opened(place)
     send(client, "people")
     for _ in range(3):
-        worker.turn(place.tools, place.consumer)
+        execute.turn(place.tools, place.consumer)
     assert isinstance(preview.step(2), Rows)
     assert isinstance(preview.step(3), Waiting)
     place.work()

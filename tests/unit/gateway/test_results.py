@@ -12,8 +12,8 @@ from tests.services.damaging import flipped, spread
 from caudal.errors import FormatError
 from caudal.formats import frame, outputs
 from caudal.formats.outputs import Whose
-from caudal.gateway.accepting import OFFERED, choose
-from caudal.tasks.results import StoredResult
+from caudal.gateway.accept_header import OFFERED, choose
+from caudal.jobs.stored_results import StoredResult
 
 URL = "/jobs/j/results/adults"
 

@@ -15,8 +15,8 @@ from tests.gateway.place import ALICE, BATCH, Place, batches, code_of, job_conte
 from tests.gateway.server import Running, code_in, head, read_all, read_answer, running
 
 from caudal.gateway.limits import Limits
-from caudal.gateway.serving import listening
-from caudal.tasks.tools import Bounds
+from caudal.gateway.process import listening
+from caudal.jobs.ports import Bounds
 
 SHORT = Limits(
     head_seconds=1.0,

@@ -20,7 +20,7 @@ from caudal.formats import batch as batch_format
 from caudal.formats import frame
 from caudal.formats.quotas import Quotas
 from caudal.gateway.limits import Limits
-from caudal.tasks.tools import Bounds
+from caudal.jobs.ports import Bounds
 
 URL = "/jobs/j/tables/people/batches/0"
 HEADERS = {"content-type": BATCH}

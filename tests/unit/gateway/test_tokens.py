@@ -31,8 +31,8 @@ from caudal.formats.tokens import (
 from caudal.gateway.rates import Rates
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.tokens import EVERYBODY, Tokens, check_host
-from caudal.process.following import Followed
 from caudal.process.tokens import Known, changing, key_path, read_bearer, read_known
+from caudal.process.watched_files import Followed
 
 
 def test_the_name_of_a_line_is_the_owner(tmp_path: Path) -> None:

@@ -8,14 +8,14 @@ from dataclasses import replace
 from tests.gateway.place import Place, batches, create
 from tests.services.clock import HandClock
 
-from caudal.core.tasks import Lane, Task
+from caudal.formats.keys import Lane, Task
 from caudal.gateway.figures import Figures
 from caudal.gateway.upkeep import CountingBroker, Pauses, UnevenClock, start_upkeep
+from caudal.jobs.ports import Bounds
+from caudal.jobs.reconciler import Reconciler
+from caudal.jobs.runs import Lives
 from caudal.process.clock import SystemClock
 from caudal.process.signals import Stop
-from caudal.tasks.life import Lives
-from caudal.tasks.reconciler import Reconciler
-from caudal.tasks.tools import Bounds
 
 BATCHES = 700
 

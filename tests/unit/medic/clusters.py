@@ -4,8 +4,8 @@ from pathlib import Path
 
 from tests.acceptance.cluster import free_hundred
 
-from caudal.medic.cluster import Cluster
-from caudal.medic.founding import write_settings
+from caudal.cluster.folder import Cluster
+from caudal.cluster.write_config import write_settings
 
 AWAY = "amqp://nobody@127.0.0.1:1/"
 

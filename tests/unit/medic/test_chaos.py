@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from caudal.cluster.chaos import Plan, strike
+from caudal.cluster.folder import Cluster
+from caudal.cluster.write_config import write_settings
 from caudal.errors import UnreachableError
-from caudal.medic.chaos import Plan, strike
-from caudal.medic.cluster import Cluster
-from caudal.medic.founding import write_settings
 
 
 def test_without_a_living_medic_there_is_no_chaos(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from tests.acceptance.cluster import free_hundred
 
 from caudal.cli.main import main
 from caudal.cli.status import ExitStatus
-from caudal.medic import upkeep
-from caudal.medic.cluster import Cluster
-from caudal.medic.founding import write_settings
-from caudal.medic.settings import FILE
+from caudal.cluster import upkeep
+from caudal.cluster.folder import Cluster
+from caudal.cluster.settings import FILE
+from caudal.cluster.write_config import write_settings
 from caudal.medic.talk import Told
 from caudal.process.records import write_record
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from caudal.medic.cluster import Cluster
+from caudal.cluster.folder import Cluster
+from caudal.cluster.roster import roster
+from caudal.cluster.settings import Settings
 from caudal.medic.docker import DockerLauncher
-from caudal.medic.roster import roster
-from caudal.medic.settings import Settings
 from caudal.process.heart import HeartFile
 
 DEPLOY = Path(__file__).parents[3] / "deploy"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from caudal.medic.cluster import Cluster
-from caudal.medic.founding import write_settings
+from caudal.cluster.folder import Cluster
+from caudal.cluster.roster import Kind, Member
+from caudal.cluster.write_config import write_settings
 from caudal.medic.launcher import LOG_MOST, LocalLauncher, shorten
-from caudal.medic.roster import Kind, Member
 from caudal.process.records import is_frozen, is_running, read_record, send_signal
 
 MEMBER = Member("worker-1", Kind.WORKER, "local", "127.0.0.1", 0, 1)

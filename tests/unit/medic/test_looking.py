@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.unit.medic.clusters import laid_out
 
-from caudal.medic.cluster import Cluster
-from caudal.medic.roster import medics
+from caudal.cluster.folder import Cluster
+from caudal.cluster.roster import medics
+from caudal.cluster.upkeep import look
 from caudal.medic.talk import Ask, Told, Words, serve
-from caudal.medic.upkeep import look
 from caudal.process.wire import Seal, read_secret
 
 FROZEN, GONE = "frozen", "gone"

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from tests.acceptance.cluster import free_hundred
 
+from caudal.cluster.doctor import examine
+from caudal.cluster.folder import Cluster
+from caudal.cluster.settings import FILE
+from caudal.cluster.start_note import write_note
+from caudal.cluster.upkeep import start_all, stop_all
+from caudal.cluster.write_config import write_settings
 from caudal.errors import UsageError
-from caudal.medic.cluster import Cluster
-from caudal.medic.doctor import examine
-from caudal.medic.founding import write_settings
-from caudal.medic.note import write_note
-from caudal.medic.settings import FILE
-from caudal.medic.upkeep import start_all, stop_all
 from caudal.process.records import write_record
 
 SECRET = "amqp://me:hidden@127.0.0.1:1/"

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from tests.unit.medic.clusters import laid_out
 
+from caudal.cluster import rabbit_node
+from caudal.cluster.folder import Cluster
+from caudal.cluster.start_note import write_note
+from caudal.cluster.write_config import write_settings
 from caudal.errors import UsageError
-from caudal.medic import rabbit_node
-from caudal.medic.cluster import Cluster
-from caudal.medic.founding import write_settings
 from caudal.medic.launcher import LocalLauncher
-from caudal.medic.note import write_note
 from caudal.process.records import write_record
 from caudal.process.wire import make_secret
 

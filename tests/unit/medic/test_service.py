@@ -11,17 +11,17 @@ import msgspec
 import pytest
 from tests.unit.medic.clusters import laid_out
 
-from caudal.core.supervision import Pulse, Record
+from caudal.cluster.folder import Cluster
+from caudal.cluster.roster import Member
+from caudal.cluster.settings import FILE
+from caudal.cluster.start_note import write_note
 from caudal.medic import service, talk
-from caudal.medic.cluster import Cluster
-from caudal.medic.note import write_note
-from caudal.medic.roster import Member
 from caudal.medic.service import Medic
-from caudal.medic.settings import FILE
 from caudal.medic.talk import ask
 from caudal.process.heart import Beat, Heart, Session
+from caudal.process.pulse import Pulse, Record
 from caudal.process.records import write_record
-from caudal.process.ticking import Tick
+from caudal.process.ticks import Tick
 from caudal.process.wire import Seal, read_secret
 
 

@@ -7,14 +7,14 @@ import pytest
 from tests.gateway.place import ALICE, write_token
 from tests.services.certificates import make_authority, make_server
 
+from caudal.cluster.doctor import _access
+from caudal.cluster.folder import Cluster
+from caudal.cluster.roster import Kind, roster
+from caudal.cluster.settings import FILE, Host, Settings, Tls, read_settings
+from caudal.cluster.upkeep import start_all
+from caudal.cluster.write_config import write_settings
 from caudal.errors import UsageError
 from caudal.formats.quotas import Share
-from caudal.medic.cluster import Cluster
-from caudal.medic.doctor import _access
-from caudal.medic.founding import write_settings
-from caudal.medic.roster import Kind, roster
-from caudal.medic.settings import FILE, Host, Settings, Tls, read_settings
-from caudal.medic.upkeep import start_all
 
 
 def written(tmp_path: Path, text: str) -> Settings:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from tests.acceptance.cluster import free_hundred
 
+from caudal.cluster.doctor import examine, not_ready
+from caudal.cluster.folder import Cluster
+from caudal.cluster.upkeep import start_all
+from caudal.cluster.write_config import write_settings
 from caudal.errors import UsageError
-from caudal.medic.cluster import Cluster
-from caudal.medic.doctor import examine, not_ready
-from caudal.medic.founding import write_settings
-from caudal.medic.upkeep import start_all
 
 AWAY = "amqp://nobody@127.0.0.1:1/"
 

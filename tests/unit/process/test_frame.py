@@ -10,7 +10,7 @@ import pytest
 from caudal.process.clock import SystemClock, new_id
 from caudal.process.frame import Ending, run_framed
 from caudal.process.signals import Stop
-from caudal.process.ticking import Tick
+from caudal.process.ticks import Tick
 
 
 def test_a_signal_asks_the_work_to_stop() -> None:

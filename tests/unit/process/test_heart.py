@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from caudal.core.supervision import Pulse
 from caudal.process.heart import Beat, Heart, HeartFile, alive
-from caudal.process.ticking import Tick
+from caudal.process.pulse import Pulse
+from caudal.process.ticks import Tick
 from caudal.process.wire import DIGEST_BYTES, make_secret
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from tests.fuzz.check import compare
 
-from caudal.answers import Result
-from caudal.engine.choosing import run_with
-from caudal.engine.running import Engine, RunOptions, Sources
 from caudal.errors import ApplicationError, CaudalError
+from caudal.files.sources import Sources
+from caudal.local.engines import run_with
 from caudal.model import Application, Query, Table
+from caudal.results.answers import Result
+from caudal.run_options import Engine, RunOptions
 
 TABLES = {
     "sales": (

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from caudal.engine.binder import DuckDBBinder
+from caudal.duck.binder import DuckDBBinder
 from caudal.errors import UsageError
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from caudal.application import find_application
-from caudal.engine.split_plan import make_plan
+from caudal.duck.job_plan import make_plan
 from caudal.kernels.sentiment import load_model
 from caudal.sql.planner import only_filters, plan
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from tests.fuzz.check import compare
 
-from caudal.engine.sandbox import Sandbox, Types
-from caudal.engine.stages import Hashing, Run
+from caudal.duck.sandbox import Sandbox, Types
+from caudal.duck.stages import Hashing, Run
 from caudal.kernels.hashing import partition_of
 from caudal.sql.planner import Plan, plan
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import duckdb
 import pytest
 
-from caudal.engine.binder import DuckDBBinder
+from caudal.duck.binder import DuckDBBinder
 from caudal.sql.planner import plan
 from caudal.sql.planner.moments import frozen
 

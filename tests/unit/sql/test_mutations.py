@@ -10,7 +10,7 @@ from tests.corpus.engines import EQUAL, Split
 from tests.corpus.statements import Statement, database, statements
 from tests.fuzz.mutations import keywords, mutated
 
-from caudal.engine.carrying import presented
+from caudal.duck.arrow_casts import presented
 
 ROUNDS = range(6)
 TRIES = 8

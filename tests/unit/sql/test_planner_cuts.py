@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from caudal.engine.binder import DuckDBBinder
-from caudal.engine.sandbox import Sandbox, Types
-from caudal.engine.stages import Hashing, Run
+from caudal.duck.binder import DuckDBBinder
+from caudal.duck.sandbox import Sandbox, Types
+from caudal.duck.stages import Hashing, Run
 from caudal.kernels.hashing import partition_of
 from caudal.sql.planner import plan
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from caudal.engine.binder import DuckDBBinder
+from caudal.duck.binder import DuckDBBinder
 from caudal.errors import UsageError
 from caudal.sql.planner import Plan, dialect, plan
 from caudal.sql.planner.known import unknown_part

@@ -16,9 +16,9 @@ from tests.fuzz.check import compare
 from tests.fuzz.tables import cut
 
 import caudal
-from caudal.engine.binder import DuckDBBinder
-from caudal.engine.sandbox import Sandbox, Types
-from caudal.engine.stages import Hashing, Run
+from caudal.duck.binder import DuckDBBinder
+from caudal.duck.sandbox import Sandbox, Types
+from caudal.duck.stages import Hashing, Run
 from caudal.kernels.hashing import partition_of
 from caudal.sql.parameters import bind_parameters
 from caudal.sql.planner import Plan, plan

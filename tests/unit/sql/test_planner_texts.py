@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from tests.fuzz.tables import SCHEMAS
 
-from caudal.engine.binder import DuckDBBinder
+from caudal.duck.binder import DuckDBBinder
 from caudal.errors import UsageError
 from caudal.sql.planner import explain, from_json, plan, rewrite_averages, to_json, types
 from caudal.sql.planner.moments import frozen

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 from tests.fuzz.check import compare
 
-from caudal.engine.binder import DuckDBBinder
-from caudal.engine.carrying import presented
-from caudal.engine.sandbox import Sandbox, Types
-from caudal.engine.stages import Hashing, Run
+from caudal.duck.arrow_casts import presented
+from caudal.duck.binder import DuckDBBinder
+from caudal.duck.sandbox import Sandbox, Types
+from caudal.duck.stages import Hashing, Run
 from caudal.kernels.hashing import partition_of
 from caudal.sql.planner import plan
 

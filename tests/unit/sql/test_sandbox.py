@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from caudal.engine.sandbox import Limits, Sandbox, Types
+from caudal.duck.sandbox import Limits, Sandbox, Types
 from caudal.errors import QueryError, UsageError
 
 

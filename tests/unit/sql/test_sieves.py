@@ -2,7 +2,7 @@
 
 import pytest
 
-from caudal.sql.sieves import Flag, Projection, project
+from caudal.sql.prefilters import Flag, Projection, project
 
 COLUMNS = ("a", "b", "c")
 

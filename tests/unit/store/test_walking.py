@@ -3,7 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caudal.store import Entry, walking
+from caudal.store import Entry
+from caudal.store import walk as walking
 
 NAMES = st.text("ab-./0~é😀\uffee".replace("/", ""), min_size=1, max_size=3)
 KEYS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)

@@ -9,26 +9,26 @@ import pytest
 
 from caudal.application import find_application
 from caudal.broker import MemoryBroker
-from caudal.core.tasks import REJECTS
-from caudal.engine.embedded import run as run_embedded
-from caudal.engine.running import Sources
+from caudal.embedded.engine import run as run_embedded
 from caudal.errors import ApplicationError, UsageError
+from caudal.files.batches import cut_files
+from caudal.files.sources import Sources
 from caudal.formats import outputs
-from caudal.formats.ending import End
 from caudal.formats.job import Options, Request, Text
+from caudal.formats.keys import REJECTS
+from caudal.formats.outcomes import End
+from caudal.jobs import execute
+from caudal.jobs.interfaces import ConflictError, GoneError
+from caudal.jobs.janitor import Janitor
+from caudal.jobs.ports import Tools
+from caudal.jobs.reconciler import Reconciler
+from caudal.jobs.runs import Lives
+from caudal.jobs.service import Gateway
+from caudal.jobs.upload import Client, Order
 from caudal.model import Application
 from caudal.store import DirectoryStore, MemoryStore, Store
 from caudal.store.port import entries
-from caudal.tasks import worker
-from caudal.tasks.client import Client, Order
-from caudal.tasks.compute import LocalCompute
-from caudal.tasks.cutting import cut_files
-from caudal.tasks.gateway import Gateway
-from caudal.tasks.janitor import Janitor
-from caudal.tasks.life import Lives
-from caudal.tasks.ports import ConflictError, GoneError
-from caudal.tasks.reconciler import Reconciler
-from caudal.tasks.tools import Tools
+from caudal.worker.compute import LocalCompute
 
 BOOKS = find_application("books")
 CASES = sorted((BOOKS.folder / "cases").iterdir())
@@ -76,7 +76,7 @@ class Place:
 
     def work(self) -> None:
         """Until nothing waits."""
-        while worker.turn(self.tools, self.consumer) is not worker.Ending.IDLE:
+        while execute.turn(self.tools, self.consumer) is not execute.Ending.IDLE:
             pass
 
     def stored(self) -> list[str]:
@@ -160,7 +160,7 @@ def test_everything_lost_by_the_broker_is_published_again(place: Place) -> None:
         reconciler.round()
         place.tools.clock.sleep(60)
         reconciler.round()
-        worker.turn(place.tools, place.consumer)
+        execute.turn(place.tools, place.consumer)
         if (status := place.gateway.status("j", "me")).outcome:
             break
     assert status.outcome

@@ -13,26 +13,27 @@ import pytest
 from tests.services.damaging import DamagingStore, flipped, spread
 
 from caudal.broker import MemoryBroker
-from caudal.core.tasks import REJECTS, Keys
-from caudal.engine.running import RunOptions, Sources
 from caudal.errors import CaudalError, FormatError
+from caudal.files.batches import cut_files
+from caudal.files.sources import Sources
 from caudal.formats import batch as batch_format
 from caudal.formats import outputs
-from caudal.formats.ending import Outcome
 from caudal.formats.job import Job, Options, Request, Text
+from caudal.formats.keys import REJECTS, Keys
+from caudal.formats.outcomes import Outcome
+from caudal.jobs import execute
+from caudal.jobs.interfaces import Beat, Inputs, JobError, Planned, go_on
+from caudal.jobs.ports import Tools
+from caudal.jobs.preview import Aborted, Complete, Rows
+from caudal.jobs.reconciler import Reconciler
+from caudal.jobs.runs import Lives, read_outcome
+from caudal.jobs.service import Gateway
+from caudal.jobs.upload import Client, Order
+from caudal.local.run import stored_run
 from caudal.model import Application, Query, Table
+from caudal.run_options import RunOptions
 from caudal.store import DirectoryStore, MemoryStore, Store
-from caudal.tasks import worker
-from caudal.tasks.client import Client, Order
-from caudal.tasks.compute import LocalCompute
-from caudal.tasks.cutting import cut_files
-from caudal.tasks.gateway import Gateway
-from caudal.tasks.life import Lives, read_outcome
-from caudal.tasks.local import stored_run
-from caudal.tasks.ports import Beat, Inputs, JobError, Planned, go_on
-from caudal.tasks.previewing import Aborted, Complete, Rows
-from caudal.tasks.reconciler import Reconciler
-from caudal.tasks.tools import Tools
+from caudal.worker.compute import LocalCompute
 
 CLEAN = (
     "SELECT k, to_integer(v) AS v, CASE WHEN to_integer(v) IS NULL THEN 'v is no number' END "
@@ -136,7 +137,7 @@ class Place:
 
         def work() -> None:
             for _ in range(60):
-                if worker.turn(theirs, consumer) is worker.Ending.IDLE:
+                if execute.turn(theirs, consumer) is execute.Ending.IDLE:
                     break
 
         self.work = work

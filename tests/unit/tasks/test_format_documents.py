@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from caudal.core.tasks import Message, Task
 from caudal.errors import FormatError
-from caudal.formats import batch, document, ending, frame, job, mapped, merged, message, outputs
-from caudal.formats.ending import End, Outcome
+from caudal.formats import batch, document, frame, job, mapped, merged, message, outcomes, outputs
+from caudal.formats.keys import Message, Task
+from caudal.formats.outcomes import End, Outcome
 from caudal.formats.outputs import Whose
 from caudal.model import Query, Table
 
@@ -69,8 +69,8 @@ JOB = job.Job(
     versions={"caudal": "0.1", "hash": "1"},
 )
 RESULT = outputs.encode_result(Whose(JOB.id, JOB.run, "q1"), "Titles and scores", ROWS)
-END = ending.encode_end(End(2, 72, ending.digest_of_digests(["ab", "cd"])))
-OUTCOME = ending.encode_outcome(Outcome("failed", "q1.sql: no such thing", 1_700_000_000.0))
+END = outcomes.encode_end(End(2, 72, outcomes.digest_of_digests(["ab", "cd"])))
+OUTCOME = outcomes.encode_outcome(Outcome("failed", "q1.sql: no such thing", 1_700_000_000.0))
 MESSAGE = message.encode(Message(JOB.id, JOB.run, Task("map", "books", 7)))
 
 
@@ -104,8 +104,8 @@ def test_the_documents_show_true_objects(name: str, quoted: list[str]) -> None:
 
 def test_what_was_written_is_read() -> None:
     assert job.decode(job.encode(JOB), "job.json") == JOB
-    assert ending.decode_end(END, "end").batches == 2
-    assert ending.decode_outcome(OUTCOME, "outcome").state == "failed"
+    assert outcomes.decode_end(END, "end").batches == 2
+    assert outcomes.decode_outcome(OUTCOME, "outcome").state == "failed"
     assert message.decode(MESSAGE).task == Task("map", "books", 7)
     assert batch.decode(BATCH, "batch")[1] == b"Dune,Frank Herbert\nEmma,Jane Austen\n"
     assert merged.decode(MERGED, "merged").end == 257
@@ -122,8 +122,8 @@ def fold_of(data: bytes) -> tuple[outputs.Folded, list[bytes]]:
 
 READERS: list[tuple[bytes, Callable[[bytes], Any]]] = [
     (job.encode(JOB), lambda data: job.decode(data, "k")),
-    (END, lambda data: ending.decode_end(data, "k")),
-    (OUTCOME, lambda data: ending.decode_outcome(data, "k")),
+    (END, lambda data: outcomes.decode_end(data, "k")),
+    (OUTCOME, lambda data: outcomes.decode_outcome(data, "k")),
     (BATCH, lambda data: batch.decode(data, "k")),
     (MERGED, lambda data: merged.decode(data, "k")),
     (FOLD, lambda data: fold_of(data)),
@@ -154,9 +154,9 @@ def test_a_result_with_more_behind_it_is_refused() -> None:
 
 def test_other_kinds_and_later_formats_are_named() -> None:
     with pytest.raises(FormatError, match="is a document of kind 'end', not 'outcome'"):
-        ending.decode_outcome(END, "k")
+        outcomes.decode_outcome(END, "k")
     with pytest.raises(FormatError, match="has format 9, this Caudal reads 1"):
-        ending.decode_end(document.encode("end", 9, {}), "k")
+        outcomes.decode_end(document.encode("end", 9, {}), "k")
     with pytest.raises(FormatError, match="k is not a batch"):
         batch.decode(RESULT, "k")
     with pytest.raises(FormatError, match="has format 2, this Caudal reads 1"):

@@ -11,16 +11,16 @@ import pytest
 SCRIPT = """
 import sys
 import msgspec, numpy as np, pyarrow as pa
-from caudal.core.tasks import Task
-from caudal.engine.containment import held_bytes, memory_bound
-from caudal.engine.suspects import SuspectLimits
+from caudal.formats.keys import Task
+from caudal.duck.containment import held_bytes, memory_bound
+from caudal.worker.suspects import SuspectLimits
 from caudal.errors import CaudalError
 from caudal.formats import batch, mapped
 from caudal.formats.job import Job, Options, Request, Text
 from caudal.model import Query, Table
-from caudal.tasks.compute import LocalCompute
-from caudal.tasks.ports import Part
-from caudal.tasks.suspecting import Suspects
+from caudal.worker.compute import LocalCompute
+from caudal.jobs.interfaces import Part
+from caudal.worker.suspect_tasks import Suspects
 from caudal.worker.settings import WorkerSettings
 from pathlib import Path
 from tests.services.peak import peak_mib

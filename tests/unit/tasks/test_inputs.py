@@ -9,25 +9,25 @@ import pytest
 
 from caudal.broker import MemoryBroker
 from caudal.broker.port import Delivery
-from caudal.core.tasks import Message, Task
-from caudal.engine.suspects import SUSPECT_AFTER
+from caudal.files.batches import cut_files
 from caudal.formats import mapped, outputs
-from caudal.formats.ending import Outcome
 from caudal.formats.job import Options, Request, Text
+from caudal.formats.keys import Message, Task
+from caudal.formats.outcomes import Outcome
+from caudal.jobs import execute, inputs, objects
+from caudal.jobs.execute import Ending
+from caudal.jobs.interfaces import SUSPECT_AFTER
+from caudal.jobs.janitor import Janitor
+from caudal.jobs.ports import Tools
+from caudal.jobs.runs import Life, Lives, read_outcome
+from caudal.jobs.service import Gateway
+from caudal.jobs.upload import Client, Order
+from caudal.local.threads import Bell, BellClock
 from caudal.model import Application, Query, Table
 from caudal.store.directory import DirectoryStore
 from caudal.store.memory import MemoryStore
 from caudal.store.port import Store
-from caudal.tasks import gathering, objects, worker
-from caudal.tasks.client import Client, Order
-from caudal.tasks.compute import LocalCompute
-from caudal.tasks.cutting import cut_files
-from caudal.tasks.gateway import Gateway
-from caudal.tasks.janitor import Janitor
-from caudal.tasks.life import Life, Lives, read_outcome
-from caudal.tasks.threads import Bell, BellClock
-from caudal.tasks.tools import Tools
-from caudal.tasks.worker import Ending
+from caudal.worker.compute import LocalCompute
 
 KEYS = Table("keys", ("keys.csv",), ("k",), "SELECT k FROM raw", "keys.sql")
 ROWS = Table("big", ("big.csv",), ("k", "v"), "SELECT k, to_integer(v) AS v FROM raw", "big.sql")
@@ -59,7 +59,7 @@ class Place:
     def work(self) -> None:
         consumer = self.tools.broker.consume()
         while (delivery := consumer.take()) is not None:
-            worker.handle(self.tools, consumer, delivery)
+            execute.handle(self.tools, consumer, delivery)
 
     @property
     def life(self) -> Life:
@@ -123,7 +123,7 @@ def test_rows_that_another_query_reads_do(place: Place) -> None:
 def test_what_is_large_makes_no_hint(
     place: Place, bound: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gathering, bound, 0)
+    monkeypatch.setattr(inputs, bound, 0)
     place.send(JOIN)
     assert place.rows("q0") == EXPECTED
     assert place.keys_that_left_scan() == {"a", "b", "c", "d"}
@@ -138,7 +138,7 @@ def test_a_damaged_input_is_read_again_before_the_job_fails(place: Place) -> Non
         store.delete(key)
     store.create(batch, damaged)
     for count in range(1, SUSPECT_AFTER + 2):
-        ending = worker.handle(
+        ending = execute.handle(
             place.tools, place.tools.broker.consume(), Delivery(1, Message("j", "run", task), count)
         )
         if count <= SUSPECT_AFTER:

@@ -9,19 +9,21 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from caudal.answers import Answers
 from caudal.application import find_application
-from caudal.core.tasks import Keys, Task
-from caudal.engine import embedded, split
-from caudal.engine.running import RunOptions, Sources
+from caudal.embedded import engine as embedded
 from caudal.errors import DataError, QueryError, RejectedRowError, StoreError, UsageError
+from caudal.files.sources import Sources
 from caudal.formats.job import Job
+from caudal.formats.keys import Keys, Task
+from caudal.jobs.interfaces import Beat, Inputs
+from caudal.local import split
+from caudal.local.run import stored_run
 from caudal.model import Application, Query, RejectedRow, Table
+from caudal.results.answers import Answers
+from caudal.run_options import RunOptions
 from caudal.store import DirectoryStore, MemoryStore, Store
 from caudal.store.port import PAGE, Page, entries
-from caudal.tasks.compute import LocalCompute
-from caudal.tasks.local import stored_run
-from caudal.tasks.ports import Beat, Inputs
+from caudal.worker.compute import LocalCompute
 
 BOOKS = find_application("books")
 CASE = BOOKS.folder / "cases" / "books_and_reviews_apart"
@@ -49,7 +51,7 @@ LITTLE = Application(
 )
 
 
-class DyingStore:
+class DyingStore(Store):
     """Works until it was asked to create so many objects, and then never again."""
 
     def __init__(self, store: Store, creates: int) -> None:

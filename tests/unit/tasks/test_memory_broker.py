@@ -1,7 +1,7 @@
 """The memory broker keeps the port's rules."""
 
 from caudal.broker import MemoryBroker
-from caudal.core.tasks import Lane, Message, Task
+from caudal.formats.keys import Lane, Message, Task
 
 
 def message(number: int, kind: str = "map") -> Message:

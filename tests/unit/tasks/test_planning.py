@@ -12,10 +12,10 @@ from tests.services.waiting import until
 from caudal.application.folder import find_application
 from caudal.errors import ApplicationError, QueryError, UsageError
 from caudal.formats.job import Request, Text
+from caudal.gateway.planners import PlanLimits, Planners
+from caudal.jobs.interfaces import BusyError
 from caudal.model import Query, Table
-from caudal.tasks.compute import LocalCompute
-from caudal.tasks.planning import PlanLimits, Planners
-from caudal.tasks.ports import BusyError
+from caudal.worker.compute import LocalCompute
 
 LIMITS = PlanLimits(cpu_seconds=1, memory_bytes=300 << 20)
 TABLE = Table("t", ("t.csv",), ("k",), "SELECT k FROM raw", "t.sql")

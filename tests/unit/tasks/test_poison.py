@@ -16,22 +16,22 @@ import pytest
 
 from caudal.broker import MemoryBroker
 from caudal.broker.port import Delivery
-from caudal.core.tasks import Lane, Message, Task
-from caudal.engine import mapping
-from caudal.engine.suspects import SUSPECT_AFTER
+from caudal.duck import steps
 from caudal.formats import batch as batch_format
-from caudal.formats.ending import End, Outcome, digest_of_digests
 from caudal.formats.job import Options, Request, Text
+from caudal.formats.keys import Lane, Message, Task
+from caudal.formats.outcomes import End, Outcome, digest_of_digests
+from caudal.jobs import execute
+from caudal.jobs.execute import Ending
+from caudal.jobs.interfaces import SUSPECT_AFTER
+from caudal.jobs.ports import Bounds, Tools
+from caudal.jobs.reconciler import Reconciler
+from caudal.jobs.runs import Lives, end_life, read_outcome
+from caudal.jobs.service import Gateway
 from caudal.model import Query, Table
 from caudal.store.memory import MemoryStore
-from caudal.tasks import worker
-from caudal.tasks.compute import LocalCompute
-from caudal.tasks.gateway import Gateway
-from caudal.tasks.life import Lives, end_life, read_outcome
-from caudal.tasks.reconciler import Reconciler
-from caudal.tasks.suspecting import Suspects
-from caudal.tasks.tools import Bounds, Tools
-from caudal.tasks.worker import Ending
+from caudal.worker.compute import LocalCompute
+from caudal.worker.suspect_tasks import Suspects
 
 ENDLESS = (
     "SELECT count(*) AS n FROM range(100000000) a(x), range(100000000) b(y) "
@@ -78,7 +78,7 @@ class Place:
 
     def deliver(self, task: Task, run: str, count: int = 1, job: str = "j") -> Ending:
         delivery = Delivery(1, Message(job, run, task), count)
-        return worker.handle(self.tools, self.tools.broker.consume(), delivery)
+        return execute.handle(self.tools, self.tools.broker.consume(), delivery)
 
     def outcome(self, job: str = "j") -> Outcome | None:
         life = self.tools.lives.open(job)
@@ -132,7 +132,7 @@ def test_an_error_that_a_child_does_not_meet_is_forgotten(
 
     run = place.create()
     place.send(b"one\n")
-    monkeypatch.setattr(mapping, "map_records", broken)
+    monkeypatch.setattr(steps, "map_records", broken)
     assert place.deliver(MAP, run) is Ending.ACKNOWLEDGED
     assert place.outcome() is None
     life = place.tools.lives.open("j")
@@ -153,7 +153,7 @@ def test_an_error_that_a_child_repeats_fails_the_job(
         here = Place(replace(place.tools, compute=compute))
         run = here.create()
         here.send(b"one\n")
-        monkeypatch.setattr(mapping, "map_records", broken)
+        monkeypatch.setattr(steps, "map_records", broken)
         assert here.deliver(MAP, run) is Ending.ACKNOWLEDGED
     outcome = place.outcome()
     assert outcome
@@ -169,7 +169,7 @@ def test_what_nobody_foresaw_around_a_task_fails_it_after_some_deliveries(
 
     run = place.create()
     place.send(b"one\n")
-    monkeypatch.setattr(worker, "gather", broken)
+    monkeypatch.setattr(execute, "gather", broken)
     for count in range(1, SUSPECT_AFTER + 1):
         assert place.deliver(MAP, run, count) is Ending.HANDED_BACK
         assert place.outcome() is None
@@ -216,7 +216,7 @@ def endless(place: Place, job: str = "j", owner: str = "me") -> str:
     consumer = place.tools.broker.consume()
     while (delivery := consumer.take()) is not None:
         if delivery.message.task != FINISH:
-            worker.handle(place.tools, consumer, delivery)
+            execute.handle(place.tools, consumer, delivery)
     return run
 
 

@@ -20,24 +20,25 @@ import pytest
 
 from caudal.broker import MemoryBroker
 from caudal.broker.port import Delivery
-from caudal.core.tasks import Message, Task, job_key
-from caudal.engine.sandbox import Limits
-from caudal.engine.suspects import SUSPECT_AFTER, SuspectLimits
+from caudal.duck.sandbox import Limits
+from caudal.files.batches import cut_files
 from caudal.formats import job as job_format
 from caudal.formats import outputs
-from caudal.formats.ending import Outcome
 from caudal.formats.job import Options, Request, Text
+from caudal.formats.keys import Message, Task, job_key
+from caudal.formats.outcomes import Outcome
+from caudal.jobs import execute, objects
+from caudal.jobs.execute import Ending
+from caudal.jobs.interfaces import SUSPECT_AFTER
+from caudal.jobs.ports import Tools
+from caudal.jobs.runs import Lives, read_outcome
+from caudal.jobs.service import Gateway
+from caudal.jobs.upload import Client, Order
 from caudal.model import Application, Query, Table
 from caudal.store.memory import MemoryStore
-from caudal.tasks import objects, worker
-from caudal.tasks.client import Client, Order
-from caudal.tasks.compute import LocalCompute
-from caudal.tasks.cutting import cut_files
-from caudal.tasks.gateway import Gateway
-from caudal.tasks.life import Lives, read_outcome
-from caudal.tasks.suspecting import Suspects
-from caudal.tasks.tools import Tools
-from caudal.tasks.worker import Ending
+from caudal.worker.compute import LocalCompute
+from caudal.worker.suspect_tasks import Suspects
+from caudal.worker.suspects import SuspectLimits
 
 ROWS = Table("t", ("t.csv",), ("k",), "SELECT k FROM raw", "t.sql")
 ENDLESS = (
@@ -93,14 +94,14 @@ class Place:
         """The task comes for the `count`-th time."""
         consumer = self.tools.broker.consume()
         message = Message("j", self.run, task)
-        return worker.handle(self.tools, consumer, Delivery(1, message, count))
+        return execute.handle(self.tools, consumer, Delivery(1, message, count))
 
     def until_ready(self, task: Task) -> None:
         """Do what comes before this task, as any healthy worker does."""
         consumer = self.tools.broker.consume()
         while (delivery := consumer.take()) is not None:
             if delivery.message.task != task:
-                assert worker.handle(self.tools, consumer, delivery) is Ending.ACKNOWLEDGED
+                assert execute.handle(self.tools, consumer, delivery) is Ending.ACKNOWLEDGED
 
     def outcome(self) -> Outcome | None:
         life = self.tools.lives.open("j")
@@ -269,7 +270,7 @@ def test_a_healthy_job_whose_every_task_was_redelivered_twenty_times(
     here = place("SELECT k, count(*) AS n FROM t GROUP BY k", Suspects(LIMITS))
     consumer = here.tools.broker.consume()
     while (delivery := consumer.take()) is not None:
-        assert worker.handle(here.tools, consumer, replace(delivery, count=20)) is (
+        assert execute.handle(here.tools, consumer, replace(delivery, count=20)) is (
             Ending.ACKNOWLEDGED
         )
     outcome, life = here.outcome(), here.tools.lives.open("j")

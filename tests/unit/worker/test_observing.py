@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from caudal.broker import MemoryBroker
-from caudal.core.tasks import Keys, Message, Task
 from caudal.errors import AlreadyExistsError, NotFoundError, QueryError, StoreError
+from caudal.formats.keys import Keys, Message, Task
 from caudal.process.logs import STABLE
 from caudal.process.signals import Stop
 from caudal.store.memory import MemoryStore
 from caudal.worker.figures import Figures
-from caudal.worker.observing import Witness, WitnessedConsumer, WitnessedStore, names_of
 from caudal.worker.process import Worker
 from caudal.worker.settings import WorkerSettings
+from caudal.worker.task_log import Witness, WitnessedConsumer, WitnessedStore, names_of
 
 MESSAGE = Message("j", "r", Task("map", "reviews", 7))
 KEYS = Keys("j", "r")

@@ -10,11 +10,11 @@ import pytest
 from tests.services.waiting import until
 
 from caudal.broker import MemoryBroker
+from caudal.jobs.ports import Tools
+from caudal.jobs.runs import Lives
 from caudal.process.clock import SystemClock, new_id
 from caudal.process.signals import Stop
 from caudal.store.memory import MemoryStore
-from caudal.tasks.life import Lives
-from caudal.tasks.tools import Tools
 from caudal.worker import process
 from caudal.worker.figures import Figures
 from caudal.worker.process import Worker

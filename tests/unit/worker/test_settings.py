@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from caudal.core.tasks import Lane
 from caudal.errors import UsageError
+from caudal.formats.keys import Lane
 from caudal.worker.settings import WorkerSettings, lanes_of
 
 

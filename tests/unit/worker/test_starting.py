@@ -6,7 +6,7 @@ import pytest
 from tests.services.clock import HandClock
 
 from caudal.errors import StoreError, UsageError
-from caudal.worker.starting import waited_for
+from caudal.worker.await_services import waited_for
 
 
 @dataclass

@@ -9,9 +9,9 @@ from starlette.responses import Response
 
 from caudal.broker.port import BrokerError
 from caudal.errors import StoreError
-from caudal.gateway.answering import json_answer
 from caudal.gateway.handlers import quotas
 from caudal.gateway.refusals import later
+from caudal.gateway.replies import json_answer
 from caudal.gateway.service import Call, Service
 
 _PATIENCE_SECONDS = 5.0

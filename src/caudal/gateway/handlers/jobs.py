@@ -6,12 +6,12 @@ from starlette.responses import Response
 
 from caudal.formats.job import Request
 from caudal.formats.quotas import Quota
-from caudal.gateway.answering import json_answer, receipt_answer
 from caudal.gateway.bodies import json_body
 from caudal.gateway.refusals import Refusal
+from caudal.gateway.replies import json_answer, receipt_answer
 from caudal.gateway.service import Call, Service
+from caudal.jobs.requests import check_job_id
 from caudal.process.logs import fields
-from caudal.tasks.requests import check_job_id
 
 _log = logging.getLogger(__name__)
 _MOST_LISTED = 1000

@@ -4,7 +4,7 @@ from starlette.responses import Response
 
 from caudal.formats.quotas import IN_STORE, Quota
 from caudal.formats.replies import QuotaPage, Used
-from caudal.gateway.answering import json_answer
+from caudal.gateway.replies import json_answer
 from caudal.gateway.service import Call, Service
 
 

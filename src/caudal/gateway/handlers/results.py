@@ -5,18 +5,18 @@ from collections.abc import Callable, Iterator
 
 from starlette.responses import Response, StreamingResponse
 
-from caudal import representing
-from caudal.answers import Result
-from caudal.core.tasks import REJECTS
-from caudal.gateway import accepting
+from caudal.formats.keys import REJECTS
+from caudal.gateway import accept_header
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.service import Call, Service
-from caudal.tasks.results import StoredResult
+from caudal.jobs.stored_results import StoredResult
+from caudal.results import representations
+from caudal.results.answers import Result
 
 _WRITTEN: dict[str, Callable[[Result], Iterator[bytes]]] = {
-    accepting.JSON: representing.json_pieces,
-    accepting.CSV: representing.csv_pieces,
-    accepting.PARQUET: representing.parquet_pieces,
+    accept_header.JSON: representations.json_pieces,
+    accept_header.CSV: representations.csv_pieces,
+    accept_header.PARQUET: representations.parquet_pieces,
 }
 
 
@@ -31,9 +31,9 @@ async def rejects(service: Service, call: Call) -> Response:
 
 
 async def _answer(service: Service, call: Call, query: str) -> Response:
-    form = accepting.choose(call.request.headers.get("accept"))
+    form = accept_header.choose(call.request.headers.get("accept"))
     if form is None:
-        offered = ", ".join(accepting.OFFERED)
+        offered = ", ".join(accept_header.OFFERED)
         raise Refusal(406, "not_acceptable", f"a result can be had as {offered}")
     found = await service.threads.run(service.gateway.open_result, *call.job, query)
     headers = {"vary": "accept"}
@@ -41,7 +41,7 @@ async def _answer(service: Service, call: Call, query: str) -> Response:
         rows = await service.threads.run(_rows, found)
         pieces = await service.threads.run(_begun, _WRITTEN[form](rows))
     else:
-        head = found.head if form == accepting.RESULT else b""
+        head = found.head if form == accept_header.RESULT else b""
         pieces = itertools.chain([head], await service.threads.run(_begun, found.pieces()))
         headers["content-length"] = str(len(head) + found.index.rows.length)
     return StreamingResponse(service.threads.each(pieces), media_type=form, headers=headers)

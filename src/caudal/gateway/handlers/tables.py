@@ -5,12 +5,12 @@ import logging
 import msgspec
 from starlette.responses import Response
 
-from caudal.formats.ending import End
+from caudal.formats.outcomes import End
 from caudal.formats.quotas import Quota
-from caudal.gateway.answering import json_answer, receipt_answer
 from caudal.gateway.bodies import announced_size, json_body, read_body, require_type
 from caudal.gateway.census import stored_size
 from caudal.gateway.refusals import Refusal
+from caudal.gateway.replies import json_answer, receipt_answer
 from caudal.gateway.service import Call, Service
 from caudal.process.logs import fields
 

@@ -1,0 +1,160 @@
+"""Which type a column of text holds, by looking at its first rows.
+
+Rules:
+1. A column has a type when every text that is not empty, of the sampled rows, converts to it.
+2. What would lose something stays text: codes with leading zeros, numbers with more digits than
+   their type. So does a column without any text, and a list of neither names nor strings.
+3. Of the types that fit, the first in the order of `KINDS` is taken.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from caudal.duck.database import open_database
+from caudal.errors import DataError
+from caudal.files.pieces import Wanted, column_names, pieces, require_commas
+from caudal.kernels.sentiment import load_model
+
+SAMPLED_ROWS = 10_000
+_BATCH_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A type of column, in SQL in which `$` stands for the text."""
+
+    convert: str
+    fits: str  # an aggregate over the texts that are not null
+    is_not: str  # what is said of a text that does not convert
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a file."""
+
+    name: str
+    kind: Kind
+    filled: int = 0  # sampled rows in which it is not empty
+    distinct: int = 0  # different texts in those
+
+    @property
+    def repeats(self) -> bool:
+        return 1 < self.distinct < self.filled
+
+
+def _all(condition: str) -> str:
+    return f"bool_and(coalesce({condition}, false))"
+
+
+_NO_CODE = "NOT regexp_matches($, '^[+-]?0[0-9]')"
+_DAY = "$ GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
+
+TEXT = Kind("$", "true", "")
+NAMES = Kind(
+    "names($)",
+    _all("$ LIKE '[%' AND names($) IS NOT NULL") + " AND max(len(names($))) > 0",
+    "is not a list of names",
+)
+ITEMS = Kind(
+    "items($)",
+    _all("$ LIKE '[%' AND items($) IS NOT NULL") + " AND max(len(items($))) > 0",
+    "is not a list",
+)
+KINDS = (
+    Kind(
+        "to_integer($)",
+        _all(f"to_integer($) IS NOT NULL AND {_NO_CODE}"),
+        "is not an integer",
+    ),
+    Kind(
+        "TRY_CAST(number_text($) AS DECIMAL(38, 9))",
+        _all(
+            "CAST(TRY_CAST(number_text($) AS DECIMAL(38, 9)) AS DOUBLE) = TRY_CAST($ AS DOUBLE) "
+            f"AND {_NO_CODE}"
+        ),
+        "is not a number",
+    ),
+    Kind(
+        "TRY_CAST(number_text($) AS DOUBLE)",
+        _all(f"isfinite(TRY_CAST(number_text($) AS DOUBLE)) AND {_NO_CODE}"),
+        "is not a number",
+    ),
+    Kind(
+        f"CASE WHEN {_DAY}' THEN TRY_CAST($ AS DATE) END",
+        _all(f"{_DAY}' AND TRY_CAST($ AS DATE) IS NOT NULL"),
+        "is not a YYYY-MM-DD date",
+    ),
+    Kind(
+        f"CASE WHEN {_DAY}*' THEN TRY_CAST($ AS TIMESTAMP) END",
+        _all(f"{_DAY}*' AND TRY_CAST($ AS TIMESTAMP) IS NOT NULL"),
+        "is not a timestamp",
+    ),
+    Kind(
+        "CASE WHEN lower($) IN ('true', 'false') THEN CAST($ AS BOOLEAN) END",
+        _all("lower($) IN ('true', 'false')"),
+        "is not true or false",
+    ),
+    NAMES,
+    ITEMS,
+    TEXT,
+)
+
+
+def sample(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """The first sound rows of a file as columns of text: these, or all that have a name."""
+    names = list(columns or (name for name in column_names(path) if name))
+    _check_names(path, names)
+    tables: list[pa.Table] = []
+    for piece in pieces(path, Wanted(path.name, tuple(names)), batch_bytes=_BATCH_BYTES):
+        tables.append(piece.read().table)
+        if sum(table.num_rows for table in tables) >= SAMPLED_ROWS:
+            break
+    if not tables:
+        return pa.table({name: pa.nulls(0, pa.string()) for name in names})
+    return pa.concat_tables(tables).slice(0, SAMPLED_ROWS)
+
+
+def sniff(rows: pa.Table) -> list[Column]:
+    """The type of each column of text."""
+    tests = ", ".join(kind.fits.replace("$", "text") for kind in KINDS)
+    with open_database(load_model("lexicon")) as connection:
+        connection.register("sampled", _one_below_another(rows))
+        seen = connection.execute(
+            f"SELECT place, count(*), count(DISTINCT text), {tests} FROM sampled "
+            "WHERE text IS NOT NULL GROUP BY place"
+        ).fetchall()
+    known = {
+        place: (KINDS[fits.index(True)], filled, distinct)
+        for place, filled, distinct, *fits in seen
+    }
+    return [
+        Column(name, *known.get(place, (TEXT, 0, 0)))
+        for place, name in enumerate(rows.column_names)
+    ]
+
+
+def _one_below_another(rows: pa.Table) -> pa.Table:
+    """The texts of all columns as one, each with its column's place: thousands of columns are one
+    question then, and not a question each, for which DuckDB would look at all of them."""
+    columns = [
+        pa.table({"place": pa.repeat(pa.scalar(place, pa.int32()), len(rows)), "text": column})
+        for place, column in enumerate(rows.columns)
+    ]
+    return pa.concat_tables(columns).combine_chunks()
+
+
+def _check_names(path: Path, names: Sequence[str]) -> None:
+    if not names:
+        raise DataError(f"{path} names no columns in its first line")
+    require_commas(names, str(path))
+    seen: dict[str, str] = {}
+    for name in names:
+        if name.lower() in seen:
+            raise DataError(
+                f"{path}: columns {seen[name.lower()]!r} and {name!r} have the same name for SQL; "
+                "rename one"
+            )
+        seen[name.lower()] = name

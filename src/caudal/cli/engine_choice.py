@@ -1,0 +1,30 @@
+"""Which engine answers: one in this process alone, or one that keeps its progress in a store."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from caudal.errors import UsageError
+from caudal.local.engines import run_with
+from caudal.local.run import stored_run
+from caudal.results.answers import Answers
+from caudal.run_options import Engine
+from caudal.store import open_store
+from caudal.store.s3_settings import S3Settings
+
+
+@contextlib.contextmanager
+def chosen_engine(
+    engine: Engine, store: str | None, *, resume: bool
+) -> Iterator[Callable[..., Answers]]:
+    """The engine that was asked for. What it keeps in a store goes when the block ends well."""
+    if store is None:
+        if resume:
+            raise UsageError("--resume needs the progress of the run: give --store DIR")
+        yield partial(run_with, engine)
+        return
+    if engine is not Engine.SPLIT:
+        raise UsageError("--store keeps the progress of the split engine: add --engine split")
+    s3 = S3Settings.from_environment() if store.lower().startswith("s3:") else None
+    with stored_run(open_store(store, s3=s3), store, resume=resume) as run:
+        yield run.run

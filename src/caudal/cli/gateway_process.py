@@ -1,0 +1,155 @@
+"""A gateway with everything that it needs: the web server, DuckDB and the broker's library."""
+
+import os
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from caudal.broker.open_broker import open_broker
+from caudal.errors import StoreError, UsageError
+from caudal.formats.quotas import NONE_GIVEN, Quotas, read_quotas
+from caudal.gateway import process
+from caudal.gateway.audit import Audit
+from caudal.gateway.compute import SharedCompute
+from caudal.gateway.figures import Figures
+from caudal.gateway.limits import Limits
+from caudal.gateway.planners import Planners
+from caudal.gateway.tokens import Tokens, check_host
+from caudal.gateway.upkeep import Pauses
+from caudal.jobs.ports import Bounds, Tools
+from caudal.jobs.runs import Lives
+from caudal.process.certificates import Certificate
+from caudal.process.clock import SystemClock, new_id
+from caudal.process.frame import Ending
+from caudal.process.heart import Heart
+from caudal.process.logs import Style, set_up_logs
+from caudal.process.signals import Stop
+from caudal.process.ticks import OnTick, Tick, ignore
+from caudal.process.watched_files import Followed
+from caudal.store import Store, open_store, require_conditional_create
+from caudal.store.s3_settings import S3Settings
+
+_LEAST_SILENCE_SECONDS = 5 * Pauses.reconciler  # else nobody would see that it lasted
+
+
+def serve(
+    *,
+    store: str,
+    broker: str,
+    host: str,
+    port: int,
+    access: "Access",
+    name: str | None,
+    job_timeout: float,
+    rate: float,
+    sentiment: list[str],
+    log_format: Style,
+    fsync: bool,
+    beating: Heart | None,
+) -> None:
+    """Serve until asked to stop; the options are those of `caudal gateway`."""
+    known = name or f"gateway-{port}"
+    limits = Limits(rate_per_second=rate, rate_burst=2 * rate)
+    settings = access.settings(host, port, limits, known)
+    figures, stop = Figures(), Stop()
+    set_up_logs(log_format, "gateway", known)
+    with ExitStack() as held:
+        on_tick: OnTick = ignore
+        if beating is not None:
+            beating.progress = lambda: figures.answered
+            on_tick = _beat_with_refusals(beating, figures)
+        queue = open_broker(broker, known)
+        held.callback(queue.close)
+        opened = _opened_store(store, fsync, beating)
+        models = ("lexicon", *sentiment)
+        planners = Planners(limits.plans, models=models, wait_seconds=limits.plan_seconds)
+        held.callback(planners.close)
+        compute = SharedCompute(planners)
+        tools = Tools(
+            store=opened,
+            broker=queue,
+            compute=compute,
+            clock=SystemClock(stop),
+            new_id=new_id,
+            lives=Lives(opened),
+            bounds=Bounds(
+                silence_seconds=(min(_LEAST_SILENCE_SECONDS, job_timeout), job_timeout),
+                batch_bytes=limits.records_bytes,
+                sentiments=models,
+            ),
+        )
+        if process.serve(settings, tools, stop, figures, on_tick) is Ending.ABANDONED:
+            sys.stderr.flush()
+            os._exit(0)  # a thread is stuck in a store that does not answer: nothing depends on it
+        compute.close()
+
+
+def _beat_with_refusals(beating: Heart, figures: Figures) -> OnTick:
+    """Beats that tell `caudal status` how often owners were over their quotas."""
+
+    def beat(tick: Tick) -> None:
+        refused = figures.over_quota
+        beating.beat(tick, f"{refused} over quota" if refused else "")
+
+    return beat
+
+
+@dataclass(frozen=True)
+class Access:
+    """The files that say who may ask, how much, and over which certificate."""
+
+    token_file: Path | None = None
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    quotas: Path | None = None
+    audit: Path | None = None
+
+    def settings(self, host: str, port: int, limits: Limits, name: str) -> process.Settings:
+        """What the gateway is told; all files are read, and followed from now on."""
+        tokens = Tokens.of_file(self.token_file) if self.token_file else Tokens()
+        check_host(host, tokens)
+        certificate, quotas = self._certificate(), self._quotas()
+
+        def stale_files() -> int:
+            followed = [one for one in (certificate, quotas) if one is not None]
+            return tokens.is_stale() + sum(one.is_stale for one in followed)
+
+        return process.Settings(
+            new_id(),
+            host,
+            port,
+            tokens,
+            limits,
+            certificate=certificate,
+            quotas=quotas.now if quotas else lambda: NONE_GIVEN,
+            audit=Audit(self.audit, name),
+            stale_files=stale_files,
+        )
+
+    def _certificate(self) -> Certificate | None:
+        if self.tls_certificate is None and self.tls_key is None:
+            return None
+        if self.tls_certificate is None or self.tls_key is None:
+            raise UsageError("TLS needs both --tls-certificate and --tls-key")
+        return Certificate(self.tls_certificate, self.tls_key)
+
+    def _quotas(self) -> Followed[Quotas] | None:
+        path = self.quotas
+        return Followed([path], lambda: read_quotas(path)) if path else None
+
+
+def _opened_store(url: str, fsync: bool, beating: Heart | None) -> Store:
+    if not url.lower().startswith("s3:"):
+        return open_store(url, fsync=fsync)
+    store = open_store(url, s3=S3Settings.from_environment())
+    try:
+        if beating is None:
+            require_conditional_create(store)
+        else:  # a store that is away lets one wait
+            beating.through(lambda: require_conditional_create(store))
+    except StoreError as error:  # it may come back; a store that breaks its promise never does
+        typer.echo(f"caudal: the store does not answer yet: {error}", err=True)
+    return store

@@ -1,0 +1,236 @@
+"""What a person sees of a job on its way: bars per table and per query, answers as they come."""
+
+import contextlib
+import math
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from caudal.cli.formats import Format
+from caudal.cli.output import give
+from caudal.client.http import HttpGateways
+from caudal.client.previews import Previewing
+from caudal.client.results import result_of
+from caudal.client.submit import Watching
+from caudal.formats.batch import Batch
+from caudal.formats.keys import REJECTS
+from caudal.formats.replies import Status
+from caudal.results.answers import Result, one_line, show
+
+_ROWS_PREVIEWED = 50  # of one query; the answer has them all
+
+
+class Delivery(Watching):
+    """Gives every answer as soon as it is there: to a file, or to the screen."""
+
+    def __init__(
+        self,
+        gateways: HttpGateways,
+        form: Format,
+        out: Path | None,
+        *,
+        preview: bool,
+        untitled: bool = False,
+    ) -> None:
+        self.results: dict[str, Result] = {}
+        self.job_id = ""
+        self._gateways = gateways
+        self._form = form
+        self._out = out
+        self._preview = preview
+        self._untitled = untitled
+        self._console = Console(stderr=True)
+        self._display: _Bars | _Lines = _Lines(self._console)
+        self._previewing: Previewing | None = None
+        self._previewed: dict[str, int] = {}
+        self._began = time.perf_counter()
+        self._bytes: dict[str, int] = {}  # sent, per table
+        self._counting = threading.Lock()
+        self._lock = threading.Lock()
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._began
+
+    @contextlib.contextmanager
+    def shown(self) -> Iterator[None]:
+        """While this lasts, there are bars if standard error is a terminal."""
+        if self._console.is_terminal:
+            columns = (
+                TextColumn("{task.description:<12}"),
+                BarColumn(),
+                TextColumn("{task.fields[told]}"),
+                TimeElapsedColumn(),
+            )
+            bars = Progress(
+                *columns,
+                console=self._console,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._display = _Bars(bars)
+        try:
+            with self._display:
+                yield
+        finally:
+            if self._previewing is not None:
+                self._previewing.close()
+
+    def began(self, job_id: str, sizes: Mapping[str, int | None], status: Status) -> None:
+        """The job exists."""
+        self.job_id = job_id
+        self._display.say(f"job {job_id}")
+        self._display.begin(sizes, status)
+        if self._preview and status.previews:
+            tables = {query: status.reads[query][0] for query in status.previews}
+            self._previewing = Previewing(self._gateways, job_id, tables, self._show_rows)
+
+    def sent(self, table: str, batch: Batch) -> None:
+        """A batch is safe."""
+        with self._counting:
+            self._bytes[table] = self._bytes.get(table, 0) + batch.bytes
+            self._display.sent(table, self._bytes[table])
+        if self._previewing is not None:
+            self._previewing.confirm(table, batch.number)
+
+    def ended(self, table: str) -> None:
+        """A table is safe."""
+        self._display.ended(table, self._bytes.get(table, 0))
+
+    def saw(self, status: Status) -> None:
+        """How far the cluster is."""
+        self._display.saw(status)
+
+    def answered(self, query: str, result: bytes) -> None:
+        """An answer is there: its file is written, or it is shown."""
+        if query == REJECTS:
+            return
+        if self._previewing is not None:
+            self._previewing.finish(query)
+        found = result_of(query, result, self.seconds)
+        if self._untitled:
+            found = Result(found.name, "", found.table, found.seconds)
+        self.results[query] = found
+        with self._lock:
+            if self._out is not None or self._form is not Format.JSON:
+                self._display.aside(lambda: give({query: found}, self._form, self._out))
+            self._display.answered(query, found.seconds)
+
+    def finish(self, queries: Sequence[str]) -> None:
+        """What had to wait for all answers: one JSON object on standard output."""
+        if self._out is None and self._form is Format.JSON:
+            give({name: self.results[name] for name in queries}, self._form, self._out)
+
+    def _show_rows(self, query: str, rows: list[dict[str, Any]]) -> None:
+        """Some rows of a preview, each on a line."""
+        done = self._previewed.get(query, 0)
+        self._previewed[query] = done + len(rows)
+        with self._lock:
+            if query in self.results:
+                return
+            for row in rows[: max(0, _ROWS_PREVIEWED - done)]:
+                line = ", ".join(f"{name}: {show(value)}" for name, value in row.items())
+                self._display.say(f"{query} so far: {one_line(line)[:160]}")
+            if done < _ROWS_PREVIEWED <= done + len(rows):
+                self._display.say(f"{query} so far: … and more")
+
+
+class _Lines:
+    """A line per step, for logs and pipes."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def say(self, line: str) -> None:
+        self._console.print(Text(line), soft_wrap=True)
+
+    def aside(self, act: Callable[[], None]) -> None:
+        act()
+
+    def begin(self, sizes: Mapping[str, int | None], status: Status) -> None: ...
+
+    def sent(self, table: str, size: int) -> None: ...
+
+    def ended(self, table: str, size: int) -> None:
+        self.say(f"sent {table}: {size / 1e6:,.1f} MB")
+
+    def saw(self, status: Status) -> None: ...
+
+    def answered(self, query: str, seconds: float) -> None:
+        self.say(f"answered {query}: {seconds:.2f} s")
+
+
+class _Bars:
+    """A bar per table for what was sent, a bar per query for what was computed."""
+
+    def __init__(self, bars: Progress) -> None:
+        self._bars = bars
+        self._tables: dict[str, TaskID] = {}
+        self._queries: dict[str, TaskID] = {}
+        self._expected: dict[str, int] = {}  # batches per table, about
+
+    def __enter__(self) -> None:
+        self._bars.start()
+
+    def __exit__(self, *error: object) -> None:
+        self._bars.stop()
+
+    def say(self, line: str) -> None:
+        self._bars.console.print(Text(line), soft_wrap=True)
+
+    def aside(self, act: Callable[[], None]) -> None:
+        """Something else writes to the terminal: the bars step aside."""
+        self._bars.stop()
+        try:
+            act()
+            sys.stdout.flush()
+        finally:
+            self._bars.start()
+
+    def begin(self, sizes: Mapping[str, int | None], status: Status) -> None:
+        batch = status.options.batch_bytes
+        for table, size in sizes.items():
+            self._tables[table] = self._bars.add_task(table, total=size, told="")
+            self._expected[table] = math.ceil((size or 0) / batch)
+        for query in status.queries:
+            self._queries[query] = self._bars.add_task(query, total=None, told="waits")
+
+    def sent(self, table: str, size: int) -> None:
+        told = f"sent {size / 1e6:,.1f} MB"
+        self._bars.update(self._tables[table], completed=size, told=told)
+
+    def ended(self, table: str, size: int) -> None:
+        told = f"sent, {size / 1e6:,.1f} MB"
+        self._bars.update(self._tables[table], total=size or 1, completed=size or 1, told=told)
+
+    def saw(self, status: Status) -> None:
+        for query, bar in self._queries.items():
+            tables = [status.tables[name] for name in status.reads.get(query, ())
+                      if name in status.tables]  # fmt: skip
+            if not tables or query in status.results:
+                continue
+            read = sum(table.mapped for table in tables)
+            known = all(table.batches is not None for table in tables)
+            if known:
+                total = sum(table.batches or 0 for table in tables)
+            else:
+                total = sum(self._expected.get(name, 0) for name in status.reads[query])
+            told = "computes" if known and read >= total else f"{read} batches read"
+            self._bars.update(bar, total=max(total, read) + 1, completed=read, told=told)
+
+    def answered(self, query: str, seconds: float) -> None:
+        if query in self._queries:
+            told = f"answered, {seconds:.2f} s"
+            self._bars.update(self._queries[query], total=1, completed=1, told=told)

@@ -1,0 +1,84 @@
+"""A worker with everything that it needs: DuckDB, Arrow, numba and the broker's library."""
+
+import os
+import shutil
+import socket
+import sys
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+from caudal.broker.open_broker import open_broker
+from caudal.formats.tokens import check_strength
+from caudal.process.frame import Ending
+from caudal.process.heart import Heart
+from caudal.process.logs import Style, set_up_logs
+from caudal.process.metrics import serving_metrics
+from caudal.process.signals import Stop
+from caudal.process.ticks import OnTick, ignore
+from caudal.process.tokens import read_bearer
+from caudal.sizes import parse_bytes
+from caudal.store import Store, open_store
+from caudal.store.s3_settings import S3Settings
+from caudal.worker.figures import Figures
+from caudal.worker.process import Worker
+from caudal.worker.settings import WorkerSettings, lanes_of
+from caudal.worker.workspace import own_folder
+
+
+def work(
+    *,
+    store: str,
+    broker: str,
+    name: str | None,
+    tasks: str,
+    quick: bool,
+    memory_limit: str,
+    workspace: Path | None,
+    wait: float | None,
+    metrics_port: int | None,
+    metrics_token_file: Path | None,
+    log_format: Style,
+    fsync: bool,
+    beating: Heart | None,
+) -> None:
+    """Work until asked to stop; the options are those of `caudal worker`."""
+    known = name or f"{socket.gethostname()}-{os.getpid()}"
+    settings = WorkerSettings(
+        known, lanes_of(tasks), quick, memory_bytes=parse_bytes(memory_limit), wait_seconds=wait
+    )
+    token = _token(metrics_token_file)
+    opened = open_broker(broker, known)
+    figures = Figures()
+    set_up_logs(log_format, "worker", known)
+    with ExitStack() as held:
+        held.callback(opened.close)
+        folder = held.enter_context(own_folder(workspace))
+        port = held.enter_context(serving_metrics(figures.registry, metrics_port, token))
+        settings = replace(settings, metrics_port=port)
+        worker = Worker(settings, lambda: _opened(store, fsync), opened, folder, figures, Stop())
+        on_tick: OnTick = ignore
+        if beating is not None:
+            beating.progress = lambda: figures.done
+            on_tick = beating.beat
+        if worker.run(on_tick) is Ending.ABANDONED:
+            _leave(folder)
+    if worker.outgrown and beating is None:
+        os.execv(sys.executable, sys.orig_argv)  # no medic starts it anew: it does so itself
+
+
+def _opened(url: str, fsync: bool) -> Store:
+    s3 = S3Settings.from_environment() if url.lower().startswith("s3:") else None
+    return open_store(url, s3=s3, fsync=fsync)
+
+
+def _token(path: Path | None) -> str | None:
+    return None if path is None else check_strength(read_bearer(path), str(path))
+
+
+def _leave(folder: Path) -> NoReturn:
+    """End with a thread still computing: the broker gives its task to another."""
+    shutil.rmtree(folder, ignore_errors=True)
+    sys.stderr.flush()
+    os._exit(0)

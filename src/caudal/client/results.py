@@ -1,0 +1,83 @@
+"""Result objects as answers: the same that a run on this machine gives."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from caudal.errors import CaudalError, FormatError, JobError, RejectedRowError
+from caudal.formats import outputs
+from caudal.formats.keys import REJECTS
+from caudal.formats.outcomes import STRICT, Outcome
+from caudal.model import RejectedRow
+from caudal.results.answers import Answers, Result
+from caudal.results.rejects import Reason, Rejects
+
+_PLACES_KEPT = 5  # of each reason, as in a run on this machine
+
+
+def result_of(name: str, data: bytes, seconds: float = 0.0) -> Result:
+    """One result."""
+    index, rows = _decoded(data, f"the result of {name}")
+    return Result(name, index.title, rows, seconds)
+
+
+def answers_of(
+    results: Mapping[str, bytes], queries: Iterable[str], seconds: float = 0.0
+) -> Answers:
+    """All results of a job, in the order of its queries."""
+    return Answers(
+        {name: result_of(name, results[name]) for name in queries},
+        rejects_of(results[REJECTS]),
+        seconds=seconds,
+    )
+
+
+def rejects_of(data: bytes) -> Rejects:
+    """The rejects report, with the first places of each reason."""
+    rejects = Rejects()
+    for row in _report_rows(data):
+        if row["reason"] is None:
+            rejects.note_repaired(row["table"], row["rows"])
+        else:
+            places = [(place["file"], place["line"]) for place in row["first"][:_PLACES_KEPT]]
+            rejects.enter(Reason(row["table"], row["reason"], row["rows"], places))
+    return rejects
+
+
+def every_reject(data: bytes, tables: Sequence[str]) -> list[RejectedRow]:
+    """The rows that a report names, in the order of tables, files and lines."""
+    rows = [
+        RejectedRow(row["table"], place["file"], place["line"], row["reason"])
+        for row in _report_rows(data)
+        for place in row["first"]
+    ]
+    if strange := {row.table for row in rows}.difference(tables):
+        raise FormatError(f"the rejects report speaks of a table {min(strange)[:40]!r}: not ours")
+    return sorted(rows, key=lambda row: (tables.index(row.table), row.file, row.line))
+
+
+def _report_rows(data: bytes) -> list[dict[str, Any]]:
+    table = _decoded(data, "the rejects report")[1]
+    if table.schema != outputs.REPORT:
+        raise FormatError("the rejects report has other columns than this Caudal knows")
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
+def _decoded(data: bytes, name: str) -> tuple[outputs.Result, pa.Table]:
+    """A result that came over a network: what its bytes claim of each other is checked too."""
+    try:
+        index, rows = outputs.decode_result(data, name)
+        rows.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        raise FormatError(f"{name} is no table: {error}") from error
+    return index, rows
+
+
+def error_of_outcome(job_id: str, outcome: Outcome) -> CaudalError:
+    """What to raise for a job that ended without answers."""
+    if outcome.reason.startswith(STRICT):
+        return RejectedRowError(outcome.reason.removeprefix(STRICT))
+    why = f": {outcome.reason}" if outcome.reason else ""
+    return JobError(f"job {job_id} is {outcome.state}{why}")

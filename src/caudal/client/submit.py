@@ -1,0 +1,131 @@
+"""Files of this machine answered by a cluster: from an application and its files to results."""
+
+import contextlib
+import io
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from caudal.client import upload_threads
+from caudal.client.batches import STANDARD_INPUT, Compress, Cutter, file_sizes
+from caudal.client.http import HttpGateways
+from caudal.errors import CaudalError, DataError, UsageError
+from caudal.files.sources import Sources
+from caudal.formats.job import Options, Request, Text
+from caudal.formats.outcomes import Outcome
+from caudal.formats.replies import Status
+from caudal.jobs.upload import Listener, Order, Sendable
+from caudal.kernels.csv import Stream
+from caudal.model import Application, ParameterValue
+from caudal.process.clock import new_id
+
+
+def _standard_input() -> Stream:
+    return io.BufferedReader(io.FileIO(sys.stdin.fileno(), closefd=False))
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What to ask of which files, and how. `resume` is the id of a job that was begun before."""
+
+    app: Application
+    sources: Sources
+    queries: tuple[str, ...] = ()  # none: all
+    parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
+    options: Options = field(default_factory=Options)
+    compress: Compress = Compress.AUTO
+    resume: str | None = None
+    job_id: str = field(default_factory=new_id)
+    standard_input: Callable[[], Stream] = _standard_input
+
+    def __post_init__(self) -> None:
+        known = [query.name for query in self.app.queries]
+        for name in self.queries:
+            if name not in known:
+                raise UsageError(
+                    f"{self.app.name} has no query {name!r}; its queries are: {', '.join(known)}"
+                )
+        inputs = [table for table, files in self.sources.overrides.items()
+                  if STANDARD_INPUT in files]  # fmt: skip
+        if len(inputs) > 1:
+            raise UsageError(f"standard input is for one table, not for {' and '.join(inputs)}")
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The queries, in order."""
+        return self.queries or tuple(query.name for query in self.app.queries)
+
+    def request(self, options: Options) -> Request:
+        return Request(Text.of(self.app), self.queries, dict(self.parameters), options)
+
+
+class Watching(Listener):
+    """A listener that is also told what is to come."""
+
+    def began(self, job_id: str, sizes: Mapping[str, int | None], status: Status) -> None:
+        """The job exists. The tables that will be sent, in order, with the size of their files."""
+
+
+def submit(
+    submission: Submission,
+    gateways: HttpGateways,
+    watching: Watching | None = None,
+    *,
+    detach: bool = False,
+) -> tuple[Outcome | None, dict[str, bytes]]:
+    """Send, and take the results as they come; no outcome if nobody waits for it."""
+    job_id, options = submission.resume or submission.job_id, submission.options
+    if submission.resume:
+        options = gateways.status(job_id, "").options
+    cutter = Cutter(options.batch_bytes, submission.compress.pays(gateways.addresses))
+    batches = _Batches(submission, cutter)
+    order = Order(job_id, "", submission.request(options), batches)
+    listener = watching or Watching()
+    with upload_threads.opened(gateways, order, listener, resume=bool(submission.resume)) as errand:
+        try:
+            listener.began(job_id, batches.sizes(errand.tables), errand.look())
+            if detach:
+                for _ in errand.send():
+                    pass
+                return None, errand.results
+            outcome = upload_threads.carry_out(errand, gateways)
+        except (DataError, UsageError):
+            if not submission.resume:
+                _cancel(gateways, job_id)  # these files will never do
+            raise
+    return outcome, errand.results
+
+
+def _cancel(gateways: HttpGateways, job_id: str) -> None:
+    """Do not leave behind what nobody will go on with; if that fails, it expires."""
+    with gateways.again() as others, contextlib.suppress(CaudalError):
+        others.cancel(job_id, "")
+
+
+class _Batches(Mapping[str, "Iterator[Sendable]"]):
+    """The batches of the tables that the gateway asks for; the others are not even looked for."""
+
+    def __init__(self, submission: Submission, cutter: Cutter) -> None:
+        self._submission = submission
+        self._cutter = cutter
+        self._tables = {table.name: table for table in submission.app.tables}
+
+    def sizes(self, tables: tuple[str, ...]) -> dict[str, int | None]:
+        """The sizes of the files of these tables, all of which are there."""
+        wanted = [self._tables[name] for name in tables]
+        sizes = file_sizes(wanted, self._submission.sources)
+        return {name: sizes.get(name) for name in tables}
+
+    def __getitem__(self, name: str) -> Iterator[Sendable]:
+        submission = self._submission
+        return self._cutter.table(self._tables[name], submission.sources, submission.standard_input)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+
+def with_sentiment(app: Application, sentiment: str | None) -> Application:
+    return replace(app, sentiment=sentiment) if sentiment else app

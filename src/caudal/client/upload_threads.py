@@ -1,0 +1,85 @@
+"""An order carried out by threads: some send batches, one follows the job and takes results.
+
+The steps are those of `jobs/upload.py`, the code that the simulation of the task engine proves;
+here stands only who does what at the same time.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from caudal.client.http import HttpGateways
+from caudal.files.batches import warm_up
+from caudal.files.ordered import in_order
+from caudal.formats.outcomes import Outcome
+from caudal.jobs.interfaces import ConflictError, GoneError
+from caudal.jobs.upload import Client, Errand, Listener, Order
+from caudal.process.clock import SystemClock
+
+WINDOW = 4  # batches on their way at once
+_LOOK_SECONDS = 0.25
+
+
+@contextlib.contextmanager
+def opened(
+    gateways: HttpGateways, order: Order, listener: Listener, *, resume: bool = False
+) -> Iterator[Errand]:
+    """Create the job, or find it again; batches of it then go out several at a time.
+
+    On an error or Ctrl-C everything is given up, once the requests under way are answered.
+    """
+    pool = ThreadPoolExecutor(WINDOW, "send")
+    pool.submit(warm_up)  # while a gateway plans
+
+    def each(work: Callable[[Any], Any], items: Iterable[Any]) -> Iterable[Any]:
+        return in_order(pool, work, items, ahead=WINDOW - 1)
+
+    client = Client(
+        gateways,
+        SystemClock(gateways.stop),
+        tries=1,  # HttpGateways asks again by itself
+        pause_seconds=_LOOK_SECONDS,
+        look_first=resume,
+        each=each,
+        listener=listener,
+    )
+    try:
+        yield _begun(client, order)
+    except BaseException:
+        gateways.give_up()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _begun(client: Client, order: Order) -> Errand:
+    try:
+        return client.begin(order)
+    except ConflictError:
+        if not client.look_first:
+            raise
+        raise ConflictError(
+            f"job {order.job_id} was begun with another application, other queries or parameters: "
+            "resume it with the same"
+        ) from None
+
+
+def carry_out(errand: Errand, gateways: HttpGateways) -> Outcome:
+    """Send everything while the results are taken as they come; how the job ended."""
+    pool = ThreadPoolExecutor(1, "follow")
+    try:
+        following = pool.submit(errand.follow, gateways.stop.requested)
+        try:
+            for _ in errand.send():
+                if following.done():
+                    break
+        except GoneError as error:
+            if error.outcome is None:
+                raise
+        return following.result()
+    except BaseException:
+        gateways.give_up()
+        raise
+    finally:
+        pool.shutdown()

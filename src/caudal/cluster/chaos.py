@@ -1,0 +1,236 @@
+"""Chaos on purpose: kill or freeze processes of a running cluster, and time how it recovers.
+
+A victim must be alive when it is hit, and has recovered when the medics call a newer incarnation of
+it healthy. Nothing here restarts anything: that is the medics' work.
+"""
+
+import signal
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from random import Random
+
+from caudal.cluster.folder import Cluster
+from caudal.cluster.roster import Kind, Member
+from caudal.cluster.upkeep import look, nobody_answers
+from caudal.medic.supervision import State
+from caudal.medic.talk import Told
+from caudal.process.records import is_frozen, is_running, read_record, send_signal
+
+_LOOK_SECONDS = 0.1
+PATIENCE_SECONDS = 120.0
+
+
+class Way(StrEnum):
+    """How a victim is hit. A frozen one must miss four heartbeats before anyone can know."""
+
+    KILL = "killed"
+    FREEZE = "frozen"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do: how many hits, on whom, how."""
+
+    kills: int
+    kinds: tuple[Kind, ...] = (Kind.GATEWAY, Kind.WORKER, Kind.MEDIC)
+    name: str | None = None
+    freeze: float = 0.0  # the share of hits that freeze instead of kill
+    pause_seconds: float = 1.0  # between two strikes, in the mean
+    broker_share: float = 0.1  # of the strikes, if the broker is among the kinds
+    several: bool = True  # sometimes several at once, all medics but one, all but one medic
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One victim."""
+
+    name: str
+    kind: Kind
+    way: Way
+    incarnation: int
+    at: float
+    led: bool = False
+
+
+@dataclass
+class Report:
+    """What was done, and how long everything took to be well again."""
+
+    hits: Counter[tuple[Kind, Way]] = field(default_factory=Counter)
+    seconds: dict[tuple[Kind, Way], list[float]] = field(default_factory=dict)
+    elections: dict[Way, list[float]] = field(default_factory=dict)  # from a leader's end to a next
+    lost: list[str] = field(default_factory=list)  # never came back
+
+    def lines(self) -> Iterator[str]:
+        for (kind, way), count in sorted(self.hits.items()):
+            some = self.seconds.get((kind, way), [])
+            yield f"{way} {kind}: {count}{f', well after {spread(some)}' if some else ''}"
+        for way in Way:
+            some = self._well_again(way)
+            if some:
+                yield f"{way}, all but the broker: well after {spread(some)}"
+        for way, some in sorted(self.elections.items()):
+            yield f"new leader after one was {way}: {spread(some)} ({len(some)})"
+        yield f"left dead: {', '.join(self.lost) or 'none'}"
+
+    def _well_again(self, way: Way) -> list[float]:
+        return [
+            one
+            for (kind, how), some in self.seconds.items()
+            if how is way and kind is not Kind.BROKER
+            for one in some
+        ]
+
+
+def spread(seconds: list[float]) -> str:
+    """The middle and the far end."""
+    return (
+        f"median {statistics.median(seconds):.1f} s, 99% within {percentile(seconds, 0.99):.1f} s, "
+        f"most {max(seconds):.1f} s"
+    )
+
+
+def percentile(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def strike(
+    cluster: Cluster,
+    plan: Plan,
+    told: Callable[[Hit], None] = lambda hit: None,
+    counts: Callable[[], bool] = lambda: True,
+) -> Report:
+    """Do it all. `counts` is asked before each strike: does a hit count now?
+
+    Raises UnreachableError if no medic of this host runs: nobody would bring a victim back.
+    """
+    random, report, waiting = Random(plan.seed), Report(), _Waiting()
+    while sum(report.hits.values()) < plan.kills:
+        if not _has_medic(cluster, set()):
+            raise nobody_answers(cluster)
+        _watch(cluster, report, waiting, random.expovariate(1 / plan.pause_seconds))
+        if not counts():
+            continue
+        seen = look(cluster)
+        for member in _victims(cluster, plan, random):
+            way = Way.FREEZE if random.random() < plan.freeze else Way.KILL
+            able = _may_be_hit(cluster, member, waiting.ill)
+            hit = _hit(cluster, member, way, seen) if able else None
+            if hit is not None:
+                report.hits[member.kind, way] += 1
+                waiting.add(hit)
+                told(hit)
+    _watch(cluster, report, waiting, PATIENCE_SECONDS, until_well=True)
+    report.lost = sorted({hit.name for hit in waiting.ill})
+    return report
+
+
+@dataclass
+class _Waiting:
+    """Victims that are not well again, and leaders that have no successor."""
+
+    ill: list[Hit] = field(default_factory=list)
+    leaderless: list[Hit] = field(default_factory=list)
+
+    def add(self, hit: Hit) -> None:
+        self.ill.append(hit)
+        if hit.led:
+            self.leaderless.append(hit)
+
+    @property
+    def is_over(self) -> bool:
+        return not self.ill and not self.leaderless
+
+
+def _victims(cluster: Cluster, plan: Plan, random: Random) -> list[Member]:
+    """Mostly one; now and then several, all medics but one, or everything but one medic."""
+    if plan.name is not None:
+        return [one for one in cluster.here if one.name == plan.name]
+    able = [one for one in cluster.here if one.kind in plan.kinds]
+    brokers = [one for one in able if one.kind is Kind.BROKER]
+    others = [one for one in able if one.kind is not Kind.BROKER]
+    if brokers and (not others or random.random() < plan.broker_share):
+        return brokers
+    able = others
+    medics = [one for one in able if one.kind is Kind.MEDIC]
+    roll = random.random() if plan.several else 1.0
+    if roll < 0.03 and len(medics) > 1:
+        spared = random.choice(medics)
+        return [one for one in able if one != spared]
+    if roll < 0.06 and len(medics) > 1:
+        return random.sample(medics, len(medics) - 1)
+    if roll < 0.15:
+        return random.sample(able, min(len(able), random.randint(2, 3)))
+    return [random.choice(able)] if able else []
+
+
+def _may_be_hit(cluster: Cluster, victim: Member, hits: list[Hit]) -> bool:
+    """Is it well itself, and another medic too? Without any, nobody could bring it back."""
+    ill = {hit.name for hit in hits}
+    if victim.name in ill:
+        return False
+    ill.add(victim.name)
+    return _has_medic(cluster, ill)
+
+
+def _has_medic(cluster: Cluster, without: set[str]) -> bool:
+    """Does one of this host's medics run, but for those?"""
+    return any(
+        (record := read_record(cluster.run, one.name)) is not None and is_running(record)
+        for one in cluster.here
+        if one.kind is Kind.MEDIC and one.name not in without
+    )
+
+
+def _hit(cluster: Cluster, member: Member, way: Way, seen: Told | None) -> Hit | None:
+    record = read_record(cluster.run, member.name)
+    if record is None or not is_running(record) or is_frozen(record):
+        return None
+    number = signal.SIGSTOP if way is Way.FREEZE else signal.SIGKILL
+    if not send_signal(record, number):
+        return None
+    led = seen is not None and seen.leader == member.name
+    return Hit(member.name, member.kind, way, record.incarnation, time.monotonic(), led)
+
+
+def _watch(
+    cluster: Cluster,
+    report: Report,
+    waiting: _Waiting,
+    seconds: float,
+    *,
+    until_well: bool = False,
+) -> None:
+    """Let time pass and note who is well again, and who leads."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and not (until_well and waiting.is_over):
+        told = None if waiting.is_over else look(cluster)
+        now = time.monotonic()
+        if told is not None:
+            _note_leader(told, report, waiting.leaderless, now)
+            _note_recovered(told, report, waiting.ill, now)
+        time.sleep(max(0.0, min(_LOOK_SECONDS, deadline - time.monotonic())))
+
+
+def _note_leader(told: Told, report: Report, leaderless: list[Hit], now: float) -> None:
+    newest = {one.name: one.incarnation for one in told.processes}
+    for hit in list(leaderless):
+        other = told.leader and told.leader != hit.name
+        again = told.leader == hit.name and newest.get(hit.name, 0) > hit.incarnation
+        if told.medic == told.leader and (other or again):
+            report.elections.setdefault(hit.way, []).append(now - hit.at)
+            leaderless.remove(hit)
+
+
+def _note_recovered(told: Told, report: Report, ill: list[Hit], now: float) -> None:
+    well = {one.name: one.incarnation for one in told.processes if one.state == State.HEALTHY}
+    for hit in list(ill):
+        if well.get(hit.name, 0) > hit.incarnation:
+            report.seconds.setdefault((hit.kind, hit.way), []).append(now - hit.at)
+            ill.remove(hit)

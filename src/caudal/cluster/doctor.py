@@ -1,0 +1,164 @@
+"""`caudal doctor`: what could be wrong with a cluster's surroundings, each with its remedy."""
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from caudal.broker.open_broker import open_broker
+from caudal.cluster import rabbit_node
+from caudal.cluster.folder import Cluster
+from caudal.cluster.ports import refusals
+from caudal.cluster.roster import Kind
+from caudal.cluster.settings import FILE, PRIVATE
+from caudal.cluster.upkeep import take_down_first
+from caudal.errors import CaudalError, UsageError
+from caudal.medic.launcher import LocalLauncher
+from caudal.process.certificates import Certificate
+from caudal.process.tokens import read_known
+from caudal.store import open_store, require_conditional_create
+from caudal.store.s3_settings import S3Settings
+
+_DISK_BYTES = 2 << 30
+_FILES = 1024
+_WORKER_BYTES = 700 << 20
+_NEW_TOKEN = "make one: caudal token new NAME"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. `remedy` is empty if all is well."""
+
+    what: str
+    found: str
+    remedy: str = ""
+
+
+def examine(cluster: Cluster) -> Iterator[Finding]:
+    """Everything, one by one; nothing here changes anything."""
+    checks: list[Callable[[Cluster], Iterator[Finding]]] = [
+        _settings, _python, _files, _memory, _disk, _ports, _access, _rabbit, _broker, _store,
+    ]  # fmt: skip
+    for check in checks:
+        yield from check(cluster)
+
+
+def not_ready(cluster: Cluster) -> list[Finding]:
+    """What keeps this host's gateways from taking jobs, though they are healthy."""
+    if not any(one.kind is Kind.GATEWAY for one in cluster.here):
+        return []
+    return [one for check in (_broker, _store) for one in check(cluster) if one.remedy]
+
+
+def _settings(cluster: Cluster) -> Iterator[Finding]:
+    if cluster.strayed:
+        yield Finding("settings", cluster.strayed, take_down_first(cluster))
+    else:
+        yield Finding("settings", f"{FILE} is understood")
+
+
+def _python(cluster: Cluster) -> Iterator[Finding]:
+    del cluster
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    yield Finding("python", version)
+
+
+def _files(cluster: Cluster) -> Iterator[Finding]:
+    del cluster
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    remedy = "" if soft >= _FILES else f"raise it: ulimit -n {_FILES}"
+    yield Finding("open files", f"{soft} allowed per process", remedy)
+
+
+def _memory(cluster: Cluster) -> Iterator[Finding]:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    host = cluster.settings.hosts[cluster.host]
+    wanted = (host.workers + host.gateways) * _WORKER_BYTES
+    remedy = "" if wanted <= total else f"run fewer workers, or lower worker_memory in {FILE}"
+    yield Finding("memory", f"{total >> 20} MB, processes may use {wanted >> 20} MB", remedy)
+
+
+def _disk(cluster: Cluster) -> Iterator[Finding]:
+    free = shutil.disk_usage(cluster.folder).free
+    remedy = "" if free >= _DISK_BYTES else f"make room on the disk of {cluster.folder}"
+    yield Finding("disk", f"{free >> 20} MB free", remedy)
+
+
+def _ports(cluster: Cluster) -> Iterator[Finding]:
+    launcher = LocalLauncher(cluster)
+    records = {member: launcher.record(member.name) for member in cluster.here}
+    missing = [one for one, record in records.items() if record is None or record.gone]
+    refused = list(refusals(missing))
+    for one in refused:
+        found = f"of {one.member.address}, for {one.member.name}: {one.reason}"
+        yield Finding(f"port {one.member.port}", found, one.remedy)
+    if not refused:
+        yield Finding("ports", f"of {len(cluster.here)} processes looked at")
+
+
+def _access(cluster: Cluster) -> Iterator[Finding]:
+    """Can gateways use what clients are known and served by?"""
+    tls = cluster.settings.tls
+    try:
+        if cluster.settings.tokens:
+            names = {one.name for one in read_known(cluster.tokens).entries}
+            yield Finding("tokens", f"of {len(names)} owners", "" if names else _NEW_TOKEN)
+        if tls.certificate:
+            Certificate(cluster.folder / tls.certificate, cluster.folder / tls.key)
+            yield Finding("certificate", f"{tls.certificate} fits its key")
+    except UsageError as error:
+        yield Finding("access", str(error), f"mend the file, or `tokens` and [tls] in {FILE}")
+
+
+def _rabbit(cluster: Cluster) -> Iterator[Finding]:
+    if cluster.settings.broker != PRIVATE:
+        return
+    if not rabbit_node.is_installed():
+        yield Finding("rabbitmq-server", "not installed", "apt-get install rabbitmq-server")
+        return
+    yield Finding("rabbitmq-server", _rabbit_version())
+
+
+def _rabbit_version() -> str:
+    command = ["dpkg-query", "-W", "-f", "${Version}", "rabbitmq-server"]
+    try:
+        shown = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except OSError:
+        return "installed"
+    return shown.stdout or "installed"
+
+
+def _broker(cluster: Cluster) -> Iterator[Finding]:
+    if cluster.settings.broker == PRIVATE and not cluster.run.exists():
+        return
+    try:
+        broker = open_broker(cluster.broker_url(), "doctor")
+    except CaudalError as error:
+        yield Finding("broker", str(error), f"mend `broker` in {FILE}")
+        return
+    try:
+        waiting = sum(broker.depths().values())
+        yield Finding("broker", f"answers; {waiting} tasks wait")
+    except CaudalError as error:
+        private = cluster.settings.broker == PRIVATE
+        how = f"start it (`caudal up {cluster.options}`)" if private else "start it"
+        yield Finding("broker", str(error), f"{how}, or mend `broker` in {FILE}")
+    finally:
+        broker.close()
+
+
+def _store(cluster: Cluster) -> Iterator[Finding]:
+    url = cluster.store
+    if "://" not in url and not Path(url).exists():
+        yield Finding("store", f"{url} will be made by the first `caudal up`")
+        return
+    try:
+        s3 = S3Settings.from_environment() if url.startswith("s3:") else None
+        require_conditional_create(open_store(url, s3=s3))
+        yield Finding("store", f"{url} keeps create-if-absent")
+    except CaudalError as error:
+        yield Finding("store", str(error), f"mend `store` in {FILE}, or the store itself")

@@ -1,0 +1,194 @@
+"""What a person does with a whole cluster: bring it up, look at it, take it down.
+
+Rules
+1. `up` starts whatever of this host does not run, whoever started the rest; so it is also what one
+   does after a power cut, and twice does no harm. It looks at everything that could forbid a start
+   before the first one, so that a refusal leaves nothing behind.
+2. `down` stops medics first, so that nobody restarts what is being stopped, and the broker last.
+"""
+
+import asyncio
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from caudal.cluster import rabbit_node
+from caudal.cluster.folder import Cluster
+from caudal.cluster.ports import refusals
+from caudal.cluster.roster import Kind, Member, medics
+from caudal.cluster.settings import FILE, PRIVATE
+from caudal.cluster.start_note import remove_note, write_note
+from caudal.errors import UnreachableError, UsageError
+from caudal.medic.docker import DockerLauncher
+from caudal.medic.launcher import Launcher, LocalLauncher
+from caudal.medic.supervision import State
+from caudal.medic.talk import Told, ask
+from caudal.process.loopback import is_loopback
+from caudal.process.privacy import keep_private
+from caudal.process.wire import Seal, read_secret
+
+GRACE_SECONDS = 15.0
+_BROKER_SECONDS = 60.0
+_LOOK_SECONDS = 0.25
+_MOMENT_SECONDS = 0.2
+
+
+def launcher_of(cluster: Cluster) -> Launcher:
+    kinds: dict[str, Callable[[Cluster], Launcher]] = {
+        "local": LocalLauncher,
+        "docker": DockerLauncher,
+    }
+    return kinds[cluster.settings.launcher](cluster)
+
+
+def start_all(cluster: Cluster) -> list[str]:
+    """Start everything of this host that does not run; the names of what was started."""
+    if cluster.strayed:
+        raise UsageError(f"{cluster.strayed}: {take_down_first(cluster)}")
+    if cluster.runs and not cluster.secret.exists():  # a new one would part them from the rest
+        raise UsageError(
+            f"{cluster.secret} is gone, and what runs here still uses it: restore it, or stop the "
+            f"processes with `caudal down {cluster.options}`"
+        )
+    if cluster.settings.broker == PRIVATE and not rabbit_node.is_installed():
+        raise UsageError(
+            f"{FILE} asks for a private RabbitMQ, which is not installed: apt-get install "
+            'rabbitmq-server, or write broker = "embedded" (one host only) or the address of a '
+            "running one, amqp://user:password@host:5672/"
+        )
+    _require_tokens(cluster)
+    launcher = launcher_of(cluster)
+    records = {member: launcher.record(member.name) for member in cluster.here}
+    missing = [one for one, record in records.items() if record is None or record.gone]
+    _require_ports(missing)
+    if cluster.settings.launcher == "local":
+        keep_private()
+    cluster.lay_out()
+    write_note(cluster.run, cluster.settings)
+    for member in missing:
+        record = records[member]
+        launcher.start(member, record.incarnation if record else 0)
+    return [member.name for member in missing]
+
+
+def take_down_first(cluster: Cluster) -> str:
+    """The remedy for a file that says otherwise than what runs uses."""
+    return f"take it down first (`caudal down {cluster.options}`), or change it back"
+
+
+def _require_tokens(cluster: Cluster) -> None:
+    """Gateways without tokens listen on loopback only: say so before anything is started."""
+    if cluster.settings.tokens or cluster.settings.launcher != "local":
+        return
+    for one in cluster.here:
+        if one.kind is Kind.GATEWAY and not is_loopback(one.address):
+            raise UsageError(
+                f"{one.address} can be reached from other machines: make a token with "
+                f"`caudal token new NAME --dir {cluster.folder}` and write "
+                f'tokens = "tokens" into {cluster.folder / FILE}'
+            )
+
+
+def _require_ports(members: list[Member]) -> None:
+    for one in refusals(members):
+        where = f"port {one.member.port} of {one.member.address}"
+        raise UsageError(
+            f"{where} cannot be used for {one.member.name} ({one.reason}): {one.remedy}"
+        )
+
+
+def stop_all(cluster: Cluster) -> list[str]:
+    """Stop everything of this host, medics first, the broker last; the names of what ran."""
+    launcher = launcher_of(cluster)
+    running = [name for name in launcher.names() if (one := launcher.record(name)) and not one.gone]
+    kinds = {one.name: one.kind for one in cluster.members}
+    with ThreadPoolExecutor(32) as pool:
+        for wave in ((Kind.MEDIC,), (Kind.GATEWAY, Kind.WORKER), (Kind.BROKER,)):
+            names = [name for name in launcher.names() if kinds.get(name, Kind.WORKER) in wave]
+            seconds = _BROKER_SECONDS if Kind.BROKER in wave else GRACE_SECONDS
+            list(pool.map(lambda name, most=seconds: launcher.stop(name, most), names))
+    for member in cluster.here:
+        if member.kind is Kind.BROKER:
+            rabbit_node.stop_port_mapper(member.port)
+    remove_note(cluster.run)
+    return running
+
+
+def purge(cluster: Cluster) -> None:
+    """Remove this host's data: store (if it is a folder of the cluster), broker, logs, records."""
+    store = Path(cluster.store)
+    if "://" not in cluster.store and store.is_relative_to(cluster.folder):
+        shutil.rmtree(store, ignore_errors=True)
+    for folder in (cluster.node, cluster.logs, cluster.folder / "run"):
+        shutil.rmtree(folder, ignore_errors=True)
+    for name in ("secret", "broker.password"):
+        (cluster.folder / name).unlink(missing_ok=True)
+
+
+def look(cluster: Cluster) -> Told | None:
+    """How the leader sees everyone, or else any medic that answers; None if none does."""
+    return asyncio.run(_look(cluster))
+
+
+def nobody_answers(cluster: Cluster) -> UnreachableError:
+    """What to say of a cluster without a medic."""
+    return UnreachableError(
+        f"no medic of {cluster.folder} answers: is it up? `caudal up {cluster.options}` "
+        "starts what does not run"
+    )
+
+
+async def _look(cluster: Cluster) -> Told | None:
+    try:
+        seal = Seal(read_secret(cluster.secret))
+    except UsageError:
+        return None
+    waiting = {
+        asyncio.create_task(ask(one.address, one.port, seal)) for one in medics(cluster.members)
+    }
+    answers: list[Told] = []
+    while waiting:  # for all, but once a leader has spoken only for a moment: one may be frozen
+        seconds = _MOMENT_SECONDS if _leading(answers) else None
+        done, waiting = await asyncio.wait(
+            waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+        )
+        answers += [told for one in done if (told := one.result()) is not None]
+        if not done:
+            break
+    for one in waiting:
+        one.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    return max(_leading(answers) or answers, key=lambda one: one.term, default=None)
+
+
+def _leading(answers: list[Told]) -> list[Told]:
+    return [one for one in answers if one.medic == one.leader]
+
+
+def wait_until_healthy(cluster: Cluster, seconds: float, names: Iterable[str]) -> Told | None:
+    """Until all these are healthy; what was seen last if they are not in that time."""
+    wanted, deadline = set(names), time.monotonic() + seconds
+    while True:
+        told = look(cluster)
+        if told and not unhealthy(told, wanted):
+            return told
+        if time.monotonic() > deadline:
+            return told
+        time.sleep(_LOOK_SECONDS)
+
+
+def unhealthy(told: Told, names: Iterable[str]) -> list[str]:
+    """Those that are not healthy by this account."""
+    states = {one.name: one.state for one in told.processes}
+    return sorted(name for name in names if states.get(name) != State.HEALTHY)
+
+
+def last_lines(cluster: Cluster, name: str, count: int = 5) -> list[str]:
+    """The newest words of a process, for those who wonder why it died."""
+    try:
+        text = cluster.log_of(name).read_bytes()[-20_000:].decode("utf-8", "replace")
+    except OSError:
+        return []
+    return text.splitlines()[-count:]

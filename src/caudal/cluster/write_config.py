@@ -1,0 +1,64 @@
+"""A new cluster.toml, from what `caudal up` was told.
+
+The file decides once it exists, so nothing wrong may get into it: what would be written is read and
+checked first, the broker's URL and the store too.
+"""
+
+from pathlib import Path
+
+from caudal.broker.open_broker import read_settings as read_broker
+from caudal.cluster import rabbit_node
+from caudal.cluster.folder import Cluster
+from caudal.cluster.settings import EMBEDDED, FILE, PRIVATE, TEMPLATE, parse
+from caudal.errors import CaudalError, UsageError
+from caudal.process.privacy import private_file, private_folder
+from caudal.store import open_store
+from caudal.store.s3_settings import S3Settings
+
+
+def write_settings(folder: Path, **values: object) -> None:
+    """A new cluster.toml for one host, with every setting explained."""
+    given: dict[str, object] = {
+        "name": "caudal",
+        "store": "store",
+        "broker": PRIVATE if rabbit_node.is_installed() else EMBEDDED,
+        "worker_memory": "700MB",
+        "host": "local",
+        "address": "127.0.0.1",
+        "port": 8420,
+        "medics": 3,
+        "gateways": 2,
+        "workers": 2,
+    }
+    given |= {name: value for name, value in values.items() if value is not None}
+    runs_broker = "true" if given["broker"] == PRIVATE else "false"
+    text = TEMPLATE.format(
+        **{name: _escaped(value) for name, value in given.items()}, runs_broker=runs_broker
+    )
+    is_new = not folder.exists()  # to open its store makes it, too
+    try:
+        _require_sound(folder, text)
+    except CaudalError as error:
+        raise UsageError(f"{folder / FILE} was not written: {error}") from error
+    if is_new:
+        private_folder(folder)
+    path = folder / FILE
+    private_file(path)  # the broker's URL may hold a password
+    path.write_text(text, encoding="utf-8")
+
+
+def _escaped(value: object) -> str:
+    """As it stands between the quotes of TOML."""
+    return str(value).replace("\\", r"\\").replace('"', r"\"")
+
+
+def _require_sound(folder: Path, text: str) -> None:
+    settings = parse(text.encode("utf-8"), FILE)
+    if settings.broker not in (PRIVATE, EMBEDDED):
+        try:
+            read_broker(settings.broker)
+        except UsageError as error:
+            raise UsageError(f"{error}; or choose {PRIVATE} or {EMBEDDED}") from error
+    store = Cluster(folder.resolve(), settings, next(iter(settings.hosts))).store
+    s3 = S3Settings.from_environment() if store.lower().startswith("s3:") else None
+    open_store(store, s3=s3)

@@ -1,0 +1,1 @@
+"""Everything that runs SQL: the only room that imports DuckDB."""

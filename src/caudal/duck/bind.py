@@ -1,0 +1,267 @@
+"""Binding an application: do its SQL files fit each other, and what must be read for a run?
+
+DuckDB decides, on empty tables (describing.py); no row is read here. Columns that nothing reads are
+never kept: they appear as typed nulls, so the SQL still binds.
+"""
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+
+import duckdb
+
+from caudal.duck.binder import is_same_statement
+from caudal.duck.describe import (
+    create_empty,
+    describe,
+    empty_schema,
+    read_by,
+    types_given,
+)
+from caudal.duck.functions import RETURN_TYPES
+from caudal.duck.table_sql import bind_table, make_cleaning, without_reject
+from caudal.errors import ApplicationError, UsageError
+from caudal.files.cleaning import Cleaning
+from caudal.model import Application, ParameterValue, Query, Table
+from caudal.sql.footprint import (
+    EVERYTHING,
+    DuckDBReading,
+    Footprint,
+    Lift,
+    Schema,
+    Schemas,
+    Sight,
+    analyze,
+)
+from caudal.sql.parameters import bind_parameters, parameter_names
+from caudal.sql.parsing import quote
+from caudal.sql.planner import rewrite_averages
+from caudal.sql.planner.moments import frozen
+from caudal.sql.planner.refusals import require_readable
+
+_NONE_GIVEN: Mapping[str, ParameterValue] = {}
+
+
+@dataclass(frozen=True)
+class BoundQuery:
+    """A query ready to run: its columns' names, and what it reads and sees of each table."""
+
+    query: Query
+    sql: str
+    names: tuple[str, ...]
+    reads: Mapping[str, frozenset[str]]
+    seen: Footprint
+
+
+@dataclass(frozen=True)
+class TableLoad:
+    """How to read one table for the chosen queries."""
+
+    cleaning: Cleaning
+    create: tuple[str, ...]  # the table for kept columns, and the view with all of them
+    stored: str  # that table's name as SQL
+    key_sets: tuple[tuple[str, str], ...]
+    lifts: tuple[Lift, ...]
+    kept: tuple[str, ...]
+    sights: tuple[Sight, ...]  # of all queries; rows out of sight of all are not kept
+
+    @property
+    def table(self) -> Table:
+        return self.cleaning.table
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Everything a run of some queries of an application needs to know."""
+
+    loads: tuple[TableLoad, ...]
+    queries: tuple[BoundQuery, ...]
+
+
+def choose_queries(
+    app: Application, names: Sequence[str] | None, given: Mapping[str, ParameterValue] = _NONE_GIVEN
+) -> tuple[Query, ...]:
+    """The named queries, or all. Their titles tell the given values: they may speak of defaults."""
+    known = {query.name: query for query in app.queries}
+    for name in names or ():
+        if name not in known:
+            raise UsageError(
+                f"{app.name} has no query {name!r}; its queries are: {', '.join(known)}"
+            )
+    changed = {
+        name: value
+        for name, value in given.items()
+        if name not in app.parameters or value != app.parameters[name]
+    }
+    return tuple(_titled(known[name], changed) for name in dict.fromkeys(names or known))
+
+
+def _titled(query: Query, changed: Mapping[str, ParameterValue]) -> Query:
+    used = parameter_names(query.sql, query.origin) if changed else ()
+    told = ", ".join(f"{name}={changed[name]}" for name in used if name in changed)
+    return replace(query, title=f"{query.title} ({told})") if told else query
+
+
+def bind(
+    app: Application,
+    queries: Sequence[Query],
+    parameters: Mapping[str, ParameterValue],
+    connection: duckdb.DuckDBPyConnection,
+) -> Binding:
+    """Check the SQL of the queries and of the tables; say what to load."""
+    values = parameter_values(app, parameters)
+    with empty_schema(connection) as cursor:
+        cleaned = {table.name: bind_table(cursor, table) for table in app.tables}
+        schemas = {name: without_reject(schema) for name, schema in cleaned.items()}
+        moment = datetime.now(UTC)
+        bound = tuple(bind_query(cursor, query, values, schemas, moment) for query in queries)
+        loads = tuple(
+            _load(cursor, table, cleaned[table.name], bound)
+            for table in app.tables
+            if any(table.name in query.reads for query in bound)
+        )
+    return Binding(loads, bound)
+
+
+def parameter_values(
+    app: Application, given: Mapping[str, ParameterValue]
+) -> dict[str, ParameterValue]:
+    """The application's defaults with the given values in their place."""
+    names = {
+        name for query in app.queries for name in parameter_names(query.sql, query.origin)
+    } | set(app.parameters)
+    for name in given:
+        if name not in names:
+            known = f"its parameters are: {', '.join(sorted(names))}" if names else "it has none"
+            raise UsageError(f"{app.name} has no parameter {name!r}; {known}")
+    return {**app.parameters, **given}
+
+
+def bind_query(
+    cursor: duckdb.DuckDBPyConnection,
+    query: Query,
+    values: Mapping[str, ParameterValue],
+    schemas: Schemas,
+    moment: datetime | None = None,
+) -> BoundQuery:
+    """Check one query; say what it reads and sees. `moment` is what `now()` means in it."""
+    sql = bind_parameters(query.sql, values, query.origin)
+    columns = describe(cursor, sql, query.origin)
+    names = tuple(name for name, _ in columns)
+    types = [kind for _, kind in columns]
+    sql = _prepared(cursor, sql, query.origin, schemas, moment)
+    sql = rewrite_averages(sql, lambda text: types_given(cursor, text) == types)
+    read = read_by(cursor, sql, query.origin)
+    seen = analyze(sql, schemas, RETURN_TYPES, DuckDBReading(read.scans, _same(cursor)))
+    if seen.lifts:
+        try:
+            for table, schema in _with_lifts(schemas, seen.lifts).items():
+                create_empty(cursor, table, schema)
+            if types_given(cursor, seen.sql) == types:
+                lifted = read_by(cursor, seen.sql, query.origin)
+                return _bound(query, names, lifted.columns, seen)
+        finally:
+            for table, schema in schemas.items():
+                create_empty(cursor, table, schema)
+        seen = replace(seen, sql=sql, lifts=())
+    kept = dict(read.columns)
+    with contextlib.suppress(duckdb.Error):  # it does not know #1
+        for table in schemas.keys() & cursor.get_table_names(sql):
+            kept.setdefault(table, frozenset())  # DESCRIBE reads no row, but needs the table
+    return _bound(query, names, kept, seen)
+
+
+def _same(cursor: duckdb.DuckDBPyConnection) -> Callable[[str, str], bool]:
+    return partial(is_same_statement, cursor)
+
+
+def _prepared(
+    cursor: duckdb.DuckDBPyConnection,
+    sql: str,
+    origin: str,
+    schemas: Schemas,
+    moment: datetime | None,
+) -> str:
+    """The text with the clock at one moment; what no engine answers is refused."""
+    every = [column for schema in schemas.values() for column in schema]
+    read = read_by(cursor, sql, origin)
+    try:
+        require_readable(sql, read, every, lambda text: types_given(cursor, text) is not None)
+    except UsageError as error:
+        raise ApplicationError(f"{origin}: {error}") from None
+    if moment is None:
+        return sql
+
+    def means_same(one: str, other: str) -> bool:
+        return read_by(cursor, one, origin).plan == read_by(cursor, other, origin).plan
+
+    return frozen(sql, moment, means_same)
+
+
+def _bound(
+    query: Query, names: tuple[str, ...], reads: Mapping[str, frozenset[str]], seen: Footprint
+) -> BoundQuery:
+    lifted = {(one.table, one.name) for one in seen.lifts}
+    kept = {
+        table: frozenset(name for name in columns if (table, name) not in lifted)
+        for table, columns in reads.items()
+    }
+    return BoundQuery(query, seen.sql, names, kept, seen)
+
+
+def _with_lifts(schemas: Schemas, lifts: Sequence[Lift]) -> Schemas:
+    return {
+        table: {**schema, **{one.name: one.type for one in lifts if one.table == table}}
+        for table, schema in schemas.items()
+    }
+
+
+def _load(
+    cursor: duckdb.DuckDBPyConnection,
+    table: Table,
+    cleaned: Schema,
+    queries: Sequence[BoundQuery],
+) -> TableLoad:
+    schema = without_reject(cleaned)
+    readers = [query for query in queries if table.name in query.reads]
+    lifts = [one for query in readers for one in query.seen.lifts if one.table == table.name]
+    needed = {name for query in readers for name in query.reads[table.name]}
+    kept = {name: kind for name, kind in schema.items() if name in needed}
+    if not kept and not lifts:
+        kept = dict([next(iter(schema.items()))])  # rows without any column cannot be stored
+    sights = [
+        sight for query in readers for sight in query.seen.sights.get(table.name, (EVERYTHING,))
+    ]
+    seen = [*sights, *(one.sight for one in lifts)]
+    key_sets = tuple(dict.fromkeys(keys for sight in seen for keys in sight.key_sets))
+    for name, select in key_sets:
+        cursor.execute(f"CREATE OR REPLACE TABLE {name} AS {select} LIMIT 0")
+    outputs = [quote(name) for name in kept]
+    stored = f"stored.{quote(table.name)}"
+    return TableLoad(
+        cleaning=make_cleaning(cursor, table, cleaned, outputs, lifts, sights),
+        create=_creation(table.name, stored, schema, kept, lifts),
+        stored=stored,
+        key_sets=key_sets,
+        lifts=tuple(lifts),
+        kept=tuple(kept),
+        sights=tuple(sights),
+    )
+
+
+def _creation(
+    name: str, stored: str, schema: Schema, kept: Schema, lifts: Sequence[Lift]
+) -> tuple[str, ...]:
+    extra = {one.name: one.type for one in lifts}
+    columns = ", ".join(f"{quote(column)} {kind}" for column, kind in {**kept, **extra}.items())
+    shown = [
+        quote(column) if column in kept else f"CAST(NULL AS {kind}) AS {quote(column)}"
+        for column, kind in schema.items()
+    ] + [quote(column) for column in extra]
+    return (
+        "CREATE SCHEMA IF NOT EXISTS stored",
+        f"CREATE TABLE {stored} ({columns})",
+        f"CREATE VIEW {quote(name)} AS SELECT {', '.join(shown)} FROM {stored}",
+    )

@@ -1,0 +1,124 @@
+"""DuckDB's own parser and binder, for the planner: over empty tables, so no row is ever read."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import duckdb
+
+from caudal.duck import trees
+from caudal.duck.database import one_line
+from caudal.duck.reads import reads_of
+from caudal.duck.sandbox import Register
+from caudal.errors import UsageError
+from caudal.sql.planner import OutputColumn, Reads, TableSchema
+from caudal.sql.statements import not_one_select
+
+_NARROW = "caudal_narrow"  # a database beside, whose tables have fewer columns
+
+
+class DuckDBBinder:
+    """Answers `caudal.sql.planner.Binder` for tables of the given schemas."""
+
+    def __init__(self, tables: Mapping[str, TableSchema], register: Register | None = None) -> None:
+        self._connection = duckdb.connect(":memory:", config={"threads": 1})
+        self._tables = {table.lower(): (table, dict(schema)) for table, schema in tables.items()}
+        if register is not None:
+            register(self._connection)
+        for table, schema in tables.items():
+            self._connection.execute(_creating(table, schema, list(schema)))
+        self._connection.execute(f"ATTACH ':memory:' AS {_NARROW}")
+        self._plans = self._cursor("memory")
+        self._narrowed = self._cursor(_NARROW)
+        self._connection.execute("SET GLOBAL TimeZone = 'UTC'")  # as in every engine
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
+
+    def _cursor(self, database: str) -> duckdb.DuckDBPyConnection:
+        """A cursor that plans without concluding anything from tables being empty."""
+        cursor = self._connection.cursor()
+        rules = [row[0] for row in cursor.execute("FROM duckdb_optimizers()").fetchall()]
+        others = ",".join(rule for rule in rules if rule != "unused_columns")
+        cursor.execute(f"SET disabled_optimizers = '{others}'")
+        cursor.execute(f"USE {database}")
+        return cursor
+
+    def close(self) -> None:
+        for cursor in (self._narrowed, self._plans, self._connection):
+            cursor.close()
+
+    def table_names(self, sql: str) -> set[str]:
+        """The tables that a SELECT reads; all whose names occur as words in a text that DuckDB
+        executes but does not look through, such as one with USING."""
+        try:
+            return set(self._connection.get_table_names(sql))
+        except duckdb.Error:
+            self.columns(sql)
+            return {table for name, (table, _) in self._tables.items() if _has_word(sql, name)}
+
+    def columns(self, sql: str) -> list[OutputColumn]:
+        try:
+            read = self._connection.extract_statements(sql)
+            if [one.type for one in read] != [duckdb.StatementType.SELECT]:
+                raise UsageError(not_one_select(sql))
+            relation = self._connection.sql(sql)
+            return [
+                OutputColumn(name, str(kind))
+                for name, kind in zip(relation.columns, relation.types, strict=True)
+            ]
+        except duckdb.Error as error:
+            raise UsageError(one_line(error)) from error
+
+    def same(self, sql: str, other: str) -> bool:
+        return is_same_statement(self._connection, sql, other)
+
+    def reads(self, sql: str) -> Reads | None:
+        return self._reads(self._plans, sql, {})
+
+    def reads_over(self, sql: str, columns: Mapping[str, Sequence[str]]) -> Reads | None:
+        kept = {table.lower(): list(names) for table, names in columns.items()}
+        for name, (table, schema) in self._tables.items():
+            if name in kept:
+                self._narrowed.execute(_creating(table, schema, kept[name]))
+            else:
+                self._narrowed.execute(f"DROP TABLE IF EXISTS {_quoted(table)}")
+        return self._reads(self._narrowed, sql, kept)
+
+    def _reads(
+        self, cursor: duckdb.DuckDBPyConnection, sql: str, kept: Mapping[str, list[str]]
+    ) -> Reads | None:
+        def known(name: str) -> tuple[str, Sequence[str]]:
+            table, schema = self._tables[name.lower()]
+            return table, kept.get(name.lower(), list(schema))
+
+        try:
+            return reads_of(cursor, sql, known)
+        except (duckdb.Error, ValueError, LookupError, RecursionError):
+            return None
+
+
+def is_same_statement(connection: duckdb.DuckDBPyConnection, one: str, other: str) -> bool:
+    """Whether both texts have the same tree; a text without a tree is like no other."""
+    tree = _tree(connection, one)
+    return tree.get("error") is False and bool(tree == _tree(connection, other))
+
+
+def _tree(connection: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
+    asked = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql])
+    ((tree,),) = asked.fetchall()  # all of it: an unread rest would block the connection
+    return dict(trees.plain(json.loads(tree)))
+
+
+def _has_word(sql: str, name: str) -> bool:
+    written = re.escape(name.replace('"', '""'))
+    return re.search(rf"(?<!\w){written}(?!\w)", sql.lower()) is not None
+
+
+def _creating(table: str, schema: TableSchema, columns: Sequence[str]) -> str:
+    listed = ", ".join(f"{_quoted(name)} {schema[name]}" for name in columns)
+    return f"CREATE OR REPLACE TABLE {_quoted(table)} ({listed})"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

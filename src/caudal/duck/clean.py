@@ -1,0 +1,110 @@
+"""From a piece of a file to clean rows: the step that every engine shares.
+
+One row of `raw` gives one cleaned row, in the same order; so a rejected row finds its line again.
+Rows that are certainly sound and out of sight are counted, but not cleaned (sql/prefilters.py).
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from caudal.duck.prefilter import KeyFilters, Sifted, sift
+from caudal.errors import ApplicationError, RejectedRowError
+from caudal.files.cleaning import Cleaning
+from caudal.files.pieces import Cleaned, Piece, TextRows
+from caudal.files.rejected import RejectedRows
+from caudal.kernels.csv import Numbers
+from caudal.model import REJECT, ROW, SEEN, Table
+from caudal.results.rejects import Rejects
+
+_NO_FILTERS: KeyFilters = {}
+
+_ABOUT_ROWS = frozenset({REJECT, ROW, SEEN})
+
+Select = Callable[[str, str, pa.Table], pa.Table]  # SQL, the relation it reads, its rows
+
+
+def clean_piece(
+    piece: Piece, cleaning: Cleaning, select: Select, filters: KeyFilters = _NO_FILTERS
+) -> Cleaned:
+    """Read a piece and clean it; `select` runs SQL over one relation.
+
+    `filters` hold the key sets that the cleaning's sieve asks for.
+    """
+    text, table = piece.read(), cleaning.table
+    sifted = sift(_raw(text, cleaning), cleaning.sieve, filters)
+    raw = _with_rest(sifted, text, cleaning)
+    cleaned = select(cleaning.sql, "raw", raw)
+    numbers = cleaned.column(ROW)
+    given = numbers[-1].as_py() + 1 if len(numbers) else 0
+    if given != raw.num_rows:
+        raise ApplicationError(
+            f"{table.origin}: gives {given} rows for {raw.num_rows} of raw; "
+            "clean row by row, and leave rows out with a `reject` column instead of WHERE"
+        )
+    rejected = RejectedRows.of(table.name, text.file, text.damaged)
+    accepted = text.table.num_rows
+    reasons = cleaned.column(REJECT)
+    rows = cleaned.drop_columns([name for name in cleaned.column_names if name in _ABOUT_ROWS])
+    if reasons.null_count < len(reasons):
+        bad = np.flatnonzero(pc.is_valid(reasons).to_numpy())
+        lines = text.lines(sifted.places[numbers.take(bad).to_numpy()])
+        told = reasons.take(bad).combine_chunks()
+        rejected = RejectedRows.of(table.name, text.file, text.damaged, lines, told)
+        accepted -= len(bad)
+        rows = rows.filter(pc.is_null(reasons))
+    if _is_last_unseen(cleaned):
+        rows = rows.slice(0, rows.num_rows - 1)
+    return Cleaned(rows, accepted, rejected, text.repaired, piece)
+
+
+def _is_last_unseen(cleaned: pa.Table) -> bool:
+    """Whether the last row is sound and came only to show how many there are."""
+    if SEEN not in cleaned.column_names or not cleaned.num_rows:
+        return False
+    seen, reason = (cleaned.column(name)[-1].as_py() for name in (SEEN, REJECT))
+    return reason is None and not seen
+
+
+def note_rejects(rejects: Rejects, cleaned: Cleaned, table: Table, *, strict: bool) -> None:
+    """Enter what a piece left out into the report, or fail on the first in strict mode."""
+    if cleaned.rejected and strict:
+        row = next(iter(cleaned.rejected))
+        raise RejectedRowError(f"{row.file} line {row.line}: {row.reason} (table {row.table})")
+    rejects.add(cleaned.rejected)
+    rejects.note_repaired(table.name, cleaned.repaired)
+
+
+def _raw(text: TextRows, cleaning: Cleaning) -> pa.Table:
+    """The relation `raw`: what was read, and nulls in the columns that nobody reads."""
+    present = set(text.table.column_names)
+    absent = pa.nulls(text.table.num_rows, pa.string())
+    columns = {
+        name: text.table[name] if name in present else absent
+        for name in cleaning.table.columns
+        if name in present or name not in cleaning.wanted.later
+    }
+    for number, found in zip(cleaning.numbers, text.numbers, strict=True):
+        columns[number.name] = found.values
+    return pa.table(columns)
+
+
+def _with_rest(sifted: Sifted, text: TextRows, cleaning: Cleaning) -> pa.Table:
+    """The rows that are left, with the columns that only they need: those for which reading
+    waited, and the texts of numbers that the reader declined."""
+    columns = text.later(sifted.places)
+    for number, found in zip(cleaning.numbers, text.numbers, strict=True):
+        columns[number.odd] = _odd_texts(found, sifted.places)
+    raw = sifted.raw
+    return pa.table([*raw.columns, *columns.values()], names=[*raw.column_names, *columns])
+
+
+def _odd_texts(found: Numbers, places: NDArray[np.int64]) -> pa.Array:
+    if not len(found.odd_rows):
+        return pa.nulls(len(places), pa.string())
+    nearest = np.minimum(np.searchsorted(found.odd_rows, places), len(found.odd_rows) - 1)
+    is_odd = found.odd_rows[nearest] == places
+    return found.odd_texts.cast(pa.string()).take(pa.array(nearest, mask=~is_odd))

@@ -1,0 +1,165 @@
+"""What a run of some queries needs to know, decided once: the plan, and how tables are cleaned.
+
+It is data only and travels as JSON: whoever executes it needs nothing else of the application.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import duckdb
+
+from caudal.duck.bind import choose_queries, parameter_values
+from caudal.duck.binder import DuckDBBinder
+from caudal.duck.containment import Excess, contained, is_of_memory
+from caudal.duck.database import open_database
+from caudal.duck.describe import create_empty, describe, empty_schema, read_by
+from caudal.duck.functions import RETURN_TYPES, register_functions
+from caudal.duck.reach import require_own_relations
+from caudal.duck.table_sql import bind_table, make_cleaning, without_reject
+from caudal.errors import ApplicationError, CaudalError, QueryError
+from caudal.jobs.plan import SplitPlan, TableMap, sifted_by
+from caudal.kernels.sentiment import SentimentModel
+from caudal.model import Application, ParameterValue, Query, Table
+from caudal.sql.footprint import Member, Sight
+from caudal.sql.parameters import bind_parameters
+from caudal.sql.parsing import quote
+from caudal.sql.planner import Hint, Plan, RefusedQueryError, Scan, plan
+
+_PLANNING_BYTES = 1 << 30  # other threads of the process (bodies of requests) count too
+_PLANNING_SECONDS = 60.0
+
+
+def make_plan(
+    app: Application,
+    queries: Sequence[str] | None,
+    parameters: Mapping[str, ParameterValue],
+    model: SentimentModel,
+    moment: datetime | None = None,
+    *,
+    trusted: bool = True,
+) -> SplitPlan:
+    """Plan the chosen queries of an application; `moment` is what now() gives, else now.
+
+    SQL that is not trusted is refused, before it is bound, if it reaches for more than its tables.
+    """
+    chosen = choose_queries(app, queries, parameters)
+    values = parameter_values(app, parameters)
+    with open_database(model, contained=True) as connection, empty_schema(connection) as cursor:
+        # To bind is to compute what is constant: repeat('x', 2000000000) is, and takes 4 GiB.
+        with contained(cursor.interrupt, _PLANNING_BYTES, _PLANNING_SECONDS) as call:
+            try:
+                if not trusted:
+                    _require_own_tables(cursor, app, chosen, values)
+                return _split_plan(cursor, app, chosen, values, model, moment or datetime.now(UTC))
+            except (CaudalError, MemoryError) as error:
+                if call.excess is None and not is_of_memory(error):
+                    raise
+        what = "memory" if call.excess is not Excess.TIME else "time"
+        raise QueryError(f"the constants of a query need too much {what} to be computed")
+
+
+def _require_own_tables(
+    cursor: duckdb.DuckDBPyConnection,
+    app: Application,
+    chosen: tuple[Query, ...],
+    values: Mapping[str, ParameterValue],
+) -> None:
+    """What cannot be parsed, or is no SELECT, is left to whoever binds it, and says so."""
+    texts = [(table.origin, table.sql) for table in app.tables]
+    texts += [(query.origin, bind_parameters(query.sql, values, query.origin)) for query in chosen]
+    tables = ("raw", *(table.name for table in app.tables))
+    for origin, sql in texts:
+        try:
+            statements = cursor.extract_statements(sql)
+            if [one.type for one in statements] == [duckdb.StatementType.SELECT]:
+                require_own_relations(cursor, sql, tables)
+        except duckdb.Error:
+            continue
+        except QueryError as error:
+            raise ApplicationError(f"{origin}: {error}") from None
+
+
+def _split_plan(
+    cursor: duckdb.DuckDBPyConnection,
+    app: Application,
+    chosen: tuple[Query, ...],
+    values: Mapping[str, ParameterValue],
+    model: SentimentModel,
+    moment: datetime,
+) -> SplitPlan:
+    cleaned = {table.name: bind_table(cursor, table) for table in app.tables}
+    texts = {query.name: bind_parameters(query.sql, values, query.origin) for query in chosen}
+    names = {
+        query.name: tuple(name for name, _ in describe(cursor, texts[query.name], query.origin))
+        for query in chosen
+    }
+    schemas = {name: without_reject(schema) for name, schema in cleaned.items()}
+    try:
+        made = _planned(texts, schemas, model, moment)
+    except RefusedQueryError as error:
+        origin = next(query.origin for query in chosen if query.name == error.query)
+        raise ApplicationError(f"{origin}: {error.reason}") from error
+    maps = tuple(
+        _table_map(cursor, table, cleaned[table.name], made)
+        for table in app.tables
+        if any(scan.table == table.name for scan in made.scans)
+    )
+    return SplitPlan(made, maps, chosen, names)
+
+
+def _planned(
+    texts: Mapping[str, str],
+    schemas: Mapping[str, Mapping[str, str]],
+    model: SentimentModel,
+    moment: datetime,
+) -> Plan:
+    binder = DuckDBBinder(schemas, lambda connection: register_functions(connection, model))
+    try:
+        return plan(
+            texts,
+            schemas,
+            scalar_functions=RETURN_TYPES,
+            moment=moment,
+            binder=binder,
+        )
+    finally:
+        binder.close()
+
+
+def _table_map(
+    cursor: duckdb.DuckDBPyConnection, table: Table, cleaned: Mapping[str, str], made: Plan
+) -> TableMap:
+    scans = tuple(scan for scan in made.scans if scan.table == table.name)
+    needed = {
+        name
+        for scan in scans
+        for name in read_by(cursor, scan.sql, table.origin).columns.get(table.name, ())
+    }
+    outputs = [
+        quote(name) if name in needed else f"CAST(NULL AS {kind}) AS {quote(name)}"
+        for name, kind in without_reject(cleaned).items()
+    ]
+    cleaning = make_cleaning(cursor, table, cleaned, outputs)
+    sights = _hinted_sights(cursor, without_reject(cleaned), scans, made.hints)
+    sifted = make_cleaning(cursor, table, cleaned, outputs, sights=sights) if sights else None
+    return TableMap(cleaning, scans, sifted if sifted and sifted.sieve.drops else None)
+
+
+def _hinted_sights(
+    cursor: duckdb.DuckDBPyConnection,
+    schema: Mapping[str, str],
+    scans: Sequence[Scan],
+    hints: Sequence[Hint],
+) -> list[Sight]:
+    """What each scan sees with its hint, if all have one whose key is a column as it stands."""
+    by_scan = {hint.scan: hint for hint in hints}
+    columns = {quote(name): (name, kind) for name, kind in schema.items()}
+    sights = []
+    for scan in scans:
+        hint = by_scan.get(scan.name)
+        column, kind = columns.get(hint.key, ("", "")) if hint else ("", "")
+        if hint is None or kind != hint.type:
+            return []
+        create_empty(cursor, sifted_by(scan.name), {"key": kind})
+        sights.append(Sight((Member(column, sifted_by(scan.name)),)))
+    return sights

@@ -1,0 +1,176 @@
+"""Where SQL that a user wrote runs: a DuckDB that can compute, and nothing else.
+
+Rules
+1. One SELECT per call. Anything else (COPY, ATTACH, SET, INSTALL, DDL, two statements) is refused
+   before it is executed.
+2. No file, no network, no extension, no Python variable: only the relations handed to the call
+   (`reach.py`). The configuration is locked before the first user's text is seen, so SQL cannot
+   undo this.
+3. Memory and time are bounded (`containment.py`); exceeding either is the query's error, not the
+   process's death. A disk that fails or is full is the machine's: an OSError, to be tried again.
+4. One thread: with several, DuckDB reorders rows and so changes the last bits of float sums.
+5. Between stages Arrow carries DuckDB's types without loss (HUGEINT stays HUGEINT, ENUM stays ENUM:
+   `arrow_casts.py`); a result that leaves Caudal is in plain Arrow types.
+"""
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import duckdb
+import pyarrow as pa
+
+from caudal.duck.arrow_casts import carried, presented, readable
+from caudal.duck.containment import Call, Excess, contained
+from caudal.duck.database import one_line
+from caudal.duck.reach import FUNCTIONS, TRUSTED_FUNCTIONS, require_own_relations
+from caudal.errors import MemoryExceededError, QueryError, UsageError
+
+_KNOWN = 256  # texts that are not looked at again
+
+Register = Callable[[duckdb.DuckDBPyConnection], None]  # adds Caudal's own functions
+
+
+class Types(Enum):
+    """How a fragment's result is typed in Arrow."""
+
+    LOSSLESS = "lossless"  # for the next stage: HUGEINT, UUID and their kin survive
+    PLAIN = "plain"  # for people and tools: HUGEINT becomes decimal128(38, 0)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one call may use."""
+
+    memory_bytes: int = 1 << 30
+    seconds: float = 600.0  # of the thread that runs it: a loaded machine costs none
+    spill: Path | None = None  # where DuckDB may spill; None: it never does
+    trusted: bool = False  # the SQL is that of whoever runs this process (reach.py, rule 5)
+
+
+class Sandbox:
+    """A contained DuckDB. Not for use by two threads at once.
+
+    >>> with Sandbox() as sandbox:
+    ...     sandbox.select("SELECT a + 1 AS b FROM t", {"t": pa.table({"a": [1]})}).to_pydict()
+    {'b': [2]}
+    """
+
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        register: Register | None = None,
+        types: Types = Types.LOSSLESS,
+    ) -> None:
+        self._limits = limits or Limits()
+        self._register = register
+        self._types = types
+        self._connection = self._opened()
+        self._broken = False  # the database was invalidated: it will answer nothing any more
+        self._known: set[tuple[str, frozenset[str]]] = set()  # texts, with what they may read
+
+    def _opened(self) -> duckdb.DuckDBPyConnection:
+        connection = duckdb.connect(":memory:", config=_configuration(self._limits, self._types))
+        if self._register is not None:
+            self._register(connection)
+        connection.execute("SET TimeZone = 'UTC'")  # the same answers on every machine
+        connection.execute("SET enable_progress_bar = false")  # it would write to standard output
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        return connection
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def interrupt(self) -> None:
+        """End what is running, from another thread."""
+        with contextlib.suppress(duckdb.ConnectionException):  # it is just being reopened
+            self._connection.interrupt()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def select(self, sql: str, relations: Mapping[str, pa.Table]) -> pa.Table:
+        """The rows of one SELECT over the given relations."""
+        self._require_safe(sql, frozenset(relations))
+        limits = self._limits
+        try:
+            with contained(self.interrupt, limits.memory_bytes, limits.seconds) as call:
+                return self._rows(sql, relations, call)
+        finally:
+            if self._broken or call.grown_bytes > limits.memory_bytes // 2:
+                self._reopen()
+
+    def _rows(self, sql: str, relations: Mapping[str, pa.Table], call: Call) -> pa.Table:
+        with contextlib.ExitStack() as reading:
+            try:
+                for name, rows in relations.items():
+                    reading.enter_context(readable(self._connection, name, rows))
+                relation = self._connection.sql(sql)
+                return carried(relation) if self._is_lossless else presented(relation)
+            except duckdb.IOException as error:  # no file can be named here: a spill went wrong
+                raise OSError(one_line(error)) from error
+            except (duckdb.Error, MemoryError) as error:
+                self._broken = isinstance(error, duckdb.FatalException)
+                if self._broken:
+                    reading.pop_all()  # nothing can be unregistered any more
+                raise self._explained(error, call) from error
+
+    @property
+    def _is_lossless(self) -> bool:
+        return self._types is Types.LOSSLESS
+
+    def _require_safe(self, sql: str, relations: frozenset[str]) -> None:
+        if (sql, relations) in self._known:
+            return
+        try:
+            statements = self._connection.extract_statements(sql)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise UsageError("a query must be one SELECT statement: remove everything else")
+            functions = TRUSTED_FUNCTIONS if self._limits.trusted else FUNCTIONS
+            require_own_relations(self._connection, sql, relations, functions)
+        except duckdb.Error as error:
+            raise QueryError(one_line(error)) from error
+        if len(self._known) >= _KNOWN:
+            self._known.clear()
+        self._known.add((sql, relations))
+
+    def _reopen(self) -> None:
+        """A new database. Only this gives back what DuckDB's allocator keeps after large calls."""
+        self._connection.close()
+        self._connection = self._opened()
+        self._broken = False
+
+    def _explained(self, error: Exception, call: Call) -> QueryError:
+        if call.excess is Excess.TIME:
+            return QueryError(f"the query took more than {self._limits.seconds:g} seconds")
+        memory = isinstance(error, duckdb.OutOfMemoryException | MemoryError)
+        if memory or call.excess is Excess.MEMORY:
+            mebibytes = self._limits.memory_bytes >> 20
+            return MemoryExceededError(f"the query needs more than {mebibytes} MiB of memory")
+        return QueryError(one_line(error))
+
+
+def _configuration(limits: Limits, types: Types) -> dict[str, str | bool | int | float | list[str]]:
+    return {
+        "threads": 1,
+        "memory_limit": f"{limits.memory_bytes}B",
+        "temp_directory": str(limits.spill) if limits.spill else "",
+        "max_temp_directory_size": "1TB" if limits.spill else "0B",
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "python_enable_replacements": False,
+        "arrow_lossless_conversion": types is Types.LOSSLESS,
+    }

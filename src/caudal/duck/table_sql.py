@@ -1,0 +1,179 @@
+"""A table's SQL: does it bind, and how do batches of its files become typed rows?
+
+It is a SELECT that gives one row for each row of `raw`, by itself (row_wise.py); its column
+`reject`, if any, holds the reason to leave a row out.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import duckdb
+
+from caudal.duck.describe import create_empty, describe, read_by, types_given
+from caudal.duck.row_wise import require_row_wise
+from caudal.errors import ApplicationError
+from caudal.files.cleaning import Cleaning
+from caudal.files.pieces import Wanted
+from caudal.kernels.csv import NumberColumn
+from caudal.model import REJECT, ROW, SEEN, Table
+from caudal.sql.footprint import EVERYTHING, Lift, Member, Schema, Sight
+from caudal.sql.numbers import Number, lift_numbers
+from caudal.sql.parsing import quote
+from caudal.sql.prefilters import Flag, Sieve, project
+
+
+def bind_table(cursor: duckdb.DuckDBPyConnection, table: Table) -> Schema:
+    """The columns that a table's SQL gives, `reject` included; leaves an empty table behind."""
+    if not table.columns:
+        raise ApplicationError(f"{table.origin}: app.toml lists no columns for {table.name}")
+    create_empty(cursor, "raw", dict.fromkeys(table.columns, "VARCHAR"))
+    columns = describe(cursor, table.sql, table.origin)
+    require_row_wise(cursor, table.sql, table.columns, table.origin)
+    names = [name.lower() for name, _ in columns]
+    doubled = [name for name in names if names.count(name) > 1]
+    if doubled:
+        raise ApplicationError(f"{table.origin}: gives two columns called {doubled[0]!r}")
+    schema = dict(columns)
+    if not without_reject(schema):
+        raise ApplicationError(f"{table.origin}: gives no column besides `reject`")
+    create_empty(cursor, table.name, without_reject(schema))
+    return schema
+
+
+def without_reject(schema: Schema) -> Schema:
+    """The columns of a table, once `reject` has done its work."""
+    return {name: kind for name, kind in schema.items() if name != REJECT}
+
+
+def _reject_reason(cleaned: Schema) -> str:
+    """The reason to reject as SQL over a table's cleaned rows: null where a row is kept."""
+    return f"CAST({quote(REJECT) if REJECT in cleaned else 'NULL'} AS VARCHAR)"
+
+
+def make_cleaning(
+    cursor: duckdb.DuckDBPyConnection,
+    table: Table,
+    cleaned: Schema,
+    outputs: Sequence[str],
+    lifts: Sequence[Lift] = (),
+    sights: Sequence[Sight] = (EVERYTHING,),
+) -> Cleaning:
+    """A batch of `raw` to the given outputs and lifts, reading no more of the files than needed.
+
+    The SQL gives at least the rows that are visible and those to reject, each with its place in
+    `raw`; and the last one in any case, so that it shows whether there are as many as in `raw`.
+    Where the SQL leaves rows out, it says of each whether a query sees it: the last may not stay.
+    """
+    sights = [_comparable(cursor, cleaned, sight) for sight in sights]
+    lifts = [replace(one, sight=_comparable(cursor, cleaned, one.sight)) for one in lifts]
+    source = _over_raw(cursor, table, cleaned, [*sights, *(one.sight for one in lifts)])
+    reason = _reject_reason(cleaned)
+    computed = [
+        f"CASE WHEN {reason} IS NULL AND {_visible([one.sight for one in same], source.flags)} "
+        f"THEN {same[0].function}({quote(same[0].column)}) END AS {quote(name)}"
+        for name, same in _by_name(lifts).items()
+    ]
+    place = f"row_number() OVER () - 1 AS {quote(ROW)}"
+    listed = [*outputs, *computed, f"{reason} AS {quote(REJECT)}", place]
+    visible, chosen = _visible(sights, source.flags), ""
+    if visible != "TRUE" and not source.decides(sights):
+        listed.append(f"{visible} AS {quote(SEEN)}")
+        chosen = (
+            f" QUALIFY {quote(SEEN)} OR {reason} IS NOT NULL "
+            f"OR {quote(ROW)} >= (SELECT count(*) - 1 FROM raw)"
+        )
+    sql = f"SELECT {', '.join(listed)} FROM (\n{source.sql}\n) AS cleaned{chosen}"
+    sieve = source.sieve(sights)
+    read = read_by(cursor, sql, table.origin).columns.get("raw", set()) | sieve.columns
+    texts = [name for name in table.columns if name in read]
+    wanted = Wanted(
+        table.name,
+        tuple(name for name in texts if name in sieve.columns or not sieve.drops),
+        tuple(NumberColumn(one.column, one.precision, one.scale) for one in source.numbers),
+        tuple(name for name in texts if name not in sieve.columns and sieve.drops),
+    )
+    return Cleaning(table, sql, wanted, source.numbers, sieve)
+
+
+@dataclass(frozen=True)
+class _OverRaw:
+    """A table's SQL over a `raw` that the reader fills with numbers and flags too."""
+
+    sql: str
+    numbers: tuple[Number, ...] = ()
+    flags: Mapping[Member, Flag] = field(default_factory=dict)
+    present: tuple[str, ...] | None = None
+
+    def decides(self, sights: Sequence[Sight]) -> bool:
+        """Does the sieve drop what is out of sight, so that the SQL need not?"""
+        return self.present is not None and all(
+            not sight.conditions and self.flags.keys() >= set(sight.members) for sight in sights
+        )
+
+    def sieve(self, sights: Sequence[Sight]) -> Sieve:
+        """The sieve for rows of these sights."""
+        flags = tuple(dict.fromkeys(self.flags.values()))
+        if self.present is None:
+            return Sieve(flags)
+        seen = [
+            tuple(self.flags[member] for member in sight.members if member in self.flags)
+            for sight in sights
+        ]
+        return Sieve(flags, self.present, tuple(dict.fromkeys(seen)))
+
+
+def _over_raw(
+    cursor: duckdb.DuckDBPyConnection, table: Table, cleaned: Schema, sights: Sequence[Sight]
+) -> _OverRaw:
+    """What can be moved from a table's SQL into the reader; DuckDB has the last word."""
+    sql, numbers = lift_numbers(table.sql, table.columns)
+    raw = dict.fromkeys(table.columns, "VARCHAR")
+    raw |= {one.name: one.type for one in numbers} | {one.odd: "VARCHAR" for one in numbers}
+    present: tuple[str, ...] | None = ()
+    flags: dict[Member, Flag] = {}
+    if (projection := project(sql, raw)) is not None:
+        present = projection.present() if REJECT in cleaned else ()
+        for member in dict.fromkeys(one for sight in sights for one in sight.members):
+            origin = projection.origin(member.column)
+            if origin is not None and _key_types(cursor, member.keys) == [raw[origin]]:
+                flags[member] = Flag(origin, member.keys)
+        if flags:
+            sql = projection.carrying(tuple(dict.fromkeys(flags.values())))
+    named = {flag.name: "BOOLEAN" for flag in flags.values()}
+    create_empty(cursor, "raw", {**raw, **named})
+    if types_given(cursor, sql) == [*cleaned.values(), *named.values()]:
+        return _OverRaw(sql, numbers, flags, present)
+    return _OverRaw(table.sql)
+
+
+def _comparable(cursor: duckdb.DuckDBPyConnection, cleaned: Schema, sight: Sight) -> Sight:
+    """A sight without key sets of another type than their column: to compare those could raise
+    on rows that the query itself never compares. It sees more rows, never fewer."""
+    members = tuple(
+        one for one in sight.members if _key_types(cursor, one.keys) == [cleaned[one.column]]
+    )
+    if not members and not sight.conditions:
+        return EVERYTHING
+    return replace(sight, members=members)
+
+
+def _key_types(cursor: duckdb.DuckDBPyConnection, keys: str) -> list[str]:
+    return [str(kind) for kind in cursor.table(keys).types]
+
+
+def _by_name(lifts: Sequence[Lift]) -> dict[str, list[Lift]]:
+    grouped: dict[str, list[Lift]] = {}
+    for one in lifts:
+        grouped.setdefault(one.name, []).append(one)
+    return grouped
+
+
+def _visible(sights: Sequence[Sight], flags: Mapping[Member, Flag]) -> str:
+    """On which rows some SELECT looks: true or false, never null; flags stand for their members."""
+    if EVERYTHING in sights:
+        return "TRUE"
+    conditions = []
+    for sight in sights:
+        members = [quote(flags[one].name) if one in flags else one.sql for one in sight.members]
+        conditions.append(f"({' AND '.join([*members, *sight.conditions])})")
+    return f"COALESCE({' OR '.join(dict.fromkeys(conditions))}, FALSE)"

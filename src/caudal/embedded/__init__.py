@@ -1,0 +1,1 @@
+"""The embedded engine: DuckDB over whole tables, in this process."""

@@ -1,0 +1,268 @@
+"""The embedded engine: DuckDB in this process, each file read once.
+
+The path of a row: cut (one thread, at record ends) → read and clean (a pool, one piece at a
+time) → appended to a table, in the order of the pieces → queries, each on a cursor of its own.
+Pieces in flight are bounded, so memory does not grow with the files. Rows are appended in the
+order of the files whatever the pool's timing, so two runs give the same bits.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+
+import duckdb
+import pyarrow as pa
+
+from caudal.duck.arrow_casts import carrying_list, marked, presented, readable, without_loss
+from caudal.duck.bind import Binding, BoundQuery, TableLoad, bind, choose_queries
+from caudal.duck.clean import clean_piece, note_rejects
+from caudal.duck.database import one_line, open_database
+from caudal.duck.prefilter import KeyFilters
+from caudal.duck.profile import profile_query
+from caudal.embedded.read_progress import ReadingProfile
+from caudal.errors import ApplicationError, MemoryExceededError, QueryError
+from caudal.files.ordered import in_order
+from caudal.files.pieces import Cleaned, Piece, pieces
+from caudal.files.sources import Sources
+from caudal.kernels.hashing import KeyFilter, key_words
+from caudal.kernels.sentiment import load_model
+from caudal.model import Application, ParameterValue
+from caudal.results.answers import Answers, OperatorProfile, Result, TableProfile
+from caudal.results.failures import Failures, settled
+from caudal.results.rejects import Rejects
+from caudal.run_options import Progress, RunOptions, Silent
+
+_INSERT_BYTES = 16 << 20
+
+
+def run(
+    app: Application,
+    sources: Sources,
+    queries: Sequence[str] | None = None,
+    parameters: Mapping[str, ParameterValue] | None = None,
+    options: RunOptions | None = None,
+    progress: Progress | None = None,
+) -> Answers:
+    """Answer the chosen queries (all, if none is named) over the given files."""
+    options, progress = options or RunOptions(), progress or Silent()
+    began = time.perf_counter()
+    chosen = choose_queries(app, queries, parameters or {})
+    model = load_model(options.sentiment or app.sentiment)
+    with open_database(model, memory_limit=options.memory_limit) as connection:
+        binding = bind(app, chosen, parameters or {}, connection)
+        files = {load.table.name: sources.files(load.table) for load in binding.loads}
+        rejects = Rejects(options.reject_sink)
+        with ThreadPoolExecutor(options.threads, thread_name_prefix="caudal") as pool:
+            loader = _Loader(connection, pool, options, rejects, progress)
+            with without_loss(connection):
+                tables = tuple(loader.load(load, files[load.table.name]) for load in binding.loads)
+            results, operators, failures = _answer(connection, pool, binding, options, progress)
+    seconds = time.perf_counter() - began
+    return Answers(results, rejects, tables, operators, seconds, failures)
+
+
+@dataclass
+class _Loader:
+    connection: duckdb.DuckDBPyConnection
+    pool: ThreadPoolExecutor
+    options: RunOptions
+    rejects: Rejects
+    progress: Progress
+
+    def load(self, load: TableLoad, files: Sequence[Path]) -> TableProfile:
+        """Read one table's files into DuckDB."""
+        for statement in load.create:
+            self.connection.execute(statement)
+        for name, select in load.key_sets:
+            self.connection.execute(f"CREATE TABLE IF NOT EXISTS {name} AS {select}")
+        profile = ReadingProfile(load.table.name, files, self.progress)
+        cut = (
+            piece
+            for path in files
+            for piece in pieces(path, load.cleaning.wanted, batch_bytes=self.options.batch_bytes)
+        )
+        rows = _Rows(self.connection, load.stored)
+        with (
+            _cleaners(self.connection, load, self.options.threads) as clean,
+            contextlib.closing(
+                in_order(self.pool, clean, cut, ahead=self.options.threads + 1)
+            ) as outcomes,
+        ):
+            for cleaned in outcomes:
+                note_rejects(self.rejects, cleaned, load.table, strict=self.options.strict)
+                rows.append(cleaned.rows)
+                profile.note(cleaned)
+        rows.insert()
+        return profile.finished()
+
+
+class _Rows:
+    """Rows on their way into a table: inserted many at a time, since each INSERT has its price."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, stored: str) -> None:
+        self._connection = connection
+        self._stored = stored
+        self._waiting: list[pa.Table] = []
+        self._bytes = 0
+
+    def append(self, rows: pa.Table) -> None:
+        self._waiting.append(rows)
+        self._bytes += rows.nbytes
+        if self._bytes >= _INSERT_BYTES:
+            self.insert()
+
+    def insert(self) -> None:
+        if any(one.num_rows for one in self._waiting):
+            rows = pa.concat_tables(self._waiting)
+            with readable(self._connection, "cleaned_rows", rows):
+                self._connection.execute(f"INSERT INTO {self._stored} SELECT * FROM cleaned_rows")
+        self._waiting.clear()
+        self._bytes = 0
+
+
+class _Cleaner:
+    """Cleans pieces of one table, one after the other: its SQL is planned once, over a relation
+    `raw` whose rows are then exchanged."""
+
+    def __init__(
+        self, cursor: duckdb.DuckDBPyConnection, load: TableLoad, filters: KeyFilters
+    ) -> None:
+        self._cursor = cursor
+        self._load = load
+        self._filters = filters
+        self._rows = pa.table({})
+        self._columns: list[tuple[str, str]] = []  # that the SQL gives, with their types
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """DuckDB reads `raw` from here, each time that the SQL runs."""
+        return self._rows.__arrow_c_stream__(requested_schema)
+
+    def clean(self, piece: Piece) -> Cleaned:
+        try:
+            return clean_piece(piece, self._load.cleaning, self._select, self._filters)
+        except (duckdb.Error, QueryError) as error:
+            raise ApplicationError(f"{self._load.table.origin}: {one_line(error)}") from None
+
+    def _select(self, sql: str, relation: str, rows: pa.Table) -> pa.Table:
+        planned, self._rows = self._rows.schema, rows
+        if rows.schema != planned:
+            self._cursor.register(relation, self)
+            given = self._cursor.sql(sql)
+            self._columns = list(zip(given.columns, map(str, given.types), strict=True))
+            listed = carrying_list(self._columns)
+            self._cursor.execute(f"PREPARE clean AS SELECT {listed} FROM (\n{sql}\n) AS given")
+        carried = self._cursor.sql("EXECUTE clean").to_arrow_table()
+        return marked(carried, [kind for _, kind in self._columns])
+
+
+@contextlib.contextmanager
+def _cleaners(
+    connection: duckdb.DuckDBPyConnection, load: TableLoad, threads: int
+) -> Iterator[Callable[[Piece], Cleaned]]:
+    """A function that cleans pieces of a table, for so many threads. In the end nothing may be
+    waiting for it; what is under way is waited for."""
+    filters = {
+        flag.keys: KeyFilter(key_words(connection.table(flag.keys).to_arrow_table().column(0)))
+        for flag in load.cleaning.sieve.flags
+    }
+    cursors = [connection.cursor() for _ in range(threads)]
+    idle: SimpleQueue[_Cleaner] = SimpleQueue()
+    for cursor in cursors:
+        idle.put(_Cleaner(cursor, load, filters))
+
+    def clean(piece: Piece) -> Cleaned:
+        cleaner = idle.get()
+        try:
+            return cleaner.clean(piece)
+        finally:
+            idle.put(cleaner)
+
+    try:
+        yield clean
+    finally:
+        for _ in cursors:
+            idle.get()
+        for cursor in cursors:
+            cursor.close()
+
+
+def _answer(
+    connection: duckdb.DuckDBPyConnection,
+    pool: ThreadPoolExecutor,
+    binding: Binding,
+    options: RunOptions,
+    progress: Progress,
+) -> tuple[dict[str, Result], tuple[OperatorProfile, ...], Mapping[str, QueryError]]:
+    """Run the bound queries in parallel; each operator alone, if they are to be measured."""
+    operators: list[OperatorProfile] = []
+    for bound in binding.queries if options.profile else ():
+        with contextlib.suppress(QueryError):  # what fails here fails again below
+            operators += profile_query(connection, bound)
+    cursors = [connection.cursor() for _ in binding.queries]
+    running = [
+        pool.submit(_run_query, cursor, bound)
+        for cursor, bound in zip(cursors, binding.queries, strict=True)
+    ]
+    answering = _Answering(progress)
+    again = []
+    try:
+        for bound, future in zip(binding.queries, running, strict=True):
+            try:
+                answering.note(bound, future.result)
+            except MemoryExceededError:
+                again.append(bound)
+    finally:  # on Ctrl-C the others need not go on
+        for cursor, future in zip(cursors, running, strict=True):
+            future.cancel()
+            if not future.done():
+                cursor.interrupt()
+    for bound in again:  # alone: memory may have been short because of another query
+        with answering.failures.of([bound.query.name]):
+            answering.note(bound, partial(_run_query, connection.cursor(), bound))
+    results = {
+        bound.query.name: answering.results[bound.query.name]
+        for bound in binding.queries
+        if bound.query.name in answering.results
+    }
+    return results, tuple(operators), settled(results, answering.failures.errors)
+
+
+@dataclass
+class _Answering:
+    """What queries gave so far."""
+
+    progress: Progress
+    results: dict[str, Result] = field(default_factory=dict)
+    failures: Failures = field(default_factory=Failures)
+
+    def note(self, bound: BoundQuery, answer: Callable[[], Result]) -> None:
+        """The result or the failure of a query; raises if it lacked memory."""
+        name = bound.query.name
+        try:
+            self.results[name] = answer()
+        except MemoryExceededError:
+            raise
+        except QueryError as error:
+            self.failures.note([name], error)
+        else:
+            self.progress.query(name, self.results[name].seconds)
+
+
+def _run_query(cursor: duckdb.DuckDBPyConnection, bound: BoundQuery) -> Result:
+    began = time.perf_counter()
+    try:
+        table = presented(cursor.sql(bound.sql))
+    except duckdb.OutOfMemoryException as error:
+        raise MemoryExceededError(f"{bound.query.origin}: {one_line(error)}") from None
+    except duckdb.Error as error:
+        raise QueryError(f"{bound.query.origin}: {one_line(error)}") from None
+    finally:
+        cursor.close()
+    seconds = time.perf_counter() - began
+    named = table.rename_columns(list(bound.names))
+    return Result(bound.query.name, bound.query.title, named, seconds)

@@ -1,0 +1,34 @@
+"""What reading a table takes, for profiles and for whoever watches."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from caudal.files.pieces import Cleaned
+from caudal.results.answers import TableProfile
+from caudal.run_options import Progress
+
+
+class ReadingProfile:
+    """What reading a table takes, told to the progress piece by piece."""
+
+    def __init__(self, table: str, files: Sequence[Path], progress: Progress) -> None:
+        self._table = table
+        self._progress = progress
+        self._began = time.perf_counter()
+        self._sizes = {str(path): path.stat().st_size for path in files}
+        self._seen: dict[str, int] = {}  # file -> how far it has been read
+        self._bytes = self._rows = self._rejected = 0
+
+    def note(self, cleaned: Cleaned) -> None:
+        self._seen[cleaned.piece.file] = cleaned.piece.position
+        self._bytes += cleaned.piece.bytes
+        self._rows += cleaned.accepted
+        self._rejected += len(cleaned.rejected)
+        self._progress.table(self._table, sum(self._seen.values()), sum(self._sizes.values()))
+
+    def finished(self) -> TableProfile:
+        total = sum(self._sizes.values())
+        self._progress.table(self._table, total, total)
+        seconds = time.perf_counter() - self._began
+        return TableProfile(self._table, self._bytes, self._rows, self._rejected, seconds)

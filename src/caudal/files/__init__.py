@@ -1,0 +1,1 @@
+"""Input files: finding them, cutting them at true record ends, reading pieces as columns."""

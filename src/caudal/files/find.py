@@ -1,0 +1,48 @@
+"""Find the files of a table in a folder."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from caudal.errors import DataError
+
+COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
+PARQUET = ".parquet"
+
+
+def find_files(folder: Path, patterns: Sequence[str], table: str) -> list[Path]:
+    """The files of a table, each once: names or globs inside the data folder, or absolute ones.
+
+    `ratings.csv` also finds `ratings.csv.gz`, `ratings.csv.zst` and `ratings.parquet`.
+    """
+    found = (path for pattern in patterns for path in _find(folder, pattern, table))
+    return list(dict.fromkeys(found))
+
+
+def _find(folder: Path, pattern: str, table: str) -> list[Path]:
+    """What the pattern matches, in its first form that matches something."""
+    parquet = pattern.removesuffix(".csv") + PARQUET
+    for form in (pattern, *(pattern + suffix for suffix in COMPRESSION), parquet):
+        if matches := _match(folder, form):
+            return matches
+    if (folder / pattern).exists():
+        raise DataError(f"{shown_path(folder / pattern)} is not a plain file: copy it into one")
+    where = f" in {folder}" if folder.is_dir() else f" because there is no folder {folder}"
+    raise DataError(
+        f"table {table}: no file {pattern!r}{'' if Path(pattern).is_absolute() else where}; "
+        f"point to it with --data DIR or --file {table}=PATH"
+    )
+
+
+def _match(folder: Path, pattern: str) -> list[Path]:
+    """The file of that very name, else the files that the glob matches, in order."""
+    if (exact := folder / pattern).is_file():
+        return [exact]
+    anchor = Path(pattern).anchor
+    glob = Path(pattern).relative_to(anchor)
+    return sorted(path for path in (folder / anchor).glob(str(glob)) if path.is_file())
+
+
+def shown_path(path: Path) -> str:
+    """A path as text that any encoding can hold: bytes that are not UTF-8 appear escaped."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -1,0 +1,235 @@
+"""From the files of a table to pieces that can be read as columns of text, one by one.
+
+Cutting a file is sequential and cheap; reading a piece is the work, and any thread may do it.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from io import BufferedReader
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from caudal.errors import DataError
+from caudal.files.find import COMPRESSION, PARQUET, shown_path
+from caudal.files.rejected import RejectedRows
+from caudal.files.typed_texts import texts_of
+from caudal.kernels.csv import (
+    NO_DAMAGE,
+    Batch,
+    DamagedLines,
+    Later,
+    NumberColumn,
+    Numbers,
+    Stream,
+    cut_batches,
+    read_batch,
+)
+
+_PARQUET_ROWS = 65_536
+_HEADER_BYTES = 65_536
+
+
+@dataclass(frozen=True)
+class TextRows:
+    """Rows of one file as columns of text, with the way back to their lines (Parquet: rows)."""
+
+    file: str
+    table: pa.Table
+    lines: Callable[[NDArray[np.int64]], NDArray[np.int64]] = field(repr=False)
+    damaged: DamagedLines = NO_DAMAGE
+    repaired: int = 0
+    numbers: tuple[Numbers, ...] = ()  # as many as were wanted
+    later: Later = field(default=lambda rows: {}, repr=False)  # columns not in the table, some rows
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a file, cut but not yet read. `position` is how far into the file it reaches."""
+
+    file: str
+    bytes: int
+    position: int
+    read: Callable[[], TextRows] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """The rows of one piece that are kept, and those that were left out, in the order of lines.
+
+    `accepted` counts the clean rows, also those that no query can see.
+    """
+
+    rows: pa.Table
+    accepted: int
+    rejected: RejectedRows
+    repaired: int
+    piece: Piece
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to read of a table's files: columns as text, and columns as numbers; and columns of
+    which perhaps only some rows will be asked for, later."""
+
+    table: str
+    texts: tuple[str, ...]
+    numbers: tuple[NumberColumn, ...] = ()
+    later: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the files, each once."""
+        numbers = (one.column for one in self.numbers)
+        return tuple(dict.fromkeys([*self.texts, *self.later, *numbers]))
+
+
+def pieces(path: Path, wanted: Wanted, *, batch_bytes: int) -> Iterator[Piece]:
+    """The pieces of one file, holding what is wanted."""
+    with one_line_errors(path):
+        if is_parquet(path):
+            yield from _parquet_pieces(path, wanted)
+        else:
+            yield from _csv_pieces(path, wanted, batch_bytes)
+
+
+def column_names(path: Path) -> tuple[str, ...]:
+    """The names of a file's columns, in the file's order."""
+    with one_line_errors(path):
+        if is_parquet(path):
+            return tuple(pq.read_schema(path).names)
+        with path.open("rb") as file:
+            batches = cut_batches(
+                text_stream(path, file), shown_path(path), batch_bytes=_HEADER_BYTES
+            )
+            return next(batches).header.names
+
+
+@contextlib.contextmanager
+def one_line_errors(path: Path) -> Iterator[None]:
+    """What the disk or a damaged file says, as one line about that file."""
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        text = " ".join((reason or str(error)).split())
+        raise DataError(f"cannot read {shown_path(path)}: {text}") from error
+
+
+def _csv_pieces(path: Path, wanted: Wanted, batch_bytes: int) -> Iterator[Piece]:
+    columns, name = wanted.columns, shown_path(path)
+    with path.open("rb") as file:
+        stream = text_stream(path, file)
+        for batch in cut_batches(stream, name, batch_bytes=batch_bytes, wanted=columns):
+            if batch.number == 0:
+                require_columns(batch.header.names, columns, name, wanted.table)
+            yield Piece(name, len(batch.data), file.tell(), _csv_reader(batch, wanted))
+
+
+def is_parquet(path: Path) -> bool:
+    return path.suffix == PARQUET
+
+
+def is_compressed(path: Path) -> bool:
+    return path.suffix in COMPRESSION
+
+
+def text_stream(path: Path, file: BufferedReader) -> Stream:
+    """The text of a file that may be compressed."""
+    if not is_compressed(path):
+        return file
+    stream: Stream = pa.CompressedInputStream(file, COMPRESSION[path.suffix])
+    return stream
+
+
+def _csv_reader(batch: Batch, wanted: Wanted) -> Callable[[], TextRows]:
+    def read() -> TextRows:
+        found = read_batch(batch, wanted.texts, wanted.numbers, wanted.later)
+        return TextRows(
+            batch.file,
+            found.table,
+            lambda rows: batch.lines(found.starts[rows]),
+            found.damaged,
+            found.repaired,
+            found.numbers,
+            found.later,
+        )
+
+    return read
+
+
+def _parquet_pieces(path: Path, wanted: Wanted) -> Iterator[Piece]:
+    columns, name = list(wanted.columns), shown_path(path)
+    require_columns(column_names(path), columns, name, wanted.table)
+    for rows in typed_rows(path, columns):
+        reader = typed_reader(name, rows.rows, rows.first, wanted)
+        yield Piece(name, rows.rows.nbytes, rows.position, reader)
+
+
+@dataclass(frozen=True)
+class TypedRows:
+    """Some rows of a Parquet file; the first is row `first`, counted from 1."""
+
+    rows: pa.Table
+    first: int
+    position: int  # how far into the file they reach
+
+
+def typed_rows(path: Path, columns: list[str] | None) -> Iterator[TypedRows]:
+    """The rows of a Parquet file, so many at a time; `columns` None: all of them.
+
+    A file without rows gives none of them once, as a CSV file with only its header does.
+    """
+    with pq.ParquetFile(path) as file:
+        done, total, size = 0, file.metadata.num_rows, path.stat().st_size
+        if not total:
+            nothing = file.schema_arrow.empty_table()
+            yield TypedRows(nothing if columns is None else nothing.select(columns), 1, size)
+        for batch in file.iter_batches(_PARQUET_ROWS, columns=columns):
+            rows, first = pa.table(batch), done + 1
+            done += batch.num_rows
+            yield TypedRows(rows.select(columns) if columns else rows, first, size * done // total)
+
+
+def typed_reader(file: str, rows: pa.Table, first: int, wanted: Wanted) -> Callable[[], TextRows]:
+    """How rows of typed columns are read as text."""
+
+    def read() -> TextRows:
+        texts = texts_of(rows, file)
+        every = np.arange(rows.num_rows)
+        numbers = tuple(  # every text is left to the conversion in SQL
+            Numbers(pa.nulls(rows.num_rows, one.type), every, texts[one.column])
+            for one in wanted.numbers
+        )
+        shown = {name: texts[name] for name in [*wanted.texts, *wanted.later]}
+        if not shown:  # rows count even when no column is wanted
+            shown[""] = pa.nulls(rows.num_rows, pa.string())
+        return TextRows(file, pa.table(shown), lambda numbers: numbers + first, numbers=numbers)
+
+    return read
+
+
+def require_columns(present: Sequence[str], wanted: Sequence[str], file: str, table: str) -> None:
+    """Every wanted column is there, and only once."""
+    if wanted and not set(wanted) <= set(present):
+        require_commas(present, file)
+    missing = [name for name in wanted if name not in present]
+    if missing:
+        shown = ", ".join(present[:12]) + (", …" if len(present) > 12 else "")
+        raise DataError(
+            f"{file}: no column {missing[0]!r}, which table {table} needs; "
+            f"its columns are: {shown[:300]}"
+        )
+    doubled = [name for name in wanted if list(present).count(name) > 1]
+    if doubled:
+        raise DataError(f"{file}: two columns are called {doubled[0]!r}; rename one of them")
+
+
+def require_commas(present: Sequence[str], file: str) -> None:
+    """A first line that is one name with other separators in it is not CSV of ours."""
+    if len(present) == 1 and any(mark in present[0] for mark in ";\t|"):
+        raise DataError(f"{file}: its fields are not separated by commas; convert it first")

@@ -1,0 +1,47 @@
+"""What the runs of all engines share: options, files, progress, parallel work kept in order."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from caudal.errors import DataError, UsageError
+from caudal.files.find import find_files
+from caudal.model import Table
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the files are: a folder, and for some tables other files instead."""
+
+    folder: Path
+    overrides: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def files(self, table: Table) -> list[Path]:
+        """The files of a table.
+
+        A path given for it counts from the current directory, or, if nothing is there, from the
+        folder. Where both have such a file, nothing is guessed; `./x.csv` always means the former.
+        """
+        given = self.overrides.get(table.name)
+        if given is None:
+            return find_files(self.folder, table.files, table.name)
+        found = (path for pattern in given for path in self._given(pattern, table.name))
+        return list(dict.fromkeys(found))
+
+    def _given(self, pattern: str, table: str) -> list[Path]:
+        if pattern.startswith(("./", "../", "/")):
+            return find_files(Path(), [pattern], table)
+        here, there = _found(Path(), pattern, table), _found(self.folder, pattern, table)
+        if here and there and not here[0].samefile(there[0]):
+            raise UsageError(
+                f"{table}: both ./{here[0]} and {there[0]} could be meant: write one of these"
+            )
+        folder = Path() if Path(pattern).exists() else self.folder
+        return here or there or find_files(folder, [pattern], table)
+
+
+def _found(folder: Path, pattern: str, table: str) -> list[Path]:
+    try:
+        return find_files(folder, [pattern], table)
+    except DataError:
+        return []

@@ -1,0 +1,114 @@
+"""A child process that plans, request after request, for a parent that may kill it at any moment.
+
+Rules
+1. It is warm before it says `ready`: libraries loaded, models loaded, one plan made.
+2. Requests and answers are frames over its standard input and output: four bytes of length, then
+   msgpack. What libraries print goes to standard error.
+3. Limits of CPU time and memory begin with each request and count what that request adds. Who
+   exceeds them is killed by the kernel, or here by a MemoryError: the parent knows what that means.
+4. It dies with its parent, and at the end of its input.
+"""
+
+import os
+import resource
+import signal
+import struct
+import sys
+import time
+from typing import BinaryIO
+
+import msgspec
+
+from caudal.formats.job import Options, Request, Text
+from caudal.kernels.sentiment import load_model
+from caudal.model import Query, Table
+from caudal.worker.compute import LocalCompute
+from caudal.worker.suspect_child import described, die_with, soft_limit, used_data_bytes
+
+LENGTH = struct.Struct(">I")
+_OUTRUN_BYTES = 1 << 30  # the parent looks fifty times a second: only what outruns it is refused
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """Plan this."""
+
+    request: Request
+    moment: float
+    cpu_seconds: int
+    memory_bytes: int
+
+
+class Ready(msgspec.Struct, frozen=True, tag="ready"):
+    """Warm, and waiting for the first request."""
+
+
+class Done(msgspec.Struct, frozen=True, tag="done"):
+    """The plan as it travels."""
+
+    tables: tuple[str, ...]
+    plan: bytes
+
+
+class Raised(msgspec.Struct, frozen=True, tag="raised"):
+    """What was raised instead, as suspects tell it (worker/suspect_child.py)."""
+
+    kinds: list[list[str]]
+    message: str
+    memory: bool
+
+
+Answer = Ready | Done | Raised
+
+
+def main(parent: int, models: list[str]) -> None:
+    """Serve requests until there are no more."""
+    die_with(parent)
+    with os.fdopen(os.dup(1), "wb") as answers, os.fdopen(os.dup(0), "rb") as requests:
+        os.dup2(2, 1)
+        compute = LocalCompute(models={name: load_model(name) for name in models})
+        _warm_up(compute)
+        signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+        soft_limit(resource.RLIMIT_CORE, 0)
+        _write(answers, Ready())
+        while (data := _read(requests)) is not None:
+            _write(answers, _planned(compute, msgspec.msgpack.decode(data, type=Ask)))
+
+
+def _planned(compute: LocalCompute, ask: Ask) -> Answer:
+    soft_limit(resource.RLIMIT_CPU, int(time.process_time()) + 1 + ask.cpu_seconds)
+    soft_limit(resource.RLIMIT_DATA, used_data_bytes() + 2 * ask.memory_bytes + _OUTRUN_BYTES)
+    try:
+        made = compute.plan(ask.request, ask.moment)
+        answer: Answer = Done(made.tables, made.plan)
+    except BaseException as error:  # whatever it is, the parent wants to know
+        answer = msgspec.convert(described(error), Raised)
+    finally:
+        soft_limit(resource.RLIMIT_DATA, resource.RLIM_INFINITY)
+        soft_limit(resource.RLIMIT_CPU, resource.RLIM_INFINITY)
+    return answer
+
+
+def _warm_up(compute: LocalCompute) -> None:
+    sql = "SELECT k, sentiment(k) AS s, items(k) AS i FROM raw"
+    table = Table("t", ("t.csv",), ("k",), sql, "t.sql")
+    ask = Query("q", "", "SELECT k, avg(s) FROM t GROUP BY k ORDER BY k", "q.sql")
+    compute.plan(Request(Text("warming", "", (table,), (ask,)), options=Options()), 0.0)
+
+
+def _read(requests: BinaryIO) -> bytes | None:
+    head = requests.read(LENGTH.size)
+    if len(head) < LENGTH.size:
+        return None
+    (length,) = LENGTH.unpack(head)
+    data = requests.read(length)
+    return data if len(data) == length else None
+
+
+def _write(answers: BinaryIO, answer: Answer) -> None:
+    data = msgspec.msgpack.encode(answer)
+    answers.write(LENGTH.pack(len(data)) + data)
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,279 @@
+"""Planning in children: SQL of a few hundred bytes can keep DuckDB or the planner busy for hours.
+
+Rules
+1. A few warm children wait for requests, so that a plan costs no start of a process. Each plans one
+   request at a time.
+2. A request that takes too much CPU time or memory, or crashes its child, is refused with that
+   reason: it would do the same anywhere. A child that was killed from outside, or made no progress
+   for want of a processor, says nothing: the client is told to ask again.
+3. A child is replaced after any of that, and after so many plans, so that nothing grows.
+4. A plan that takes more than a moment goes on at low priority: it is likely to be refused.
+5. All that a child sends is bounded and decoded as what it must be. Its errors come as names; only
+   those of ours are raised here.
+"""
+
+import contextlib
+import logging
+import os
+import queue
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from caudal import errors
+from caudal.formats.job import Request
+from caudal.gateway import planner_child
+from caudal.gateway.planner_child import LENGTH, Answer, Ask, Done, Raised, Ready
+from caudal.jobs.interfaces import BusyError, Planned
+from caudal.process.logs import fields
+from caudal.worker.suspect_child import kind_name
+from caudal.worker.suspects import held_bytes
+
+_SAMPLE_MILLISECONDS = 20
+_MOMENT_SECONDS, _LOW_PRIORITY = 1.0, 15  # rule 4
+_START_SECONDS = 60.0
+_SLACK_BYTES = 64 << 10  # of an answer beside the plan
+_TRIES = 2  # a child that was killed from outside is no reason to refuse
+_OURS = (
+    *(errors.UsageError, errors.ApplicationError, errors.DataError, errors.QueryError),
+    *(errors.MissingPackageError, errors.FormatError),
+)
+_HINT = "write simpler queries, or fewer of them at once"
+
+_DECODER: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PlanLimits:
+    """What planning one request may take."""
+
+    sql_bytes: int = 256 << 10  # of all texts of an application
+    cpu_seconds: int = 5  # shipped applications take a quarter of one
+    memory_bytes: int = 512 << 20  # added to what a warm child holds
+    plan_bytes: int = 8 << 20  # of the plan as it travels: every worker reads it
+    patience_seconds: float = 60.0  # wall time; it never condemns
+    plans_per_child: int = 200
+
+
+class _KilledError(Exception):
+    """The child was ended by somebody else: ask another one."""
+
+
+class Planners:
+    """Children that plan. For any number of threads."""
+
+    def __init__(
+        self,
+        count: int = 2,
+        limits: PlanLimits | None = None,
+        *,
+        models: Sequence[str] = (),
+        wait_seconds: float = 30.0,
+    ) -> None:
+        self._limits = limits or PlanLimits()
+        self._models = tuple(models)
+        self._wait_seconds = wait_seconds
+        self._idle: queue.SimpleQueue[_Child] = queue.SimpleQueue()
+        self._wanted: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._all: set[_Child] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+        for _ in range(count):
+            self._wanted.put(True)
+        # Children die with the thread that started them: it lives as long as they may be needed.
+        self._keeper = threading.Thread(target=self._keep, name="planners", daemon=True)
+        self._keeper.start()
+
+    def plan(self, request: Request, moment: float) -> Planned:
+        """See the port. Raises BusyError if no child is free in time."""
+        self._require_short(request)
+        ask = Ask(request, moment, self._limits.cpu_seconds, self._limits.memory_bytes)
+        for _ in range(_TRIES):
+            child = self._free_child()
+            try:
+                return child.plan(ask)
+            except _KilledError:
+                continue
+            finally:
+                self._give_back(child)
+        raise BusyError("planning was interrupted: try again in a moment")
+
+    def close(self) -> None:
+        """End every child."""
+        with self._lock:
+            self._closed = True
+            children = list(self._all)
+        for child in children:
+            child.kill()
+        self._wanted.put(False)
+        self._keeper.join()
+
+    def _require_short(self, request: Request) -> None:
+        text = request.application
+        texts = [*(one.sql for one in text.tables), *(one.sql for one in text.queries)]
+        size = sum(len(sql.encode()) for sql in texts)
+        if size > self._limits.sql_bytes:
+            most = self._limits.sql_bytes
+            raise errors.ApplicationError(f"{size} bytes of SQL: {most} are the most, {_HINT}")
+
+    def _free_child(self) -> "_Child":
+        try:
+            return self._idle.get(timeout=self._wait_seconds)
+        except queue.Empty:
+            raise BusyError("too many jobs are being planned here: try again in a moment") from None
+
+    def _give_back(self, child: "_Child") -> None:
+        if child.usable:
+            self._idle.put(child)
+            return
+        child.kill()
+        with self._lock:
+            self._all.discard(child)
+        self._wanted.put(True)
+
+    def _keep(self) -> None:
+        while self._wanted.get():
+            child = _Child(self._limits, self._models)
+            with self._lock:
+                self._all.add(child)
+                closed = self._closed
+            if closed:
+                child.kill()
+                return
+            try:
+                child.wait_until_ready()
+                self._idle.put(child)
+            except (OSError, _KilledError, BusyError, errors.CaudalError) as error:
+                if self._closed:  # it was killed on purpose
+                    return
+                _log.warning("a planner did not start", extra=fields(reason=str(error)))
+                time.sleep(_MOMENT_SECONDS)
+                self._give_back(child)
+
+
+class _Child:
+    """One child process; used by one thread at a time."""
+
+    def __init__(self, limits: PlanLimits, models: Sequence[str]) -> None:
+        self._limits = limits
+        self._plans = 0
+        self._base_bytes = 0  # what it held when it was warm
+        self.usable = False
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", planner_child.__file__, str(os.getpid()), *models],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for the parent
+        )
+
+    def wait_until_ready(self) -> None:
+        answer = self._answer(_START_SECONDS, None)
+        if not isinstance(answer, Ready):
+            raise BusyError("a planner began with something else")
+        self._base_bytes = held_bytes(self._process.pid)
+        self.usable = True
+
+    def plan(self, ask: Ask) -> Planned:
+        """Raises what planning raised, QueryError if it takes too much, _KilledError, BusyError."""
+        self.usable = False
+        self._send(msgspec.msgpack.encode(ask))
+        answer = self._answer(
+            self._limits.patience_seconds, self._base_bytes + self._limits.memory_bytes
+        )
+        self._plans += 1
+        self.usable = self.usable and self._plans < self._limits.plans_per_child
+        match answer:
+            case Done(tables, plan):
+                if len(plan) > self._limits.plan_bytes:
+                    raise _too_much(f"a plan of {len(plan)} bytes")
+                return Planned(tables, plan)
+            case Raised():
+                raise _error_of(answer)
+            case Ready():
+                self.usable = False
+                raise _KilledError
+
+    def kill(self) -> None:
+        self.usable = False
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+    def _send(self, data: bytes) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(LENGTH.pack(len(data)) + data)
+            self._process.stdin.flush()
+        except OSError as error:
+            raise _KilledError from error
+
+    def _answer(self, seconds: float, memory_bytes: int | None) -> Answer:
+        """The next frame; watches the child meanwhile."""
+        assert self._process.stdout is not None
+        most = LENGTH.size + self._limits.plan_bytes + _SLACK_BYTES
+        file, data, began = self._process.stdout.fileno(), bytearray(), time.monotonic()
+        slowed = False
+        poller = select.poll()
+        poller.register(file, select.POLLIN)
+        while not _is_whole(data):
+            if poller.poll(_SAMPLE_MILLISECONDS):
+                piece = os.read(file, 1 << 20)
+                if not piece:
+                    raise self._end()
+                data += piece
+                if len(data) > most:
+                    raise _too_much(f"a plan of more than {self._limits.plan_bytes} bytes")
+            if memory_bytes is not None and held_bytes(self._process.pid) > memory_bytes:
+                raise _too_much(f"more than {self._limits.memory_bytes >> 20} MiB of memory")
+            passed = time.monotonic() - began
+            if passed > seconds:
+                raise BusyError("planning took too long on this busy machine: try again later")
+            if memory_bytes is not None and not slowed and passed > _MOMENT_SECONDS:
+                slowed = True
+                with contextlib.suppress(OSError):
+                    os.setpriority(os.PRIO_PROCESS, self._process.pid, _LOW_PRIORITY)
+        self.usable = not slowed  # its priority cannot be raised again
+        return _DECODER.decode(data[LENGTH.size :])
+
+    def _end(self) -> Exception:
+        """What the end of the child means."""
+        ending = -self._process.wait()
+        if ending == signal.SIGXCPU:
+            return _too_much(f"more than {self._limits.cpu_seconds} s of CPU time")
+        if ending in (signal.SIGABRT, signal.SIGSEGV, signal.SIGFPE, signal.SIGILL, signal.SIGBUS):
+            return errors.QueryError(f"planning these queries crashes DuckDB: {_HINT}")
+        return _KilledError()
+
+
+def _is_whole(data: bytearray) -> bool:
+    size = LENGTH.size
+    return len(data) >= size and len(data) - size >= LENGTH.unpack_from(data)[0]
+
+
+def _too_much(what: str) -> errors.QueryError:
+    return errors.QueryError(f"planning these queries takes {what}: {_HINT}")
+
+
+def _error_of(raised: Raised) -> Exception:
+    """The error that a child met, if it is one of ours; else nobody foresaw such a text."""
+    known = next((one for one in _OURS if kind_name(one) in raised.kinds[0]), None)
+    if known is not None:
+        return known(raised.message)
+    if raised.memory:
+        return errors.QueryError(f"planning these queries takes too much memory: {_HINT}")
+    kind = raised.kinds[0][0].rpartition(".")[2]
+    _log.error("a request cannot be planned", extra=fields(reason=f"{kind}: {raised.message}"))
+    return errors.ApplicationError(f"the application cannot be planned ({kind})")

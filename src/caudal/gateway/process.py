@@ -1,0 +1,183 @@
+"""The gateway as a process: a server on the main thread's loop, upkeep in threads beside it.
+
+When asked to stop: no new connection, no new round; requests under way have `grace_seconds` to
+end, streams end at once and are opened again elsewhere. What is then still stuck in a thread is
+abandoned: nothing that was not confirmed to a client depends on it.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import uvicorn
+
+from caudal.errors import UsageError
+from caudal.formats.quotas import NONE_GIVEN, Quotas
+from caudal.gateway.application import make_application
+from caudal.gateway.audit import Audit
+from caudal.gateway.connections import Arrivals, Handshake
+from caudal.gateway.figures import Figures
+from caudal.gateway.limits import Limits
+from caudal.gateway.protocol import protocol_with
+from caudal.gateway.service import Service
+from caudal.gateway.tokens import Tokens, check_host
+from caudal.gateway.upkeep import Pauses, start_upkeep
+from caudal.jobs.ports import Tools
+from caudal.jobs.service import Gateway
+from caudal.process.certificates import Certificate
+from caudal.process.frame import Ending
+from caudal.process.logs import fields
+from caudal.process.signals import Stop, stop_on_signals
+from caudal.process.ticks import OnTick, ignore, ticking
+
+_KEEP_ALIVE_SECONDS = 30
+_BACKLOG = 1024
+_LIBRARIES = ("uvicorn", "uvicorn.error", "uvicorn.access")  # rubbish is no news
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What one gateway process is told at its entry."""
+
+    name: str  # unlike that of every other gateway process: marks carry it
+    host: str = "127.0.0.1"
+    port: int = 8421
+    tokens: Tokens = field(default_factory=Tokens)
+    limits: Limits = field(default_factory=Limits)
+    pauses: Pauses = field(default_factory=Pauses)
+    grace_seconds: float = 7.0
+    certificate: Certificate | None = None  # with one it speaks TLS only
+    quotas: Callable[[], Quotas] = lambda: NONE_GIVEN
+    audit: Audit = field(default_factory=Audit)
+    stale_files: Callable[[], int] = lambda: 0
+
+
+class Server(uvicorn.Server):
+    """uvicorn without signal handlers of its own: the process has one place for them."""
+
+    certificate: Certificate | None = None
+    arrivals: Arrivals
+    limits: Limits
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """See uvicorn."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept connections here, so that TLS is bounded too (connections.py)."""
+        await super().startup(sockets=[])
+        loop = asyncio.get_running_loop()
+        for one in sockets or ():
+            server = await loop.create_server(self._connection, sock=one, backlog=_BACKLOG)
+            self.servers.append(server)
+
+    def _connection(self) -> asyncio.Protocol:
+        if self.certificate is None:
+            return self._protocol()
+        seconds = self.limits.handshake_seconds
+        return Handshake(self._protocol, self.certificate, self.arrivals, seconds)
+
+    def _protocol(self) -> asyncio.Protocol:
+        make = self.config.http_protocol_class
+        made = make(  # type: ignore[call-arg]
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        assert isinstance(made, asyncio.Protocol)
+        return made
+
+
+def serve(
+    settings: Settings, tools: Tools, stop: Stop, figures: Figures, on_tick: OnTick = ignore
+) -> Ending:
+    """Serve until asked to stop."""
+    check_host(settings.host, settings.tokens)
+    service = Service(
+        gateway=Gateway(tools, settings.name),
+        tools=tools,
+        tokens=settings.tokens,
+        limits=settings.limits,
+        figures=figures,
+        stopping=stop.requested,
+        quotas=settings.quotas,
+        audit=settings.audit,
+        stale_files=settings.stale_files,
+    )
+    with listening(settings.host, settings.port) as listener:
+        return asyncio.run(_serve(settings, service, stop, on_tick, listener))
+
+
+def make_server(settings: Settings, service: Service) -> Server:
+    """A server for the service; nothing is bound yet."""
+    for library in _LIBRARIES:
+        logging.getLogger(library).setLevel(logging.ERROR)
+    arrivals = Arrivals(settings.limits.connections)
+    server = Server(
+        uvicorn.Config(
+            make_application(service),
+            http=protocol_with(settings.limits, arrivals),
+            proxy_headers=False,  # who asks is who is connected, whatever a header says
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=int(settings.grace_seconds),
+            h11_max_incomplete_event_size=settings.limits.head_bytes,
+        )
+    )
+    server.certificate, server.arrivals = settings.certificate, arrivals
+    server.limits = settings.limits
+    return server
+
+
+async def _serve(
+    settings: Settings, service: Service, stop: Stop, on_tick: OnTick, listener: socket.socket
+) -> Ending:
+    server = make_server(settings, service)
+
+    def leave() -> None:
+        server.should_exit = True
+
+    stop_on_signals(asyncio.get_running_loop(), stop, leave)
+    ticks = asyncio.create_task(ticking(on_tick))
+    upkeep = start_upkeep(
+        service.tools, service.figures, stop.requested, settings.pauses, service.census.round
+    )
+    host, port = listener.getsockname()[:2]
+    _log.info("listening", extra=fields(host=host, port=port))
+    try:
+        await server.serve([listener])
+    finally:
+        stop.request("the server ended")
+        ticks.cancel()
+        service.close()
+    for thread in upkeep:
+        thread.join(timeout=0.5)
+    stuck = service.busy or any(thread.is_alive() for thread in upkeep)
+    _log.info("stopped", extra=fields(reason=stop.reason))
+    return Ending.ABANDONED if stuck else Ending.COMPLETE
+
+
+@contextlib.contextmanager
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A bound socket; port 0 takes a free one."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except (OSError, OverflowError) as error:
+        number = getattr(error, "errno", None)
+        reason = os.strerror(number) if number and number > 0 else str(error)
+        raise UsageError(f"cannot listen on {host}:{port}: {reason}") from None
+    with listener:
+        # Connections inherit it. asyncio sets it only where it sees a protocol number, and then a
+        # head and a body in two packets cost 40 milliseconds of waiting for an acknowledgement.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        yield listener

@@ -1,0 +1,208 @@
+"""The worker: one loop for every task. The whole path of a task is in `handle`."""
+
+import contextlib
+import logging
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from caudal.broker.port import BrokerError, Consumer, Delivery
+from caudal.errors import (
+    AlreadyExistsError,
+    ApplicationError,
+    DataError,
+    FormatError,
+    MissingPackageError,
+    NotFoundError,
+    QueryError,
+    StoreError,
+    UsageError,
+)
+from caudal.formats.keys import MOST_SLOW, Task
+from caudal.jobs import objects
+from caudal.jobs.beat import Beat, Stopping
+from caudal.jobs.facts import StoreFacts
+from caudal.jobs.inputs import WrongEndError, gather, merge_group
+from caudal.jobs.interfaces import CondemnedError, NotNowError, StoppedError, is_suspect
+from caudal.jobs.ports import Tools
+from caudal.jobs.readiness import all_finished, belongs, follow_up
+from caudal.jobs.runs import Life, end_life
+from caudal.process.logs import fields
+
+_log = logging.getLogger(__name__)
+
+# Errors that the same task meets on every machine and every time: they fail the job.
+DETERMINISTIC = (
+    *(QueryError, ApplicationError, DataError, FormatError, WrongEndError),
+    CondemnedError,
+)
+# Errors of this machine or of the moment: a model or package that is not here, a disk that fails.
+# FormatError, before the task is even looked at: a job for a newer worker.
+# NotNowError, after it: a suspect of which nothing could be found out.
+PASSING = (
+    *(StoreError, BrokerError, FormatError, UsageError, MissingPackageError, OSError),
+    NotNowError,
+)
+
+
+_MOST_REASON = 500  # characters
+
+
+class Ending(Enum):
+    """How one turn of the loop went."""
+
+    IDLE = "nothing to take"
+    ACKNOWLEDGED = "done, or no longer wanted"
+    HANDED_BACK = "could not be done now"
+
+
+class Made(Enum):
+    """How the output of a task came to be."""
+
+    HERE = "by this worker, now"
+    BY_ANOTHER = "it was there, or another was quicker"
+    NEVER = "the task must fail wherever it runs"
+
+
+def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> Ending:
+    """Carry one task through its five steps, in this order and no other.
+
+    1. No job.json for its run, or an outcome, or no task of this job: acknowledge and forget.
+    2. If its output exists, skip to 4.
+    3. Compute and create the output. Whoever loses the race adopts the winner's.
+    4. See whether tasks that depend on it are now ready, and publish them, with confirms. A message
+       that comes for the first time and finds the output made by another leaves this to the other:
+       either that one does it, or its own message is delivered again. Else every double of a
+       message would double all that follows it, level by level.
+    5. Acknowledge.
+
+    4 comes after the create, so the last of several finishers sees that it was the last, and
+    before the acknowledgement, so a crash anywhere means redelivery, which repeats 2 to 5
+    harmlessly. A store, broker or machine that fails is never the task's fault: it is handed back,
+    and so is one whose input is missing, which begins again at 1. Not for ever: what stays missing
+    was published by nobody of ours, and an error that nobody foresaw and that comes back with every
+    delivery is the task's.
+    """
+    try:
+        _carry(tools, delivery)
+    except PASSING as error:
+        if not (isinstance(error, NotFoundError) and is_suspect(delivery.count)):
+            consumer.hand_back(delivery)
+            return Ending.HANDED_BACK
+        _log.warning("a task's input stays missing: dropped", extra=_names(delivery, error))
+    consumer.acknowledge(delivery)
+    return Ending.ACKNOWLEDGED
+
+
+def _carry(tools: Tools, delivery: Delivery) -> None:
+    """Steps 1 to 4."""
+    message = delivery.message
+    life = tools.lives.running(message)
+    if life is None:
+        return
+    if not belongs(message.task, life.shape):
+        _log.warning("a message names no task of its job: dropped", extra=_names(delivery))
+        return
+    beat = Beat(tools, life, message)
+    try:
+        _advance(Errand(tools, life, message.task, delivery.count, beat))
+    except StoppedError:
+        if beat.stopping is Stopping.MAKES_WAY:
+            slower = min(message.slow + 1, MOST_SLOW)
+            tools.broker.publish([msgspec.structs.replace(message, slow=slower)])
+    except PASSING:
+        raise
+    except Exception as error:
+        _log.exception("an error that nobody foresaw: please report it", extra=_names(delivery))
+        if not is_suspect(delivery.count):
+            raise NotNowError(f"nobody foresaw it: {error!r}") from error
+        reason = f"{message.task.kind} {message.task.name} {message.task.number}: {error!r}"
+        end_life(tools.store, tools.clock, life.keys, "failed", reason[:_MOST_REASON])
+    finally:
+        beat.end()
+
+
+def _names(delivery: Delivery, error: Exception | None = None) -> dict[str, Any]:
+    message, reason = delivery.message, str(error) if error else None
+    task = message.task
+    return fields(job=message.job, task=task.kind, batch=task.number, reason=reason)
+
+
+@dataclass(frozen=True)
+class Errand:
+    """One task in the hands of one worker."""
+
+    tools: Tools
+    life: Life
+    task: Task
+    deliveries: int
+    beat: Beat
+
+
+def _advance(errand: Errand) -> None:
+    """Steps 2 to 4."""
+    present = objects.exists(errand.tools.store, errand.life.keys.output(errand.task))
+    made = Made.BY_ANOTHER if present else _make(errand)
+    if made is Made.HERE or (made is Made.BY_ANOTHER and errand.deliveries > 1):
+        _follow_or_fail(errand)
+
+
+def _make(errand: Errand) -> Made:
+    """Step 3; NEVER if the task must fail wherever it runs, and the job with it.
+
+    A damaged input is read again, by this worker or another one, before it is believed: the store
+    may be well and the way to it not. It is never deleted and made anew: others have read it, and
+    objects never change.
+    """
+    tools, life, task, deliveries = errand.tools, errand.life, errand.task, errand.deliveries
+    try:
+        if task.kind == "merge":
+            data = merge_group(tools.store, life, task)
+        else:
+            inputs = gather(tools.store, life, task)
+            data = tools.compute.run(life.job, task, inputs, deliveries, errand.beat)
+    except DETERMINISTIC as error:
+        if isinstance(error, FormatError) and not is_suspect(deliveries):
+            raise
+        end_life(tools.store, tools.clock, life.keys, "failed", str(error))
+        return Made.NEVER
+    try:
+        tools.store.create(life.keys.output(task), data)
+    except AlreadyExistsError:
+        return Made.BY_ANOTHER
+    return Made.HERE
+
+
+def _follow_or_fail(errand: Errand) -> None:
+    """Step 4. An end of a table that stays damaged fails the job, as a damaged input does."""
+    tools, life = errand.tools, errand.life
+    try:
+        follow(tools, life, errand.task)
+    except FormatError as error:
+        if not is_suspect(errand.deliveries):
+            raise
+        end_life(tools.store, tools.clock, life.keys, "failed", str(error))
+
+
+def follow(tools: Tools, life: Life, task: Task) -> None:
+    """Step 4: publish what is ready now; the last finish ends the job."""
+    facts = StoreFacts(tools.store, life.keys)
+    ready = follow_up(task, life.shape, facts)
+    if ready:
+        tools.broker.publish([life.message(one) for one in ready])
+    if task.kind == "finish" and all_finished(life.shape, facts):
+        end_life(tools.store, tools.clock, life.keys, "done")
+
+
+def turn(tools: Tools, consumer: Consumer) -> Ending:
+    """Take one task, if there is one, and handle it; pause if there was nothing to do."""
+    ending = Ending.HANDED_BACK
+    with contextlib.suppress(BrokerError):  # the broker delivers again what it did not hear about
+        delivery = consumer.take()
+        ending = handle(tools, consumer, delivery) if delivery else Ending.IDLE
+    if ending is not Ending.ACKNOWLEDGED:
+        idle = ending is Ending.IDLE
+        tools.clock.sleep(tools.bounds.idle_seconds if idle else tools.bounds.retry_seconds)
+    return ending

@@ -1,0 +1,114 @@
+"""What exists of a job, asked of the store: lists of one group or one level, never of the whole."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import msgspec
+
+from caudal.errors import NotFoundError
+from caudal.formats.keys import Keys, Task
+from caudal.formats.outcomes import End
+from caudal.jobs import objects
+from caudal.jobs.intervals import IntervalSet
+from caudal.store.port import Store, entries, folder_names
+
+Answer = TypeVar("Answer")
+
+
+class StoreFacts:
+    """Facts and StoredFacts (jobs/readiness.py, jobs/reconcile.py) of one life of a job.
+
+    Nothing is remembered: every question is answered by what the store holds at that moment.
+    """
+
+    def __init__(self, store: Store, keys: Keys) -> None:
+        self._store = store
+        self._keys = keys
+
+    def ending(self, table: str) -> End | None:
+        """All that the client said at a table's end."""
+        try:
+            return objects.end(self._store, self._keys, table)
+        except NotFoundError:
+            return None
+
+    def end(self, table: str) -> int | None:
+        found = self.ending(table)
+        return found.batches if found else None
+
+    def mapped(self, table: str, group: int) -> IntervalSet:
+        return self._numbers(self._keys.mapped_group(table, group))
+
+    def merged(self, table: str) -> IntervalSet:
+        return self._numbers(self._keys.merged(table))
+
+    def folded(self, fold: str) -> IntervalSet:
+        return self._numbers(self._keys.folds(fold))
+
+    def finished(self) -> frozenset[str]:
+        return frozenset(self._names(self._keys.results()))
+
+    def groups(self, table: str) -> Iterator[int]:
+        """The groups of which any batch has arrived, one page of them at a time."""
+        return map(int, folder_names(self._store, self._keys.batches(table)))
+
+    def batches(self, table: str, group: int) -> IntervalSet:
+        return self._numbers(self._keys.batches(table, group))
+
+    def heard(self) -> tuple[str, ...]:
+        """The marks that gateways left when they heard the client."""
+        return tuple(self._names(self._keys.seen()))
+
+    def running(self) -> dict[Task, tuple[str, ...]]:
+        """The marks of workers, by the task that they compute."""
+        found: dict[Task, tuple[str, ...]] = {}
+        for name in self._names(self._keys.running()):
+            kind, task, number, mark = name.split("/")
+            named = msgspec.convert({"kind": kind, "name": task, "number": int(number)}, Task)
+            found[named] = (*found.get(named, ()), mark)
+        return found
+
+    def _numbers(self, prefix: str) -> IntervalSet:
+        return IntervalSet.of(int(name) for name in self._names(prefix))
+
+    def _names(self, prefix: str) -> Iterator[str]:
+        return (entry.key[len(prefix) :] for entry in entries(self._store, prefix))
+
+
+class OneLook:
+    """Facts of one look at a job: every question is asked of the store once.
+
+    For who looks at a whole job, decides, and looks anew the next time. Never for `follow_up`,
+    which must see what exists after the task's output does.
+    """
+
+    def __init__(self, facts: StoreFacts) -> None:
+        self._facts = facts
+        self._answers: dict[tuple[str, ...], Any] = {}
+
+    def end(self, table: str) -> int | None:
+        return self._once(("end", table), lambda: self._facts.end(table))
+
+    def mapped(self, table: str, group: int) -> IntervalSet:
+        return self._once(("mapped", table, str(group)), lambda: self._facts.mapped(table, group))
+
+    def merged(self, table: str) -> IntervalSet:
+        return self._once(("merged", table), lambda: self._facts.merged(table))
+
+    def folded(self, fold: str) -> IntervalSet:
+        return self._once(("folded", fold), lambda: self._facts.folded(fold))
+
+    def finished(self) -> frozenset[str]:
+        return self._once(("finished",), self._facts.finished)
+
+    def groups(self, table: str) -> Iterator[int]:
+        return self._facts.groups(table)
+
+    def batches(self, table: str, group: int) -> IntervalSet:
+        return self._once(("batches", table, str(group)), lambda: self._facts.batches(table, group))
+
+    def _once(self, question: tuple[str, ...], ask: Callable[[], Answer]) -> Answer:
+        if question not in self._answers:
+            self._answers[question] = ask()
+        answer: Answer = self._answers[question]
+        return answer

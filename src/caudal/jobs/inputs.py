@@ -1,0 +1,183 @@
+"""The inputs of a task, named by number and read by range.
+
+Rules
+1. Inputs are named by the table's end and the plan, never taken from a listing. A missing input is
+   NotFoundError, never fewer rows.
+2. Before anything of a table is believed, its merged objects must cover exactly the batches that
+   its end names, and their digests must give the end's digest. Else the job fails: WrongEndError.
+3. Streams come in the order of (batch) or (partition). Slices without rows are not read; if all
+   are empty, one schema is.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+
+from caudal.errors import NotFoundError
+from caudal.formats import merged
+from caudal.formats.keys import REJECTS, Task
+from caudal.formats.mapped import Span, StageIndex
+from caudal.formats.outcomes import End, digest_of_digests
+from caudal.jobs import objects
+from caudal.jobs.facts import StoreFacts
+from caudal.jobs.interfaces import Inputs, JobError, Part
+from caudal.jobs.readiness import table_complete
+from caudal.jobs.runs import Life, stage_of
+from caudal.store.port import Store
+
+_MOST_HINT_BATCHES = 4_096  # of the table that a hint is made of
+_MOST_HINT_BYTES = 8 << 20
+
+
+class WrongEndError(JobError):
+    """What arrived is not what the client's end names: the job fails."""
+
+
+def merge_group(store: Store, life: Life, task: Task) -> bytes:
+    """The output of a merge: the indexes of the members that the end leaves in the group."""
+    size = life.shape.group
+    first = task.number * size
+    end = StoreFacts(store, life.keys).end(task.name)
+    last = first + size if end is None else min(first + size, end)
+    members = []
+    for number in range(first, last):
+        found = objects.mapped_reader(store, life.keys, task.name, number)
+        members.append(merged.Member(found.index, found.body))
+    return merged.encode(merged.Merged(task.name, first, tuple(members)))
+
+
+def gather(store: Store, life: Life, task: Task) -> Inputs:
+    """The inputs of a map, fold or finish."""
+    if task.kind == "map":
+        batch = Part(objects.batch(store, life.keys, task.name, task.number))
+        return {**hint_inputs(store, life, task.name), task.name: [batch]}
+    if task.kind == "finish" and task.name == REJECTS:
+        return {
+            table: list(_reports(store, life, table_members(store, life, table)))
+            for table in life.shape.tables
+        }
+    gathered = _Gathered(store, life)
+    if task.kind == "fold":
+        fold = next(one for one in life.split.plan.folds if one.name == task.name)
+        only = task.number if fold.partitions == "all" else None
+        return {name: gathered.parts(name, only) for name in fold.inputs}
+    stages = life.split.plan.finish(task.name).inputs.values()
+    return {name: gathered.parts(name) for name in sorted(set(stages))}
+
+
+def hint_inputs(store: Store, life: Life, table: str) -> Inputs:
+    """Whole stages of other tables that are complete, where they let this table's scans drop rows.
+
+    Complete stages never change, so a life keeps what was gathered once. What is large is not
+    gathered: a hint may come and go without changing an answer.
+    """
+    names = life.hint_stages(table)
+    for name in names:
+        if name not in life.hints and (parts := _hint_parts(store, life, name)) is not None:
+            life.hints[name] = parts
+    return {name: life.hints[name] for name in names if life.hints.get(name)}
+
+
+def _hint_parts(store: Store, life: Life, stage: str) -> list[Part] | None:
+    """A stage's streams; none if they are too large, None while its table is not complete."""
+    scan, facts = stage_of(life, stage), StoreFacts(store, life.keys)
+    end = facts.end(scan.table) if scan else None
+    if scan is None or end is None:
+        return None
+    if end > _MOST_HINT_BATCHES:
+        return []
+    if not table_complete(scan.table, life.shape, facts):
+        return None
+    gathered = _Gathered(store, life)
+    return gathered.parts(stage) if gathered.size(stage) <= _MOST_HINT_BYTES else []
+
+
+def table_members(store: Store, life: Life, table: str) -> list[merged.Member]:
+    """The members of a complete table, checked against its end (rule 2)."""
+    end = StoreFacts(store, life.keys).ending(table)
+    if end is None:
+        raise NotFoundError(f"table {table} has no end yet")
+    members: list[merged.Member] = []
+    for group in range(life.shape.group_count(end.batches)):
+        found = objects.merged_group(store, life.keys, table, group)
+        check_coverage(found, end)
+        members += found.members
+    if digest_of_digests(one.index.source_digest for one in members) != end.digest:
+        raise WrongEndError(
+            f"table {table}: the batches that arrived are not those that the client's end names; "
+            "send the files again under a new job"
+        )
+    return members
+
+
+def check_coverage(group: merged.Merged, end: End) -> None:
+    """A group that was merged before the end was known may cover more than the end names."""
+    if group.end > end.batches:
+        raise WrongEndError(
+            f"table {group.table}: the client ended it at {end.batches} batches, after "
+            f"{group.end} had arrived; send it again under a new job"
+        )
+
+
+class _Gathered:
+    """Reads what one task needs; a table's members once."""
+
+    def __init__(self, store: Store, life: Life) -> None:
+        self._store = store
+        self._life = life
+        self._members: dict[str, list[merged.Member]] = {}
+
+    def parts(self, stage: str, only: int | None = None) -> list[Part]:
+        """The streams of a stage: of one partition, or all."""
+        sources = list(self._sources(stage))
+        spans = [
+            (key, body, span)
+            for key, body, index in sources
+            for span in _chosen(index, only)
+            if span.length
+        ]
+        if not spans and sources:
+            key, body, index = sources[0]
+            spans = [(key, body, index.empty)]
+        return [
+            Part(data)
+            for (key, body), together in groupby(spans, key=itemgetter(0, 1))
+            for data in objects.streams(self._store, key, body, [one for _, _, one in together])
+        ]
+
+    def size(self, stage: str) -> int:
+        """How many bytes its streams take."""
+        return sum(span.length for _, _, index in self._sources(stage) for span in index.slices)
+
+    def _sources(self, stage: str) -> Iterable[tuple[str, int, StageIndex]]:
+        scan = stage_of(self._life, stage)
+        if scan is None:
+            return self._folds(stage)
+        if scan.table not in self._members:
+            self._members[scan.table] = table_members(self._store, self._life, scan.table)
+        return (
+            (key, one.body, one.index.stage(stage, key))
+            for one in self._members[scan.table]
+            for key in [self._life.keys.mapped(scan.table, one.index.batch)]
+        )
+
+    def _folds(self, fold: str) -> Iterator[tuple[str, int, StageIndex]]:
+        for number in range(self._life.shape.folds[fold].partitions):
+            key = self._life.keys.output(Task("fold", fold, number))
+            index, body = objects.folded(self._store, self._life.keys, fold, number)
+            yield key, body, index.slices
+
+
+def _chosen(index: StageIndex, only: int | None) -> Sequence[Span]:
+    if only is None:
+        return index.slices
+    return [index.slices[min(only, len(index.slices) - 1)]]
+
+
+def _reports(store: Store, life: Life, members: Iterable[merged.Member]) -> Iterator[Part]:
+    for one in members:
+        index = one.index
+        if index.rejects.rows or index.repaired:
+            key = life.keys.mapped(index.table, index.batch)
+            for data in objects.streams(store, key, one.body, [index.rejects]):
+                yield Part(data, index.file, index.repaired)

@@ -1,0 +1,83 @@
+"""The janitor: deletes what nobody will read again. Several of them do no harm.
+
+Rules
+1. List first, then read job.json. Objects lie under a run only after job.json named it, and a run
+   is never named twice; so a run that was listed and is not named now never will be: garbage.
+2. Once a life has its outcome, its data goes: everything but results, the outcome, and the ends of
+   tables, by which a late client knows its data. Whatever a late worker adds goes in a later round.
+3. When the results' time is over: results, then job.json, then the outcome. Without its outcome a
+   job that still has its job.json would seem to run.
+4. In a directory, temporary files of writers that died are swept, the store itself knows which, and
+   empty folders.
+
+The one delete that is not harmless when late is that of job.json, whose key a new life under the
+same id would share: so it is read again just before. A janitor that is stopped exactly between
+that read and the delete, and goes on after the id was given a new life, removes that life's
+job.json; its client is told that there is no such job, and begins again. No answer is wrong.
+"""
+
+from collections.abc import Iterator
+
+from caudal.errors import FormatError, StoreError
+from caudal.formats.keys import job_key
+from caudal.formats.outcomes import Outcome
+from caudal.jobs.ports import Tools
+from caudal.jobs.reconciler import job_ids
+from caudal.jobs.runs import Life, read_outcome
+from caudal.store.port import Store, folder_names, key_in, pages
+
+_SWEPT_SECONDS = 3_600.0  # younger temporary files are not even looked at
+
+
+class Janitor:
+    """Cleans up after jobs."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+
+    def round(self) -> None:
+        """Look at every job once. What a store refuses now is left to the next round."""
+        for job_id in job_ids(self._tools.store):
+            try:
+                self._clean(job_id)
+            except (StoreError, FormatError):
+                continue
+        self._tools.store.sweep(_SWEPT_SECONDS)
+
+    def _clean(self, job_id: str) -> None:
+        runs = list(run_names(self._tools.store, job_id))
+        life = self._tools.lives.open(job_id)
+        named = life.job.run if life else None
+        for run in runs:
+            if run != named:
+                self._delete(f"jobs/{job_id}/{run}/")
+        if life is not None:
+            outcome = read_outcome(self._tools.store, life.keys)
+            if outcome is not None:
+                self._clean_ended(life, outcome)
+        elif not runs:
+            self._tools.store.delete(key_in(f"jobs/{job_id}/"))
+
+    def _clean_ended(self, life: Life, outcome: Outcome) -> None:
+        keys = life.keys
+        kept = (keys.results(), keys.outcome)
+        self._delete(f"{keys.root}/", but=(*kept, keys.ends()) if outcome.state == "done" else kept)
+        if self._tools.clock.now() - outcome.at < life.job.request.options.keep_seconds:
+            return
+        self._delete(keys.results())
+        self._delete(keys.ends())
+        again = self._tools.lives.open(life.job.id)
+        if again is not None and again.job.run == life.job.run:
+            self._tools.store.delete(job_key(life.job.id))
+        self._tools.store.delete(keys.outcome)
+
+    def _delete(self, prefix: str, but: tuple[str, ...] = ()) -> None:
+        for page in list(pages(self._tools.store, prefix)):
+            for key in (*(one.key for one in page.entries), *map(key_in, page.folders)):
+                if not key.startswith(but):
+                    self._tools.store.delete(key)
+
+
+def run_names(store: Store, job_id: str) -> Iterator[str]:
+    """The runs of which anything exists."""
+    return folder_names(store, f"jobs/{job_id}/")

@@ -1,0 +1,140 @@
+"""The one way to read what is stored of a job.
+
+Rules
+1. Nothing is given that was not checked against its digest (formats/). FormatError names the key.
+2. An object says what it is, and lies under the key of just that. What lies under the key of
+   another one is refused like a damaged one.
+3. The records of a batch are checked by who unpacks them (formats/batch.py, `view`): that reads
+   them all anyway. Here only the head is.
+4. No other module above the store reads it (tests/tidy/test_stored_reads.py).
+
+NotFoundError means that there is no such object.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from caudal.errors import FormatError, NotFoundError
+from caudal.formats import batch as batch_format
+from caudal.formats import frame, mapped, merged, outcomes, outputs
+from caudal.formats import job as job_format
+from caudal.formats.batch import Batch
+from caudal.formats.job import Job
+from caudal.formats.keys import Keys, Task, job_key
+from caudal.formats.mapped import MappedReader, Span
+from caudal.formats.merged import Merged
+from caudal.formats.outcomes import End, Outcome
+from caudal.formats.outputs import Folded, Whose
+from caudal.jobs.stored_results import StoredResult
+from caudal.store.port import Store
+
+_MOST_READ_BYTES = 64 << 20
+
+
+def exists(store: Store, key: str) -> bool:
+    try:
+        store.read(key, 0, 1)
+    except NotFoundError:
+        return False
+    return True
+
+
+def job_bytes(store: Store, job_id: str) -> bytes:
+    """job.json as it lies, for who compares it with what is known; see `job_of`."""
+    return store.read(job_key(job_id))
+
+
+def job_of(data: bytes, job_id: str) -> Job:
+    key = job_key(job_id)
+    job = job_format.decode(data, key)
+    _check(key, job.id == job_id, f"job {job.id}")
+    return job
+
+
+def end(store: Store, keys: Keys, table: str) -> End:
+    key = keys.end(table)
+    return outcomes.decode_end(store.read(key), key)
+
+
+def outcome(store: Store, keys: Keys) -> Outcome:
+    return outcomes.decode_outcome(store.read(keys.outcome), keys.outcome)
+
+
+def batch_head(store: Store, keys: Keys, table: str, number: int) -> Batch:
+    """What a batch says about itself."""
+    key = keys.batch(table, number)
+    found = batch_format.describe(partial(store.read, key), key)
+    _check(key, (found.table, found.number) == (table, number), f"batch {found.number}")
+    return found
+
+
+def batch(store: Store, keys: Keys, table: str, number: int) -> bytes:
+    """A whole batch; see rule 3."""
+    return store.read(keys.batch(table, number))
+
+
+def mapped_reader(store: Store, keys: Keys, table: str, number: int) -> MappedReader:
+    key = keys.mapped(table, number)
+    found = MappedReader(partial(store.read, key), key)
+    same = (found.index.table, found.index.batch) == (table, number)
+    _check(key, same, f"of batch {found.index.batch} of {found.index.table}")
+    return found
+
+
+def merged_group(store: Store, keys: Keys, table: str, group: int) -> Merged:
+    key = keys.output(Task("merge", table, group))
+    found = merged.decode(store.read(key), key)
+    same = (found.table, found.first) == (table, group * keys.group)
+    _check(key, same, f"of {found.table} from batch {found.first} on")
+    return found
+
+
+def folded(store: Store, keys: Keys, fold: str, partition: int) -> tuple[Folded, int]:
+    """What a fold's output says about itself, and where its body begins."""
+    key = keys.output(Task("fold", fold, partition))
+    found, body = outputs.decode_fold(partial(store.read, key), key)
+    same = (found.fold, found.partition) == (fold, partition)
+    _check(key, same, f"of partition {found.partition} of {found.fold}")
+    return found, body
+
+
+def result(store: Store, keys: Keys, query: str) -> StoredResult:
+    """A result, its rows not read yet."""
+    key = keys.output(Task("finish", query))
+    read = partial(store.read, key)
+    return StoredResult(key, outputs.result_head(read, Whose(keys.job, keys.run, query), key), read)
+
+
+def streams(store: Store, key: str, body: int, spans: Sequence[Span]) -> Iterator[bytes]:
+    """Streams of one object. They lie side by side, so a few reads give them all."""
+    for together in _side_by_side(spans):
+        first, last = together[0], together[-1]
+        begin = body + first.offset
+        data = store.read(key, begin, last.offset + last.length - first.offset)
+        for span in together:
+            yield mapped.read_stream(_from(data, begin), body, span, key)
+
+
+def _side_by_side(spans: Sequence[Span]) -> Iterator[list[Span]]:
+    """Runs of spans without a gap, none of them larger than one read should be."""
+    run: list[Span] = []
+    for span in spans:
+        if run and (
+            span.offset != run[-1].offset + run[-1].length
+            or span.offset + span.length - run[0].offset > _MOST_READ_BYTES
+        ):
+            yield run
+            run = []
+        run.append(span)
+    if run:
+        yield run
+
+
+def _from(data: bytes, begin: int) -> frame.Read:
+    """Ranged reads of an object of which only the bytes from `begin` on are here."""
+    return lambda offset, length: data[offset - begin : offset - begin + length]
+
+
+def _check(key: str, same: bool, found: str) -> None:
+    if not same:
+        raise FormatError(f"{key} holds something else ({found}): send the job again")

@@ -1,0 +1,115 @@
+"""The rows of a query that only filters, shown batch by batch while its table still arrives.
+
+Rules
+1. Batch n is shown when batches 0 … n - 1 were: a preview is asked for one number after the other,
+   and keeps nothing between two questions. So any gateway continues what another one began.
+2. A mapped object never changes, whoever made it: what was shown is what the answer holds.
+3. It is complete when the result exists, since only then was the table compared with its end, and
+   when as many batches were shown as the end names. If more were, or the data was cleaned away
+   before it was shown, the preview is aborted: it never claims to be more than it was.
+"""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from caudal.errors import FormatError, NotFoundError, QueryError
+from caudal.formats import outputs
+from caudal.formats.keys import Task
+from caudal.formats.outcomes import Outcome
+from caudal.jobs import objects
+from caudal.jobs.facts import StoreFacts
+from caudal.jobs.interfaces import Part, UnknownNameError
+from caudal.jobs.ports import Tools
+from caudal.jobs.runs import Life, read_outcome
+from caudal.sql.planner import Scan, source_of
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What one batch adds to the answer."""
+
+    batch: int
+    rows: pa.Table
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """The next batch has not been read yet, or the answer is not made yet."""
+
+
+@dataclass(frozen=True)
+class Complete:
+    """Every row of the answer was shown."""
+
+    batches: int
+
+
+@dataclass(frozen=True)
+class Aborted:
+    """No more rows will come."""
+
+    reason: str
+    outcome: Outcome | None = None
+
+
+Step = Rows | Waiting | Complete | Aborted
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A query of one life of a job."""
+
+    tools: Tools
+    life: Life
+    query: str
+    scan: Scan
+
+    @classmethod
+    def of(cls, tools: Tools, life: Life, query: str) -> "Preview":
+        """UnknownNameError if the query does not only filter."""
+        known = any(last.query == query for last in life.split.plan.finishes)
+        scan = source_of(life.split.plan, query) if known else None
+        if scan is None:
+            reason = f"query {query} has no preview: its rows depend on several rows at once"
+            raise UnknownNameError("preview", reason)
+        return cls(tools, life, query, scan)
+
+    def step(self, number: int) -> Step:
+        """What there is to say after batches 0 … number - 1 were shown."""
+        try:
+            return self._step(number)
+        except (QueryError, FormatError) as error:
+            return Aborted(f"the preview failed: {error}")
+
+    def _step(self, number: int) -> Step:
+        store, keys = self.tools.store, self.life.keys
+        now = self.tools.lives.open(self.life.job.id)
+        if now is None or now.job.run != self.life.job.run:
+            return Aborted(f"there is no job {self.life.job.id}")
+        outcome, facts = read_outcome(store, keys), StoreFacts(store, keys)
+        if outcome is not None and outcome.state != "done":
+            return Aborted(outcome.reason or outcome.state, outcome)
+        end = facts.end(self.scan.table)
+        if end is not None and number >= end:
+            return self._at_end(number, end, facts)
+        try:
+            return Rows(number, self._rows(number))
+        except NotFoundError:
+            if outcome is None:
+                return Waiting()
+            return Aborted("the job is done, and its batches were cleaned away", outcome)
+
+    def _at_end(self, number: int, end: int, facts: StoreFacts) -> Step:
+        if number > end:
+            return Aborted(f"table {self.scan.table} ended with {end} batches: too many were shown")
+        return Complete(end) if self.query in facts.finished() else Waiting()
+
+    def _rows(self, number: int) -> pa.Table:
+        """The finish over the slices of one batch: rows like those of the answer."""
+        keys = self.life.keys
+        found = objects.mapped_reader(self.tools.store, keys, self.scan.table, number)
+        inputs = {self.scan.name: [Part(one) for one in found.streams(self.scan.name)]}
+        task = Task("finish", self.query)
+        made = self.tools.compute.run(self.life.job, task, inputs, 1)
+        return outputs.decode_result(made, f"the preview of {self.query}")[1]

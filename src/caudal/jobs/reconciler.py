@@ -1,0 +1,144 @@
+"""The reconciler: what the broker lost, the store still knows. Runs in every gateway.
+
+A round looks at every running job: what it lacks, compared with what it lacked before, decides
+whether tasks are published again (jobs/watch.py). What somebody computes is not missing. Several
+reconcilers do no harm: a task published twice is done once.
+"""
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from caudal.broker.port import BrokerError
+from caudal.errors import AlreadyExistsError, FormatError, StoreError
+from caudal.formats.keys import Message, Task
+from caudal.jobs.facts import OneLook, StoreFacts
+from caudal.jobs.interfaces import is_suspect
+from caudal.jobs.ports import Tools
+from caudal.jobs.readiness import all_finished
+from caudal.jobs.reconcile import awaits_client, missing_tasks
+from caudal.jobs.runs import Life, end_life, read_outcome
+from caudal.jobs.watch import (
+    Beating,
+    Patience,
+    Watch,
+    beating,
+    is_silent,
+    is_stuck,
+    not_computed,
+    observe,
+    published,
+    that_fit,
+)
+from caudal.store.port import Store, folder_names
+
+
+class Reconciler:
+    """Watches jobs; what it remembers may be lost at any time."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._watches: dict[tuple[str, str], Watch] = {}
+        self._damaged: dict[tuple[str, str], int] = {}  # looks at a job that met a damaged object
+        self._beats: dict[tuple[str, str], dict[Task, Beating]] = {}
+        self._owners: Counter[str] = Counter()  # of the jobs that ran in the last round
+        self._crowded: set[tuple[str, str]] = set()  # jobs that were told so
+
+    def round(self) -> None:
+        """Look at every job once. What a store or broker refuses now is left to the next round."""
+        seen, owners = set(), Counter[str]()
+        for job_id in job_ids(self._tools.store):
+            try:
+                life = self._tools.lives.open(job_id)
+                if life is not None and read_outcome(self._tools.store, life.keys) is None:
+                    seen.add((job_id, life.job.run))
+                    owners[life.job.owner] += 1
+                    self._look_or_fail(life)
+            except (StoreError, BrokerError, FormatError):
+                continue
+        self._watches = {name: one for name, one in self._watches.items() if name in seen}
+        self._damaged = {name: count for name, count in self._damaged.items() if name in seen}
+        self._beats = {name: one for name, one in self._beats.items() if name in seen}
+        self._crowded &= seen
+        self._owners = owners
+        self._tools.loads.seen(owners)
+
+    def _look_or_fail(self, life: Life) -> None:
+        """A job whose objects stay damaged fails: there may be no worker that would meet them."""
+        name = life.job.id, life.job.run
+        try:
+            self._look(life)
+            self._damaged.pop(name, None)
+        except FormatError as error:
+            self._damaged[name] = self._damaged.get(name, 0) + 1
+            if is_suspect(self._damaged[name]):
+                end_life(self._tools.store, self._tools.clock, life.keys, "failed", str(error))
+
+    def _look(self, life: Life) -> None:
+        facts = StoreFacts(self._tools.store, life.keys)
+        missing = tuple(missing_tasks(life.shape, OneLook(facts)))
+        name, patience = (life.job.id, life.job.run), self._patience(life)
+        idle = self._not_computed(life, missing, facts)
+        watch = observe(
+            self._watches.get(name), self._tools.clock.elapsed(), idle, facts.heard(), patience
+        )
+        self._watches[name] = watch
+        if not missing and all_finished(life.shape, facts):
+            end_life(self._tools.store, self._tools.clock, life.keys, "done")
+        elif is_stuck(watch):
+            self._publish(life, watch)
+            self._watches[name] = published(watch, patience)
+        elif is_silent(watch, patience) and awaits_client(life.shape, facts):
+            self._expire(life)
+
+    def _not_computed(
+        self, life: Life, missing: tuple[Task, ...], facts: StoreFacts
+    ) -> tuple[Task, ...]:
+        """The missing tasks without those that somebody computes right now."""
+        name, now = (life.job.id, life.job.run), self._tools.clock.elapsed()
+        marks = facts.running() if missing else {}
+        beats = self._beats[name] = beating(self._beats.get(name, {}), marks, now)
+        if beats and len(self._owners) > 1 and name not in self._crowded:
+            self._tell_crowded(life)
+            self._crowded.add(name)
+        return not_computed(missing, beats, now, self._tools.bounds.stale_seconds)
+
+    def _tell_crowded(self, life: Life) -> None:
+        """Tasks of this job take long, and there are jobs of other owners."""
+        with contextlib.suppress(AlreadyExistsError):
+            self._tools.store.create(life.keys.crowded, b"crowded", lasting=False)
+
+    def _publish(self, life: Life, watch: Watch) -> None:
+        depths = self._tools.broker.depths()
+        bound = self._tools.bounds.nearly_empty
+        messages = that_fit(self._messages(life, watch.missing), depths, bound)
+        if messages:
+            self._tools.broker.publish(messages)
+
+    def _messages(self, life: Life, tasks: Iterable[Task]) -> Iterator[Message]:
+        """Tasks of a crowded job wait in the slow lane, where they may be for long: published
+        into another one they would pass those who wait."""
+        least = int((life.job.id, life.job.run) in self._crowded)
+        for task in tasks:
+            message = life.message(task)
+            yield msgspec.structs.replace(message, slow=max(message.slow, least))
+
+    def _expire(self, life: Life) -> None:
+        seconds = life.job.request.options.silent_seconds
+        reason = f"its client was silent for {seconds:g} seconds before it had sent everything"
+        end_life(self._tools.store, self._tools.clock, life.keys, "expired", reason)
+
+    def _patience(self, life: Life) -> Patience:
+        bounds = self._tools.bounds
+        return Patience(
+            bounds.patience_seconds,
+            bounds.patience_most_seconds,
+            life.job.request.options.silent_seconds,
+        )
+
+
+def job_ids(store: Store) -> Iterator[str]:
+    """Every job of which anything exists."""
+    return folder_names(store, "jobs/")

@@ -1,0 +1,99 @@
+"""What a request must be before anything is made of it: its names become parts of keys."""
+
+import msgspec
+
+from caudal.errors import FormatError, UsageError
+from caudal.formats import batch as batch_format
+from caudal.formats import frame
+from caudal.formats import job as job_format
+from caudal.formats.job import Request
+from caudal.formats.keys import JOB_ID, MOST_GROUP, MOST_PARTITIONS, NAME, REJECTS
+
+_MOST_COLUMNS = 10_000
+_MOST_INDEX_BYTES = 2 << 20  # of a batch: the names of its columns, mostly
+_MOST_NAMES = 1_000  # of tables, and of queries
+
+
+def check_job_id(job_id: str) -> None:
+    if not JOB_ID.match(job_id):
+        raise UsageError(f"{job_id!r} is no id for a job: use letters, digits, _ and -")
+
+
+def is_name(text: str) -> bool:
+    """Can a table or query have this name?"""
+    return bool(NAME.match(text)) and text.lower() != "raw"
+
+
+def check_request(request: Request) -> None:
+    """Names and numbers that the rest relies on; SQL is for the planner to judge."""
+    text, options = request.application, request.options
+    for name in [*(one.name for one in text.tables), *(one.name for one in text.queries)]:
+        if not is_name(name):
+            raise UsageError(f"{name!r} cannot be a name here: use letters, digits and _")
+    if any(query.name == REJECTS for query in text.queries):
+        raise UsageError(f"no query may be called {REJECTS!r}: the rejects report is")
+    _check_once("tables", [one.name for one in text.tables])
+    _check_once("queries", [one.name for one in text.queries])
+    for table in text.tables:
+        if not all(table.columns) or len(table.columns) > _MOST_COLUMNS:
+            raise UsageError(
+                f"table {table.name}: each column needs a name, and {_MOST_COLUMNS} are the most"
+            )
+    for label, value, least, most in (
+        ("batch_bytes", options.batch_bytes, 1, batch_format.MOST_BYTES // 2),  # records go on
+        ("partitions", options.partitions, 1, MOST_PARTITIONS),
+        ("group", options.group, 1, MOST_GROUP),
+        ("silent_seconds", options.silent_seconds, 1.0, 30 * 86_400.0),
+        ("keep_seconds", options.keep_seconds, 0.0, 366 * 86_400.0),
+    ):
+        if not least <= value <= most:
+            raise UsageError(f"{label} must lie between {least} and {most}, not {value}")
+
+
+def _check_once(what: str, names: list[str]) -> None:
+    """Names of SQL differ by more than their case."""
+    if len(names) > _MOST_NAMES:
+        raise UsageError(f"{len(names)} {what} are too many: {_MOST_NAMES} are the most")
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise UsageError(f"two {what} are called {name!r}: names must differ")
+        seen.add(name.lower())
+
+
+def check_sentiment(request: Request, allowed: tuple[str, ...] | None) -> None:
+    """A model is a folder of the machine that loads it: clients name only what was offered."""
+    wanted = request.application.sentiment
+    if allowed is not None and wanted not in allowed:
+        raise UsageError(
+            f"the sentiment model {wanted!r} is not offered here; choose of: {', '.join(allowed)}"
+        )
+
+
+def identity(request: Request) -> str:
+    """What makes two requests the same: all but the time of silence, which is the gateway's."""
+    options = msgspec.structs.replace(request.options, silent_seconds=0.0)
+    return job_format.request_digest(msgspec.structs.replace(request, options=options))
+
+
+def described(data: bytes) -> batch_format.Batch:
+    """What a batch says of itself. How much that is, is looked at before it is decoded."""
+    most = frame.HEAD_BYTES + _MOST_INDEX_BYTES
+    if frame.body_offset(data) > most:
+        raise UsageError(f"this is no batch: its index has more than {_MOST_INDEX_BYTES} bytes")
+    try:
+        found = batch_format.describe(frame.of_bytes(data), "the batch")
+    except FormatError as error:
+        raise UsageError(f"this is no batch: {error}") from None
+    if len(found.columns) > _MOST_COLUMNS:
+        raise UsageError(f"the batch has more than {_MOST_COLUMNS} columns")
+    return found
+
+
+def check_batch(data: bytes, index: batch_format.Batch, most: int) -> None:
+    if index.bytes > most:
+        raise UsageError(f"the batch holds {index.bytes} bytes; at most {most} are taken")
+    try:
+        batch_format.check(data, "the batch")
+    except FormatError as error:
+        raise UsageError(f"this is no batch: {error}") from None

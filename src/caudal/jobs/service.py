@@ -1,0 +1,348 @@
+"""What a gateway does for a client: the life of a job, one request at a time.
+
+Rules
+1. A gateway keeps nothing: any of them serves any request, and the same request may come twice.
+2. Every race is decided by one create: job.json, a batch, an end, an outcome. Who comes second
+   reads what is there; the same content is success, other content is a conflict.
+3. First the object, then the message, then the answer. So what was confirmed to the client is
+   durable and on its way, and a repeat of what was not confirmed publishes again.
+4. Every request of the client, refused ones too, leaves a mark that it was heard.
+5. Answers name the run: a client that sees another one knows that its job began anew.
+
+Several threads may use one gateway at once.
+"""
+
+import contextlib
+from dataclasses import dataclass
+
+import msgspec
+
+from caudal.errors import AlreadyExistsError, NotFoundError, UsageError
+from caudal.formats import batch as batch_format
+from caudal.formats import job as job_format
+from caudal.formats import outcomes
+from caudal.formats.job import Job, Request
+from caudal.formats.keys import MOST_GROUPS, Task, job_key
+from caudal.formats.outcomes import End, Outcome
+from caudal.formats.replies import JobPage, Receipt, Status
+from caudal.jobs import objects
+from caudal.jobs.facts import StoreFacts
+from caudal.jobs.inputs import WrongEndError, check_coverage
+from caudal.jobs.interfaces import (
+    BusyError,
+    ConflictError,
+    GoneError,
+    NotReadyError,
+    UnknownNameError,
+)
+from caudal.jobs.job_list import jobs_of
+from caudal.jobs.ports import Tools
+from caudal.jobs.preview import Preview
+from caudal.jobs.readiness import after_end, at_creation
+from caudal.jobs.requests import (
+    check_batch,
+    check_job_id,
+    check_request,
+    check_sentiment,
+    described,
+    identity,
+)
+from caudal.jobs.runs import Life, end_life, read_outcome
+from caudal.jobs.status import status_of
+from caudal.jobs.stored_results import StoredResult
+from caudal.kernels.hashing import HASH_VERSION
+from caudal.version import __version__
+
+_MARKS = 4  # per time of silence: how often a client that is heard is noted down
+_MARKED = 1024  # jobs of which a gateway remembers that the mark of this moment exists
+
+
+@dataclass(frozen=True)
+class Admission:
+    """A batch that may be sent, decided before its bytes are read."""
+
+    life: Life
+    table: str
+    number: int
+
+
+class Gateway:
+    """The requests of clients. `name` is unlike that of every other gateway process."""
+
+    def __init__(self, tools: Tools, name: str) -> None:
+        self._tools = tools
+        self._name = name
+        self._marked: dict[tuple[str, str], int] = {}
+
+    def create(self, job_id: str, owner: str, request: Request) -> Receipt:
+        """Validate, plan and create a job; the same request again gives the same job."""
+        check_job_id(job_id)
+        check_request(request)
+        check_sentiment(request, self._tools.bounds.sentiments)
+        found = self._tools.lives.open(job_id)
+        life = found or self._create(job_id, owner, request)
+        self._check_owner(life, job_id, owner)
+        if life.job.request_digest != identity(request):
+            raise ConflictError(f"job {job_id} exists with another content: choose another id")
+        self._hear(life)
+        self._publish(life, at_creation(life.shape))
+        return Receipt(life.job.run, life.job.tables, new=found is None)
+
+    def put_batch(self, job_id: str, owner: str, data: bytes) -> Receipt:
+        """Store a batch and publish its map task; the same batch again publishes again."""
+        life = self._running(job_id, owner)
+        index = described(data)
+        self._check_wanted(life, index.table, index.number)
+        return self.put_admitted(Admission(life, index.table, index.number), data)
+
+    def admit(self, job_id: str, owner: str, table: str, number: int) -> Admission:
+        """May this batch be sent? Whoever asks first spares both sides its bytes."""
+        life = self._running(job_id, owner)
+        self._check_wanted(life, table, number)
+        return Admission(life, table, number)
+
+    def put_admitted(self, admission: Admission, data: bytes) -> Receipt:
+        """Like put_batch. What happened since the admission does no harm: a batch of a life that
+        is over is read by nobody, one beyond the end is ignored."""
+        life, index = admission.life, described(data)
+        if (index.table, index.number) != (admission.table, admission.number):
+            raise UsageError(
+                f"this is batch {index.number} of table {index.table!r}, not batch "
+                f"{admission.number} of {admission.table!r}"
+            )
+        check_batch(data, index, self._tools.bounds.batch_bytes)
+        new = self._create_batch(life, index, data)
+        self._publish(life, [Task("map", index.table, index.number)])
+        return Receipt(life.job.run, life.job.tables, new=new)
+
+    def put_end(self, job_id: str, owner: str, table: str, end: End) -> Receipt:
+        """Say that a table is sent, and publish what may run now.
+
+        Of a job that is done, it says whether the table was the same: a client that resumes
+        late, or whose first answer was lost, must know.
+        """
+        life = self._life(job_id, owner)
+        self._check_table(life, table)
+        store, key = self._tools.store, life.keys.end(table)
+        outcome = read_outcome(store, life.keys)
+        if outcome is not None:
+            first = StoreFacts(store, life.keys).ending(table)
+            if outcome.state != "done" or first is None:
+                raise self._gone(job_id, outcome)
+            _check_same_end(table, first, end)
+            return Receipt(life.job.run, life.job.tables, new=False)
+        new = not objects.exists(store, key)  # two at once may both be told so
+        try:
+            store.create(key, outcomes.encode_end(end))
+        except AlreadyExistsError:
+            _check_same_end(table, objects.end(store, life.keys, table), end)
+        if self._covers_too_much(life, table, end):
+            raise self._gone(job_id, read_outcome(store, life.keys))
+        self._publish(life, after_end(table, life.shape, StoreFacts(store, life.keys)))
+        return Receipt(life.job.run, life.job.tables, new=new)
+
+    def stored_digest(self, job_id: str, owner: str, table: str, number: int) -> str | None:
+        """The digest of a batch's records, if it has arrived: for a client that resumes."""
+        life = self._running(job_id, owner)
+        self._check_table(life, table)
+        self._check_number(life, number)
+        try:
+            return objects.batch_head(self._tools.store, life.keys, table, number).digest
+        except NotFoundError:
+            return None
+
+    def status(self, job_id: str, owner: str) -> Status:
+        """How far a job has come, and how it ended."""
+        life = self._life(job_id, owner)
+        return status_of(self._tools.store, life)
+
+    def result(self, job_id: str, owner: str, query: str, run: str) -> bytes:
+        """The rows of a query of that run (formats/outputs.py), as soon as they are there."""
+        found = self.open_result(job_id, owner, query)
+        if found.index.run != run:
+            raise GoneError(f"job {job_id} ended and began anew: send it again")
+        return found.whole()
+
+    def open_result(self, job_id: str, owner: str, query: str) -> StoredResult:
+        """The same without reading its rows."""
+        life = self._life(job_id, owner)
+        if query not in life.shape.finishes:
+            raise UnknownNameError("query", f"job {job_id} has no query {query!r}")
+        store = self._tools.store
+        with contextlib.suppress(NotFoundError):
+            return objects.result(store, life.keys, query)
+        outcome = read_outcome(store, life.keys)
+        if outcome is None:
+            raise NotReadyError(f"job {job_id} has no result of {query} yet: ask again later")
+        try:  # it may have come just before the outcome
+            return objects.result(store, life.keys, query)
+        except NotFoundError:
+            raise self._gone(job_id, outcome) from None
+
+    def jobs(self, owner: str, after: str = "", limit: int = 100) -> JobPage:
+        """Some of the owner's jobs, by id, those behind `after`."""
+        return jobs_of(self._tools.store, owner, after, limit)
+
+    def watch(self, job_id: str, owner: str) -> Life:
+        """The present life, for whoever looks at it again and again without being heard again."""
+        return self._life(job_id, owner)
+
+    def look(self, life: Life) -> Status:
+        """The status of a life that is watched; GoneError if another one took its place."""
+        now = self._tools.lives.open(life.job.id)
+        if now is None or now.job.run != life.job.run:
+            raise self._gone(life.job.id)
+        return status_of(self._tools.store, life)
+
+    def preview(self, job_id: str, owner: str, query: str) -> Preview:
+        """The rows of a query that only filters, batch by batch, while its table arrives."""
+        life = self._life(job_id, owner)
+        if query not in life.shape.finishes:
+            raise UnknownNameError("query", f"job {job_id} has no query {query!r}")
+        return Preview.of(self._tools, life, query)
+
+    def cancel(self, job_id: str, owner: str) -> Outcome:
+        """End a job, unless it has ended already; gives how it ended."""
+        life = self._life(job_id, owner)
+        reason = "the client cancelled it"
+        return end_life(self._tools.store, self._tools.clock, life.keys, "cancelled", reason)
+
+    def _create(self, job_id: str, owner: str, request: Request) -> Life:
+        now = self._tools.clock.now()
+        planned = self._tools.compute.plan(request, now)
+        same, request = identity(request), self._granted(request)
+        job = Job(
+            id=job_id,
+            run=self._tools.new_id(),
+            owner=owner,
+            created=now,
+            request=request,
+            request_digest=same,
+            tables=planned.tables,
+            plan=job_format.raw(planned.plan),
+            versions={"caudal": __version__, "hash": str(HASH_VERSION)},
+            behind=self._tools.loads.of(owner) >= self._tools.bounds.jobs_ahead,
+        )
+        try:
+            self._tools.store.create(job_key(job_id), job_format.encode(job))
+        except AlreadyExistsError:
+            life = self._tools.lives.open(job_id)
+            if life is None:
+                raise self._gone(job_id) from None
+            return life
+        self._tools.loads.created(owner)
+        return Life.of(job)
+
+    def _granted(self, request: Request) -> Request:
+        least, most = self._tools.bounds.silence_seconds
+        seconds = min(max(request.options.silent_seconds, least), most)
+        options = msgspec.structs.replace(request.options, silent_seconds=seconds)
+        return msgspec.structs.replace(request, options=options)
+
+    def _create_batch(self, life: Life, index: batch_format.Batch, data: bytes) -> bool:
+        """Is it new? (Two at once may both be told so.)"""
+        store, key = self._tools.store, life.keys.batch(index.table, index.number)
+        new = not objects.exists(store, key)
+        try:
+            if new:
+                store.create(key, data)
+        except AlreadyExistsError:
+            new = False
+        if not new:
+            first = objects.batch_head(store, life.keys, index.table, index.number)
+            if not first.holds_the_same(index):
+                raise ConflictError(
+                    f"batch {index.number} of table {index.table} has arrived with other "
+                    "content: the file changed; send it under a new job"
+                )
+        return new
+
+    def _covers_too_much(self, life: Life, table: str, end: End) -> bool:
+        """Does the last group hold more than the end names? Then the job fails."""
+        last = life.shape.group_count(end.batches) - 1
+        key = life.keys.output(Task("merge", table, last))
+        if last < 0 or not objects.exists(self._tools.store, key):
+            return False
+        try:
+            check_coverage(objects.merged_group(self._tools.store, life.keys, table, last), end)
+        except WrongEndError as error:
+            end_life(self._tools.store, self._tools.clock, life.keys, "failed", str(error))
+            return True
+        return False
+
+    def _life(self, job_id: str, owner: str) -> Life:
+        check_job_id(job_id)
+        life = self._tools.lives.open(job_id)
+        if life is None:
+            raise self._gone(job_id)
+        self._check_owner(life, job_id, owner)
+        self._hear(life)
+        return life
+
+    def _running(self, job_id: str, owner: str) -> Life:
+        life = self._life(job_id, owner)
+        outcome = read_outcome(self._tools.store, life.keys)
+        if outcome is not None:
+            raise self._gone(job_id, outcome)
+        return life
+
+    def _check_owner(self, life: Life, job_id: str, owner: str) -> None:
+        if life.job.owner != owner:
+            raise self._gone(job_id)  # whether it exists is nobody else's business
+
+    def _gone(self, job_id: str, outcome: Outcome | None = None) -> GoneError:
+        if outcome is None:
+            return GoneError(f"there is no job {job_id}")
+        why = f": {outcome.reason}" if outcome.reason else ""
+        return GoneError(f"job {job_id} is {outcome.state}{why}", outcome)
+
+    def _check_wanted(self, life: Life, table: str, number: int) -> None:
+        self._check_table(life, table)
+        self._check_number(life, number)
+        self._refuse_when_full(life, Task("map", table, number))
+        end = StoreFacts(self._tools.store, life.keys).end(table)
+        if end is not None and number >= end:
+            raise ConflictError(
+                f"table {table} has ended with {end} batches: there is no batch {number} of it"
+            )
+
+    def _check_number(self, life: Life, number: int) -> None:
+        most = life.shape.group * MOST_GROUPS
+        if not 0 <= number < most:
+            raise UsageError(f"{number} is no number of a batch: they count from 0 to {most - 1}")
+
+    def _check_table(self, life: Life, table: str) -> None:
+        if table not in life.shape.tables:
+            raise UnknownNameError(
+                "table",
+                f"no query of job {life.job.id} reads a table {table!r}; it reads: "
+                f"{', '.join(life.shape.tables) or 'none'}",
+            )
+
+    def _refuse_when_full(self, life: Life, task: Task) -> None:
+        if self._tools.broker.depths()[life.message(task).lane] >= self._tools.bounds.lane_limit:
+            raise BusyError("too many batches are waiting to be read: try again in a moment")
+
+    def _hear(self, life: Life) -> None:
+        """Leave a mark, at most a few in the time after which a client counts as silent."""
+        name = life.job.id, life.job.run
+        slot = int(self._tools.clock.now() * _MARKS / life.job.request.options.silent_seconds)
+        if self._marked.get(name) == slot:
+            return
+        mark = f"{life.keys.seen()}{slot:010}-{self._name}"
+        self._tools.store.create(mark, b"heard")
+        if len(self._marked) >= _MARKED:
+            self._marked = {}  # forgetting costs a mark that exists already
+        self._marked[name] = slot
+
+    def _publish(self, life: Life, tasks: list[Task]) -> None:
+        if tasks:
+            self._tools.broker.publish([life.message(task) for task in tasks])
+
+
+def _check_same_end(table: str, first: End, end: End) -> None:
+    if first != end:
+        raise ConflictError(
+            f"table {table} has ended with {first.batches} batches of {first.bytes} "
+            f"bytes; this end says {end.batches} of {end.bytes}, or other content"
+        ) from None

@@ -1,0 +1,58 @@
+"""How far a job has come: per table, fold and query."""
+
+from caudal.formats.replies import Status, TableStatus
+from caudal.jobs.facts import StoreFacts
+from caudal.jobs.intervals import IntervalSet
+from caudal.jobs.readiness import Shape
+from caudal.jobs.runs import Life, query_names, read_outcome
+from caudal.sql.planner import only_filters
+from caudal.store.port import Store
+
+
+def status_of(store: Store, life: Life) -> Status:
+    """What the store says now. Once a job has ended its data may be gone: only results count."""
+    outcome, facts, shape = read_outcome(store, life.keys), StoreFacts(store, life.keys), life.shape
+    running = outcome is None
+    return Status(
+        run=life.job.run,
+        outcome=outcome,
+        tables={t: _table(t, shape, facts) for t in shape.tables} if running else {},
+        folds={
+            name: (len(facts.folded(name)), step.partitions)
+            for name, step in (shape.folds.items() if running else ())
+        },
+        results=tuple(sorted(facts.finished())),
+        reads={name: tables_of(name, shape) for name in shape.finishes},
+        options=life.job.request.options,
+        queries=tuple(query_names(life)),
+        previews=tuple(name for name in query_names(life) if only_filters(life.split.plan, name)),
+        application=life.job.request.application.name,
+        created=life.job.created,
+    )
+
+
+def tables_of(query: str, shape: Shape) -> tuple[str, ...]:
+    """The tables that must be complete before a query can be answered."""
+    steps, tables = [shape.finishes[query]], set[str]()
+    while steps:
+        step = steps.pop()
+        tables |= step.tables
+        steps += [shape.folds[name] for name in step.folds]
+    return tuple(table for table in shape.tables if table in tables)
+
+
+def _table(table: str, shape: Shape, facts: StoreFacts) -> TableStatus:
+    """Merged groups are counted without looking at their members."""
+    end, merged = facts.end(table), facts.merged(table)
+    arrived = mapped = 0
+    for group in facts.groups(table):
+        size = _size_when_merged(group, merged, shape, end)
+        arrived += size or len(facts.batches(table, group))
+        mapped += size or len(facts.mapped(table, group))
+    return TableStatus(end, arrived, mapped)
+
+
+def _size_when_merged(group: int, merged: IntervalSet, shape: Shape, end: int | None) -> int | None:
+    if group not in merged:
+        return None
+    return shape.group if end is None else shape.group_size(group, end)

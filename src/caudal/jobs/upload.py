@@ -1,0 +1,260 @@
+"""The client: sends a job's tables to whichever gateway answers, and takes the results.
+
+Rules
+1. Whatever was not answered is asked again, of another gateway: every request may come twice.
+2. A batch is sent only if the gateway does not have it; one that it has with another digest means
+   that the file changed, which is an error and never a mixture.
+3. An answer with another run than the first means that the job began anew: stop.
+4. A result is taken as soon as it is there, but only after this client's own end of every table
+   that the query reads was confirmed: whatever else was sent under the same id, the result is of
+   the data that this client read.
+5. A job that is done takes no batches. Its ends still stand, and an end that is equal says that
+   the data was the same: so a client that resumes too late, or whose last answer was lost, gets
+   its results all the same.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Protocol, TypeVar
+
+from caudal.errors import FormatError
+from caudal.formats import batch as batch_format
+from caudal.formats import frame
+from caudal.formats.batch import Batch
+from caudal.formats.job import Request
+from caudal.formats.keys import REJECTS
+from caudal.formats.outcomes import End, Outcome, digest_of_digests
+from caudal.formats.replies import Receipt, Status
+from caudal.jobs.interfaces import BusyError, Clock, ConflictError, GoneError, UnreachableError
+
+Answer = TypeVar("Answer")
+Sendable = bytes | Callable[[], bytes]  # a batch, or what makes it: called by who sends it
+Numbered = tuple[int, Sendable]
+# Like map: the outcomes in the order of the items.
+Each = Callable[[Callable[[Numbered], Batch], Iterable[Numbered]], Iterable[Batch]]
+
+
+class Gateways(Protocol):
+    """Any gateway that answers. Raises UnreachableError if none does."""
+
+    def create(self, job_id: str, owner: str, request: Request) -> Receipt: ...
+
+    def put_batch(self, job_id: str, owner: str, data: bytes) -> Receipt: ...
+
+    def put_end(self, job_id: str, owner: str, table: str, end: End) -> Receipt: ...
+
+    def stored_digest(self, job_id: str, owner: str, table: str, number: int) -> str | None: ...
+
+    def status(self, job_id: str, owner: str) -> Status: ...
+
+    def result(self, job_id: str, owner: str, query: str, run: str) -> bytes:
+        """The result object of that run and of no other (formats/outputs.py), whole and checked."""
+
+    def cancel(self, job_id: str, owner: str) -> Outcome: ...
+
+
+class Listener:
+    """Told how far an order has come. This one does nothing with it."""
+
+    def sent(self, table: str, batch: Batch) -> None:
+        """A batch is safe; called by whichever thread sent it, in any order."""
+
+    def ended(self, table: str) -> None: ...
+
+    def saw(self, status: Status) -> None: ...
+
+    def answered(self, query: str, result: bytes) -> None: ...
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to send: a request, and the batches of its tables (formats/batch.py), read once."""
+
+    job_id: str
+    owner: str
+    request: Request
+    batches: Mapping[str, Iterable[Sendable]]
+
+
+@dataclass(frozen=True)
+class Client:
+    """Sends orders. `tries` bounds how often one request is asked again."""
+
+    gateways: Gateways
+    clock: Clock
+    tries: int = 200
+    pause_seconds: float = 0.5
+    look_first: bool = field(default=False)  # resume: ask what has arrived before sending
+    each: Each = map  # another one may send several batches at once
+    listener: Listener = field(default_factory=Listener)
+
+    def run(self, order: Order) -> tuple[Outcome, dict[str, bytes]]:
+        """Send everything, wait, and fetch the results by name, the rejects report among them."""
+        errand = self.begin(order)
+        for _ in errand.send():
+            errand.look()
+        outcome = errand.follow()
+        return outcome, errand.results if outcome.state == "done" else {}
+
+    def send(self, order: Order) -> str:
+        """Create the job and send its tables; gives the run."""
+        errand = self.begin(order)
+        for _ in errand.send():
+            pass
+        return errand.run
+
+    def begin(self, order: Order) -> "Errand":
+        """Create the job, or find it again."""
+        request = order.request
+        receipt = self.ask(lambda: self.gateways.create(order.job_id, order.owner, request))
+        known = {table.name for table in request.application.tables}
+        if strange := set(receipt.tables) - known:
+            raise FormatError(f"a gateway asks for a table {min(strange)[:40]!r}, which nobody has")
+        errand = Errand(self, order, receipt.run, receipt.tables)
+        if self.look_first:
+            errand.look()
+        return errand
+
+    def ask(self, request: Callable[[], Answer]) -> Answer:
+        """Rule 1."""
+        for _ in range(self.tries - 1):
+            try:
+                return request()
+            except (UnreachableError, BusyError):
+                self.clock.sleep(self.pause_seconds)
+        return request()
+
+
+@dataclass
+class Errand:
+    """One order under way. One thread may `send` while another one follows."""
+
+    client: Client
+    order: Order
+    run: str
+    tables: tuple[str, ...]  # those that must be sent
+    results: dict[str, bytes] = field(default_factory=dict)
+    _sent: dict[str, list[tuple[str, int]]] = field(default_factory=dict)  # digests and sizes
+    _ended: frozenset[str] = frozenset()  # tables whose end was confirmed
+    _is_done: bool = False  # rule 5
+
+    def send(self) -> Iterator[str]:
+        """Send the tables; gives the name of each one that has ended."""
+        for table in self.tables:
+            self.put(table, self.order.batches.get(table, ()))
+            self.end(table)
+            yield table
+
+    def put(self, table: str, batches: Iterable[Sendable]) -> None:
+        """Send batches of a table, which go on behind those that were sent before."""
+        sent = self._sent.setdefault(table, [])
+        numbered = enumerate(batches, len(sent))
+        for batch in self.client.each(partial(self._send_batch, table), numbered):
+            sent.append((batch.digest, batch.bytes))
+
+    def end(self, table: str) -> None:
+        """Say that all of a table was sent."""
+        sent = self._sent.get(table, [])
+        digest = digest_of_digests(digest for digest, _ in sent)
+        end = End(len(sent), sum(size for _, size in sent), digest)
+        self._check(self._ask(lambda: self.client.gateways.put_end(*self._job, table, end)).run)
+        self._ended |= {table}
+        self.client.listener.ended(table)
+
+    def follow(self, stopping: Callable[[], bool] = lambda: False) -> Outcome:
+        """Take results as they come, until the job has ended, however long that takes."""
+        while True:
+            all_sent = self._ended.issuperset(self.tables)  # asked before looking, not after
+            outcome = (status := self.look()).outcome
+            if outcome is not None and outcome.state != "done":
+                return outcome
+            if outcome is not None and all_sent:
+                self._check_whole(status)
+                return outcome
+            if stopping():
+                raise GoneError(f"nobody waits for job {self.order.job_id} any more")
+            self.client.clock.sleep(self.client.pause_seconds)
+
+    def look(self) -> Status:
+        """Ask how far the job is, and take the results that are there (rule 4)."""
+        status = self._status()
+        while fetched := {name: self._fetch(name) for name in self._there(status)}:
+            status = self._status()  # the same run before and after: they are of this run
+            self.results |= fetched
+            for name, data in fetched.items():
+                self.client.listener.answered(name, data)
+        self.client.listener.saw(status)
+        return status
+
+    def _there(self, status: Status) -> list[str]:
+        """The results that are there, that this client may take, and that it has not got yet."""
+        return [
+            name
+            for name in status.results
+            if name not in self.results
+            and (name in self._asked or name == REJECTS)
+            and self._ended.issuperset(status.reads.get(name, self.tables))
+        ]
+
+    @cached_property
+    def _asked(self) -> frozenset[str]:
+        """The queries of the order."""
+        request = self.order.request
+        return frozenset(request.queries or (one.name for one in request.application.queries))
+
+    def _fetch(self, query: str) -> bytes:
+        return self._ask(lambda: self.client.gateways.result(*self._job, query, self.run))
+
+    def _check_whole(self, status: Status) -> None:
+        """Of a job that is done, all results were taken."""
+        if lost := set(status.reads) - set(self.results):
+            raise GoneError(
+                f"job {self.order.job_id} is done, and its result of {min(lost)} was deleted since"
+            )
+
+    def _send_batch(self, table: str, numbered: Numbered) -> Batch:
+        number, made = numbered
+        data = made if isinstance(made, bytes) else made()
+        batch = batch_format.describe(frame.of_bytes(data), f"batch {number}")
+        try:
+            if not self._is_done and not self._has(table, batch):
+                self._check(self._ask(lambda: self.client.gateways.put_batch(*self._job, data)).run)
+        except GoneError as error:
+            self._note(error.outcome)
+            if not self._is_done:
+                raise
+        self.client.listener.sent(table, batch)
+        return batch
+
+    def _has(self, table: str, batch: Batch) -> bool:
+        if not self.client.look_first:
+            return False
+        number = batch.number
+        digest = self._ask(lambda: self.client.gateways.stored_digest(*self._job, table, number))
+        if digest is not None and digest != batch.digest:
+            raise ConflictError(
+                f"batch {number} of table {table} has arrived with other content: the file "
+                "changed; send it under a new job"
+            )
+        return digest is not None
+
+    def _status(self) -> Status:
+        status = self._ask(lambda: self.client.gateways.status(*self._job))
+        self._check(status.run)
+        self._note(status.outcome)
+        return status
+
+    def _note(self, outcome: Outcome | None) -> None:
+        self._is_done = self._is_done or (outcome is not None and outcome.state == "done")
+
+    def _ask(self, request: Callable[[], Answer]) -> Answer:
+        return self.client.ask(request)
+
+    @property
+    def _job(self) -> tuple[str, str]:
+        return self.order.job_id, self.order.owner
+
+    def _check(self, run: str) -> None:
+        if run != self.run:
+            raise GoneError(f"job {self.order.job_id} ended and began anew: send it again")

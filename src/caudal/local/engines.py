@@ -1,0 +1,26 @@
+"""The engines by name. All have one signature and give the same rows."""
+
+from collections.abc import Mapping, Sequence
+
+from caudal.embedded import engine as embedded
+from caudal.files.sources import Sources
+from caudal.local import split
+from caudal.model import Application, ParameterValue
+from caudal.results.answers import Answers
+from caudal.run_options import Engine, Progress, RunOptions
+
+_RUN = {Engine.EMBEDDED: embedded.run, Engine.SPLIT: split.run}
+
+
+def run_with(
+    engine: Engine,
+    app: Application,
+    sources: Sources,
+    queries: Sequence[str] | None = None,
+    parameters: Mapping[str, ParameterValue] | None = None,
+    *,
+    options: RunOptions | None = None,
+    progress: Progress | None = None,
+) -> Answers:
+    """Answer queries of an application with the engine of this name."""
+    return _RUN[engine](app, sources, queries, parameters, options, progress)

@@ -1,0 +1,80 @@
+"""What a run says about its tables, read from mapped objects in the order of batches.
+
+The same rejected rows in the same order as the engines of one process report them, whichever task
+was done first, and again from the beginning when a run is resumed.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from caudal.errors import NotFoundError, RejectedRowError
+from caudal.formats import mapped
+from caudal.jobs import objects
+from caudal.jobs.runs import Life
+from caudal.model import RejectedRow
+from caudal.results.answers import TableProfile
+from caudal.results.rejects import Rejects
+from caudal.run_options import Progress
+from caudal.store.port import Store
+
+
+@dataclass
+class TableFollower:
+    """Follows one table. `advance` may be called at any time; it goes as far as it can."""
+
+    store: Store
+    life: Life
+    table: str
+    files: Sequence[Path]
+    rejects: Rejects
+    progress: Progress
+    strict: bool
+    done: int = 0  # batches
+    _began: float = field(default_factory=time.perf_counter)
+    _bytes: int = 0
+    _rows: int = 0
+    _rejected: int = 0
+    _mapped_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        self._total = sum(path.stat().st_size for path in self.files)
+
+    def advance(self, sent: int) -> bool:
+        """Take in what is mapped of the `sent` first batches; is that all of them?"""
+        while self.done < sent:
+            try:
+                found = objects.mapped_reader(self.store, self.life.keys, self.table, self.done)
+                self._note(found)
+            except NotFoundError:
+                return False
+            self.done += 1
+        return True
+
+    def profile(self) -> TableProfile:
+        """To be asked at the end."""
+        self.progress.table(self.table, self._total, self._total)
+        seconds = time.perf_counter() - self._began
+        return TableProfile(
+            self.table, self._bytes, self._rows, self._rejected, seconds, self._mapped_bytes
+        )
+
+    def _note(self, found: mapped.MappedReader) -> None:
+        index = found.index
+        rejected = [
+            RejectedRow(self.table, index.file, *one)
+            for one in (found.rejects() if index.rejects.rows else ())
+        ]
+        if rejected and self.strict:
+            row = rejected[0]
+            raise RejectedRowError(f"{row.file} line {row.line}: {row.reason} (table {row.table})")
+        self.rejects.add(rejected)
+        self.rejects.note_repaired(self.table, index.repaired)
+        self._bytes += index.source_bytes
+        self._rows += index.rows
+        self._rejected += sum(row.rows for row in rejected)
+        slices = (span for stage in index.stages.values() for span in stage.slices)
+        self._mapped_bytes += sum(span.length for span in slices)
+        most = max(self._total - 1, 0)  # all of it is said once, at the end
+        self.progress.table(self.table, min(self._bytes, most), self._total)

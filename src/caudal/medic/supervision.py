@@ -1,0 +1,227 @@
+"""Whom to restart, and when: the leader's decision, as a pure function of what it has heard.
+
+Rules
+1. A process is heard by its heartbeats. Four missed: it is dead, whether it was killed or hangs.
+   A medic on its host that sees its pid gone says so, which is quicker and means the same; one
+   that sees it stopped (SIGSTOP) for four beats need not hear that it is silent.
+2. Nobody is suspected before the watcher itself has watched one full timeout. It begins to watch
+   anew when it starts, when it wins an election, and when its own loop was late.
+3. A process that has just begun has `start` seconds to be heard, unless its pid goes first; twice
+   as long after every death in a row, for a machine that is that slow. From its first heartbeat on
+   rule 1 holds. It beats while it loads, and says so: it is `starting` until it is ready.
+4. An order whose outcome is not on record after `carry` seconds is given again: it may have been
+   lost, or whoever should carry it out has died. Restarts back off: at once at first, then twice
+   as long every time that the process died before it was healthy for `stable` seconds. One that
+   died `failing` times in a row is shown as such.
+5. Orders name the incarnation that is dead. A launcher whose process is a newer one does nothing.
+   So a leader that never heard a process must learn its incarnation elsewhere: medics tell what is
+   on record on their hosts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from caudal.process.pulse import Pulse, Record
+
+
+class State(StrEnum):
+    """The state of a process; the same words in logs, status and documents."""
+
+    STARTING = "starting"  # ordered to start, not ready yet
+    HEALTHY = "healthy"
+    DEAD = "dead"  # silent or gone; a restart is due
+    FAILING = "failing"  # died several times in a row; restarts have backed off
+
+
+@dataclass(frozen=True)
+class Timing:
+    """In seconds."""
+
+    beat: float = 0.5  # between two heartbeats
+    silence: float = 2.0  # four missed
+    stopped: float = 2.0  # the same, for one that is seen to be stopped
+    start: float = 8.0  # to be heard for the first time
+    start_most: float = 120.0  # the same after many deaths in a row
+    stable: float = 3.0  # healthy for so long: the past is forgotten
+    back_off: float = 0.5  # the first pause, then doubled
+    back_off_most: float = 30.0
+    failing: int = 5
+    carry: float = 3.0  # for an order to be carried out; then it is given again
+
+
+@dataclass(frozen=True)
+class Patient:
+    """What the watcher knows of one process."""
+
+    pulse: Pulse | None = None
+    heard: float = float("-inf")
+    healthy_since: float | None = None
+    known: int = 0  # the newest incarnation on record on its host
+    begun: float = float("-inf")  # when that one began
+    gone: int = -1  # the newest incarnation whose pid is known to be gone
+    stopped: float | None = None  # since when the newest one is seen to be stopped
+    buried: int = -1  # the newest incarnation that an order to restart called dead
+    ordered: float = float("-inf")  # when that was
+    deaths: int = 0  # in a row
+    restarts: int = 0
+    timing: Timing = Timing()
+
+    @property
+    def newest(self) -> int:
+        """The newest incarnation of which anything is known."""
+        return max(self.pulse.incarnation if self.pulse else 0, self.known)
+
+
+@dataclass(frozen=True)
+class Ward:
+    """All processes that are to run, and since when they are watched."""
+
+    late: float = 1.0  # the watcher's own loop: a longer pause than this
+    patients: Mapping[str, Patient] = field(default_factory=dict)
+    watching: float = 0.0
+    looked: float = 0.0
+
+
+def admit(ward: Ward, timings: Mapping[str, Timing]) -> Ward:
+    """The ward with exactly these processes; what is known of them stays known."""
+    return replace(
+        ward,
+        patients={
+            name: replace(ward.patients.get(name, Patient()), timing=timing)
+            for name, timing in timings.items()
+        },
+    )
+
+
+def watch_anew(ward: Ward, now: float) -> Ward:
+    """The watcher has just started, or just won."""
+    return replace(ward, watching=now, looked=now)
+
+
+def hear(ward: Ward, pulse: Pulse, now: float) -> Ward:
+    """A heartbeat came. Late, doubled and replayed ones change nothing."""
+    patient = ward.patients.get(pulse.name)
+    if patient is None or not _is_news(patient, pulse):
+        return ward
+    if pulse.incarnation <= patient.buried:
+        if now - patient.ordered < patient.timing.silence:
+            return ward  # the last breath of one that is being replaced
+        patient = replace(patient, buried=pulse.incarnation - 1)  # buried alive
+    since = _healthy_since(patient, pulse, now)
+    is_stable = since is not None and now - since >= patient.timing.stable
+    deaths = 0 if is_stable else patient.deaths
+    return _with(
+        ward,
+        pulse.name,
+        replace(patient, pulse=pulse, heard=now, healthy_since=since, deaths=deaths),
+    )
+
+
+def _healthy_since(patient: Patient, pulse: Pulse, now: float) -> float | None:
+    if not pulse.ready:
+        return None
+    same = patient.pulse is not None and patient.pulse.incarnation == pulse.incarnation
+    return patient.healthy_since if same and patient.healthy_since is not None else now
+
+
+def see(ward: Ward, record: Record, now: float) -> Ward:
+    """A medic on the host of a process tells what is on record there."""
+    patient = ward.patients.get(record.name)
+    if patient is None or record.incarnation < patient.newest:
+        return ward
+    if record.incarnation > patient.newest:
+        began = now - record.age
+        patient = replace(
+            patient, known=record.incarnation, begun=began, healthy_since=None, stopped=None
+        )
+    if record.stopped != (patient.stopped is not None):
+        patient = replace(patient, stopped=now if record.stopped else None)
+    if record.gone:
+        patient = replace(patient, gone=record.incarnation)
+    return _with(ward, record.name, patient)
+
+
+@dataclass(frozen=True)
+class Order:
+    """Start that process, unless one newer than `dead` runs."""
+
+    name: str
+    dead: int
+
+
+def look(ward: Ward, now: float) -> tuple[Ward, list[Order]]:
+    """What to restart now; to be called several times in every beat, by the leader only."""
+    if now - ward.looked > ward.late:
+        return watch_anew(ward, now), []
+    ward, orders = replace(ward, looked=now), []
+    for name, patient in ward.patients.items():
+        if _is_dead(ward, patient, now) and now - patient.ordered >= _pause(patient):
+            orders.append(Order(name, patient.newest))
+            ward = _with(ward, name, _ordered(patient, now))
+    return ward, orders
+
+
+def _ordered(patient: Patient, now: float) -> Patient:
+    if patient.newest == patient.buried:
+        return replace(patient, ordered=now)  # the same order again
+    return replace(
+        patient,
+        healthy_since=None,
+        buried=patient.newest,
+        ordered=now,
+        deaths=patient.deaths + 1,
+        restarts=patient.restarts + 1,
+    )
+
+
+def state_of(ward: Ward, name: str, now: float) -> State:
+    """In one word, for people."""
+    patient = ward.patients[name]
+    if patient.deaths >= patient.timing.failing:
+        return State.FAILING
+    if _is_dead(ward, patient, now):
+        return State.STARTING if patient.newest == patient.buried else State.DEAD
+    return State.STARTING if patient.healthy_since is None else State.HEALTHY
+
+
+def _is_dead(ward: Ward, patient: Patient, now: float) -> bool:
+    if patient.newest in (patient.gone, patient.buried):
+        return True
+    stopped = patient.stopped
+    if stopped is not None and now - max(stopped, ward.watching) >= patient.timing.stopped:
+        return True
+    if not _is_heard(patient) and now - patient.begun < _time_to_be_heard(patient):
+        return False
+    return now - max(patient.heard, ward.watching) >= patient.timing.silence
+
+
+def _is_heard(patient: Patient) -> bool:
+    """Did the newest incarnation beat at least once?"""
+    return patient.pulse is not None and patient.pulse.incarnation == patient.newest
+
+
+def _time_to_be_heard(patient: Patient) -> float:
+    timing = patient.timing
+    return min(timing.start * 2.0 ** min(max(patient.deaths - 1, 0), 30), timing.start_most)
+
+
+def _pause(patient: Patient) -> float:
+    """How long after the last order the next one may come."""
+    timing = patient.timing
+    if patient.newest == patient.buried:
+        return timing.carry
+    if patient.deaths == 0:
+        return 0.0
+    return min(timing.back_off * 2.0 ** min(patient.deaths - 1, 30), timing.back_off_most)
+
+
+def _is_news(patient: Patient, pulse: Pulse) -> bool:
+    before = patient.pulse
+    if before is None:
+        return True
+    return (pulse.incarnation, pulse.sequence) > (before.incarnation, before.sequence)
+
+
+def _with(ward: Ward, name: str, patient: Patient) -> Ward:
+    return replace(ward, patients={**ward.patients, name: patient})

@@ -1,0 +1,29 @@
+"""What a process says of itself in a heartbeat, and what its host knows of it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Pulse:
+    """What a heartbeat says. `incarnation` grows with every start of the same name."""
+
+    name: str
+    incarnation: int
+    sequence: int
+    pid: int = 0
+    ticks: int = 0  # turns of the process's own loop
+    progress: int = 0  # tasks done, requests served
+    memory: int = 0  # resident bytes
+    detail: str = ""  # a medic: its role and term
+    ready: bool = True  # it does its work; before, it loads
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a medic knows of a process on its own host."""
+
+    name: str
+    incarnation: int
+    age: float  # seconds since it was started
+    gone: bool  # its pid does not exist any more
+    stopped: bool = False  # it exists, but SIGSTOP holds it

@@ -1,0 +1,212 @@
+"""Values of results as Python, JSON and text hold them. One rule for every kind, nothing lost.
+
+1. JSON is valid JSON: dates, intervals and blobs (hexadecimal) are texts; so are NaN and Infinity,
+   which JSON has no numbers for. A number is written with all its digits.
+2. CSV and the screen show the same, without quotes; lists, structs and maps stand as JSON.
+3. Python gets the simplest object that is equal: a decimal is an int where it is whole, a float
+   where that loses nothing, else a Decimal.
+
+docs/formats/answers.md has the table of all kinds.
+"""
+
+import math
+from collections.abc import Callable
+from datetime import date, time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from caudal.results.temporal import date_of, time_of, timestamp_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_FLOAT_DIGITS = 15  # every decimal of so many digits survives as a float
+_JSON = msgspec.json.Encoder(decimal_format="number")
+_WORD_BITS = 64  # beyond it, the encoder takes an integer only as a decimal
+
+Convert = Callable[[Any], Any]
+
+
+def python_values(column: "pa.ChunkedArray") -> list[Any]:
+    """A column as Python values."""
+    from pyarrow import types
+
+    if not _holds(column.type, lambda kind: types.is_time(kind) or _is_nanosecond(kind)):
+        try:
+            values = column.to_pylist()
+        except (OverflowError, ValueError):  # beyond Python's years
+            pass
+        else:
+            convert = _converter(column.type)
+            return values if convert is None else [convert(value) for value in values]
+    values = column.cast(_counted(column.type)).to_pylist()
+    convert = _converter(column.type, is_counted=True) or _same
+    return [convert(value) for value in values]
+
+
+def _is_nanosecond(kind: "pa.DataType") -> bool:
+    from pyarrow import types
+
+    return bool(types.is_timestamp(kind)) and kind.unit == "ns"
+
+
+def _holds(kind: "pa.DataType", is_meant: Callable[["pa.DataType"], bool]) -> bool:
+    """Whether a type, or a part of it, is meant."""
+    parts = [kind.field(place).type for place in range(kind.num_fields)]
+    return is_meant(kind) or any(_holds(part, is_meant) for part in parts)
+
+
+def _counted(kind: "pa.DataType") -> "pa.DataType":
+    """The type with numbers in the place of dates and times."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_date32(kind) or types.is_time32(kind):
+        return pa.int32()
+    if types.is_date64(kind) or types.is_time64(kind) or types.is_timestamp(kind):
+        return pa.int64()
+    if types.is_map(kind):
+        return pa.map_(_counted(kind.key_type), _counted(kind.item_type))
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_counted(field.type)) for field in kind])
+    if types.is_fixed_size_list(kind):
+        return pa.list_(kind.value_field.with_type(_counted(kind.value_type)), kind.list_size)
+    if types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_counted(kind.value_type)))
+    return kind
+
+
+def _converter(kind: "pa.DataType", *, is_counted: bool = False) -> Convert | None:
+    """From what Arrow gives for a value of this type to what Python should hold; None: the same.
+
+    Counted, Arrow gives numbers for dates and times.
+    """
+    from pyarrow import types
+
+    if is_counted and types.is_temporal(kind) and not types.is_interval(kind):
+        return _moment_converter(kind)
+    if types.is_decimal(kind):
+        return _nullable(plain_decimal)
+    if types.is_interval(kind):
+        return _nullable(lambda value: interval_text(*value))
+
+    def part(inner: "pa.DataType") -> Convert | None:
+        return _converter(inner, is_counted=is_counted)
+
+    if types.is_map(kind):
+        key, item = part(kind.key_type) or _same, part(kind.item_type) or _same
+        return _nullable(lambda pairs: {key(one): item(other) for one, other in pairs})
+    if types.is_struct(kind):
+        fields = {field.name: part(field.type) or _same for field in kind}
+        return _nullable(lambda row: {name: fields[name](value) for name, value in row.items()})
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        inner = part(kind.value_type)
+        return inner and _nullable(lambda values: [inner(value) for value in values])
+    return None
+
+
+def _moment_converter(kind: "pa.DataType") -> Convert | None:
+    from pyarrow import types
+
+    if types.is_date32(kind):
+        return _nullable(date_of)
+    if types.is_time(kind):
+        return _nullable(lambda ticks: time_of(ticks, kind.unit))
+    if types.is_timestamp(kind):
+        zoned = kind.tz is not None
+        return _nullable(lambda ticks: timestamp_of(ticks, kind.unit, is_zoned=zoned))
+    return None
+
+
+def _nullable(convert: Convert) -> Convert:
+    return lambda value: None if value is None else convert(value)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def plain_decimal(value: Decimal) -> int | float | Decimal:
+    """A decimal as the simplest number that is equal to it."""
+    if value == value.to_integral_value():
+        return int(value)
+    exact = Decimal(decimal_text(value))
+    return float(exact) if len(exact.as_tuple().digits) <= _FLOAT_DIGITS else exact
+
+
+def decimal_text(value: Decimal) -> str:
+    """All its digits, without zeros at the end."""
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def interval_text(months: int, days: int, nanoseconds: int) -> str:
+    """An interval as DuckDB writes it."""
+    years, months = int(months / 12), int(math.fmod(months, 12))
+    parts = [
+        f"{count} {unit}" + ("" if abs(count) == 1 else "s")
+        for count, unit in ((years, "year"), (months, "month"), (days, "day"))
+        if count
+    ]
+    microseconds = abs(nanoseconds) // 1000
+    if microseconds or not parts:
+        seconds, fraction = divmod(microseconds, 1_000_000)
+        clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        fractional = f".{fraction:06}".rstrip("0") if fraction else ""
+        parts.append(("-" if nanoseconds < 0 else "") + clock + fractional)
+    return " ".join(parts)
+
+
+def json_value(value: Any) -> Any:
+    """A Python value as `json_bytes` writes it."""
+    match value:
+        case None | bool() | str() | Decimal():
+            return value
+        case int():
+            return value if value.bit_length() < _WORD_BITS else Decimal(value)
+        case float():
+            return value if math.isfinite(value) else _float_word(value)
+        case list() | tuple():
+            return [json_value(item) for item in value]
+        case dict():
+            return {_key(key): json_value(item) for key, item in value.items()}
+    return text(value)
+
+
+def _key(key: Any) -> str:
+    return text(key) if key is not None else "null"
+
+
+def json_bytes(value: Any) -> bytes:
+    """Valid JSON in lines, for any reader."""
+    return msgspec.json.format(_JSON.encode(json_value(value)), indent=1) + b"\n"
+
+
+def text(value: Any) -> str:
+    """A value as text, in CSV and on the screen."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return value
+        case float():
+            return repr(value) if math.isfinite(value) else _float_word(value)
+        case Decimal():
+            return decimal_text(value)
+        case bytes():
+            return value.hex().upper()
+        case date() | time():
+            return str(value)  # a datetime too: date, space, time
+        case list() | dict():
+            return _JSON.encode(json_value(value)).decode()
+    return str(value)
+
+
+def _float_word(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"

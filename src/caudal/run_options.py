@@ -1,0 +1,48 @@
+"""How to run: options and progress, the same for every engine."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from caudal.kernels.csv import DEFAULT_BATCH_BYTES
+from caudal.model import RejectedRow
+
+
+class Progress(Protocol):
+    """Told how far a run has come. All calls come from the thread that called `run`."""
+
+    def table(self, name: str, done_bytes: int, total_bytes: int) -> None: ...
+
+    def query(self, name: str, seconds: float) -> None: ...
+
+
+class Silent:
+    """Progress that nobody watches."""
+
+    def table(self, name: str, done_bytes: int, total_bytes: int) -> None: ...
+
+    def query(self, name: str, seconds: float) -> None: ...
+
+
+class Engine(StrEnum):
+    """What executes queries."""
+
+    EMBEDDED = "embedded"  # DuckDB over whole tables, in this process
+    SPLIT = "split"  # scan, fold and finish over batches, as on a cluster, in this process
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How to run, as opposed to what to answer."""
+
+    sentiment: str | None = None  # None: what the application says
+    memory_limit: int | None = None  # bytes for the process; beyond it, data spills to disk
+    batch_bytes: int = DEFAULT_BATCH_BYTES  # larger: fewer, longer steps and more memory
+    threads: int = field(default_factory=lambda: os.cpu_count() or 1)
+    partitions: int = 4  # of the split engine's folds
+    hints: bool = True  # let the split engine drop rows early; changes no answer
+    strict: bool = False  # fail on the first rejected row
+    profile: bool = False  # measure every operator (runs queries one after the other)
+    reject_sink: Callable[[RejectedRow], None] | None = None

@@ -1,0 +1,128 @@
+"""A suspect task runs alone in a child process; its verdict becomes what the worker understands.
+
+Rules
+1. One suspect at a time in a process, whatever its number of threads: what is judged here is how
+   much memory and time one task takes. Whoever comes second hands its task back.
+2. Condemned fails the job: CondemnedError. What the computation itself raised is raised here too.
+   Everything else is NotNowError, and the task is handed back: nobody knows that it is to blame.
+3. The child is given what the worker had: job.json's content, the task, and its inputs as files.
+"""
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from caudal.duck.containment import RESERVE_BYTES, contained_task, memory_bound
+from caudal.duck.sandbox import Limits
+from caudal.formats import job as job_format
+from caudal.formats.job import Job
+from caudal.formats.keys import Task
+from caudal.jobs.interfaces import CondemnedError, Inputs, NotNowError, Part
+from caudal.worker.suspect_child import Computation
+from caudal.worker.suspects import (
+    Condemned,
+    Failed,
+    Finished,
+    Inconclusive,
+    SuspectCall,
+    SuspectLimits,
+    run_suspect,
+)
+from caudal.worker.task_steps import Steps
+
+_ALONE = threading.Lock()  # rule 1
+
+
+class _Input(msgspec.Struct, frozen=True):
+    """One part of an input: the name of the file with its bytes, and what the part says else."""
+
+    content: str
+    file: str
+    repaired: int
+
+
+class _Suspect(msgspec.Struct, frozen=True):
+    """The arguments of the child."""
+
+    job: bytes
+    task: Task
+    inputs: dict[str, list[_Input]]
+    memory_bytes: int  # limits of its sandboxes, as in the worker
+    seconds: float
+    spills: bool
+    process_bytes: int  # that the child holds itself to, above where its parent condemns it
+
+
+def compute_suspect(arguments: bytes, folder: Path) -> bytes:
+    """The computation of the child: the same steps as in a worker."""
+    suspect = msgspec.msgpack.decode(arguments, type=_Suspect)
+    inputs = {
+        name: [
+            Part((folder / one.content).read_bytes(), one.file, one.repaired) for one in described
+        ]
+        for name, described in suspect.inputs.items()
+    }
+    spill = folder if suspect.spills else None
+    steps = Steps(Limits(suspect.memory_bytes, suspect.seconds, spill))
+    job = job_format.decode(suspect.job, "job.json")
+    with memory_bound(suspect.process_bytes, tasks=True), contained_task(steps.interrupt):
+        return steps.run(job, suspect.task, inputs)
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """How suspects are run. `workspace` holds their inputs meanwhile; setting `stop` ends them."""
+
+    limits: SuspectLimits = field(default_factory=SuspectLimits)
+    workspace: Path | None = None
+    stop: threading.Event | None = None
+    compute: Computation = compute_suspect
+
+    def run(
+        self,
+        job: Job,
+        task: Task,
+        inputs: Inputs,
+        sandbox: Limits,
+        stopped: threading.Event | None = None,
+    ) -> bytes:
+        """The task's output; raises as the rules say. Setting `stopped` ends this one."""
+        if not _ALONE.acquire(blocking=False):
+            raise NotNowError("another suspect task is running in this process")
+        try:
+            call = self._call(job, task, inputs, sandbox)
+            signals = tuple(one for one in (self.stop, stopped) if one is not None)
+            verdict = run_suspect(call, self.limits, workspace=self.workspace, stop=signals)
+        finally:
+            _ALONE.release()
+        match verdict:
+            case Finished(output):
+                return output
+            case Failed(error):
+                raise error
+            case Condemned(reason):
+                raise CondemnedError(f"{task.kind} {task.name} {task.number}: {reason}")
+            case Inconclusive(reason):
+                raise NotNowError(reason)
+
+    def _call(self, job: Job, task: Task, inputs: Inputs, sandbox: Limits) -> SuspectCall:
+        files: dict[str, bytes | Path] = {}
+        described: dict[str, list[_Input]] = {}
+        for name, parts in inputs.items():
+            described[name] = []
+            for part in parts:
+                content = str(len(files))
+                files[content] = part.data
+                described[name].append(_Input(content, part.file, part.repaired))
+        suspect = _Suspect(
+            job=job_format.encode(job),
+            task=task,
+            inputs=described,
+            memory_bytes=sandbox.memory_bytes,
+            seconds=sandbox.seconds,
+            spills=sandbox.spill is not None,
+            process_bytes=self.limits.memory_bytes + RESERVE_BYTES,
+        )
+        return SuspectCall(self.compute, msgspec.msgpack.encode(suspect), files)

@@ -1,0 +1,204 @@
+"""The steps of a job computed in this process: map, fold, finish and the rejects report.
+
+Not for use by two threads at once. What a job's tasks share (its decoded plan, the keys of hints)
+is kept for the few jobs that were seen last, as long as it stays small.
+"""
+
+import operator
+from collections import OrderedDict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import msgspec
+import pyarrow as pa
+
+from caudal.duck import stages, steps
+from caudal.duck.functions import register_functions
+from caudal.duck.sandbox import Limits, Sandbox, Types
+from caudal.duck.stages import Hashing
+from caudal.errors import DataError, FormatError, RejectedRowError
+from caudal.formats import batch as batch_format
+from caudal.formats import mapped, outcomes, outputs
+from caudal.formats.job import Job
+from caudal.formats.keys import REJECTS, Task
+from caudal.jobs.interfaces import Inputs, Part
+from caudal.jobs.plan import SplitPlan, from_json
+from caudal.kernels.hashing import partition_of
+from caudal.kernels.sentiment import load_model
+from caudal.model import RejectedRow
+from caudal.results.rejects import Rejects
+from caudal.sql.planner import Scan
+
+_JOBS_KEPT = 8
+_MOST_HINT_BYTES = 32 << 20  # of keys; a larger hint would cost more than it saves
+
+_MOST_LINES = 500_000  # that a report names, give or take the last batch's
+_LINES_AFTERWARDS = 5  # of each reason, once there are that many
+_UNREADABLE = (pa.ArrowException, UnicodeError)  # what a decoder raises: the data's fault
+_TOLD = 300  # characters of its reason
+
+
+@dataclass
+class _Known:
+    """What the tasks of one life of a job share."""
+
+    plan: msgspec.Raw
+    split: SplitPlan
+    hints: dict[str, "_Hinted"] = field(default_factory=dict)  # by scan
+    tables: dict[str, steps.TableWork] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Hinted:
+    """A scan with its hint, and the very objects that the hint was made of."""
+
+    made_of: tuple[Sequence[Part], ...]
+    work: stages.Work
+
+    def is_made_of(self, sources: tuple[Sequence[Part], ...]) -> bool:
+        same_length = len(self.made_of) == len(sources)
+        return same_length and all(map(operator.is_, self.made_of, sources))
+
+
+class Steps:
+    """Sandboxes, and what runs in them."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._sandboxes: dict[tuple[str, Types], Sandbox] = {}  # by sentiment model
+        self._known: OrderedDict[str, _Known] = OrderedDict()  # by run
+
+    def close(self) -> None:
+        for sandbox in self._sandboxes.values():
+            sandbox.close()
+
+    def relieve(self) -> None:
+        """Let go of everything that can be made again."""
+        self.close()
+        self._sandboxes.clear()
+        self._known.clear()
+
+    def interrupt(self) -> None:
+        """End what is running, from another thread."""
+        for sandbox in list(self._sandboxes.values()):
+            sandbox.interrupt()
+
+    def run(self, job: Job, task: Task, inputs: Inputs) -> bytes:
+        """The output of a map, fold or finish."""
+        known = self._open(job)
+        hashing = Hashing(job.request.options.partitions, partition_of)
+        sandbox = self._sandbox(job, Types.LOSSLESS)
+        if task.kind == "map":
+            data = self._map(known, task, inputs, hashing, sandbox)
+            if job.request.options.strict:
+                _refuse_rejects(data)
+            return data
+        whose = outputs.Whose(job.id, job.run, task.name)
+        if task.kind == "finish" and task.name == REJECTS:
+            return report(known.split, inputs, whose, every=job.request.options.every_reject)
+        streams = {name: [part.data for part in parts] for name, parts in inputs.items()}
+        if task.kind == "finish":
+            both = sandbox, self._sandbox(job, Types.PLAIN)
+            return steps.finish_query(known.split, streams, hashing, both, whose)
+        return steps.fold_partition(known.split, task.name, task.number, streams, hashing, sandbox)
+
+    def _map(
+        self, known: _Known, task: Task, inputs: Inputs, hashing: Hashing, sandbox: Sandbox
+    ) -> bytes:
+        batch, place = inputs[task.name][0], f"batch {task.number} of {task.name}"
+        one = known.split.table(task.name)
+        works = tuple(
+            self._work(known, scan, inputs, inputs.keys() - {task.name}, sandbox)
+            for scan in one.scans
+        )
+        work = known.tables.get(task.name)
+        if work is None or not all(map(operator.is_, work.works, works)):
+            work = known.tables[task.name] = steps.table_work(one, works)
+        try:
+            index, records = batch_format.view(batch.data, place)
+            if (index.table, index.number) != (task.name, task.number):
+                raise FormatError(f"{place} is batch {index.number} of {index.table}")
+            return steps.map_records(known.split, index, records, hashing, sandbox, work)
+        except _UNREADABLE as error:
+            if isinstance(error, MemoryError):
+                raise
+            reason = " ".join(str(error).split())[:_TOLD]
+            raise DataError(f"{place} cannot be read, send another one: {reason}") from error
+
+    def _work(
+        self,
+        known: _Known,
+        scan: Scan,
+        inputs: Inputs,
+        complete: Collection[str],
+        sandbox: Sandbox,
+    ) -> stages.Work:
+        """A scan, with its hint if all stages that the hint is made of are there."""
+        hint = known.split.plan.usable_hints(complete).get(scan.name)
+        if hint is None:
+            return stages.Work(scan, {})
+        sources = tuple(inputs[stage] for stage, _ in hint.sources)
+        hinted = known.hints.get(scan.name)
+        if hinted is None or not hinted.is_made_of(sources):
+            work = stages.with_hint(scan, hint, lambda stage: _rows(inputs[stage]), sandbox)
+            if sum(keys.nbytes for keys in work.beside.values()) > _MOST_HINT_BYTES:
+                work = stages.Work(scan, {})
+            hinted = known.hints[scan.name] = _Hinted(sources, work)
+        return hinted.work
+
+    def _open(self, job: Job) -> _Known:
+        known = self._known.get(job.run)
+        if known is None or (known.plan is not job.plan and bytes(known.plan) != bytes(job.plan)):
+            known = self._known[job.run] = _Known(job.plan, from_json(job.plan))
+            if len(self._known) > _JOBS_KEPT:
+                self._known.popitem(last=False)
+        self._known.move_to_end(job.run)
+        return known
+
+    def _sandbox(self, job: Job, types: Types) -> Sandbox:
+        name = job.request.application.sentiment
+        if (name, types) not in self._sandboxes:
+            model = load_model(name)
+            register = partial(register_functions, model=model)
+            self._sandboxes[name, types] = Sandbox(self._limits, register, types)
+        return self._sandboxes[name, types]
+
+
+def _rows(parts: Sequence[Part]) -> pa.Table:
+    return pa.concat_tables(mapped.read_rows(part.data) for part in parts)
+
+
+def _refuse_rejects(data: bytes) -> None:
+    """A job that is strict fails with a row to reject; which one, if there are several, is open."""
+    found = mapped.open_bytes(data)
+    for line, reason, _ in found.rejects():
+        place = f"{found.index.file} line {line}"
+        raise RejectedRowError(f"{outcomes.STRICT}{place}: {reason} (table {found.index.table})")
+
+
+def report(
+    split: SplitPlan,
+    inputs: Mapping[str, Sequence[Part]],
+    whose: outputs.Whose,
+    *,
+    every: bool = False,
+) -> bytes:
+    """The rejects report as a result: with the first places of each reason, or with as many as it
+    may name in all. Counts are exact in any case."""
+    rejects, named = Rejects(lines_kept=None) if every else Rejects(), 0
+    for one in split.maps:
+        for part in inputs.get(one.table.name, ()):
+            found = mapped.rejections(mapped.read_rows(part.data), part.file)
+            rejects.add(RejectedRow(one.table.name, part.file, *row) for row in found)
+            rejects.note_repaired(one.table.name, part.repaired)
+            named += len(found)
+            if every and named >= _MOST_LINES:
+                rejects.lines_kept = _LINES_AFTERWARDS
+    rows: list[tuple[str, str | None, int, list[dict[str, str | int]]]] = [
+        (one.table, one.reason, one.count, [{"file": f, "line": n} for f, n in one.first])
+        for one in rejects
+    ]
+    rows += [(table, None, count, []) for table, count in rejects.repaired.items()]
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], [], []]
+    return outputs.encode_result(whose, "Rejected rows", pa.table(columns, schema=outputs.REPORT))
