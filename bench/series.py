@@ -30,8 +30,8 @@ from rich.console import Console
 from bench import section
 from bench.machine import peak_bytes
 from bench.tables import Table, met
-from caudal.series import Catalog, Ending, SeriesConfig, consolidate_all
-from caudal.series.config import Series, Source, SourceFormat
+from caudal.series import Catalog, MonthResult, SeriesConfig, consolidate_all
+from caudal.series.config import Series, SeriesSource, SourceFormat
 from caudal.series.layout import Month
 from caudal.series.manifest import NO_INPUTS, MonthInputs, VersionManifest
 from caudal.series.rows import SCHEMA
@@ -51,7 +51,7 @@ _CONFIG = SeriesConfig(
     dataset_id="bench",
     provider="BENCH",
     timezone="UTC",
-    source=Source(SourceFormat.CSV),
+    source=SeriesSource(SourceFormat.CSV),
     series=(
         Series(
             internal_series_code="S00",
@@ -189,7 +189,7 @@ def _caudal(store: Path) -> Run:
     began = time.perf_counter()
     outcomes = consolidate_all(Catalog(DirectoryStore(store)), _CONFIG)
     seconds = time.perf_counter() - began
-    assert {one.ending for one in outcomes} <= {Ending.CONSOLIDATED, Ending.FRESH}
+    assert {one.ending for one in outcomes} <= {MonthResult.CONSOLIDATED, MonthResult.FRESH}
     return Run(seconds, peak_bytes())
 
 

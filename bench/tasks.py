@@ -27,12 +27,12 @@ from caudal.formats.job import Job, Request, Text
 from caudal.formats.keys import Keys, Message, Task, job_key
 from caudal.jobs import execute
 from caudal.jobs.intervals import IntervalSet
-from caudal.jobs.ports import Tools
+from caudal.jobs.ports import Ports
 from caudal.jobs.reconciler import Reconciler
-from caudal.jobs.runs import Lives
+from caudal.jobs.runs import JobRuns
 from caudal.local import split
-from caudal.local.run import stored_run
-from caudal.local.threads import Bell, BellClock
+from caudal.local.run import local_run
+from caudal.local.threads import Wakeup, WakeupClock
 from caudal.model import Application, Query
 from caudal.model import Table as ModelTable
 from caudal.results.answers import Answers
@@ -68,21 +68,21 @@ def _row(size: int, compute: LocalCompute) -> list[str]:
     """Tasks spread over the whole job, after one that warms up."""
     numbers = [size * place // TASKS for place in range(TASKS)]
     store = ImaginedStore(_job(compute), _batch(), size, IntervalSet.of(numbers))
-    tools = _tools(store, compute)
-    _handle(tools, numbers[0])
+    ports = _ports(store, compute)
+    _handle(ports, numbers[0])
     store.asked.clear()
     began = time.process_time()
     for number in numbers[1:]:
-        _handle(tools, number)
+        _handle(ports, number)
     spent = (time.process_time() - began) / (TASKS - 1)
     asked = (f"{store.asked[what] / (TASKS - 1):.1f}" for what in ("read", "list", "create"))
     return [f"{size:,}", *asked, f"{spent * 1000:.2f}"]
 
 
-def _handle(tools: Tools, number: int) -> None:
+def _handle(ports: Ports, number: int) -> None:
     message = Message("j", "run", Task("map", "t", number))
-    ending = execute.handle(tools, tools.broker.consume(), Delivery(1, message))
-    assert ending is execute.Ending.ACKNOWLEDGED
+    ending = execute.execute_task(ports, ports.broker.consume(), Delivery(1, message))
+    assert ending is execute.TurnResult.ACKNOWLEDGED
 
 
 def _job(compute: LocalCompute) -> Job:
@@ -113,9 +113,9 @@ def _batch() -> bytes:
     )
 
 
-def _tools(store: Store, compute: LocalCompute) -> Tools:
-    clock = BellClock(Bell())
-    return Tools(store, MemoryBroker(), compute, clock, lambda: "new", Lives(store))
+def _ports(store: Store, compute: LocalCompute) -> Ports:
+    clock = WakeupClock(Wakeup())
+    return Ports(store, MemoryBroker(), compute, clock, lambda: "new", JobRuns(store))
 
 
 def _whole(scale: float) -> Table:
@@ -143,7 +143,7 @@ def _reconciling() -> float:
             store = DirectoryStore(Path(folder), fsync=False)
             store.create(job_key("j"), job_format.encode(_job(compute)))
             _fill(Path(folder))
-            reconciler = Reconciler(_tools(store, compute))
+            reconciler = Reconciler(_ports(store, compute))
             began = time.perf_counter()
             reconciler.round()
             return time.perf_counter() - began
@@ -179,7 +179,7 @@ def _runs(scale: float) -> tuple[float, float]:
     def stored() -> Answers:
         with (
             tempfile.TemporaryDirectory() as place,
-            stored_run(open_store(place), place, resume=False) as run,
+            local_run(open_store(place), place, resume=False) as run,
         ):
             return run.run(app, sources, options=options)
 

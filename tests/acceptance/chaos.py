@@ -15,16 +15,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from caudal.cluster.chaos import Hit, Plan, Report, strike
+from caudal.cluster.chaos import ChaosPlan, Hit, Report, strike
 from caudal.cluster.folder import Cluster
-from caudal.cluster.roster import Kind
+from caudal.cluster.roster import MemberKind
 from tests.acceptance.cluster import RealCluster, running
 from tests.acceptance.hostile import KINDS
 from tests.acceptance.siege import Siege, besiege
 from tests.acceptance.streaming import Source, Stream, Tally
 from tests.services import seaweed
 
-Phases = Counter[tuple[str, Kind]]  # hits by what a job was doing, and by the victim's kind
+Phases = Counter[tuple[str, MemberKind]]  # hits by what a job was doing, and by the victim's kind
 
 
 def main() -> int:
@@ -93,7 +93,12 @@ def storm(
     for stream in streams:
         stream.start()
     began = time.monotonic()
-    kinds = [Kind.GATEWAY, Kind.WORKER, Kind.MEDIC, *([Kind.BROKER] if given.broker else [])]
+    kinds = [
+        MemberKind.GATEWAY,
+        MemberKind.WORKER,
+        MemberKind.MEDIC,
+        *([MemberKind.BROKER] if given.broker else []),
+    ]
 
     def note(hit: Hit) -> None:
         under_way = (one.phase for one in streams if one.phase != "between jobs")
@@ -104,7 +109,7 @@ def storm(
             told = f"{total} kills, {tally.done} jobs done, {len(tally.failed)} failed"
             print(f"{passed:6.0f} s: {told}, wrong answers: {tally.wrong}", flush=True)
 
-    plan = Plan(
+    plan = ChaosPlan(
         given.kills,
         tuple(kinds),
         freeze=0.25,

@@ -110,7 +110,9 @@ def encoded(data: bytes, number: int = 0, **forged: object) -> bytes:
     )  # fmt: skip
     if not forged:
         return whole
-    index, body = frame.decode(frame.of_bytes(whole), batch_format.MAGIC, batch_format.Batch, "")
+    index, body = frame.decode(
+        frame.of_bytes(whole), batch_format.MAGIC, batch_format.BatchHeader, ""
+    )
     lies = msgspec.structs.replace(index, **forged)
     return frame.encode(batch_format.MAGIC, lies) + whole[body:]
 

@@ -14,7 +14,7 @@ import pytest
 from caudal.cluster.folder import Cluster
 from caudal.cluster.upkeep import look
 from caudal.medic.supervision import State
-from caudal.medic.talk import ProcessStatus, Told
+from caudal.medic.talk import ProcessStatus, StatusReply
 from caudal.process.records import ProcessRecord, is_running, read_record, send_signal
 from tests.acceptance.cluster import CAUDAL, RealCluster, free_hundred, running
 from tests.services.waiting import until
@@ -22,7 +22,7 @@ from tests.services.waiting import until
 AWAY = "amqp://nobody@127.0.0.1:1/"
 
 
-def told(cluster: Cluster) -> Told:
+def told(cluster: Cluster) -> StatusReply:
     found = look(cluster)
     while found is None:
         found = look(cluster)

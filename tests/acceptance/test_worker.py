@@ -18,11 +18,11 @@ from caudal.files.sources import Sources
 from caudal.formats import outputs
 from caudal.formats.job import Options, Request, Text
 from caudal.formats.keys import REJECTS, Lane
-from caudal.formats.replies import Status
-from caudal.jobs.ports import Tools
-from caudal.jobs.runs import Lives
-from caudal.jobs.service import Gateway
-from caudal.jobs.upload import Client, Order
+from caudal.formats.replies import JobStatus
+from caudal.jobs.ports import Ports
+from caudal.jobs.runs import JobRuns
+from caudal.jobs.service import JobService
+from caudal.jobs.upload import Uploader, UploadRequest
 from caudal.model import Query
 from caudal.process.clock import SystemClock, new_id
 from caudal.store import DirectoryStore
@@ -56,14 +56,14 @@ class Place:
         self.store = DirectoryStore(self.folder / "store", fsync=False)
         self.clock = SystemClock()
         self.compute = LocalCompute()
-        self.gateway = Gateway(
-            Tools(
+        self.gateway = JobService(
+            Ports(
                 store=self.store,
                 broker=self.broker,
                 compute=self.compute,
                 clock=self.clock,
                 new_id=new_id,
-                lives=Lives(self.store),
+                job_runs=JobRuns(self.store),
             ),
             "g",
         )
@@ -83,7 +83,7 @@ class Place:
             consumer.acknowledge(delivery)
         consumer.close()
 
-    def status(self, job: str) -> Status:
+    def status(self, job: str) -> JobStatus:
         return self.gateway.status(job, "me")
 
     def has_result(self, job: str) -> bool:
@@ -115,13 +115,13 @@ def test_two_workers_give_the_rows_of_the_embedded_engine(place: Place) -> None:
         table.name: list(cut_files(table.name, sources.files(table), options.batch_bytes))
         for table in BOOKS.tables
     }
-    order = Order("j", "me", Request(Text.of(BOOKS), options=options), batches)
+    order = UploadRequest("j", "me", Request(Text.of(BOOKS), options=options), batches)
     store = str(place.folder / "store")
     with (
         working(place.folder, store, place.url, "--name", "a", "--metrics-port", "0") as one,
         working(place.folder, store, place.url, "--name", "b", "--tasks", "fold,finish") as other,
     ):
-        outcome, results = Client(place.gateway, place.clock).run(order)
+        outcome, results = Uploader(place.gateway, place.clock).run(order)
         ready = one.wait_for("ready")
         with urllib.request.urlopen(f"http://127.0.0.1:{ready['metrics_port']}/metrics") as answer:
             figures = answer.read().decode()

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from caudal.duck.arrow_casts import presented
 from caudal.duck.binder import DuckDBBinder
-from caudal.duck.sandbox import Limits, Sandbox, Types
+from caudal.duck.sandbox import Sandbox, SandboxLimits, Types
 from caudal.duck.stages import Hashing, Run
 from caudal.errors import ApplicationError, QueryError, UsageError
 from caudal.files.sources import Sources
@@ -53,7 +53,7 @@ class Split:
     def __init__(self) -> None:
         self._binder = DuckDBBinder(SCHEMAS)
         self._stages, self._results = (
-            Sandbox(Limits(trusted=True), types=one) for one in (Types.LOSSLESS, Types.PLAIN)
+            Sandbox(SandboxLimits(trusted=True), types=one) for one in (Types.LOSSLESS, Types.PLAIN)
         )
         with database(lossless=True) as connection:
             self._batches = {

@@ -11,7 +11,7 @@ import pyarrow as pa
 from caudal.duck.arrow_casts import presented, readable
 from caudal.duck.bind import BoundQuery
 from caudal.duck.binder import DuckDBBinder
-from caudal.duck.sandbox import Limits, Sandbox, Types
+from caudal.duck.sandbox import Sandbox, SandboxLimits, Types
 from caudal.duck.stages import Hashing, PartitionOf, Run
 from caudal.results.values import python_values
 from caudal.sql.planner import Plan, plan
@@ -31,8 +31,8 @@ class Bench:
 
     def __init__(self, partition_of: PartitionOf) -> None:
         self.partition_of = partition_of
-        self.stages = Sandbox(Limits(trusted=True))
-        self.results = Sandbox(Limits(trusted=True), types=Types.PLAIN)
+        self.stages = Sandbox(SandboxLimits(trusted=True))
+        self.results = Sandbox(SandboxLimits(trusted=True), types=Types.PLAIN)
         self.binder = DuckDBBinder(ALL)
         self.maker = Maker()
         self.direct = duckdb.connect(config={"threads": 1})

@@ -20,7 +20,7 @@ from caudal.formats.outcomes import End, Outcome
 from caudal.jobs.plan import to_json
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, Query, Table
-from caudal.process.heart import Beat, Session
+from caudal.process.heart import Heartbeat, HeartSession
 from caudal.process.pulse import Pulse, Record
 
 COLUMNS = ("k", "n", "text")
@@ -147,7 +147,7 @@ def merged_objects() -> list[bytes]:
     members = []
     for data in mapped_objects():
         reader = mapped.open_bytes(data)
-        members.append(merged.Member(reader.index, reader.body))
+        members.append(merged.MergedMember(reader.index, reader.body))
     return [merged.encode(merged.Merged("t", 0, tuple(members[:n]))) for n in (0, 1, 5)]
 
 
@@ -204,7 +204,10 @@ def messages() -> list[bytes]:
 def beats() -> list[bytes]:
     pulse = Pulse("worker-1", 3, 17, pid=9, ticks=4, progress=2, memory=1 << 28)
     records = [Record("worker-1", 3, 1.5, gone=False), Record("medic-1", 1, 9.0, gone=True)]
-    return [msgspec.json.encode(Beat("s", pulse, records)), msgspec.json.encode(Session("s"))]
+    return [
+        msgspec.json.encode(Heartbeat("s", pulse, records)),
+        msgspec.json.encode(HeartSession("s")),
+    ]
 
 
 def chosen(objects: Callable[[], list[bytes]], chance: Random) -> bytes:

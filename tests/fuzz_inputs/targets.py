@@ -25,7 +25,7 @@ from caudal.kernels.hashing import KeyFilter, hash_rows, key_words, partition_of
 from caudal.kernels.literals import items, names
 from caudal.kernels.sentiment.column import score
 from caudal.medic.service import Medic
-from caudal.medic.supervision import Timing, Ward, admit
+from caudal.medic.supervision import SupervisionTiming, WatchList, admit
 from caudal.process.wire import Seal
 from tests.fuzz_inputs import seeds
 from tests.fuzz_inputs.damage import damaged, damaged_json, forged
@@ -253,7 +253,10 @@ class _Ears:
 
     def __init__(self) -> None:
         self.heart = SimpleNamespace(seal=Seal(b"a secret of sixteen"))
-        self.session, self.ward = "s", admit(Ward(), {"worker-1": Timing(), "medic-1": Timing()})
+        self.session, self.ward = (
+            "s",
+            admit(WatchList(), {"worker-1": SupervisionTiming(), "medic-1": SupervisionTiming()}),
+        )
         self._transport = SimpleNamespace(sendto=lambda data, sender: None)
 
     _hear, _see = Medic._hear, Medic._see

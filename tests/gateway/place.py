@@ -18,18 +18,18 @@ from caudal.formats import frame
 from caudal.formats.job import Options, Request, Text
 from caudal.formats.outcomes import End, digest_of_digests
 from caudal.formats.quotas import Quotas
-from caudal.formats.tokens import Entry, Right, digest_of
+from caudal.formats.tokens import Right, TokenEntry, digest_of
 from caudal.gateway.application import make_application
 from caudal.gateway.audit import Audit
 from caudal.gateway.compute import SharedCompute
-from caudal.gateway.limits import Limits
+from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.planners import Planners
 from caudal.gateway.service import Service
 from caudal.gateway.tokens import Tokens
 from caudal.jobs import execute
-from caudal.jobs.ports import Bounds, Tools
-from caudal.jobs.runs import Lives
-from caudal.jobs.service import Gateway
+from caudal.jobs.ports import Bounds, Ports
+from caudal.jobs.runs import JobRuns
+from caudal.jobs.service import JobService
 from caudal.kernels.csv import cut_batches
 from caudal.model import Query, Table
 from caudal.process.tokens import Known, changing, read_key
@@ -65,11 +65,11 @@ KEY = b"k" * 32
 BOTH = frozenset({Right.READ, Right.SUBMIT})
 
 
-def known(*more: Entry) -> Known:
+def known(*more: TokenEntry) -> Known:
     """Two owners with the usual rights, an admin, and one who only reads."""
 
-    def entry(name: str, token: str, rights: frozenset[Right]) -> Entry:
-        return Entry(name, rights, None, digest_of(token, KEY))
+    def entry(name: str, token: str, rights: frozenset[Right]) -> TokenEntry:
+        return TokenEntry(name, rights, None, digest_of(token, KEY))
 
     usual = (
         entry("alice", ALICE, BOTH),
@@ -86,7 +86,7 @@ TOKENS = Tokens(known)
 def write_token(path: Path, name: str, token: str, rights: frozenset[Right] = BOTH) -> None:
     """Add a token to a file, as `caudal token new` does."""
     with changing(path) as entries:
-        entries.append(Entry(name, rights, None, digest_of(token, read_key(path))))
+        entries.append(TokenEntry(name, rights, None, digest_of(token, read_key(path))))
 
 
 BATCH = "application/vnd.caudal.batch"
@@ -149,7 +149,7 @@ class WorkerClock(Clock):
 class Place:
     """Everything in one process."""
 
-    limits: Limits = field(default_factory=Limits)
+    limits: GatewayLimits = field(default_factory=GatewayLimits)
     bounds: Bounds = field(default_factory=Bounds)
     tokens: Tokens = field(default_factory=lambda: TOKENS)
     quotas: Quotas = field(default_factory=Quotas)
@@ -161,13 +161,13 @@ class Place:
     def __post_init__(self) -> None:
         ids = itertools.count()
         self.compute = SharedCompute(shared_planners())
-        self.tools = Tools(
+        self.ports = Ports(
             store=self.store,
             broker=self.broker,
             compute=self.compute,
             clock=WorkerClock(),
             new_id=lambda: f"run{next(ids)}",
-            lives=Lives(self.store),
+            job_runs=JobRuns(self.store),
             bounds=self.bounds,
         )
         self.services: list[Service] = []
@@ -177,8 +177,8 @@ class Place:
     def another(self, name: str) -> Service:
         """Another gateway of the same cluster."""
         made = Service(
-            gateway=Gateway(self.tools, name),
-            tools=self.tools,
+            gateway=JobService(self.ports, name),
+            ports=self.ports,
             tokens=self.tokens,
             limits=self.limits,
             stopping=lambda: self.stopping,
@@ -195,7 +195,7 @@ class Place:
 
     def work(self) -> None:
         """Until nothing waits."""
-        while execute.turn(self.tools, self.consumer) is not execute.Ending.IDLE:
+        while execute.turn(self.ports, self.consumer) is not execute.TurnResult.IDLE:
             pass
 
     def __enter__(self) -> Self:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from caudal.gateway.process import Server, Settings, listening, make_server
+from caudal.gateway.process import GatewaySettings, Server, listening, make_server
 from caudal.process.certificates import Certificate
 from tests.gateway.place import ALICE, Place
 
@@ -39,7 +39,7 @@ class Running:
 
 @contextmanager
 def running(place: Place, certificate: Certificate | None = None) -> Iterator[Running]:
-    settings = Settings(
+    settings = GatewaySettings(
         "g1", port=0, limits=place.limits, grace_seconds=5.0, certificate=certificate
     )
     server = make_server(settings, place.service)

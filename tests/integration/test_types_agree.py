@@ -13,7 +13,7 @@ from caudal.duck.arrow_casts import presented
 from caudal.errors import ApplicationError
 from caudal.files.sources import Sources
 from caudal.local.engines import run_with
-from caudal.local.run import stored_run
+from caudal.local.run import local_run
 from caudal.model import Application, Query, Table
 from caudal.results.answers import Result
 from caudal.results.representations import json_pieces
@@ -95,7 +95,7 @@ def test_the_steps_of_a_cluster_give_the_rows_of_duckdb(kind: str, tmp_path: Pat
     write_rows(kind, tmp_path / "t.csv")
     app, expected = application(kind)
     options = RunOptions(threads=1, partitions=2, batch_bytes=64)
-    with stored_run(DirectoryStore(tmp_path / "store"), "store", resume=False) as stored:
+    with local_run(DirectoryStore(tmp_path / "store"), "store", resume=False) as stored:
         answers = stored.run(app, Sources(tmp_path), options=options)
     for name, rows in expected.items():
         assert told(answers[name]) == told(Result(name, name, rows)), name

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from caudal.series import Ending, consolidate_all
+from caudal.series import MonthResult, consolidate_all
 from caudal.store import DirectoryStore, S3Settings, S3Store, Store
 from tests.series.world import Watcher, World
 
@@ -42,7 +42,7 @@ def consolidate(place: Place, process: int, rounds: int) -> None:
         for _ in range(rounds)
         for outcome in consolidate_all(world.catalog(store), world.config)
     ]
-    assert set(endings) <= set(Ending)
+    assert set(endings) <= set(MonthResult)
     (place.folder / f"endings-{process}").write_text("\n".join(endings))
 
 

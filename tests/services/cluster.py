@@ -16,14 +16,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from caudal.broker import MemoryBroker
 from caudal.formats.quotas import Quotas
-from caudal.formats.tokens import Entry, Right, digest_of
+from caudal.formats.tokens import Right, TokenEntry, digest_of
 from caudal.gateway.application import make_application
 from caudal.gateway.service import Service
 from caudal.gateway.tokens import Tokens
 from caudal.jobs import loops
-from caudal.jobs.ports import Bounds, Tools
-from caudal.jobs.runs import Lives
-from caudal.jobs.service import Gateway
+from caudal.jobs.ports import Bounds, Ports
+from caudal.jobs.runs import JobRuns
+from caudal.jobs.service import JobService
 from caudal.process.clock import SystemClock, new_id
 from caudal.process.signals import Stop
 from caudal.process.tokens import Known
@@ -147,38 +147,42 @@ class Cluster:
         return ",".join(self.addresses)
 
     def _gateway(self, name: str, stop: Stop) -> ASGIApp:
-        tools = self._tools(stop)
+        ports = self._ports(stop)
         tokens = Tokens(self._known) if self.token else Tokens()
         service = Service(
-            Gateway(tools, name), tools, tokens, stopping=stop.requested, quotas=lambda: self.quotas
+            JobService(ports, name),
+            ports,
+            tokens,
+            stopping=stop.requested,
+            quotas=lambda: self.quotas,
         )
         return make_application(service)
 
     def _known(self) -> Known:
         digest = digest_of(self.token or "", b"key")
-        return Known((Entry("somebody", frozenset(Right), None, digest),), b"key")
+        return Known((TokenEntry("somebody", frozenset(Right), None, digest),), b"key")
 
-    def _tools(self, stop: Stop) -> Tools:
+    def _ports(self, stop: Stop) -> Ports:
         compute = LocalCompute()
         self._computes.append(compute)
-        return Tools(
+        return Ports(
             store=self.store,
             broker=self.broker,
             compute=compute,
             clock=SystemClock(stop),
             new_id=new_id,
-            lives=Lives(self.store),
+            job_runs=JobRuns(self.store),
             bounds=Bounds(idle_seconds=0.01),
         )
 
     def _work(self) -> None:
-        tools = self._tools(self._stop)
+        ports = self._ports(self._stop)
 
         def stopping() -> bool:
             self.working.wait()
             return self._stop.requested()
 
-        loops.work(tools, self.broker.consume(), stopping)
+        loops.work(ports, self.broker.consume(), stopping)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from caudal.formats import outcomes as ending
 from caudal.formats.keys import REJECTS, Keys, Task, job_key
 from caudal.formats.outcomes import Outcome, digest_of_digests
 from caudal.jobs.preview import Rows
-from caudal.jobs.runs import Life
+from caudal.jobs.runs import JobRun
 from caudal.store.memory import MemoryStore
 from caudal.store.port import entries
 from tests.fuzz.check import DifferenceError, compare
@@ -36,8 +36,8 @@ def table_digest(batches: Sequence[bytes]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _opened(data: bytes, job_id: str) -> Life:
-    return Life.of(job_format.decode(data, job_id))
+def _opened(data: bytes, job_id: str) -> JobRun:
+    return JobRun.of(job_format.decode(data, job_id))
 
 
 @dataclass
@@ -70,20 +70,20 @@ class Truth:
 
     def _check_decided_once(self, job_id: str, run: str, outcome: Outcome) -> None:
         """A life that has ended never ends again, however much of it is cleaned up."""
-        life, before = self._life(job_id), self.decided.get((job_id, run))
+        job_run, before = self._job_run(job_id), self.decided.get((job_id, run))
         self.decided.setdefault((job_id, run), outcome.state)
-        if before is not None and life is not None and life.job.run == run:
+        if before is not None and job_run is not None and job_run.job.run == run:
             raise ViolationError(f"{job_id} was {before} and is {outcome.state} now")
 
     def _check_result(self, job_id: str, run: str, query: str) -> None:
         """A result of a living job is the answer to what its client ended with."""
-        life = self._life(job_id)
-        if life is None or life.job.run != run or self._has(life.keys.outcome):
+        job_run = self._job_run(job_id)
+        if job_run is None or job_run.job.run != run or self._has(job_run.keys.outcome):
             return  # garbage of a late worker
         tables = {}
-        for table in sorted(life.shape.finishes[query].tables | self._behind(life, query)):
+        for table in sorted(job_run.shape.finishes[query].tables | self._behind(job_run, query)):
             with contextlib.suppress(NotFoundError):
-                end = ending.decode_end(self.memory.read(life.keys.end(table)), table)
+                end = ending.decode_end(self.memory.read(job_run.keys.end(table)), table)
                 if (table, end.digest) not in self.sent:
                     raise ViolationError(f"{query} of {job_id} was answered from mixed data")
                 tables[table] = self.sent[table, end.digest]
@@ -91,7 +91,7 @@ class Truth:
             raise ViolationError(f"{query} of {job_id} was answered before {table} had ended")
         self.reads[job_id, query] = set(tables)
         if query != REJECTS:
-            data = self.memory.read(life.keys.output(Task("finish", query)))
+            data = self.memory.read(job_run.keys.output(Task("finish", query)))
             self.check_rows(job_id, query, tables, data)
         self.finished += 1
 
@@ -117,16 +117,16 @@ class Truth:
         except DifferenceError as error:
             raise ViolationError(f"the preview of {query} of {job_id}: {error}") from None
 
-    def _behind(self, life: Life, query: str) -> set[str]:
+    def _behind(self, job_run: JobRun, query: str) -> set[str]:
         """The tables that a query reads through its folds."""
-        folds, tables = list(life.shape.finishes[query].folds), set[str]()
+        folds, tables = list(job_run.shape.finishes[query].folds), set[str]()
         while folds:
-            step = life.shape.folds[folds.pop()]
+            step = job_run.shape.folds[folds.pop()]
             tables |= step.tables
             folds += step.folds
         return tables
 
-    def _life(self, job_id: str) -> Life | None:
+    def _job_run(self, job_id: str) -> JobRun | None:
         try:
             data = self.memory.read(job_key(job_id))
         except NotFoundError:
@@ -141,32 +141,32 @@ class Truth:
 
     def running(self) -> list[str]:
         """The jobs that have a job.json and no outcome."""
-        lives = [self._life(job_id) for job_id in self.asked]
+        job_runs = [self._job_run(job_id) for job_id in self.asked]
         return [
-            life.job.id
-            for life in lives
-            if life is not None and not self._has(Keys(life.job.id, life.job.run).outcome)
+            job_run.job.id
+            for job_run in job_runs
+            if job_run is not None and not self._has(Keys(job_run.job.id, job_run.job.run).outcome)
         ]
 
     def check_remains(self, kept: set[str]) -> None:
         """Of jobs whose results are kept, job.json, outcome and ends are left; nothing else is."""
         for entry in entries(self.memory, ""):
             _, job_id, *rest = entry.key.split("/")
-            life = self._life(job_id)
-            named = life is not None and len(rest) > 1 and rest[0] == life.job.run
+            job_run = self._job_run(job_id)
+            named = job_run is not None and len(rest) > 1 and rest[0] == job_run.job.run
             allowed = rest == ["job.json"] or (named and rest[1] in _KEPT)
             if job_id not in kept or not allowed:
                 raise ViolationError(f"left over: {entry.key}")
-            if life is not None and not self._has(life.keys.outcome):
+            if job_run is not None and not self._has(job_run.keys.outcome):
                 raise ViolationError(f"{job_id} has a job.json and no outcome")
         for job_id in sorted(kept & self.outcomes.keys()):
             self._check_kept(job_id, self.outcomes[job_id][-1])
 
     def _check_kept(self, job_id: str, outcome: Outcome) -> None:
         """A job that ended and is kept can still be asked how, and for its results."""
-        life = self._life(job_id)
-        if life is None:
+        job_run = self._job_run(job_id)
+        if job_run is None:
             raise ViolationError(f"{job_id} was {outcome.state}, is kept, and has no job.json")
-        for query in life.shape.finishes if outcome.state == "done" else ():
-            if not self._has(life.keys.output(Task("finish", query))):
+        for query in job_run.shape.finishes if outcome.state == "done" else ():
+            if not self._has(job_run.keys.output(Task("finish", query))):
                 raise ViolationError(f"{job_id} is done and kept, and lacks {query}")

@@ -10,8 +10,8 @@ from itertools import count
 from random import Random
 
 from caudal.medic import election, supervision
-from caudal.medic.election import Message, Role, Seat
-from caudal.medic.supervision import Timing, Ward
+from caudal.medic.election import ElectionMessage, ElectionState, Role
+from caudal.medic.supervision import SupervisionTiming, WatchList
 from caudal.process.pulse import Pulse, Record
 
 TICK = 0.1
@@ -23,8 +23,8 @@ PATIENTS = ("gateway-1", "worker-1", "worker-2")
 class Medic:
     """One medic process: its seat in the election, its ward, and whether it runs."""
 
-    seat: Seat
-    ward: Ward
+    seat: ElectionState
+    ward: WatchList
     frozen_until: float = 0.0
     dead_until: float | None = None
 
@@ -65,7 +65,7 @@ class World:
         self.delay = self.random.choice([0.01, 0.2, 1.5])
         self.sees_gone = self.random.random() < 0.5
         self.parts: dict[int, int] = {}  # medic -> its side of a partition
-        self._mail: list[tuple[float, int, Message]] = []
+        self._mail: list[tuple[float, int, ElectionMessage]] = []
         self._order = count()
         self.patients = {name: Patient() for name in PATIENTS}
         self.medics = {one: self._new(one) for one in self.ids}
@@ -94,7 +94,7 @@ class World:
         seat, said = election.start(one, others, self.now)
         self._send(said)
         ward = supervision.watch_anew(
-            supervision.admit(Ward(), dict.fromkeys(PATIENTS, Timing())), self.now
+            supervision.admit(WatchList(), dict.fromkeys(PATIENTS, SupervisionTiming())), self.now
         )
         return Medic(seat, ward)
 
@@ -132,7 +132,7 @@ class World:
                 medic.ward = supervision.watch_anew(medic.ward, self.now)
         self._send(said)
 
-    def _restart(self, one: int, order: supervision.Order) -> None:
+    def _restart(self, one: int, order: supervision.RestartOrder) -> None:
         patient = self.patients[order.name]
         if patient.incarnation > order.dead:
             return  # the launcher knows a newer one
@@ -155,7 +155,7 @@ class World:
                     if self._runs(medic):
                         medic.ward = supervision.hear(medic.ward, pulse, self.now)
 
-    def _send(self, said: list[Message]) -> None:
+    def _send(self, said: list[ElectionMessage]) -> None:
         for message in said:
             if not self.peace and self.random.random() < self.loss:
                 continue

@@ -23,7 +23,7 @@ from caudal.formats.digest import digest
 from caudal.formats.frame import HEAD_BYTES
 from caudal.formats.job import Job, Options, Request
 from caudal.formats.keys import Task
-from caudal.jobs.interfaces import Beat, CondemnedError, Inputs, Planned, go_on, is_suspect
+from caudal.jobs.interfaces import CondemnedError, Inputs, MayGoOn, Planned, go_on, is_suspect
 from caudal.model import Application, Table
 from caudal.worker.compute import LocalCompute
 from tests.fuzz.check import DifferenceError, compare
@@ -94,7 +94,7 @@ class Machine:
 
     effect: Callable[[Task, Callable[[], bytes]], bytes]
     kill: Callable[[], None]
-    last: Callable[[Task, Beat], None]  # the time that it takes; StoppedError if told to stop
+    last: Callable[[Task, MayGoOn], None]  # the time that it takes; StoppedError if told to stop
 
 
 class RememberedCompute:
@@ -116,7 +116,7 @@ class RememberedCompute:
         )
 
     def run(
-        self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: Beat = go_on
+        self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: MayGoOn = go_on
     ) -> bytes:
         self._machine.last(task, beat)
         return self._machine.effect(task, lambda: self._run(job, task, inputs, deliveries))

@@ -19,13 +19,13 @@ from caudal.formats.keys import Message, Task, job_key
 from caudal.formats.replies import Receipt
 from caudal.jobs import beat, execute, janitor, reconciler, service, upload
 from caudal.jobs import inputs as gathering
-from caudal.jobs.beat import Beat
+from caudal.jobs.beat import TaskBeat
 from caudal.jobs.facts import StoreFacts
 from caudal.jobs.interfaces import CondemnedError, ConflictError, NotNowError
 from caudal.jobs.objects import exists
-from caudal.jobs.ports import Tools
+from caudal.jobs.ports import Ports
 from caudal.jobs.readiness import follow_up
-from caudal.jobs.runs import Life, stage_of
+from caudal.jobs.runs import JobRun, stage_of
 from caudal.store.memory import MemoryStore
 from tests.simulation.adapters import SimulatedBroker
 from tests.simulation.stories import KINDS
@@ -54,9 +54,11 @@ def sabotage(name: str, kinds: Sequence[str] = KINDS, known: int = 0) -> Callabl
     return register
 
 
-def _errand(tools: Tools, found: Life, delivery: Delivery) -> execute.Errand:
+def _errand(ports: Ports, found: JobRun, delivery: Delivery) -> execute.TaskTurn:
     message = delivery.message
-    return execute.Errand(tools, found, message.task, delivery.count, Beat(tools, found, message))
+    return execute.TaskTurn(
+        ports, found, message.task, delivery.count, TaskBeat(ports, found, message)
+    )
 
 
 @contextlib.contextmanager
@@ -68,16 +70,16 @@ def without_reconciler() -> Iterator[None]:
 
 @sabotage("acknowledge before publish", PLAIN, known=1)
 def acknowledge_first() -> Any:
-    def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> execute.Ending:
+    def handle(ports: Ports, consumer: Consumer, delivery: Delivery) -> execute.TurnResult:
         consumer.acknowledge(delivery)
         message = delivery.message
         with contextlib.suppress(*execute.PASSING):
-            found = tools.lives.running(message)
+            found = ports.job_runs.running(message)
             if found is not None:
-                present = exists(tools.store, found.keys.output(message.task))
-                if present or execute._make(_errand(tools, found, delivery)):
-                    execute.follow(tools, found, message.task)
-        return execute.Ending.ACKNOWLEDGED
+                present = exists(ports.store, found.keys.output(message.task))
+                if present or execute._make(_errand(ports, found, delivery)):
+                    execute.follow(ports, found, message.task)
+        return execute.TurnResult.ACKNOWLEDGED
 
     return calmly(mock.patch.object(execute, "handle", handle))
 
@@ -87,15 +89,15 @@ def readiness_first() -> Any:
     ready: dict[int, list[Task]] = {}
     make = execute._make
 
-    def early(errand: execute.Errand) -> execute.Made:
-        facts = StoreFacts(errand.tools.store, errand.life.keys)
-        ready[id(errand.tools)] = follow_up(errand.task, errand.life.shape, facts)
+    def early(errand: execute.TaskTurn) -> execute.Made:
+        facts = StoreFacts(errand.ports.store, errand.job_run.keys)
+        ready[id(errand.ports)] = follow_up(errand.task, errand.job_run.shape, facts)
         return make(errand)
 
-    def follow(tools: Tools, found: Life, task: Task) -> None:
-        tasks = ready.pop(id(tools), [])
+    def follow(ports: Ports, found: JobRun, task: Task) -> None:
+        tasks = ready.pop(id(ports), [])
         if tasks:
-            tools.broker.publish([found.message(one) for one in tasks])
+            ports.broker.publish([found.message(one) for one in tasks])
 
     return calmly(mock.patch.multiple(execute, _make=early, follow=follow))
 
@@ -118,16 +120,16 @@ def end_count_not_compared() -> Any:
 
 @sabotage("a second, different end is confirmed", ("short", "other"))
 def second_end_confirmed() -> Any:
-    put_end = service.Gateway.put_end
+    put_end = service.JobService.put_end
 
     def confirmed(self: Any, job_id: str, owner: str, table: str, end: Any) -> Receipt:
         try:
             return put_end(self, job_id, owner, table, end)
         except ConflictError:
-            job = self._life(job_id, owner).job
+            job = self._job_run(job_id, owner).job
             return Receipt(job.run, job.tables)
 
-    return mock.patch.object(service.Gateway, "put_end", confirmed)
+    return mock.patch.object(service.JobService, "put_end", confirmed)
 
 
 @sabotage("digest of the table not compared", known=2)
@@ -135,11 +137,11 @@ def digest_not_compared() -> Any:
     return mock.patch.object(gathering, "table_members", _unchecked_members)
 
 
-def _unchecked_members(store: Any, found: Life, table: str) -> list[merged.Member]:
+def _unchecked_members(store: Any, found: JobRun, table: str) -> list[merged.MergedMember]:
     end = StoreFacts(store, found.keys).ending(table)
     if end is None:
         raise NotFoundError(table)
-    members: list[merged.Member] = []
+    members: list[merged.MergedMember] = []
     for group in range(found.shape.group_count(end.batches)):
         key = found.keys.output(Task("merge", table, group))
         members += merged.decode(store.read(key), key).members
@@ -148,35 +150,37 @@ def _unchecked_members(store: Any, found: Life, table: str) -> list[merged.Membe
 
 @sabotage("own write reported as AlreadyExists treated as foreign", known=14)
 def own_write_is_foreign() -> Any:
-    def create_batch(self: Any, found: Life, index: batch_format.Batch, data: bytes) -> bool:
+    def create_batch(
+        self: Any, found: JobRun, index: batch_format.BatchHeader, data: bytes
+    ) -> bool:
         key = found.keys.batch(index.table, index.number)
         try:
-            self._tools.store.create(key, data)
+            self._ports.store.create(key, data)
         except AlreadyExistsError:
             raise ConflictError("somebody else sent it") from None
         return True
 
-    return mock.patch.object(service.Gateway, "_create_batch", create_batch)
+    return mock.patch.object(service.JobService, "_create_batch", create_batch)
 
 
 @sabotage("cleaner deletes the outcome before job.json", known=8)
 def outcome_first() -> Any:
-    def clean(self: Any, found: Life, outcome: outcomes.Outcome) -> None:
+    def clean(self: Any, found: JobRun, outcome: outcomes.Outcome) -> None:
         keys = found.keys
         self._delete(f"{keys.root}/", but=(keys.results(), keys.outcome))
-        if self._tools.clock.now() - outcome.at < found.job.request.options.keep_seconds:
+        if self._ports.clock.now() - outcome.at < found.job.request.options.keep_seconds:
             return
-        self._tools.store.delete(keys.outcome)
+        self._ports.store.delete(keys.outcome)
         self._delete(keys.results())
-        self._tools.store.delete(job_key(found.job.id))
+        self._ports.store.delete(job_key(found.job.id))
 
     return mock.patch.object(janitor.Janitor, "_clean_ended", clean)
 
 
 @sabotage("cleaner deletes job.json first, with the data")
 def job_first() -> Any:
-    def clean(self: Any, found: Life, outcome: outcomes.Outcome) -> None:
-        self._tools.store.delete(job_key(found.job.id))
+    def clean(self: Any, found: JobRun, outcome: outcomes.Outcome) -> None:
+        self._ports.store.delete(job_key(found.job.id))
         self._delete(f"{found.keys.root}/", but=(found.keys.results(), found.keys.outcome))
 
     return mock.patch.object(janitor.Janitor, "_clean_ended", clean)
@@ -185,9 +189,9 @@ def job_first() -> Any:
 @sabotage("cleaner deletes data as soon as results exist, without an outcome", known=1)
 def data_without_outcome() -> Any:
     def clean(self: Any, job_id: str) -> None:
-        found = self._tools.lives.open(job_id)
+        found = self._ports.job_runs.open(job_id)
         if found is not None:
-            facts = StoreFacts(self._tools.store, found.keys)
+            facts = StoreFacts(self._ports.store, found.keys)
             if facts.finished():
                 keys = found.keys
                 self._delete(f"{keys.root}/", but=(keys.results(), keys.outcome))
@@ -202,9 +206,9 @@ def read_before_list() -> Any:
 
     def stale(self: Any, job_id: str) -> None:
         before = read.get((id(self), job_id))
-        found = self._tools.lives.open(job_id)
+        found = self._ports.job_runs.open(job_id)
         read[id(self), job_id] = found.job.run if found else None
-        for run in list(janitor.run_names(self._tools.store, job_id)):
+        for run in list(janitor.run_names(self._ports.store, job_id)):
             if before is not None and run != before:
                 self._delete(f"jobs/{job_id}/{run}/")
         clean(self, job_id)
@@ -226,7 +230,7 @@ def reconciler_off() -> Any:
 def greedy_hint() -> Any:
     hint_parts = gathering._hint_parts
 
-    def fewer(store: Any, found: Life, stage: str) -> Any:
+    def fewer(store: Any, found: JobRun, stage: str) -> Any:
         parts = hint_parts(store, found, stage)
         return parts[:1] if parts else parts
 
@@ -237,14 +241,14 @@ def greedy_hint() -> Any:
 def early_hint() -> Any:
     """Whatever is merged by now is taken for the whole."""
 
-    def table_members(store: Any, found: Life, table: str) -> list[merged.Member]:
-        members: list[merged.Member] = []
+    def table_members(store: Any, found: JobRun, table: str) -> list[merged.MergedMember]:
+        members: list[merged.MergedMember] = []
         for number in StoreFacts(store, found.keys).merged(table):
             key = found.keys.output(Task("merge", table, number))
             members += merged.decode(store.read(key), key).members
         return members
 
-    def parts(store: Any, found: Life, stage: str) -> Any:
+    def parts(store: Any, found: JobRun, stage: str) -> Any:
         gathered, scan = gathering._Gathered(store, found), stage_of(found, stage)
         if scan is not None:
             gathered._members[scan.table] = table_members(store, found, scan.table)
@@ -270,18 +274,23 @@ def mixed_attempts() -> Any:
     own: dict[str, bytes] = {}
     make = execute._make
 
-    def remember(errand: execute.Errand) -> execute.Made:
-        tools, found, task, deliveries = errand.tools, errand.life, errand.task, errand.deliveries
+    def remember(errand: execute.TaskTurn) -> execute.Made:
+        ports, found, task, deliveries = (
+            errand.ports,
+            errand.job_run,
+            errand.task,
+            errand.deliveries,
+        )
         if task.kind != "map":
             return make(errand)
         key = found.keys.output(task)
         try:
-            inputs = gathering.gather(tools.store, found, task)
-            own[key] = tools.compute.run(found.job, task, inputs, deliveries)
+            inputs = gathering.gather(ports.store, found, task)
+            own[key] = ports.compute.run(found.job, task, inputs, deliveries)
         except execute.DETERMINISTIC:
             return make(errand)
         with contextlib.suppress(AlreadyExistsError):
-            tools.store.create(key, own[key])
+            ports.store.create(key, own[key])
         return execute.Made.HERE
 
     def reader(store: Any, key: str) -> frame.Read:
@@ -296,7 +305,7 @@ def mixed_attempts() -> Any:
 
 
 def _merge_with(reader: Callable[[Any, str], frame.Read]) -> Any:
-    def merge_group(store: Any, found: Life, task: Task) -> bytes:
+    def merge_group(store: Any, found: JobRun, task: Task) -> bytes:
         size = found.shape.group
         first = task.number * size
         end = StoreFacts(store, found.keys).end(task.name)
@@ -305,7 +314,7 @@ def _merge_with(reader: Callable[[Any, str], frame.Read]) -> Any:
         for number in range(first, last):
             key = found.keys.mapped(task.name, number)
             index, body = frame.decode(reader(store, key), mapped.MAGIC, mapped.Index, key)
-            members.append(merged.Member(index, body))
+            members.append(merged.MergedMember(index, body))
         return merged.encode(merged.Merged(task.name, first, tuple(members)))
 
     return merge_group
@@ -313,19 +322,19 @@ def _merge_with(reader: Callable[[Any, str], frame.Read]) -> Any:
 
 @sabotage("a group object seen but not followed up after a crash", PLAIN, known=3)
 def no_follow_up_when_present() -> Any:
-    def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> execute.Ending:
+    def handle(ports: Ports, consumer: Consumer, delivery: Delivery) -> execute.TurnResult:
         message = delivery.message
         try:
-            found = tools.lives.running(message)
-            present = found is None or exists(tools.store, found.keys.output(message.task))
+            found = ports.job_runs.running(message)
+            present = found is None or exists(ports.store, found.keys.output(message.task))
             if found and not present:
-                execute._make(_errand(tools, found, delivery))
-                execute.follow(tools, found, message.task)
+                execute._make(_errand(ports, found, delivery))
+                execute.follow(ports, found, message.task)
         except execute.PASSING:
             consumer.hand_back(delivery)
-            return execute.Ending.HANDED_BACK
+            return execute.TurnResult.HANDED_BACK
         consumer.acknowledge(delivery)
-        return execute.Ending.ACKNOWLEDGED
+        return execute.TurnResult.ACKNOWLEDGED
 
     return calmly(mock.patch.object(execute, "handle", handle))
 
@@ -340,8 +349,8 @@ def one_run() -> Any:
 
 @sabotage("inputs taken from a listing", known=2)
 def inputs_from_listing() -> Any:
-    def table_members(store: Any, found: Life, table: str) -> list[merged.Member]:
-        members: list[merged.Member] = []
+    def table_members(store: Any, found: JobRun, table: str) -> list[merged.MergedMember]:
+        members: list[merged.MergedMember] = []
         for number in StoreFacts(store, found.keys).merged(table):
             key = found.keys.output(Task("merge", table, number))
             with contextlib.suppress(NotFoundError):
@@ -356,8 +365,8 @@ def missing_is_fewer() -> Any:
     def step_ready(step: Any, shape: Any, facts: Any) -> bool:
         return all(facts.end(table) is not None for table in step.tables)
 
-    def table_members(store: Any, found: Life, table: str) -> list[merged.Member]:
-        members: list[merged.Member] = []
+    def table_members(store: Any, found: JobRun, table: str) -> list[merged.MergedMember]:
+        members: list[merged.MergedMember] = []
         end = StoreFacts(store, found.keys).ending(table)
         for group in range(found.shape.group_count(end.batches if end else 0)):
             key = found.keys.output(Task("merge", table, group))
@@ -386,13 +395,13 @@ def no_follow_up_at_end() -> Any:
 
 @sabotage("a batch is confirmed to the client before it is published", PLAIN, known=22)
 def confirm_before_publish() -> Any:
-    publish = service.Gateway._publish
+    publish = service.JobService._publish
 
-    def lazily(self: Any, found: Life, tasks: Sequence[Task]) -> None:
+    def lazily(self: Any, found: JobRun, tasks: Sequence[Task]) -> None:
         with contextlib.suppress(BrokerError):
             publish(self, found, list(tasks))
 
-    return calmly(mock.patch.object(service.Gateway, "_publish", lazily))
+    return calmly(mock.patch.object(service.JobService, "_publish", lazily))
 
 
 @sabotage("a machine that cannot run a task now fails the job", known=2)
@@ -413,7 +422,7 @@ def results_of_others() -> Any:
     def there(self: Any, status: Any) -> list[str]:
         return [name for name in status.results if name not in self.results]
 
-    return mock.patch.object(upload.Errand, "_there", there)
+    return mock.patch.object(upload.Upload, "_there", there)
 
 
 @sabotage("a job that is done is believed to be of the same data", ("other", "short"), known=6)
@@ -423,24 +432,24 @@ def end_of_done_not_compared() -> Any:
 
 @sabotage("another owner is served", ("stranger",), known=2)
 def owner_not_checked() -> Any:
-    return mock.patch.object(service.Gateway, "_check_owner", _nothing)
+    return mock.patch.object(service.JobService, "_check_owner", _nothing)
 
 
 @sabotage("a task goes on although its job has ended", ("cancel",), known=470)
 def unwanted_goes_on() -> Any:
-    asked = beat.Beat.__call__
+    asked = beat.TaskBeat.__call__
 
-    def ask(self: Beat) -> bool:
+    def ask(self: TaskBeat) -> bool:
         return asked(self) or self.stopping is beat.Stopping.UNWANTED
 
-    return mock.patch.object(beat.Beat, "__call__", ask)
+    return mock.patch.object(beat.TaskBeat, "__call__", ask)
 
 
 @sabotage("a task that makes way is published for nobody", PLAIN, known=56)
 def way_without_return() -> Any:
-    def carry(tools: Tools, delivery: Delivery) -> None:
-        quiet = replace(tools, broker=_Deaf(tools.broker))
-        carried(quiet if not delivery.message.slow else tools, delivery)
+    def carry(ports: Ports, delivery: Delivery) -> None:
+        quiet = replace(ports, broker=_Deaf(ports.broker))
+        carried(quiet if not delivery.message.slow else ports, delivery)
 
     carried = execute._carry
     return calmly(mock.patch.object(execute, "_carry", carry))

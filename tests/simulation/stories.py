@@ -19,7 +19,7 @@ from caudal.jobs.interfaces import (
     UnreachableError,
 )
 from caudal.jobs.preview import Aborted, Complete, Rows
-from caudal.jobs.upload import Client, Listener, Order
+from caudal.jobs.upload import Listener, Uploader, UploadRequest
 from tests.simulation.applications import Choice
 from tests.simulation.faults import Faults
 from tests.simulation.invariants import Truth, ViolationError, table_digest
@@ -53,8 +53,8 @@ class Story:
         peaceful = ("plain", "resume", "vanish", "twice", "late", "stranger", "curious")
         return self.kind in peaceful and not self.choice.fails
 
-    def order(self, tables: Tables) -> Order:
-        return Order(self.job_id, self.owner, self.request, tables)
+    def order(self, tables: Tables) -> UploadRequest:
+        return UploadRequest(self.job_id, self.owner, self.request, tables)
 
 
 @dataclass
@@ -134,7 +134,7 @@ class Clients:
 
     def _begin(
         self,
-        work: Callable[[Client], None],
+        work: Callable[[Uploader], None],
         *,
         fragile: bool = False,
         look_first: bool = False,
@@ -152,11 +152,11 @@ class Clients:
         if fragile:
             self.faults.fragile.add(process.name)
 
-    def _client(self, process: Process, look_first: bool) -> Client:
+    def _client(self, process: Process, look_first: bool) -> Uploader:
         clock = SimulatedClock(self.faults.scheduler, process)
         network = SimulatedNetwork(self.faults, self.gateways)
         at_once = self.chance.choice((1, 1, 2, 4))
-        return Client(
+        return Uploader(
             network,
             clock,
             tries=400,
@@ -208,7 +208,7 @@ class Clients:
         look_first: bool = False,
         insists: bool = False,
     ) -> None:
-        def work(client: Client) -> None:
+        def work(client: Uploader) -> None:
             client.clock.sleep(after)
             for _ in range(12 if insists else 4):
                 if self._attempt(story, client, tables):
@@ -217,7 +217,7 @@ class Clients:
 
         self._begin(work, fragile=fragile, look_first=look_first)
 
-    def _attempt(self, story: Story, client: Client, tables: Tables) -> bool:
+    def _attempt(self, story: Story, client: Uploader, tables: Tables) -> bool:
         """One try of a client; False if it should begin again."""
         client = replace(client, listener=Suspicious(self.truth, story.job_id, tables))
         try:
@@ -239,7 +239,7 @@ class Clients:
     def _rude(self, story: Story, tables: Tables, leaves_out: int | None = None) -> None:
         """Ignores every refusal, may leave out a batch, ends as if all were well, and leaves."""
 
-        def work(client: Client) -> None:
+        def work(client: Uploader) -> None:
             put, end = client.gateways.put_batch, client.gateways.put_end
             self.truth.learn(tables)
             if leaves_out is not None:
@@ -256,7 +256,7 @@ class Clients:
         self._begin(work)
 
     def _canceller(self, story: Story) -> None:
-        def work(client: Client) -> None:
+        def work(client: Uploader) -> None:
             client.clock.sleep(self.chance.uniform(0, 60))
             self._insist(lambda: client.gateways.cancel(story.job_id, story.owner), tries=5)
 
@@ -265,7 +265,7 @@ class Clients:
     def _stranger(self, story: Story) -> None:
         """Another owner learns nothing and changes nothing."""
 
-        def work(client: Client) -> None:
+        def work(client: Uploader) -> None:
             gateways, job_id = client.gateways, story.job_id
             client.clock.sleep(self.chance.uniform(0, 60))
             query = story.choice.asked.app.queries[0].name
@@ -283,7 +283,7 @@ class Clients:
         """Looks at rows before their table is complete: what is shown to the end is the answer."""
         asked, job_id = story.choice.asked, story.job_id
 
-        def work(client: Client) -> None:
+        def work(client: Uploader) -> None:
             network = SimulatedNetwork(self.faults, self.gateways)
             for query in asked.queries or [one.name for one in asked.app.queries]:
                 shown: list[Rows] = []

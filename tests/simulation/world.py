@@ -11,12 +11,12 @@ from caudal.errors import QueryError
 from caudal.formats.job import Options, Request, Text
 from caudal.formats.keys import Task
 from caudal.jobs import loops
-from caudal.jobs.interfaces import Beat, NotNowError, StoppedError
+from caudal.jobs.interfaces import MayGoOn, NotNowError, StoppedError
 from caudal.jobs.janitor import Janitor
-from caudal.jobs.ports import Bounds, Tools
+from caudal.jobs.ports import Bounds, Ports
 from caudal.jobs.reconciler import Reconciler
-from caudal.jobs.runs import Lives
-from caudal.jobs.service import Gateway
+from caudal.jobs.runs import JobRuns
+from caudal.jobs.service import JobService
 from caudal.store.memory import MemoryStore
 from tests.simulation.adapters import SimulatedBroker, SimulatedStore
 from tests.simulation.applications import choose
@@ -208,7 +208,7 @@ class World:
     def _process(self, kind: str) -> Process:
         return Process(f"{kind}-{next(self.names)}", kind, self.chance.choice(self.skews))
 
-    def tools(self, process: Process) -> Tools:
+    def ports(self, process: Process) -> Ports:
         def kill() -> None:
             self.scheduler.note(self.scheduler.current, "KILLED by its task")
             self.scheduler.kill(process)
@@ -219,17 +219,17 @@ class World:
             about = f"{task.kind} {task.name} {task.number}"
             return self.faults.effect(f"compute {task.kind}", about, act, NotNowError, "not_now")
 
-        return Tools(
+        return Ports(
             store=self.store,
             broker=self.broker,
             compute=RememberedCompute(self.chance, Machine(compute, kill, self._last)),
             clock=SimulatedClock(self.scheduler, process),
             new_id=lambda: f"run{next(self.names)}",
-            lives=Lives(self.store),
+            job_runs=JobRuns(self.store),
             bounds=replace(self.bounds, quick=self.chance.random() < 0.5),
         )
 
-    def _last(self, task: Task, beat: Beat) -> None:
+    def _last(self, task: Task, beat: MayGoOn) -> None:
         """Some computations take long; an endless one ends when it is told to, or by its limit."""
         scheduler, endless = self.scheduler, task.kind == "finish" and task.name == ENDLESS
         if not endless and not self.faults.happens("long_task"):
@@ -245,24 +245,24 @@ class World:
 
     def _start_worker(self) -> None:
         def work() -> None:
-            tools = self.tools(self.scheduler.current.process)
-            loops.work(tools, tools.broker.consume(), lambda: False)
+            ports = self.ports(self.scheduler.current.process)
+            loops.work(ports, ports.broker.consume(), lambda: False)
 
         self.workers.append(self._start("worker", "worker", work))
 
     def _start_gateway(self) -> None:
         process = self._process("gateway")
-        tools = self.tools(process)
-        reconciler, janitor = Reconciler(tools), Janitor(tools)
+        ports = self.ports(process)
+        reconciler, janitor = Reconciler(ports), Janitor(ports)
         for label, seconds, work in (
             ("reconciler", self.pace.reconciler, reconciler.round),
             ("janitor", self.pace.janitor, janitor.round),
         ):
-            self.scheduler.spawn(process, label, self._rounds(tools, seconds, work))
-        self.gateways.append((process, Gateway(tools, process.name)))
+            self.scheduler.spawn(process, label, self._rounds(ports, seconds, work))
+        self.gateways.append((process, JobService(ports, process.name)))
 
-    def _rounds(self, tools: Tools, seconds: float, work: Callable[[], None]) -> Callable[[], None]:
-        return lambda: loops.rounds(tools.clock, seconds, work, lambda: False)
+    def _rounds(self, ports: Ports, seconds: float, work: Callable[[], None]) -> Callable[[], None]:
+        return lambda: loops.rounds(ports.clock, seconds, work, lambda: False)
 
 
 def simulate(seed: int, kinds: Sequence[str] = KINDS, aims: tuple[Aim, ...] = ()) -> Report:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from caudal.application.sniff import ITEMS, NAMES, TEXT, Column, Kind
+from caudal.application.sniff import ITEMS, NAMES, TEXT, Column, ColumnKind
 from caudal.model import REJECT
 from caudal.sql.parameters import literal
 from caudal.sql.parsing import quote
@@ -29,7 +29,7 @@ class DraftColumn:
     raw: str  # its name in the file
     name: str
     text: str  # a name for its text, where that must be kept beside the typed value
-    kind: Kind
+    kind: ColumnKind
     repeats: bool
     distinct: int
 

@@ -23,7 +23,7 @@ _BATCH_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Kind:
+class ColumnKind:
     """A type of column, in SQL in which `$` stands for the text."""
 
     convert: str
@@ -36,7 +36,7 @@ class Column:
     """A column of a file."""
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     filled: int = 0  # sampled rows in which it is not empty
     distinct: int = 0  # different texts in those
 
@@ -52,24 +52,24 @@ def _all(condition: str) -> str:
 _NO_CODE = "NOT regexp_matches($, '^[+-]?0[0-9]')"
 _DAY = "$ GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
 
-TEXT = Kind("$", "true", "")
-NAMES = Kind(
+TEXT = ColumnKind("$", "true", "")
+NAMES = ColumnKind(
     "names($)",
     _all("$ LIKE '[%' AND names($) IS NOT NULL") + " AND max(len(names($))) > 0",
     "is not a list of names",
 )
-ITEMS = Kind(
+ITEMS = ColumnKind(
     "items($)",
     _all("$ LIKE '[%' AND items($) IS NOT NULL") + " AND max(len(items($))) > 0",
     "is not a list",
 )
 KINDS = (
-    Kind(
+    ColumnKind(
         "to_integer($)",
         _all(f"to_integer($) IS NOT NULL AND {_NO_CODE}"),
         "is not an integer",
     ),
-    Kind(
+    ColumnKind(
         "TRY_CAST(number_text($) AS DECIMAL(38, 9))",
         _all(
             "CAST(TRY_CAST(number_text($) AS DECIMAL(38, 9)) AS DOUBLE) = TRY_CAST($ AS DOUBLE) "
@@ -77,22 +77,22 @@ KINDS = (
         ),
         "is not a number",
     ),
-    Kind(
+    ColumnKind(
         "TRY_CAST(number_text($) AS DOUBLE)",
         _all(f"isfinite(TRY_CAST(number_text($) AS DOUBLE)) AND {_NO_CODE}"),
         "is not a number",
     ),
-    Kind(
+    ColumnKind(
         f"CASE WHEN {_DAY}' THEN TRY_CAST($ AS DATE) END",
         _all(f"{_DAY}' AND TRY_CAST($ AS DATE) IS NOT NULL"),
         "is not a YYYY-MM-DD date",
     ),
-    Kind(
+    ColumnKind(
         f"CASE WHEN {_DAY}*' THEN TRY_CAST($ AS TIMESTAMP) END",
         _all(f"{_DAY}*' AND TRY_CAST($ AS TIMESTAMP) IS NOT NULL"),
         "is not a timestamp",
     ),
-    Kind(
+    ColumnKind(
         "CASE WHEN lower($) IN ('true', 'false') THEN CAST($ AS BOOLEAN) END",
         _all("lower($) IN ('true', 'false')"),
         "is not true or false",

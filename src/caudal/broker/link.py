@@ -48,7 +48,7 @@ class RabbitSettings:
 
 
 @dataclass(frozen=True)
-class Session:
+class BrokerSession:
     """A connection in use. 404 closes a channel, so what may meet it has one of its own."""
 
     address: Address
@@ -65,7 +65,7 @@ class SessionError(BrokerError):
     """The broker answered, and this session is of no use any more: the next one may be."""
 
 
-class Link:
+class BrokerLink:
     """A way to the broker, for one purpose. Lives on the loop: not for use by other threads,
     but for `connected`."""
 
@@ -75,7 +75,7 @@ class Link:
         self._chance = random.Random()
         self._addresses = list(settings.addresses)
         self._chance.shuffle(self._addresses)  # workers spread over the nodes
-        self._session: Session | None = None
+        self._session: BrokerSession | None = None
         self._lock = asyncio.Lock()
         self._failures, self._not_before = 0, 0.0
         self._new = True  # never connected yet
@@ -87,7 +87,7 @@ class Link:
         session = self._session
         return session is not None and session.usable
 
-    async def ask(self, act: Callable[[Session], Awaitable[Value]]) -> Value:
+    async def ask(self, act: Callable[[BrokerSession], Awaitable[Value]]) -> Value:
         """Do something with a session, in bounded time; a BrokerError of `act` itself leaves the
         session as it is, a SessionError and anything else drops it."""
         try:
@@ -104,7 +104,7 @@ class Link:
         except (Exception, asyncio.CancelledError) as error:
             raise BrokerError(self._told(error)) from error
 
-    def drop(self, session: Session) -> None:
+    def drop(self, session: BrokerSession) -> None:
         """Use it no more; the next one declares every queue again."""
         if self._session is session:
             self._session = None
@@ -118,7 +118,7 @@ class Link:
         if self._closing:
             await asyncio.wait(self._closing)
 
-    async def _ready(self) -> Session:
+    async def _ready(self) -> BrokerSession:
         async with self._lock:
             if self._session is not None and self._session.usable:
                 return self._session
@@ -128,7 +128,7 @@ class Link:
             self._session = await self._connect()
             return self._session
 
-    async def _connect(self) -> Session:
+    async def _connect(self) -> BrokerSession:
         loop = asyncio.get_running_loop()
         if loop.time() < self._not_before:
             raise BrokerError(f"RabbitMQ is away: {self._away}")
@@ -149,7 +149,7 @@ class Link:
         self._note_away(why)
         raise BrokerError(f"RabbitMQ is away: {why}")
 
-    async def _open(self, address: Address) -> Session:
+    async def _open(self, address: Address) -> BrokerSession:
         settings = self._settings
         connection = await aio_pika.connect(
             address.url(heartbeat=settings.heartbeat_seconds),
@@ -163,7 +163,7 @@ class Link:
         except BaseException:
             await _close(connection)
             raise
-        return Session(address, connection, work, look)
+        return BrokerSession(address, connection, work, look)
 
     async def _declared(self, connection: AbstractConnection) -> AbstractChannel:
         """Every queue declared. One that exists with other properties is used as it is."""
@@ -198,7 +198,7 @@ class Link:
         return f"RabbitMQ did not confirm: {_cause(error, *self._addresses)}"
 
 
-async def depths(session: Session, prefix: str, lanes: Iterable[Lane]) -> dict[Lane, int]:
+async def depths(session: BrokerSession, prefix: str, lanes: Iterable[Lane]) -> dict[Lane, int]:
     """How many messages wait in each lane. Costs the broker no write, unlike asking for one."""
     found = {}
     for lane in lanes:

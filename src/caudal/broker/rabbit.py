@@ -31,7 +31,7 @@ import aio_pika
 from aio_pika.abc import AbstractIncomingMessage
 from aio_pika.exceptions import DeliveryError, PublishError
 
-from caudal.broker.link import Link, RabbitSettings, Session, SessionError, depths
+from caudal.broker.link import BrokerLink, BrokerSession, RabbitSettings, SessionError, depths
 from caudal.broker.loop import LoopThread
 from caudal.broker.port import BrokerError, Delivery, LaneFullError
 from caudal.broker.topology import LAST_SECONDS, earlier_deliveries, queue_name
@@ -56,7 +56,7 @@ class RabbitBroker:
         self._settings = settings
         self._name = name
         self._loop = LoopThread(settings.answer_seconds + 5)
-        self._link = Link(settings, f"{name} publisher".strip())
+        self._link = BrokerLink(settings, f"{name} publisher".strip())
         self._window = asyncio.Semaphore(settings.window)
         self._depths: tuple[float, Mapping[Lane, int]] | None = None
         self._consumers: list[RabbitConsumer] = []
@@ -112,7 +112,7 @@ class RabbitBroker:
         with self._lock:
             return [one for one in self._consumers if not one.closed]
 
-    async def _publish(self, messages: Sequence[Message], session: Session) -> None:
+    async def _publish(self, messages: Sequence[Message], session: BrokerSession) -> None:
         endings = await asyncio.gather(
             *(self._publish_one(session, message) for message in messages), return_exceptions=True
         )
@@ -131,7 +131,7 @@ class RabbitBroker:
             more = Counter(message.lane for message in messages)
             self._depths = known[0], {lane: count + more[lane] for lane, count in known[1].items()}
 
-    async def _publish_one(self, session: Session, message: Message) -> None:
+    async def _publish_one(self, session: BrokerSession, message: Message) -> None:
         async with self._window:
             try:
                 await session.work.default_exchange.publish(
@@ -149,7 +149,7 @@ class RabbitBroker:
                 await self._require_full(session, message.lane)
                 raise LaneFullError(f"lane {message.lane} is full: try again later") from error
 
-    async def _require_full(self, session: Session, lane: Lane) -> None:
+    async def _require_full(self, session: BrokerSession, lane: Lane) -> None:
         """A lane refuses because it is full, or because its leader died just when this channel
         met it for the first time: then the channel goes on refusing for ever, and a new one does
         not (seen with 3.10)."""
@@ -171,7 +171,7 @@ class RabbitConsumer:
     ) -> None:
         self._settings = settings
         self._loop = loop
-        self.link = Link(settings, f"{name} consumer".strip())
+        self.link = BrokerLink(settings, f"{name} consumer".strip())
         self.closed = False
         self.dropping: Callable[[], None] = lambda: None  # told of each message that is removed
         self._turns = list(lanes)
@@ -222,7 +222,7 @@ class RabbitConsumer:
             async with asyncio.timeout(self._settings.answer_seconds):
                 await act(held)
 
-    async def _take(self, session: Session) -> Delivery | None:
+    async def _take(self, session: BrokerSession) -> Delivery | None:
         idle = time.monotonic() - self._worked >= LAST_SECONDS
         lanes = (*self._turns, *(self._last if idle else ()))
         waiting = await depths(session, self._settings.prefix, sorted(lanes))
@@ -233,7 +233,7 @@ class RabbitConsumer:
                 return delivery
         return None
 
-    async def _get(self, session: Session, lane: Lane) -> Delivery | None:
+    async def _get(self, session: BrokerSession, lane: Lane) -> Delivery | None:
         """The next message of a lane that can be read; one that cannot is of no use to anyone."""
         name = queue_name(self._settings.prefix, lane)
         queue = await session.work.get_queue(name, ensure=False)

@@ -18,7 +18,7 @@ from caudal.cluster.folder import Cluster
 from caudal.cluster.settings import FILE, parse
 from caudal.cluster.write_config import write_settings
 from caudal.errors import JobError, UsageError
-from caudal.medic.talk import Told
+from caudal.medic.talk import StatusReply
 
 DirOption = Annotated[
     Path, typer.Option("--dir", help="The cluster's folder.", envvar="CAUDAL_CLUSTER")
@@ -100,7 +100,7 @@ def _saying_what_runs_on(cluster: Cluster) -> Iterator[None]:
         raise
 
 
-def _wait_until_healthy(cluster: Cluster) -> Told:
+def _wait_until_healthy(cluster: Cluster) -> StatusReply:
     names = [member.name for member in cluster.here]
     told = upkeep.wait_until_healthy(cluster, _UP_SECONDS, names)
     ill = names if told is None else upkeep.unhealthy(told, names)

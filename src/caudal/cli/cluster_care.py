@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from caudal.cli.cluster import DEFAULT_DIR, DirOption, HostOption
-from caudal.cluster.chaos import Hit, Plan, strike
+from caudal.cluster.chaos import ChaosPlan, Hit, strike
 from caudal.cluster.doctor import examine
 from caudal.cluster.folder import Cluster
-from caudal.cluster.roster import Kind
+from caudal.cluster.roster import MemberKind
 from caudal.errors import JobError, UsageError
 
 
@@ -51,14 +51,14 @@ def chaos(
     """
     cluster = Cluster.open(folder, host)
     chosen = [*(one.strip() for one in kinds.split(",")), *(["broker"] if broker else [])]
-    if unknown := [one for one in chosen if one not in list(Kind)]:
-        raise UsageError(f"--kinds {unknown[0]}: choose of {', '.join(Kind)}")
+    if unknown := [one for one in chosen if one not in list(MemberKind)]:
+        raise UsageError(f"--kinds {unknown[0]}: choose of {', '.join(MemberKind)}")
     if name is not None and name not in [member.name for member in cluster.here]:
         names = ", ".join(member.name for member in cluster.here)
         raise UsageError(f"--name {name}: this host has {names}")
-    plan = Plan(
+    plan = ChaosPlan(
         kills,
-        tuple(Kind(one) for one in dict.fromkeys(chosen)),
+        tuple(MemberKind(one) for one in dict.fromkeys(chosen)),
         name,
         1 / 3 if freeze else 0.0,
         max(every, 0.01),

@@ -10,10 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from caudal.cluster.folder import Cluster
-from caudal.cluster.roster import Kind
+from caudal.cluster.roster import MemberKind
 from caudal.cluster.upkeep import last_lines, nobody_answers
 from caudal.medic.supervision import State
-from caudal.medic.talk import ProcessStatus, Told
+from caudal.medic.talk import ProcessStatus, StatusReply
 
 _COLOURS = {
     State.HEALTHY: "green",
@@ -27,13 +27,13 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def addresses(cluster: Cluster, told: Told) -> str:
+def addresses(cluster: Cluster, told: StatusReply) -> str:
     """What a person needs to use the cluster."""
     scheme = "https" if cluster.settings.tls.certificate else "http"
     gateways = [
         f"{scheme}://{one.address}:{one.port}"
         for one in cluster.members
-        if one.kind is Kind.GATEWAY
+        if one.kind is MemberKind.GATEWAY
     ]
     lines = [
         f"gateways  {','.join(gateways) or 'none'}",
@@ -44,7 +44,7 @@ def addresses(cluster: Cluster, told: Told) -> str:
     return "\n".join(lines)
 
 
-def show_status(cluster: Cluster, look: Callable[[], Told | None], *, watch: bool) -> None:
+def show_status(cluster: Cluster, look: Callable[[], StatusReply | None], *, watch: bool) -> None:
     """Once, or again every second until Ctrl-C."""
     console = Console(width=None if sys.stdout.isatty() else 160)
     if not watch:
@@ -61,7 +61,7 @@ def show_status(cluster: Cluster, look: Callable[[], Told | None], *, watch: boo
             time.sleep(1)
 
 
-def status_table(cluster: Cluster, told: Told) -> Table:
+def status_table(cluster: Cluster, told: StatusReply) -> Table:
     """Everyone, as one medic sees them."""
     table = Table(
         box=None,
@@ -86,7 +86,7 @@ def _row(one: ProcessStatus) -> list[str]:
         str(one.incarnation),
         str(one.restarts),
         "never" if one.heard_seconds is None else f"{one.heard_seconds:.1f} s ago",
-        str(one.progress) if one.kind != Kind.BROKER else "",
+        str(one.progress) if one.kind != MemberKind.BROKER else "",
         f"{one.memory >> 20} MB" if one.memory else "",
         str(one.pid or ""),
         one.detail,

@@ -6,7 +6,7 @@ from functools import partial
 
 from caudal.errors import UsageError
 from caudal.local.engines import run_with
-from caudal.local.run import stored_run
+from caudal.local.run import local_run
 from caudal.results.answers import Answers
 from caudal.run_options import Engine
 from caudal.store import open_store
@@ -26,5 +26,5 @@ def chosen_engine(
     if engine is not Engine.SPLIT:
         raise UsageError("--store keeps the progress of the split engine: add --engine split")
     s3 = S3Settings.from_environment() if store.lower().startswith("s3:") else None
-    with stored_run(open_store(store, s3=s3), store, resume=resume) as run:
+    with local_run(open_store(store, s3=s3), store, resume=resume) as run:
         yield run.run

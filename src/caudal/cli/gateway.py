@@ -12,7 +12,7 @@ from caudal.cli.processes import (
     LogFormatOption,
     StoreOption,
 )
-from caudal.gateway.limits import Limits
+from caudal.gateway.limits import GatewayLimits
 from caudal.process.heart import alive
 
 TokensOption = Annotated[
@@ -61,7 +61,7 @@ def gateway(
     ] = 30 * 86_400.0,
     rate: Annotated[
         float, typer.Option("--rate", min=1.0, help="Requests a second of one owner.")
-    ] = Limits.rate_per_second,
+    ] = GatewayLimits.rate_per_second,
     tls_certificate: CertificateOption = None,
     tls_key: KeyOption = None,
     quotas: QuotasOption = None,

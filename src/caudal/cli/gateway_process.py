@@ -14,16 +14,16 @@ from caudal.formats.quotas import NONE_GIVEN, Quotas, read_quotas
 from caudal.gateway import process
 from caudal.gateway.audit import Audit
 from caudal.gateway.compute import SharedCompute
-from caudal.gateway.figures import Figures
-from caudal.gateway.limits import Limits
+from caudal.gateway.figures import GatewayMetrics
+from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.planners import Planners
 from caudal.gateway.tokens import Tokens, check_host
 from caudal.gateway.upkeep import Pauses
-from caudal.jobs.ports import Bounds, Tools
-from caudal.jobs.runs import Lives
+from caudal.jobs.ports import Bounds, Ports
+from caudal.jobs.runs import JobRuns
 from caudal.process.certificates import Certificate
 from caudal.process.clock import SystemClock, new_id
-from caudal.process.frame import Ending
+from caudal.process.frame import ProcessExit
 from caudal.process.heart import Heart
 from caudal.process.logs import Style, set_up_logs
 from caudal.process.signals import Stop
@@ -52,9 +52,9 @@ def serve(
 ) -> None:
     """Serve until asked to stop; the options are those of `caudal gateway`."""
     known = name or f"gateway-{port}"
-    limits = Limits(rate_per_second=rate, rate_burst=2 * rate)
+    limits = GatewayLimits(rate_per_second=rate, rate_burst=2 * rate)
     settings = access.settings(host, port, limits, known)
-    figures, stop = Figures(), Stop()
+    figures, stop = GatewayMetrics(), Stop()
     set_up_logs(log_format, "gateway", known)
     with ExitStack() as held:
         on_tick: OnTick = ignore
@@ -68,26 +68,26 @@ def serve(
         planners = Planners(limits.plans, models=models, wait_seconds=limits.plan_seconds)
         held.callback(planners.close)
         compute = SharedCompute(planners)
-        tools = Tools(
+        ports = Ports(
             store=opened,
             broker=queue,
             compute=compute,
             clock=SystemClock(stop),
             new_id=new_id,
-            lives=Lives(opened),
+            job_runs=JobRuns(opened),
             bounds=Bounds(
                 silence_seconds=(min(_LEAST_SILENCE_SECONDS, job_timeout), job_timeout),
                 batch_bytes=limits.records_bytes,
                 sentiments=models,
             ),
         )
-        if process.serve(settings, tools, stop, figures, on_tick) is Ending.ABANDONED:
+        if process.serve(settings, ports, stop, figures, on_tick) is ProcessExit.ABANDONED:
             sys.stderr.flush()
             os._exit(0)  # a thread is stuck in a store that does not answer: nothing depends on it
         compute.close()
 
 
-def _beat_with_refusals(beating: Heart, figures: Figures) -> OnTick:
+def _beat_with_refusals(beating: Heart, figures: GatewayMetrics) -> OnTick:
     """Beats that tell `caudal status` how often owners were over their quotas."""
 
     def beat(tick: Tick) -> None:
@@ -107,7 +107,9 @@ class Access:
     quotas: Path | None = None
     audit: Path | None = None
 
-    def settings(self, host: str, port: int, limits: Limits, name: str) -> process.Settings:
+    def settings(
+        self, host: str, port: int, limits: GatewayLimits, name: str
+    ) -> process.GatewaySettings:
         """What the gateway is told; all files are read, and followed from now on."""
         tokens = Tokens.of_file(self.token_file) if self.token_file else Tokens()
         check_host(host, tokens)
@@ -117,7 +119,7 @@ class Access:
             followed = [one for one in (certificate, quotas) if one is not None]
             return tokens.is_stale() + sum(one.is_stale for one in followed)
 
-        return process.Settings(
+        return process.GatewaySettings(
             new_id(),
             host,
             port,

@@ -54,7 +54,7 @@ PatienceOption = Annotated[
 
 
 @dataclass(frozen=True)
-class Way:
+class GatewayOptions:
     """How to reach the cluster."""
 
     gateway: str | None = None

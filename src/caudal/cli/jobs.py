@@ -9,8 +9,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from caudal.cli.gateways import CaOption, GatewayOption, PatienceOption, TokenFileOption, Way
-from caudal.cli.options import Asking, with_asking
+from caudal.cli.gateways import (
+    CaOption,
+    GatewayOption,
+    GatewayOptions,
+    PatienceOption,
+    TokenFileOption,
+)
+from caudal.cli.options import QueryOptions, with_asking
 from caudal.cli.output import checked_format, give
 from caudal.cli.show import print_rejects
 from caudal.client.http import HttpGateways
@@ -18,12 +24,12 @@ from caudal.client.results import error_of_outcome, rejects_of, result_of
 from caudal.errors import JobError, UsageError
 from caudal.formats.keys import REJECTS
 from caudal.formats.quotas import Quota, told
-from caudal.formats.replies import Status
+from caudal.formats.replies import JobStatus
 from caudal.model import ADHOC
 from caudal.results.answers import Result
 
 JobArgument = Annotated[str, typer.Argument(help="The job's id.", metavar="JOB")]
-_NOT_OF_FILES = frozenset(field.name for field in fields(Asking)) - {"form", "out"}
+_NOT_OF_FILES = frozenset(field.name for field in fields(QueryOptions)) - {"form", "out"}
 
 
 def jobs(
@@ -36,7 +42,7 @@ def jobs(
 
     Example: `caudal jobs --gateway http://one:8421`
     """
-    with Way(gateway, token_file, patience, ca).open() as gateways:
+    with GatewayOptions(gateway, token_file, patience, ca).open() as gateways:
         found = sorted(gateways.jobs(), key=lambda one: one.created)
         if not found:
             typer.echo("no jobs", err=True)
@@ -48,7 +54,7 @@ def jobs(
 @partial(with_asking, without=_NOT_OF_FILES)
 def results(
     job: JobArgument,
-    asking: Asking,
+    asking: QueryOptions,
     query: Annotated[
         list[str] | None, typer.Option("--query", "-q", help="Only this query (repeatable).")
     ] = None,
@@ -62,7 +68,7 @@ def results(
     Example: `caudal results 8b1f0c… --gateway http://one:8421 --out answers --format csv`
     """
     console = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
-    with Way(gateway, token_file, patience, ca).open() as gateways:
+    with GatewayOptions(gateway, token_file, patience, ca).open() as gateways:
         status = gateways.status(job, "")
         asked = _chosen(job, status, query)
         ready = [name for name in asked if name in status.results]
@@ -86,7 +92,7 @@ def cancel(
 
     Example: `caudal cancel 8b1f0c… --gateway http://one:8421`
     """
-    with Way(gateway, token_file, patience, ca).open() as gateways:
+    with GatewayOptions(gateway, token_file, patience, ca).open() as gateways:
         outcome = gateways.cancel(job, "")
     typer.echo(f"job {job} is {outcome.state}" + (f": {outcome.reason}" if outcome.reason else ""))
 
@@ -102,7 +108,7 @@ def quotas(
     With the right `admin`: what every owner does. Requests, uploads and streams are those of the
     gateway that answers.
     """
-    with Way(gateway, token_file, patience, ca).open() as gateways:
+    with GatewayOptions(gateway, token_file, patience, ca).open() as gateways:
         page = gateways.quotas()
     for owner, quotas_ in page.owners.items():
         for name, one in quotas_.items():
@@ -111,7 +117,7 @@ def quotas(
             typer.echo(f"{owner}  {name}  {used} of {told(quota, one.most)}")
 
 
-def _chosen(job: str, status: Status, query: list[str] | None) -> list[str]:
+def _chosen(job: str, status: JobStatus, query: list[str] | None) -> list[str]:
     """The queries to answer; an error if none of them can be."""
     for name in query or ():
         if name not in status.queries:
@@ -125,7 +131,7 @@ def _chosen(job: str, status: Status, query: list[str] | None) -> list[str]:
     return asked
 
 
-def _progress(status: Status) -> str:
+def _progress(status: JobStatus) -> str:
     tables = [
         f"{table}: {one.mapped} of {one.arrived} batches read"
         + ("" if one.arrived == one.batches else ", more to come")

@@ -1,6 +1,6 @@
 """The options that several commands take, each declared once, and what they mean.
 
-`Asking` holds those of every command that reads files and gives answers. A command that wants them
+`QueryOptions` holds those of every command that reads files and gives answers. Such a command
 takes one parameter `asking` and is decorated with `with_asking`: typer then sees an option for
 each field.
 """
@@ -45,7 +45,7 @@ ResumeOption = Annotated[
 
 
 @dataclass(frozen=True)
-class Asking:
+class QueryOptions:
     """Where the files are, how to read them, and how to give the answers."""
 
     data: Annotated[
@@ -114,12 +114,12 @@ class Asking:
 def with_asking(
     command: Callable[..., Returned], without: Collection[str] = ()
 ) -> Callable[..., Returned]:
-    """The command with an option for each field of `Asking` where it takes `asking`.
+    """The command with an option for each field of `QueryOptions` where it takes `asking`.
 
     Options `without` meaning for the command keep their default.
     """
-    hints = get_type_hints(Asking, include_extras=True)
-    offered = [field for field in fields(Asking) if field.name not in without]
+    hints = get_type_hints(QueryOptions, include_extras=True)
+    offered = [field for field in fields(QueryOptions) if field.name not in without]
     shared = [
         inspect.Parameter(
             field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default,
@@ -135,7 +135,7 @@ def with_asking(
 
     @functools.wraps(command)
     def called(**given: Any) -> Returned:
-        asking = Asking(**{field.name: given.pop(field.name) for field in offered})
+        asking = QueryOptions(**{field.name: given.pop(field.name) for field in offered})
         return command(asking=asking, **given)
 
     arguments = [one for one in own if one.default is inspect.Parameter.empty]

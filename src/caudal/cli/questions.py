@@ -10,13 +10,13 @@ from rich.console import Console
 from caudal.application import find_application
 from caudal.application.adhoc import columns_left_out, files_application
 from caudal.cli.engine_choice import chosen_engine
-from caudal.cli.gateways import CaOption, OptionalGatewayOption, TokenFileOption, Way
+from caudal.cli.gateways import CaOption, GatewayOptions, OptionalGatewayOption, TokenFileOption
 from caudal.cli.options import (
     AppArgument,
-    Asking,
     EngineOption,
     ParamOption,
     ProgressStoreOption,
+    QueryOptions,
     ResumeOption,
     parameter_values,
     with_asking,
@@ -36,7 +36,7 @@ from caudal.sql.adhoc import asker_mistakes, require_values, with_adhoc_query
 @with_asking
 def run(
     app: AppArgument,
-    asking: Asking,
+    asking: QueryOptions,
     query: Annotated[
         list[str] | None, typer.Option("--query", "-q", help="Only this query (repeatable).")
     ] = None,
@@ -76,7 +76,7 @@ def sql(
     first: Annotated[
         str, typer.Argument(metavar="APP|SELECT", help="The application, or a SELECT over files.")
     ],
-    asking: Asking,
+    asking: QueryOptions,
     second: Annotated[
         str | None, typer.Argument(metavar="SELECT", help="Over the application.")
     ] = None,
@@ -112,7 +112,7 @@ def sql(
         from caudal.cli.submit import sql_on_cluster
 
         with asker_mistakes():
-            sql_on_cluster(application, asking, Way(gateway, token_file, ca=ca))
+            sql_on_cluster(application, asking, GatewayOptions(gateway, token_file, ca=ca))
         return
     with reject_file(asking.rejects) as sink:
         options = asking.run_options(sink)

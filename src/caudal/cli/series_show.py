@@ -14,7 +14,7 @@ from rich.table import Table
 
 from caudal.cli.show import print_result
 from caudal.results.answers import Result
-from caudal.series import Ending, IngestOutcome, MonthOutcome, MonthStatus
+from caudal.series import IngestOutcome, MonthOutcome, MonthResult, MonthStatus
 from caudal.series.sources import RejectedCell
 
 _CELLS_SHOWN = 5
@@ -98,10 +98,10 @@ def write_rejects(rejected: tuple[RejectedCell, ...], file: IO[bytes]) -> None:
 def print_months(outcomes: list[MonthOutcome]) -> None:
     """One line per month that something was done with, and a sum."""
     counts = Counter(str(outcome.ending) for outcome in outcomes)
-    few = len(outcomes) - counts[Ending.FRESH] <= _MONTHS_SHOWN
+    few = len(outcomes) - counts[MonthResult.FRESH] <= _MONTHS_SHOWN
     for outcome in outcomes:
-        notable = outcome.ending not in (Ending.FRESH, Ending.CONSOLIDATED)
-        if notable or (few and outcome.ending is not Ending.FRESH):
+        notable = outcome.ending not in (MonthResult.FRESH, MonthResult.CONSOLIDATED)
+        if notable or (few and outcome.ending is not MonthResult.FRESH):
             same = outcome.reason == outcome.ending
             typer.echo(f"{outcome.month} {outcome.ending}{'' if same else f': {outcome.reason}'}")
     swept = sum(outcome.swept for outcome in outcomes)

@@ -9,11 +9,17 @@ import typer
 from rich.console import Console
 
 from caudal.application import find_application
-from caudal.cli.gateways import CaOption, GatewayOption, PatienceOption, TokenFileOption, Way
-from caudal.cli.options import AppArgument, Asking, ParamOption, parameter_values, with_asking
+from caudal.cli.gateways import (
+    CaOption,
+    GatewayOption,
+    GatewayOptions,
+    PatienceOption,
+    TokenFileOption,
+)
+from caudal.cli.options import AppArgument, ParamOption, QueryOptions, parameter_values, with_asking
 from caudal.cli.output import checked_format, reject_file
 from caudal.cli.show import print_rejects
-from caudal.cli.submit_progress import Delivery
+from caudal.cli.submit_progress import SubmitProgress
 from caudal.client.batches import Compress
 from caudal.client.results import error_of_outcome, every_reject, rejects_of
 from caudal.client.submit import Submission, with_sentiment
@@ -29,7 +35,7 @@ _ELSEWHERE = ("engine", "memory_limit", "profile")  # options of engines in this
 @partial(with_asking, without=_ELSEWHERE)
 def submit(
     app: AppArgument,
-    asking: Asking,
+    asking: QueryOptions,
     query: Annotated[
         list[str] | None, typer.Option("--query", "-q", help="Only this query (repeatable).")
     ] = None,
@@ -86,18 +92,18 @@ def submit(
     )
     words = ["caudal", "submit", app, *(f"--query={one}" for one in query or ())]
     words += [f"--param={one}" for one in param or ()]
-    way = Way(gateway, token_file, patience, ca)
+    way = GatewayOptions(gateway, token_file, patience, ca)
     _answer(submission, asking, way, words, preview=preview, detach=detach)
 
 
-def sql_on_cluster(app: Application, asking: Asking, way: Way) -> None:
+def sql_on_cluster(app: Application, asking: QueryOptions, way: GatewayOptions) -> None:
     """`caudal sql APP SELECT --gateway URL`."""
     application = with_sentiment(app, asking.sentiment)
     submission = Submission(application, asking.sources(application), options=_options(asking))
     _answer(submission, asking, way, [], preview=False)
 
 
-def _options(asking: Asking, silent_seconds: float = 600.0) -> Options:
+def _options(asking: QueryOptions, silent_seconds: float = 600.0) -> Options:
     given = asking.run_options(None)
     return Options(
         batch_bytes=asking.batch_bytes(SENT_BATCH_BYTES),
@@ -110,8 +116,8 @@ def _options(asking: Asking, silent_seconds: float = 600.0) -> Options:
 
 def _answer(
     submission: Submission,
-    asking: Asking,
-    way: Way,
+    asking: QueryOptions,
+    way: GatewayOptions,
     words: list[str],
     *,
     preview: bool | None,
@@ -123,7 +129,7 @@ def _answer(
     untitled = submission.asked == (ADHOC,)
     shows = console.is_terminal if preview is None else preview
     with way.open() as gateways:
-        delivery = Delivery(gateways, form, asking.out, preview=shows, untitled=untitled)
+        delivery = SubmitProgress(gateways, form, asking.out, preview=shows, untitled=untitled)
         again = partial(_how_to_go_on, delivery, asking, way, words)
         try:
             with delivery.shown():
@@ -144,7 +150,11 @@ def _answer(
 
 
 def _report(
-    app: Application, asking: Asking, rejects: bytes, delivery: Delivery, console: Console
+    app: Application,
+    asking: QueryOptions,
+    rejects: bytes,
+    delivery: SubmitProgress,
+    console: Console,
 ) -> None:
     with reject_file(asking.rejects) as sink:
         if sink is not None:
@@ -154,7 +164,9 @@ def _report(
     console.print(f"{app.name}: {delivery.seconds:.2f} s", highlight=False)
 
 
-def _how_to_go_on(delivery: Delivery, asking: Asking, way: Way, words: list[str]) -> str:
+def _how_to_go_on(
+    delivery: SubmitProgress, asking: QueryOptions, way: GatewayOptions, words: list[str]
+) -> str:
     """The commands that resume or cancel a job."""
     if not delivery.job_id:
         return "nothing was sent: give the command again"
@@ -165,7 +177,7 @@ def _how_to_go_on(delivery: Delivery, asking: Asking, way: Way, words: list[str]
     return f"go on with: {resume}; or cancel it with: {cancel}"
 
 
-def _given(asking: Asking) -> list[str]:
+def _given(asking: QueryOptions) -> list[str]:
     """The options of a command that matter to the same job."""
     words = ["--data", str(asking.data)] if asking.data else []
     words += [f"--file={one}" for one in asking.file or ()]

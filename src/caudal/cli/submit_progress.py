@@ -16,18 +16,18 @@ from rich.text import Text
 from caudal.cli.formats import Format
 from caudal.cli.output import give
 from caudal.client.http import HttpGateways
-from caudal.client.previews import Previewing
+from caudal.client.previews import PreviewThreads
 from caudal.client.results import result_of
 from caudal.client.submit import Watching
-from caudal.formats.batch import Batch
+from caudal.formats.batch import BatchHeader
 from caudal.formats.keys import REJECTS
-from caudal.formats.replies import Status
+from caudal.formats.replies import JobStatus
 from caudal.results.answers import Result, one_line, show
 
 _ROWS_PREVIEWED = 50  # of one query; the answer has them all
 
 
-class Delivery(Watching):
+class SubmitProgress(Watching):
     """Gives every answer as soon as it is there: to a file, or to the screen."""
 
     def __init__(
@@ -48,7 +48,7 @@ class Delivery(Watching):
         self._untitled = untitled
         self._console = Console(stderr=True)
         self._display: _Bars | _Lines = _Lines(self._console)
-        self._previewing: Previewing | None = None
+        self._previewing: PreviewThreads | None = None
         self._previewed: dict[str, int] = {}
         self._began = time.perf_counter()
         self._bytes: dict[str, int] = {}  # sent, per table
@@ -84,16 +84,16 @@ class Delivery(Watching):
             if self._previewing is not None:
                 self._previewing.close()
 
-    def began(self, job_id: str, sizes: Mapping[str, int | None], status: Status) -> None:
+    def began(self, job_id: str, sizes: Mapping[str, int | None], status: JobStatus) -> None:
         """The job exists."""
         self.job_id = job_id
         self._display.say(f"job {job_id}")
         self._display.begin(sizes, status)
         if self._preview and status.previews:
             tables = {query: status.reads[query][0] for query in status.previews}
-            self._previewing = Previewing(self._gateways, job_id, tables, self._show_rows)
+            self._previewing = PreviewThreads(self._gateways, job_id, tables, self._show_rows)
 
-    def sent(self, table: str, batch: Batch) -> None:
+    def sent(self, table: str, batch: BatchHeader) -> None:
         """A batch is safe."""
         with self._counting:
             self._bytes[table] = self._bytes.get(table, 0) + batch.bytes
@@ -105,7 +105,7 @@ class Delivery(Watching):
         """A table is safe."""
         self._display.ended(table, self._bytes.get(table, 0))
 
-    def saw(self, status: Status) -> None:
+    def saw(self, status: JobStatus) -> None:
         """How far the cluster is."""
         self._display.saw(status)
 
@@ -159,14 +159,14 @@ class _Lines:
     def aside(self, act: Callable[[], None]) -> None:
         act()
 
-    def begin(self, sizes: Mapping[str, int | None], status: Status) -> None: ...
+    def begin(self, sizes: Mapping[str, int | None], status: JobStatus) -> None: ...
 
     def sent(self, table: str, size: int) -> None: ...
 
     def ended(self, table: str, size: int) -> None:
         self.say(f"sent {table}: {size / 1e6:,.1f} MB")
 
-    def saw(self, status: Status) -> None: ...
+    def saw(self, status: JobStatus) -> None: ...
 
     def answered(self, query: str, seconds: float) -> None:
         self.say(f"answered {query}: {seconds:.2f} s")
@@ -199,7 +199,7 @@ class _Bars:
         finally:
             self._bars.start()
 
-    def begin(self, sizes: Mapping[str, int | None], status: Status) -> None:
+    def begin(self, sizes: Mapping[str, int | None], status: JobStatus) -> None:
         batch = status.options.batch_bytes
         for table, size in sizes.items():
             self._tables[table] = self._bars.add_task(table, total=size, told="")
@@ -215,7 +215,7 @@ class _Bars:
         told = f"sent, {size / 1e6:,.1f} MB"
         self._bars.update(self._tables[table], total=size or 1, completed=size or 1, told=told)
 
-    def saw(self, status: Status) -> None:
+    def saw(self, status: JobStatus) -> None:
         for query, bar in self._queries.items():
             tables = [status.tables[name] for name in status.reads.get(query, ())
                       if name in status.tables]  # fmt: skip

@@ -15,7 +15,7 @@ from caudal.errors import UsageError
 from caudal.formats.tokens import (
     MOST_TOKENS,
     NEVER,
-    Entry,
+    TokenEntry,
     check_name,
     check_strength,
     digest_of,
@@ -77,7 +77,7 @@ def new(
         digest = digest_of(made, read_key(path))
         if any(one.digest == digest for one in entries):
             raise UsageError("this token is in the file already: every line needs its own")
-        entries.append(Entry(owner, chosen, until, digest))
+        entries.append(TokenEntry(owner, chosen, until, digest))
     if kept is None:
         print(made)
     print(f"{path}: {name}, {rights}, expires {told_moment(until)}", file=sys.stderr)

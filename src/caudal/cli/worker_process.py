@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from caudal.broker.open_broker import open_broker
 from caudal.formats.tokens import check_strength
-from caudal.process.frame import Ending
+from caudal.process.frame import ProcessExit
 from caudal.process.heart import Heart
 from caudal.process.logs import Style, set_up_logs
 from caudal.process.metrics import serving_metrics
@@ -21,7 +21,7 @@ from caudal.process.tokens import read_bearer
 from caudal.sizes import parse_bytes
 from caudal.store import Store, open_store
 from caudal.store.s3_settings import S3Settings
-from caudal.worker.figures import Figures
+from caudal.worker.figures import WorkerMetrics
 from caudal.worker.process import Worker
 from caudal.worker.settings import WorkerSettings, lanes_of
 from caudal.worker.workspace import own_folder
@@ -50,7 +50,7 @@ def work(
     )
     token = _token(metrics_token_file)
     opened = open_broker(broker, known)
-    figures = Figures()
+    figures = WorkerMetrics()
     set_up_logs(log_format, "worker", known)
     with ExitStack() as held:
         held.callback(opened.close)
@@ -62,7 +62,7 @@ def work(
         if beating is not None:
             beating.progress = lambda: figures.done
             on_tick = beating.beat
-        if worker.run(on_tick) is Ending.ABANDONED:
+        if worker.run(on_tick) is ProcessExit.ABANDONED:
             _leave(folder)
     if worker.outgrown and beating is None:
         os.execv(sys.executable, sys.orig_argv)  # no medic starts it anew: it does so itself

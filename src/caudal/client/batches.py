@@ -38,7 +38,7 @@ class Compress(StrEnum):
 
 
 @dataclass(frozen=True)
-class Cutter:
+class BatchCutter:
     """Cuts tables into batches of about `batch_bytes`."""
 
     batch_bytes: int
@@ -85,7 +85,7 @@ class RowWriter:
     """Gathers rows of one table until they make a batch."""
 
     table: str
-    cutter: Cutter
+    cutter: BatchCutter
     of_tuples: tuple[str, ...] | None = None  # the columns of rows that name none
     columns: tuple[str, ...] | None = None  # of all rows, once there was one
     _waiting: list[bytes] = field(default_factory=list)

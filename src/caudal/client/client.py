@@ -17,13 +17,13 @@ from caudal.results.answers import Answers, Result
 
 if TYPE_CHECKING:
     from caudal.client.http import HttpGateways
-    from caudal.client.job import Job
+    from caudal.client.job import StreamedJob
     from caudal.client.submit import Submission
     from caudal.formats.outcomes import Outcome
-    from caudal.formats.replies import JobEntry, Status
+    from caudal.formats.replies import JobEntry, JobStatus
 
 
-class How(TypedDict, total=False):
+class JobOptions(TypedDict, total=False):
     """How a job runs. The first three are those of `caudal.run`."""
 
     parameters: Mapping[str, ParameterValue] | None
@@ -82,11 +82,11 @@ class Client:
         *,
         files: Mapping[str, str | Sequence[str]] | None = None,
         resume: str | None = None,
-        **how: Unpack[How],
+        **how: Unpack[JobOptions],
     ) -> Answers:
         """Answer queries of an application over the files of a folder, as `caudal.run` does.
 
-        `resume` is the id of a job that was begun with the same files; see `How` for the rest.
+        `resume` is the id of a job that was begun with the same files; `JobOptions` has the rest.
         """
         return self._answers(
             self._submission(app, queries, data=data, files=files, resume=resume, **how)
@@ -119,8 +119,8 @@ class Client:
         self,
         app: str | os.PathLike[str],
         queries: Sequence[str] | str | None = None,
-        **how: Unpack[How],
-    ) -> "Job":
+        **how: Unpack[JobOptions],
+    ) -> "StreamedJob":
         """A job whose rows this program sends. `how` is as for `run`.
 
         >>> import caudal
@@ -133,16 +133,16 @@ class Client:
         ...     job.results()["q2"].rows()
         [{'author': 'Frank Herbert'}]
         """
-        from caudal.client.job import Job
+        from caudal.client.job import StreamedJob
 
-        return Job(self._submission(app, queries, **how), self.gateways())
+        return StreamedJob(self._submission(app, queries, **how), self.gateways())
 
     def jobs(self) -> "list[JobEntry]":
         """The jobs of this token that still exist."""
         with self.gateways() as gateways:
             return list(gateways.jobs())
 
-    def status(self, job_id: str) -> "Status":
+    def status(self, job_id: str) -> "JobStatus":
         """How far a job is."""
         with self.gateways() as gateways:
             return gateways.status(job_id, "")

@@ -26,7 +26,7 @@ class Event:
     data: str
 
 
-class Preview(msgspec.Struct, frozen=True):
+class PreviewRows(msgspec.Struct, frozen=True):
     """The rows that one batch gives to a query."""
 
     batch: int
@@ -65,7 +65,7 @@ def parse_events(lines: Iterable[str]) -> Iterator[Event | None]:
 
 def previews(
     gateways: HttpGateways, job_id: str, query: str, stopping: Callable[[], bool]
-) -> Iterator[Preview]:
+) -> Iterator[PreviewRows]:
     """The rows of a query, batch by batch, each once, from whichever gateway answers.
 
     Ends when there are no more, because the answer is there or because the job has ended. What no
@@ -99,14 +99,14 @@ def previews(
         rounds += 1
 
 
-def _check_next(preview: Preview, last: int) -> None:
+def _check_next(preview: PreviewRows, last: int) -> None:
     if preview.batch != last + 1:
         raise FormatError(f"sent rows of batch {preview.batch} in place of batch {last + 1}")
 
 
-def _preview_of(event: Event) -> Preview:
+def _preview_of(event: Event) -> PreviewRows:
     try:
-        return msgspec.json.decode(event.data, type=Preview)
+        return msgspec.json.decode(event.data, type=PreviewRows)
     except msgspec.MsgspecError as error:
         raise FormatError(f"sent an event that this Caudal lacks: {error}") from None
 
@@ -117,7 +117,7 @@ def _from_one(
     address: str,
     headers: dict[str, str],
     stopping: Callable[[], bool],
-) -> Iterator[Preview]:
+) -> Iterator[PreviewRows]:
     answer = gateways.stream(path, address, headers)
     try:
         if not answer.is_success:

@@ -16,7 +16,7 @@ from caudal.formats import frame
 from caudal.formats.job import Request
 from caudal.formats.outcomes import End, Outcome
 from caudal.formats.outputs import Whose
-from caudal.formats.replies import JobEntry, JobPage, QuotaPage, Receipt, Status
+from caudal.formats.replies import JobEntry, JobPage, JobStatus, QuotaPage, Receipt
 from caudal.jobs.requests import check_job_id, is_name
 
 _BATCH_TYPE = "application/vnd.caudal.batch"
@@ -61,10 +61,10 @@ class HttpGateways(Failover):
             raise answer.error()
         return _read(_Digest, answer.body).digest
 
-    def status(self, job_id: str, owner: str) -> Status:
+    def status(self, job_id: str, owner: str) -> JobStatus:
         """See the port."""
         del owner
-        return self._get(Status, "GET", _path(job_id))
+        return self._get(JobStatus, "GET", _path(job_id))
 
     def result(self, job_id: str, owner: str, query: str, run: str) -> bytes:
         """See the port. What is no such result is asked of another gateway."""
@@ -119,7 +119,7 @@ def _read(kind: type[Kind], body: bytes) -> Kind:
         found = msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise FormatError(f"answered in a form that this Caudal lacks: {error}") from None
-    if isinstance(found, Status):
+    if isinstance(found, JobStatus):
         _check_names(found)
     return found
 
@@ -135,7 +135,7 @@ def _take(kind: type[Kind]) -> Take:
     return take
 
 
-def _check_names(status: Status) -> None:
+def _check_names(status: JobStatus) -> None:
     """Names of queries become those of files, and each waits for tables."""
     for name in (*status.queries, *status.results, *status.previews):
         if not is_name(name) or name not in status.reads:

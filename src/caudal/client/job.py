@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from caudal.client import upload_threads
-from caudal.client.batches import Cutter, RowWriter
+from caudal.client.batches import BatchCutter, RowWriter
 from caudal.client.events import previews
 from caudal.client.http import HttpGateways
 from caudal.client.results import answers_of, error_of_outcome, result_of
@@ -15,12 +15,12 @@ from caudal.client.rows import Rows
 from caudal.client.submit import Submission
 from caudal.errors import UsageError
 from caudal.formats.outcomes import Outcome
-from caudal.formats.replies import Status
-from caudal.jobs.upload import Listener, Order
+from caudal.formats.replies import JobStatus
+from caudal.jobs.upload import Listener, UploadRequest
 from caudal.results.answers import Answers, Result
 
 
-class Job:
+class StreamedJob:
     """Made by `caudal.Client.job`. Not for use by two threads at once.
 
     As a context manager it cancels the job if the block ends with an error.
@@ -30,7 +30,7 @@ class Job:
         self._submission = submission
         self._gateways = gateways
         options = submission.options
-        cutter = Cutter(options.batch_bytes, submission.compress.pays(gateways.addresses))
+        cutter = BatchCutter(options.batch_bytes, submission.compress.pays(gateways.addresses))
         self._writers = {
             one.name: RowWriter(one.name, cutter, one.columns) for one in submission.app.tables
         }
@@ -38,7 +38,7 @@ class Job:
         self._began = time.perf_counter()
         with contextlib.ExitStack() as stack:
             stack.callback(gateways.close)
-            order = Order(submission.job_id, "", submission.request(options), {})
+            order = UploadRequest(submission.job_id, "", submission.request(options), {})
             self._errand = stack.enter_context(upload_threads.opened(gateways, order, Listener()))
             self._stack = stack.pop_all()
         self._open = list(self._errand.tables)
@@ -74,7 +74,7 @@ class Job:
                 self._errand.end(table)
                 self._open.remove(table)
 
-    def status(self) -> Status:
+    def status(self) -> JobStatus:
         """How far the job is."""
         return self._errand.look()
 
@@ -114,7 +114,7 @@ class Job:
         """Let go of it. The job itself goes on."""
         self._stack.close()
 
-    def __enter__(self) -> "Job":
+    def __enter__(self) -> "StreamedJob":
         return self
 
     def __exit__(

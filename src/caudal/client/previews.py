@@ -16,7 +16,7 @@ Show = Callable[[str, list[dict[str, Any]]], None]
 _LEAVE_SECONDS = 1.0
 
 
-class Previewing:
+class PreviewThreads:
     """`queries` maps each query to the one table that it reads."""
 
     def __init__(

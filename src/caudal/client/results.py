@@ -11,7 +11,7 @@ from caudal.formats.keys import REJECTS
 from caudal.formats.outcomes import STRICT, Outcome
 from caudal.model import RejectedRow
 from caudal.results.answers import Answers, Result
-from caudal.results.rejects import Reason, Rejects
+from caudal.results.rejects import RejectReason, Rejects
 
 _PLACES_KEPT = 5  # of each reason, as in a run on this machine
 
@@ -41,7 +41,7 @@ def rejects_of(data: bytes) -> Rejects:
             rejects.note_repaired(row["table"], row["rows"])
         else:
             places = [(place["file"], place["line"]) for place in row["first"][:_PLACES_KEPT]]
-            rejects.enter(Reason(row["table"], row["reason"], row["rows"], places))
+            rejects.enter(RejectReason(row["table"], row["reason"], row["rows"], places))
     return rejects
 
 
@@ -65,7 +65,7 @@ def _report_rows(data: bytes) -> list[dict[str, Any]]:
     return rows
 
 
-def _decoded(data: bytes, name: str) -> tuple[outputs.Result, pa.Table]:
+def _decoded(data: bytes, name: str) -> tuple[outputs.ResultHeader, pa.Table]:
     """A result that came over a network: what its bytes claim of each other is checked too."""
     try:
         index, rows = outputs.decode_result(data, name)

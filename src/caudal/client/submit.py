@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from caudal.client import upload_threads
-from caudal.client.batches import STANDARD_INPUT, Compress, Cutter, file_sizes
+from caudal.client.batches import STANDARD_INPUT, BatchCutter, Compress, file_sizes
 from caudal.client.http import HttpGateways
 from caudal.errors import CaudalError, DataError, UsageError
 from caudal.files.sources import Sources
 from caudal.formats.job import Options, Request, Text
 from caudal.formats.outcomes import Outcome
-from caudal.formats.replies import Status
-from caudal.jobs.upload import Listener, Order, Sendable
+from caudal.formats.replies import JobStatus
+from caudal.jobs.upload import Listener, Sendable, UploadRequest
 from caudal.kernels.csv import Stream
 from caudal.model import Application, ParameterValue
 from caudal.process.clock import new_id
@@ -62,7 +62,7 @@ class Submission:
 class Watching(Listener):
     """A listener that is also told what is to come."""
 
-    def began(self, job_id: str, sizes: Mapping[str, int | None], status: Status) -> None:
+    def began(self, job_id: str, sizes: Mapping[str, int | None], status: JobStatus) -> None:
         """The job exists. The tables that will be sent, in order, with the size of their files."""
 
 
@@ -77,9 +77,9 @@ def submit(
     job_id, options = submission.resume or submission.job_id, submission.options
     if submission.resume:
         options = gateways.status(job_id, "").options
-    cutter = Cutter(options.batch_bytes, submission.compress.pays(gateways.addresses))
+    cutter = BatchCutter(options.batch_bytes, submission.compress.pays(gateways.addresses))
     batches = _Batches(submission, cutter)
-    order = Order(job_id, "", submission.request(options), batches)
+    order = UploadRequest(job_id, "", submission.request(options), batches)
     listener = watching or Watching()
     with upload_threads.opened(gateways, order, listener, resume=bool(submission.resume)) as errand:
         try:
@@ -105,7 +105,7 @@ def _cancel(gateways: HttpGateways, job_id: str) -> None:
 class _Batches(Mapping[str, "Iterator[Sendable]"]):
     """The batches of the tables that the gateway asks for; the others are not even looked for."""
 
-    def __init__(self, submission: Submission, cutter: Cutter) -> None:
+    def __init__(self, submission: Submission, cutter: BatchCutter) -> None:
         self._submission = submission
         self._cutter = cutter
         self._tables = {table.name: table for table in submission.app.tables}

@@ -14,7 +14,7 @@ from caudal.files.batches import warm_up
 from caudal.files.ordered import in_order
 from caudal.formats.outcomes import Outcome
 from caudal.jobs.interfaces import ConflictError, GoneError
-from caudal.jobs.upload import Client, Errand, Listener, Order
+from caudal.jobs.upload import Listener, Upload, Uploader, UploadRequest
 from caudal.process.clock import SystemClock
 
 WINDOW = 4  # batches on their way at once
@@ -23,8 +23,8 @@ _LOOK_SECONDS = 0.25
 
 @contextlib.contextmanager
 def opened(
-    gateways: HttpGateways, order: Order, listener: Listener, *, resume: bool = False
-) -> Iterator[Errand]:
+    gateways: HttpGateways, order: UploadRequest, listener: Listener, *, resume: bool = False
+) -> Iterator[Upload]:
     """Create the job, or find it again; batches of it then go out several at a time.
 
     On an error or Ctrl-C everything is given up, once the requests under way are answered.
@@ -35,7 +35,7 @@ def opened(
     def each(work: Callable[[Any], Any], items: Iterable[Any]) -> Iterable[Any]:
         return in_order(pool, work, items, ahead=WINDOW - 1)
 
-    client = Client(
+    client = Uploader(
         gateways,
         SystemClock(gateways.stop),
         tries=1,  # HttpGateways asks again by itself
@@ -53,7 +53,7 @@ def opened(
         pool.shutdown(cancel_futures=True)
 
 
-def _begun(client: Client, order: Order) -> Errand:
+def _begun(client: Uploader, order: UploadRequest) -> Upload:
     try:
         return client.begin(order)
     except ConflictError:
@@ -65,7 +65,7 @@ def _begun(client: Client, order: Order) -> Errand:
         ) from None
 
 
-def carry_out(errand: Errand, gateways: HttpGateways) -> Outcome:
+def carry_out(errand: Upload, gateways: HttpGateways) -> Outcome:
     """Send everything while the results are taken as they come; how the job ended."""
     pool = ThreadPoolExecutor(1, "follow")
     try:

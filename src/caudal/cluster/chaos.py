@@ -14,17 +14,17 @@ from enum import StrEnum
 from random import Random
 
 from caudal.cluster.folder import Cluster
-from caudal.cluster.roster import Kind, Member
+from caudal.cluster.roster import Member, MemberKind
 from caudal.cluster.upkeep import look, nobody_answers
 from caudal.medic.supervision import State
-from caudal.medic.talk import Told
+from caudal.medic.talk import StatusReply
 from caudal.process.records import is_frozen, is_running, read_record, send_signal
 
 _LOOK_SECONDS = 0.1
 PATIENCE_SECONDS = 120.0
 
 
-class Way(StrEnum):
+class FaultKind(StrEnum):
     """How a victim is hit. A frozen one must miss four heartbeats before anyone can know."""
 
     KILL = "killed"
@@ -32,11 +32,11 @@ class Way(StrEnum):
 
 
 @dataclass(frozen=True)
-class Plan:
+class ChaosPlan:
     """What to do: how many hits, on whom, how."""
 
     kills: int
-    kinds: tuple[Kind, ...] = (Kind.GATEWAY, Kind.WORKER, Kind.MEDIC)
+    kinds: tuple[MemberKind, ...] = (MemberKind.GATEWAY, MemberKind.WORKER, MemberKind.MEDIC)
     name: str | None = None
     freeze: float = 0.0  # the share of hits that freeze instead of kill
     pause_seconds: float = 1.0  # between two strikes, in the mean
@@ -50,8 +50,8 @@ class Hit:
     """One victim."""
 
     name: str
-    kind: Kind
-    way: Way
+    kind: MemberKind
+    way: FaultKind
     incarnation: int
     at: float
     led: bool = False
@@ -61,16 +61,18 @@ class Hit:
 class Report:
     """What was done, and how long everything took to be well again."""
 
-    hits: Counter[tuple[Kind, Way]] = field(default_factory=Counter)
-    seconds: dict[tuple[Kind, Way], list[float]] = field(default_factory=dict)
-    elections: dict[Way, list[float]] = field(default_factory=dict)  # from a leader's end to a next
+    hits: Counter[tuple[MemberKind, FaultKind]] = field(default_factory=Counter)
+    seconds: dict[tuple[MemberKind, FaultKind], list[float]] = field(default_factory=dict)
+    elections: dict[FaultKind, list[float]] = field(
+        default_factory=dict
+    )  # from a leader's end to a next
     lost: list[str] = field(default_factory=list)  # never came back
 
     def lines(self) -> Iterator[str]:
         for (kind, way), count in sorted(self.hits.items()):
             some = self.seconds.get((kind, way), [])
             yield f"{way} {kind}: {count}{f', well after {spread(some)}' if some else ''}"
-        for way in Way:
+        for way in FaultKind:
             some = self._well_again(way)
             if some:
                 yield f"{way}, all but the broker: well after {spread(some)}"
@@ -78,11 +80,11 @@ class Report:
             yield f"new leader after one was {way}: {spread(some)} ({len(some)})"
         yield f"left dead: {', '.join(self.lost) or 'none'}"
 
-    def _well_again(self, way: Way) -> list[float]:
+    def _well_again(self, way: FaultKind) -> list[float]:
         return [
             one
             for (kind, how), some in self.seconds.items()
-            if how is way and kind is not Kind.BROKER
+            if how is way and kind is not MemberKind.BROKER
             for one in some
         ]
 
@@ -102,7 +104,7 @@ def percentile(values: list[float], share: float) -> float:
 
 def strike(
     cluster: Cluster,
-    plan: Plan,
+    plan: ChaosPlan,
     told: Callable[[Hit], None] = lambda hit: None,
     counts: Callable[[], bool] = lambda: True,
 ) -> Report:
@@ -119,7 +121,7 @@ def strike(
             continue
         seen = look(cluster)
         for member in _victims(cluster, plan, random):
-            way = Way.FREEZE if random.random() < plan.freeze else Way.KILL
+            way = FaultKind.FREEZE if random.random() < plan.freeze else FaultKind.KILL
             able = _may_be_hit(cluster, member, waiting.ill)
             hit = _hit(cluster, member, way, seen) if able else None
             if hit is not None:
@@ -148,17 +150,17 @@ class _Waiting:
         return not self.ill and not self.leaderless
 
 
-def _victims(cluster: Cluster, plan: Plan, random: Random) -> list[Member]:
+def _victims(cluster: Cluster, plan: ChaosPlan, random: Random) -> list[Member]:
     """Mostly one; now and then several, all medics but one, or everything but one medic."""
     if plan.name is not None:
         return [one for one in cluster.here if one.name == plan.name]
     able = [one for one in cluster.here if one.kind in plan.kinds]
-    brokers = [one for one in able if one.kind is Kind.BROKER]
-    others = [one for one in able if one.kind is not Kind.BROKER]
+    brokers = [one for one in able if one.kind is MemberKind.BROKER]
+    others = [one for one in able if one.kind is not MemberKind.BROKER]
     if brokers and (not others or random.random() < plan.broker_share):
         return brokers
     able = others
-    medics = [one for one in able if one.kind is Kind.MEDIC]
+    medics = [one for one in able if one.kind is MemberKind.MEDIC]
     roll = random.random() if plan.several else 1.0
     if roll < 0.03 and len(medics) > 1:
         spared = random.choice(medics)
@@ -184,15 +186,15 @@ def _has_medic(cluster: Cluster, without: set[str]) -> bool:
     return any(
         (record := read_record(cluster.run, one.name)) is not None and is_running(record)
         for one in cluster.here
-        if one.kind is Kind.MEDIC and one.name not in without
+        if one.kind is MemberKind.MEDIC and one.name not in without
     )
 
 
-def _hit(cluster: Cluster, member: Member, way: Way, seen: Told | None) -> Hit | None:
+def _hit(cluster: Cluster, member: Member, way: FaultKind, seen: StatusReply | None) -> Hit | None:
     record = read_record(cluster.run, member.name)
     if record is None or not is_running(record) or is_frozen(record):
         return None
-    number = signal.SIGSTOP if way is Way.FREEZE else signal.SIGKILL
+    number = signal.SIGSTOP if way is FaultKind.FREEZE else signal.SIGKILL
     if not send_signal(record, number):
         return None
     led = seen is not None and seen.leader == member.name
@@ -218,7 +220,7 @@ def _watch(
         time.sleep(max(0.0, min(_LOOK_SECONDS, deadline - time.monotonic())))
 
 
-def _note_leader(told: Told, report: Report, leaderless: list[Hit], now: float) -> None:
+def _note_leader(told: StatusReply, report: Report, leaderless: list[Hit], now: float) -> None:
     newest = {one.name: one.incarnation for one in told.processes}
     for hit in list(leaderless):
         other = told.leader and told.leader != hit.name
@@ -228,7 +230,7 @@ def _note_leader(told: Told, report: Report, leaderless: list[Hit], now: float) 
             leaderless.remove(hit)
 
 
-def _note_recovered(told: Told, report: Report, ill: list[Hit], now: float) -> None:
+def _note_recovered(told: StatusReply, report: Report, ill: list[Hit], now: float) -> None:
     well = {one.name: one.incarnation for one in told.processes if one.state == State.HEALTHY}
     for hit in list(ill):
         if well.get(hit.name, 0) > hit.incarnation:

@@ -13,7 +13,7 @@ from caudal.broker.open_broker import open_broker
 from caudal.cluster import rabbit_node
 from caudal.cluster.folder import Cluster
 from caudal.cluster.ports import refusals
-from caudal.cluster.roster import Kind
+from caudal.cluster.roster import MemberKind
 from caudal.cluster.settings import FILE, PRIVATE
 from caudal.cluster.upkeep import take_down_first
 from caudal.errors import CaudalError, UsageError
@@ -49,7 +49,7 @@ def examine(cluster: Cluster) -> Iterator[Finding]:
 
 def not_ready(cluster: Cluster) -> list[Finding]:
     """What keeps this host's gateways from taking jobs, though they are healthy."""
-    if not any(one.kind is Kind.GATEWAY for one in cluster.here):
+    if not any(one.kind is MemberKind.GATEWAY for one in cluster.here):
         return []
     return [one for check in (_broker, _store) for one in check(cluster) if one.remedy]
 

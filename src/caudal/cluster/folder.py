@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from caudal.cluster.roster import Kind, Member, medics, roster
-from caudal.cluster.settings import EMBEDDED, FILE, PRIVATE, Settings, check, read_settings
+from caudal.cluster.roster import Member, MemberKind, medics, roster
+from caudal.cluster.settings import EMBEDDED, FILE, PRIVATE, ClusterSettings, check, read_settings
 from caudal.cluster.start_note import anything_runs, difference, held, read_note
 from caudal.errors import UsageError
 from caudal.process.heart import HeartFile
@@ -24,7 +24,7 @@ class Cluster:
     """The folder, what it says, and which of its hosts this one is."""
 
     folder: Path
-    settings: Settings
+    settings: ClusterSettings
     host: str
     strayed: str = ""  # where cluster.toml says otherwise than what runs uses (start_note.py)
 
@@ -158,10 +158,10 @@ class Cluster:
     def command(self, member: Member, heart: Path) -> list[str]:
         """How to start a member, but for a private broker (rabbit_node.py)."""
         command = [sys.executable, "-m", "caudal", member.kind.value, "--heart", str(heart)]
-        if member.kind is Kind.MEDIC:
+        if member.kind is MemberKind.MEDIC:
             return [*command, "--dir", str(self.folder), "--host", self.host]
         command += ["--store", self.store, "--name", member.name]
-        if member.kind is Kind.WORKER:
+        if member.kind is MemberKind.WORKER:
             quick = ["--quick"] if self._is_quick(member) else []
             return [*command, "--memory-limit", self.settings.worker_memory, *quick]
         command += ["--host", member.address, "--port", str(member.port)]
@@ -180,7 +180,7 @@ class Cluster:
 
     def _is_quick(self, member: Member) -> bool:
         """Every other worker is kept free for short tasks, unless there is but one."""
-        workers = [one for one in self.members if one.kind is Kind.WORKER]
+        workers = [one for one in self.members if one.kind is MemberKind.WORKER]
         return len(workers) > 1 and workers.index(member) % 2 == 0
 
     def broker_url(self) -> str:
@@ -189,7 +189,7 @@ class Cluster:
         if url == EMBEDDED:
             return f"embedded:{self.node}"
         if url == PRIVATE:
-            node = next(one for one in self.members if one.kind is Kind.BROKER)
+            node = next(one for one in self.members if one.kind is MemberKind.BROKER)
             url = f"amqp://{USER}:{self.password()}@{node.address}:{node.port}/"
         prefix = f"?prefix={self.settings.name}"
         return ",".join(one if "?" in one else one + prefix for one in url.split(","))

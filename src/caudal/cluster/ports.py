@@ -10,7 +10,7 @@ from caudal.cluster.settings import FILE
 
 
 @dataclass(frozen=True)
-class Refusal:
+class PortProblem:
     """A member that could not listen: why, and what helps."""
 
     member: Member
@@ -18,7 +18,7 @@ class Refusal:
     remedy: str
 
 
-def refusals(members: Iterable[Member]) -> Iterator[Refusal]:
+def refusals(members: Iterable[Member]) -> Iterator[PortProblem]:
     """Those whose port is taken, or whose address is none of this machine."""
     for member in members:
         if not member.port:
@@ -28,7 +28,7 @@ def refusals(members: Iterable[Member]) -> Iterator[Refusal]:
             try:
                 probe.bind((member.address, member.port))
             except OSError as error:
-                yield Refusal(member, error.strerror or str(error), _remedy(member, error))
+                yield PortProblem(member, error.strerror or str(error), _remedy(member, error))
 
 
 def _remedy(member: Member, error: OSError) -> str:

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from caudal.cluster.settings import PRIVATE, Host, Settings
+from caudal.cluster.settings import PRIVATE, ClusterSettings, Host
 
 _GATEWAYS, _MEDICS, _BROKER = 1, 50, 90
 
 
-class Kind(StrEnum):
+class MemberKind(StrEnum):
     """What a process is."""
 
     BROKER = "broker"
@@ -23,42 +23,45 @@ class Member:
     """One process. `number` is a medic's id in elections; `port` is 0 where nobody listens."""
 
     name: str
-    kind: Kind
+    kind: MemberKind
     host: str
     address: str
     port: int
     number: int
 
 
-def roster(settings: Settings) -> tuple[Member, ...]:
+def roster(settings: ClusterSettings) -> tuple[Member, ...]:
     """All members, in the order in which they are best started."""
     members = [
         member for name, host in settings.hosts.items() for member in _on_host(settings, name, host)
     ]
-    order = list(Kind)
+    order = list(MemberKind)
     return tuple(sorted(members, key=lambda one: order.index(one.kind)))
 
 
 def medics(members: tuple[Member, ...]) -> tuple[Member, ...]:
-    return tuple(one for one in members if one.kind is Kind.MEDIC)
+    return tuple(one for one in members if one.kind is MemberKind.MEDIC)
 
 
-def _on_host(settings: Settings, name: str, host: Host) -> Iterator[Member]:
+def _on_host(settings: ClusterSettings, name: str, host: Host) -> Iterator[Member]:
     suffix = f".{name}" if len(settings.hosts) > 1 else ""
     if settings.broker == PRIVATE and host.broker:
-        yield Member("broker", Kind.BROKER, name, host.address, host.port + _BROKER, 0)
-    listening = {Kind.GATEWAY: (host.gateways, _GATEWAYS), Kind.MEDIC: (host.medics, _MEDICS)}
+        yield Member("broker", MemberKind.BROKER, name, host.address, host.port + _BROKER, 0)
+    listening = {
+        MemberKind.GATEWAY: (host.gateways, _GATEWAYS),
+        MemberKind.MEDIC: (host.medics, _MEDICS),
+    }
     for kind, (count, first) in listening.items():
-        before = _before(settings, name) if kind is Kind.MEDIC else 0
+        before = _before(settings, name) if kind is MemberKind.MEDIC else 0
         for number in range(1, count + 1):
             port = host.port + first + number - 1
             identity = before + number
             yield Member(f"{kind}-{number}{suffix}", kind, name, host.address, port, identity)
     for number in range(1, host.workers + 1):
-        yield Member(f"worker-{number}{suffix}", Kind.WORKER, name, host.address, 0, number)
+        yield Member(f"worker-{number}{suffix}", MemberKind.WORKER, name, host.address, 0, number)
 
 
-def _before(settings: Settings, name: str) -> int:
+def _before(settings: ClusterSettings, name: str) -> int:
     """How many medics the hosts before this one have: ids are unique in the cluster."""
     names = list(settings.hosts)
     return sum(settings.hosts[one].medics for one in names[: names.index(name)])

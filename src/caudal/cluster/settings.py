@@ -75,7 +75,7 @@ class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key: str = ""
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ClusterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole file."""
 
     hosts: dict[str, Host]
@@ -90,7 +90,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     quotas: Quotas = Quotas()
 
 
-def read_settings(folder: Path) -> Settings:
+def read_settings(folder: Path) -> ClusterSettings:
     """The cluster that a folder describes, or a UsageError that names what to mend."""
     path = folder / FILE
     try:
@@ -103,10 +103,10 @@ def read_settings(folder: Path) -> Settings:
     return parse(data, str(path))
 
 
-def parse(data: bytes, where: str) -> Settings:
+def parse(data: bytes, where: str) -> ClusterSettings:
     """What the bytes of such a file say, checked."""
     try:
-        settings = msgspec.toml.decode(data, type=Settings)
+        settings = msgspec.toml.decode(data, type=ClusterSettings)
     except msgspec.ValidationError as error:
         raise UsageError(f"{where}: {error}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
@@ -115,13 +115,13 @@ def parse(data: bytes, where: str) -> Settings:
     return settings
 
 
-def check(settings: Settings, where: str) -> None:
+def check(settings: ClusterSettings, where: str) -> None:
     """What the types do not say."""
     for complaint in _complaints(settings):
         raise UsageError(f"{where}: {complaint}")
 
 
-def _complaints(settings: Settings) -> list[str]:
+def _complaints(settings: ClusterSettings) -> list[str]:
     found = []
     if not settings.hosts:
         found.append("no [hosts.NAME]: a cluster needs one host at least")

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import msgspec
 
-from caudal.cluster.settings import FILE, Settings
+from caudal.cluster.settings import FILE, ClusterSettings
 from caudal.process.records import is_running, read_record
 
 _NOTE = "started-with"
 
 
-def write_note(run: Path, settings: Settings) -> None:
+def write_note(run: Path, settings: ClusterSettings) -> None:
     """Whole or not at all, and for this user only: the broker's URL may hold a password."""
     temporary = run / f".{_NOTE}"
     temporary.touch(mode=0o600)
@@ -29,10 +29,10 @@ def write_note(run: Path, settings: Settings) -> None:
     temporary.rename(run / _NOTE)
 
 
-def read_note(run: Path) -> Settings | None:
+def read_note(run: Path) -> ClusterSettings | None:
     """What was noted, if anything."""
     try:
-        return msgspec.json.decode((run / _NOTE).read_bytes(), type=Settings)
+        return msgspec.json.decode((run / _NOTE).read_bytes(), type=ClusterSettings)
     except (OSError, msgspec.MsgspecError):
         return None
 
@@ -47,7 +47,7 @@ def anything_runs(run: Path) -> bool:
     return any(record is not None and is_running(record) for record in records)
 
 
-def held(settings: Settings, noted: Settings) -> Settings:
+def held(settings: ClusterSettings, noted: ClusterSettings) -> ClusterSettings:
     """The settings with what may not change as it was noted."""
     brokers = {name for name, host in noted.hosts.items() if host.broker}
     hosts = {
@@ -59,7 +59,7 @@ def held(settings: Settings, noted: Settings) -> Settings:
     )
 
 
-def difference(settings: Settings, noted: Settings) -> str:
+def difference(settings: ClusterSettings, noted: ClusterSettings) -> str:
     """Where the file says otherwise, in words; empty if it does not."""
     for what in ("store", "name"):
         says, uses = getattr(settings, what), getattr(noted, what)

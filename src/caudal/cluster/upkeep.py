@@ -17,14 +17,14 @@ from pathlib import Path
 from caudal.cluster import rabbit_node
 from caudal.cluster.folder import Cluster
 from caudal.cluster.ports import refusals
-from caudal.cluster.roster import Kind, Member, medics
+from caudal.cluster.roster import Member, MemberKind, medics
 from caudal.cluster.settings import FILE, PRIVATE
 from caudal.cluster.start_note import remove_note, write_note
 from caudal.errors import UnreachableError, UsageError
 from caudal.medic.docker import DockerLauncher
 from caudal.medic.launcher import Launcher, LocalLauncher
 from caudal.medic.supervision import State
-from caudal.medic.talk import Told, ask
+from caudal.medic.talk import StatusReply, ask
 from caudal.process.loopback import is_loopback
 from caudal.process.privacy import keep_private
 from caudal.process.wire import Seal, read_secret
@@ -83,7 +83,7 @@ def _require_tokens(cluster: Cluster) -> None:
     if cluster.settings.tokens or cluster.settings.launcher != "local":
         return
     for one in cluster.here:
-        if one.kind is Kind.GATEWAY and not is_loopback(one.address):
+        if one.kind is MemberKind.GATEWAY and not is_loopback(one.address):
             raise UsageError(
                 f"{one.address} can be reached from other machines: make a token with "
                 f"`caudal token new NAME --dir {cluster.folder}` and write "
@@ -105,12 +105,18 @@ def stop_all(cluster: Cluster) -> list[str]:
     running = [name for name in launcher.names() if (one := launcher.record(name)) and not one.gone]
     kinds = {one.name: one.kind for one in cluster.members}
     with ThreadPoolExecutor(32) as pool:
-        for wave in ((Kind.MEDIC,), (Kind.GATEWAY, Kind.WORKER), (Kind.BROKER,)):
-            names = [name for name in launcher.names() if kinds.get(name, Kind.WORKER) in wave]
-            seconds = _BROKER_SECONDS if Kind.BROKER in wave else GRACE_SECONDS
+        for wave in (
+            (MemberKind.MEDIC,),
+            (MemberKind.GATEWAY, MemberKind.WORKER),
+            (MemberKind.BROKER,),
+        ):
+            names = [
+                name for name in launcher.names() if kinds.get(name, MemberKind.WORKER) in wave
+            ]
+            seconds = _BROKER_SECONDS if MemberKind.BROKER in wave else GRACE_SECONDS
             list(pool.map(lambda name, most=seconds: launcher.stop(name, most), names))
     for member in cluster.here:
-        if member.kind is Kind.BROKER:
+        if member.kind is MemberKind.BROKER:
             rabbit_node.stop_port_mapper(member.port)
     remove_note(cluster.run)
     return running
@@ -127,7 +133,7 @@ def purge(cluster: Cluster) -> None:
         (cluster.folder / name).unlink(missing_ok=True)
 
 
-def look(cluster: Cluster) -> Told | None:
+def look(cluster: Cluster) -> StatusReply | None:
     """How the leader sees everyone, or else any medic that answers; None if none does."""
     return asyncio.run(_look(cluster))
 
@@ -140,7 +146,7 @@ def nobody_answers(cluster: Cluster) -> UnreachableError:
     )
 
 
-async def _look(cluster: Cluster) -> Told | None:
+async def _look(cluster: Cluster) -> StatusReply | None:
     try:
         seal = Seal(read_secret(cluster.secret))
     except UsageError:
@@ -148,7 +154,7 @@ async def _look(cluster: Cluster) -> Told | None:
     waiting = {
         asyncio.create_task(ask(one.address, one.port, seal)) for one in medics(cluster.members)
     }
-    answers: list[Told] = []
+    answers: list[StatusReply] = []
     while waiting:  # for all, but once a leader has spoken only for a moment: one may be frozen
         seconds = _MOMENT_SECONDS if _leading(answers) else None
         done, waiting = await asyncio.wait(
@@ -163,11 +169,13 @@ async def _look(cluster: Cluster) -> Told | None:
     return max(_leading(answers) or answers, key=lambda one: one.term, default=None)
 
 
-def _leading(answers: list[Told]) -> list[Told]:
+def _leading(answers: list[StatusReply]) -> list[StatusReply]:
     return [one for one in answers if one.medic == one.leader]
 
 
-def wait_until_healthy(cluster: Cluster, seconds: float, names: Iterable[str]) -> Told | None:
+def wait_until_healthy(
+    cluster: Cluster, seconds: float, names: Iterable[str]
+) -> StatusReply | None:
     """Until all these are healthy; what was seen last if they are not in that time."""
     wanted, deadline = set(names), time.monotonic() + seconds
     while True:
@@ -179,7 +187,7 @@ def wait_until_healthy(cluster: Cluster, seconds: float, names: Iterable[str]) -
         time.sleep(_LOOK_SECONDS)
 
 
-def unhealthy(told: Told, names: Iterable[str]) -> list[str]:
+def unhealthy(told: StatusReply, names: Iterable[str]) -> list[str]:
     """Those that are not healthy by this account."""
     states = {one.name: one.state for one in told.processes}
     return sorted(name for name in names if states.get(name) != State.HEALTHY)

@@ -73,7 +73,7 @@ class TableLoad:
 
 
 @dataclass(frozen=True)
-class Binding:
+class RunBinding:
     """Everything a run of some queries of an application needs to know."""
 
     loads: tuple[TableLoad, ...]
@@ -109,7 +109,7 @@ def bind(
     queries: Sequence[Query],
     parameters: Mapping[str, ParameterValue],
     connection: duckdb.DuckDBPyConnection,
-) -> Binding:
+) -> RunBinding:
     """Check the SQL of the queries and of the tables; say what to load."""
     values = parameter_values(app, parameters)
     with empty_schema(connection) as cursor:
@@ -122,7 +122,7 @@ def bind(
             for table in app.tables
             if any(table.name in query.reads for query in bound)
         )
-    return Binding(loads, bound)
+    return RunBinding(loads, bound)
 
 
 def parameter_values(

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from caudal.duck.prefilter import KeyFilters, Sifted, sift
+from caudal.duck.prefilter import KeyFilters, Prefiltered, prefilter_rows
 from caudal.errors import ApplicationError, RejectedRowError
 from caudal.files.cleaning import Cleaning
-from caudal.files.pieces import Cleaned, Piece, TextRows
+from caudal.files.pieces import Cleaned, FilePiece, TextRows
 from caudal.files.rejected import RejectedRows
 from caudal.kernels.csv import Numbers
 from caudal.model import REJECT, ROW, SEEN, Table
@@ -28,15 +28,15 @@ Select = Callable[[str, str, pa.Table], pa.Table]  # SQL, the relation it reads,
 
 
 def clean_piece(
-    piece: Piece, cleaning: Cleaning, select: Select, filters: KeyFilters = _NO_FILTERS
+    piece: FilePiece, cleaning: Cleaning, select: Select, filters: KeyFilters = _NO_FILTERS
 ) -> Cleaned:
     """Read a piece and clean it; `select` runs SQL over one relation.
 
     `filters` hold the key sets that the cleaning's sieve asks for.
     """
     text, table = piece.read(), cleaning.table
-    sifted = sift(_raw(text, cleaning), cleaning.sieve, filters)
-    raw = _with_rest(sifted, text, cleaning)
+    prefiltered = prefilter_rows(_raw(text, cleaning), cleaning.prefilter, filters)
+    raw = _with_rest(prefiltered, text, cleaning)
     cleaned = select(cleaning.sql, "raw", raw)
     numbers = cleaned.column(ROW)
     given = numbers[-1].as_py() + 1 if len(numbers) else 0
@@ -51,7 +51,7 @@ def clean_piece(
     rows = cleaned.drop_columns([name for name in cleaned.column_names if name in _ABOUT_ROWS])
     if reasons.null_count < len(reasons):
         bad = np.flatnonzero(pc.is_valid(reasons).to_numpy())
-        lines = text.lines(sifted.places[numbers.take(bad).to_numpy()])
+        lines = text.lines(prefiltered.places[numbers.take(bad).to_numpy()])
         told = reasons.take(bad).combine_chunks()
         rejected = RejectedRows.of(table.name, text.file, text.damaged, lines, told)
         accepted -= len(bad)
@@ -92,13 +92,13 @@ def _raw(text: TextRows, cleaning: Cleaning) -> pa.Table:
     return pa.table(columns)
 
 
-def _with_rest(sifted: Sifted, text: TextRows, cleaning: Cleaning) -> pa.Table:
+def _with_rest(prefiltered: Prefiltered, text: TextRows, cleaning: Cleaning) -> pa.Table:
     """The rows that are left, with the columns that only they need: those for which reading
     waited, and the texts of numbers that the reader declined."""
-    columns = text.later(sifted.places)
+    columns = text.later(prefiltered.places)
     for number, found in zip(cleaning.numbers, text.numbers, strict=True):
-        columns[number.odd] = _odd_texts(found, sifted.places)
-    raw = sifted.raw
+        columns[number.odd] = _odd_texts(found, prefiltered.places)
+    raw = prefiltered.raw
     return pa.table([*raw.columns, *columns.values()], names=[*raw.column_names, *columns])
 
 

@@ -57,7 +57,7 @@ class Excess(Enum):
 
 
 @dataclass
-class Call:
+class ContainedCall:
     """One call under way, on the thread that made it."""
 
     interrupt: Callable[[], None]
@@ -137,9 +137,11 @@ def available_bytes() -> int:
 
 
 @contextlib.contextmanager
-def contained(interrupt: Callable[[], None], memory_bytes: int, seconds: float) -> Iterator[Call]:
+def contained(
+    interrupt: Callable[[], None], memory_bytes: int, seconds: float
+) -> Iterator[ContainedCall]:
     """Watch this thread's work until it is done; `interrupt` must end it, from another thread."""
-    call = Call(interrupt, memory_bytes, seconds)
+    call = ContainedCall(interrupt, memory_bytes, seconds)
     _WATCH.enter(call)
     try:
         yield call
@@ -154,12 +156,12 @@ class _Watch:
         self.process_bytes: int | None = None
         self.growth_bytes = 0  # that a first call may add in any case
         self._changed = threading.Condition()
-        self._calls: list[Call] = []
+        self._calls: list[ContainedCall] = []
         self._bound = 0
         self._before = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
         self._thread: threading.Thread | None = None
 
-    def enter(self, call: Call) -> None:
+    def enter(self, call: ContainedCall) -> None:
         with self._changed:
             if self._thread is None:
                 pa.allocate_buffer(1)  # Arrow's allocator maps 1 GiB for its first buffer
@@ -176,7 +178,7 @@ class _Watch:
             self._refuse_beyond(held, mapped)
             self._changed.notify()
 
-    def leave(self, call: Call) -> None:
+    def leave(self, call: ContainedCall) -> None:
         with self._changed:
             self._calls.remove(call)
             call.grown_bytes += _memory()[0]

@@ -17,10 +17,10 @@ from caudal.duck.functions import RETURN_TYPES, register_functions
 from caudal.duck.reach import require_own_relations
 from caudal.duck.table_sql import bind_table, make_cleaning, without_reject
 from caudal.errors import ApplicationError, CaudalError, QueryError
-from caudal.jobs.plan import SplitPlan, TableMap, sifted_by
+from caudal.jobs.plan import JobPlan, TableMap, prefilter_keys
 from caudal.kernels.sentiment import SentimentModel
 from caudal.model import Application, ParameterValue, Query, Table
-from caudal.sql.footprint import Member, Sight
+from caudal.sql.footprint import KeyMembership, Sight
 from caudal.sql.parameters import bind_parameters
 from caudal.sql.parsing import quote
 from caudal.sql.planner import Hint, Plan, RefusedQueryError, Scan, plan
@@ -37,7 +37,7 @@ def make_plan(
     moment: datetime | None = None,
     *,
     trusted: bool = True,
-) -> SplitPlan:
+) -> JobPlan:
     """Plan the chosen queries of an application; `moment` is what now() gives, else now.
 
     SQL that is not trusted is refused, before it is bound, if it reaches for more than its tables.
@@ -86,7 +86,7 @@ def _split_plan(
     values: Mapping[str, ParameterValue],
     model: SentimentModel,
     moment: datetime,
-) -> SplitPlan:
+) -> JobPlan:
     cleaned = {table.name: bind_table(cursor, table) for table in app.tables}
     texts = {query.name: bind_parameters(query.sql, values, query.origin) for query in chosen}
     names = {
@@ -104,7 +104,7 @@ def _split_plan(
         for table in app.tables
         if any(scan.table == table.name for scan in made.scans)
     )
-    return SplitPlan(made, maps, chosen, names)
+    return JobPlan(made, maps, chosen, names)
 
 
 def _planned(
@@ -141,8 +141,10 @@ def _table_map(
     ]
     cleaning = make_cleaning(cursor, table, cleaned, outputs)
     sights = _hinted_sights(cursor, without_reject(cleaned), scans, made.hints)
-    sifted = make_cleaning(cursor, table, cleaned, outputs, sights=sights) if sights else None
-    return TableMap(cleaning, scans, sifted if sifted and sifted.sieve.drops else None)
+    prefiltered = make_cleaning(cursor, table, cleaned, outputs, sights=sights) if sights else None
+    return TableMap(
+        cleaning, scans, prefiltered if prefiltered and prefiltered.prefilter.drops else None
+    )
 
 
 def _hinted_sights(
@@ -160,6 +162,6 @@ def _hinted_sights(
         column, kind = columns.get(hint.key, ("", "")) if hint else ("", "")
         if hint is None or kind != hint.type:
             return []
-        create_empty(cursor, sifted_by(scan.name), {"key": kind})
-        sights.append(Sight((Member(column, sifted_by(scan.name)),)))
+        create_empty(cursor, prefilter_keys(scan.name), {"key": kind})
+        sights.append(Sight((KeyMembership(column, prefilter_keys(scan.name)),)))
     return sights

@@ -1,4 +1,4 @@
-"""Dropping rows of `raw` before they are cleaned: the work that a `Sieve` describes."""
+"""Dropping rows of `raw` before they are cleaned: the work that a `Prefilter` describes."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -8,34 +8,34 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from caudal.kernels.hashing import KeyFilter, key_words, whole
-from caudal.sql.prefilters import Flag, Sieve
+from caudal.sql.prefilters import Flag, Prefilter
 
 KeyFilters = Mapping[str, KeyFilter]  # by the name of the key set
 Mask = NDArray[np.bool_]
 
 
-class Sifted(NamedTuple):
+class Prefiltered(NamedTuple):
     """What is left of `raw`, with the flags, and where each of these rows stood."""
 
     raw: pa.Table
     places: NDArray[np.int64]
 
 
-def sift(raw: pa.Table, sieve: Sieve, filters: KeyFilters) -> Sifted:
+def prefilter_rows(raw: pa.Table, prefilter: Prefilter, filters: KeyFilters) -> Prefiltered:
     """Add the flags, and drop what may be dropped."""
-    flags = _flags(raw, sieve, filters)
-    places = np.flatnonzero(_keep(raw, sieve, flags))
+    flags = _flags(raw, prefilter, filters)
+    places = np.flatnonzero(_keep(raw, prefilter, flags))
     if len(places) < raw.num_rows:
         columns = [_take(whole(column), places) for column in raw.columns]
         raw = pa.table(columns, names=raw.column_names)
     for flag, found in flags.items():
         raw = raw.append_column(flag.name, pa.array(found[places]))
-    return Sifted(raw, places)
+    return Prefiltered(raw, places)
 
 
-def _flags(raw: pa.Table, sieve: Sieve, filters: KeyFilters) -> dict[Flag, Mask]:
-    words = {name: key_words(raw[name]) for name in {flag.column for flag in sieve.flags}}
-    flags = {flag: filters[flag.keys].may_hold(words[flag.column]) for flag in sieve.flags}
+def _flags(raw: pa.Table, prefilter: Prefilter, filters: KeyFilters) -> dict[Flag, Mask]:
+    words = {name: key_words(raw[name]) for name in {flag.column for flag in prefilter.flags}}
+    flags = {flag: filters[flag.keys].may_hold(words[flag.column]) for flag in prefilter.flags}
     for flag, found in flags.items():
         found[_nulls(raw[flag.column])] = True
     return flags
@@ -50,14 +50,14 @@ def _nulls(column: pa.ChunkedArray) -> NDArray[np.int64]:
     return np.flatnonzero(bits[array.offset : array.offset + len(array)] == 0)
 
 
-def _keep(raw: pa.Table, sieve: Sieve, flags: Mapping[Flag, Mask]) -> Mask:
+def _keep(raw: pa.Table, prefilter: Prefilter, flags: Mapping[Flag, Mask]) -> Mask:
     keep = np.zeros(raw.num_rows, dtype=np.bool_)
-    for sight in sieve.sights:
+    for sight in prefilter.sights:
         seen = np.ones(raw.num_rows, dtype=np.bool_)
         for flag in sight:
             seen &= flags[flag]
         keep |= seen
-    for name in sieve.present:
+    for name in prefilter.present:
         keep[_nulls(raw[name])] = True
     return keep
 

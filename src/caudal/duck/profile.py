@@ -17,7 +17,7 @@ import pyarrow as pa
 from caudal.duck.bind import BoundQuery
 from caudal.duck.database import one_line
 from caudal.duck.operators import PLUMBING, operator_word
-from caudal.duck.sandbox import Limits, Register, Sandbox, Types
+from caudal.duck.sandbox import Register, Sandbox, SandboxLimits, Types
 from caudal.errors import QueryError
 from caudal.results.answers import OperatorProfile
 from caudal.sql.planner import Plan
@@ -112,7 +112,7 @@ class MeasuredSandbox(Sandbox):
     """A sandbox that notes what its SELECTs take."""
 
     def __init__(
-        self, limits: Limits, register: Register, types: Types, measurements: Measurements
+        self, limits: SandboxLimits, register: Register, types: Types, measurements: Measurements
     ) -> None:
         super().__init__(limits, register, types)
         self._measurements = measurements

@@ -25,7 +25,7 @@ import duckdb
 import pyarrow as pa
 
 from caudal.duck.arrow_casts import carried, presented, readable
-from caudal.duck.containment import Call, Excess, contained
+from caudal.duck.containment import ContainedCall, Excess, contained
 from caudal.duck.database import one_line
 from caudal.duck.reach import FUNCTIONS, TRUSTED_FUNCTIONS, require_own_relations
 from caudal.errors import MemoryExceededError, QueryError, UsageError
@@ -43,7 +43,7 @@ class Types(Enum):
 
 
 @dataclass(frozen=True)
-class Limits:
+class SandboxLimits:
     """What one call may use."""
 
     memory_bytes: int = 1 << 30
@@ -62,11 +62,11 @@ class Sandbox:
 
     def __init__(
         self,
-        limits: Limits | None = None,
+        limits: SandboxLimits | None = None,
         register: Register | None = None,
         types: Types = Types.LOSSLESS,
     ) -> None:
-        self._limits = limits or Limits()
+        self._limits = limits or SandboxLimits()
         self._register = register
         self._types = types
         self._connection = self._opened()
@@ -113,7 +113,7 @@ class Sandbox:
             if self._broken or call.grown_bytes > limits.memory_bytes // 2:
                 self._reopen()
 
-    def _rows(self, sql: str, relations: Mapping[str, pa.Table], call: Call) -> pa.Table:
+    def _rows(self, sql: str, relations: Mapping[str, pa.Table], call: ContainedCall) -> pa.Table:
         with contextlib.ExitStack() as reading:
             try:
                 for name, rows in relations.items():
@@ -153,7 +153,7 @@ class Sandbox:
         self._connection = self._opened()
         self._broken = False
 
-    def _explained(self, error: Exception, call: Call) -> QueryError:
+    def _explained(self, error: Exception, call: ContainedCall) -> QueryError:
         if call.excess is Excess.TIME:
             return QueryError(f"the query took more than {self._limits.seconds:g} seconds")
         memory = isinstance(error, duckdb.OutOfMemoryException | MemoryError)
@@ -163,7 +163,9 @@ class Sandbox:
         return QueryError(one_line(error))
 
 
-def _configuration(limits: Limits, types: Types) -> dict[str, str | bool | int | float | list[str]]:
+def _configuration(
+    limits: SandboxLimits, types: Types
+) -> dict[str, str | bool | int | float | list[str]]:
     return {
         "threads": 1,
         "memory_limit": f"{limits.memory_bytes}B",

@@ -18,9 +18,9 @@ from caudal.duck.prefilter import KeyFilters
 from caudal.duck.sandbox import Sandbox
 from caudal.errors import ApplicationError, DataError, FormatError, QueryError
 from caudal.files.cleaning import Cleaning
-from caudal.files.pieces import Cleaned, Piece, TextRows, Wanted, require_columns, typed_reader
+from caudal.files.pieces import Cleaned, FilePiece, TextRows, Wanted, require_columns, typed_reader
 from caudal.formats import batch, mapped, outputs, streams
-from caudal.jobs.plan import SplitPlan, TableMap, sifted_by
+from caudal.jobs.plan import JobPlan, TableMap, prefilter_keys
 from caudal.kernels import csv
 from caudal.kernels.hashing import KeyFilter, key_words
 from caudal.results.failures import Failures
@@ -40,24 +40,26 @@ class TableWork:
 
 def table_work(one: TableMap, works: Sequence[stages.Work]) -> TableWork:
     """The table's scans with their hints; if all have one, rows are sifted by them."""
-    if one.sifted is None or not all(work.beside for work in works):
+    if one.prefiltered is None or not all(work.beside for work in works):
         return TableWork(one.cleaning, tuple(works), {})
     filters = {
-        sifted_by(work.stage.name): KeyFilter(key_words(work.beside[stages.HINT].column("key")))
+        prefilter_keys(work.stage.name): KeyFilter(
+            key_words(work.beside[stages.HINT].column("key"))
+        )
         for work in works
     }
-    return TableWork(one.sifted, tuple(works), filters)
+    return TableWork(one.prefiltered, tuple(works), filters)
 
 
 def map_piece(
     work: TableWork,
     number: int,
-    piece: Piece,
+    piece: FilePiece,
     hashing: stages.Hashing,
     sandbox: Sandbox,
     *,
-    split: SplitPlan,
-    source: batch.Batch | None = None,
+    split: JobPlan,
+    source: batch.BatchHeader | None = None,
     failures: Failures | None = None,
 ) -> tuple[bytes, Cleaned]:
     """One batch to one mapped object.
@@ -102,8 +104,8 @@ def map_piece(
 
 
 def map_records(
-    split: SplitPlan,
-    index: batch.Batch,
+    split: JobPlan,
+    index: batch.BatchHeader,
     records: bytes | memoryview,
     hashing: stages.Hashing,
     sandbox: Sandbox,
@@ -117,12 +119,14 @@ def map_records(
     return made[0]
 
 
-def stored_piece(index: batch.Batch, records: bytes | memoryview, wanted: Wanted) -> Piece:
+def stored_piece(
+    index: batch.BatchHeader, records: bytes | memoryview, wanted: Wanted
+) -> FilePiece:
     """A stored batch as a piece of the file that it was cut from."""
     if index.records == "arrow":
         rows = _typed_rows(index, records, wanted)
         reader = typed_reader(index.file, rows, index.first_line, wanted)
-        return Piece(index.file, len(records), index.offset + rows.num_rows, reader)
+        return FilePiece(index.file, len(records), index.offset + rows.num_rows, reader)
     cut = csv.Batch(
         file=index.file,
         header=csv.Header(index.columns),
@@ -145,10 +149,10 @@ def stored_piece(index: batch.Batch, records: bytes | memoryview, wanted: Wanted
             found.later,
         )
 
-    return Piece(index.file, len(records), index.offset + len(records), read)
+    return FilePiece(index.file, len(records), index.offset + len(records), read)
 
 
-def _typed_rows(index: batch.Batch, records: bytes | memoryview, wanted: Wanted) -> pa.Table:
+def _typed_rows(index: batch.BatchHeader, records: bytes | memoryview, wanted: Wanted) -> pa.Table:
     """The wanted columns of a stream that a client sent. The batch's digest matched, so whatever
     is wrong with the stream was sent so: the data's fault, everywhere and every time."""
     try:
@@ -160,7 +164,7 @@ def _typed_rows(index: batch.Batch, records: bytes | memoryview, wanted: Wanted)
 
 
 def fold_partition(
-    split: SplitPlan,
+    split: JobPlan,
     name: str,
     partition: int,
     streams: Streams,
@@ -176,7 +180,7 @@ def fold_partition(
 
 
 def finish_query(
-    split: SplitPlan,
+    split: JobPlan,
     streams: Streams,
     hashing: stages.Hashing,
     sandboxes: tuple[Sandbox, Sandbox],
@@ -195,7 +199,7 @@ def finish_query(
 
 
 def _table(
-    split: SplitPlan,
+    split: JobPlan,
     stage: str,
     streams: Sequence[bytes],
     hashing: stages.Hashing,

@@ -16,10 +16,10 @@ from caudal.files.cleaning import Cleaning
 from caudal.files.pieces import Wanted
 from caudal.kernels.csv import NumberColumn
 from caudal.model import REJECT, ROW, SEEN, Table
-from caudal.sql.footprint import EVERYTHING, Lift, Member, Schema, Sight
+from caudal.sql.footprint import EVERYTHING, KeyMembership, Lift, Schema, Sight
 from caudal.sql.numbers import Number, lift_numbers
 from caudal.sql.parsing import quote
-from caudal.sql.prefilters import Flag, Sieve, project
+from caudal.sql.prefilters import Flag, Prefilter, project
 
 
 def bind_table(cursor: duckdb.DuckDBPyConnection, table: Table) -> Schema:
@@ -83,16 +83,16 @@ def make_cleaning(
             f"OR {quote(ROW)} >= (SELECT count(*) - 1 FROM raw)"
         )
     sql = f"SELECT {', '.join(listed)} FROM (\n{source.sql}\n) AS cleaned{chosen}"
-    sieve = source.sieve(sights)
-    read = read_by(cursor, sql, table.origin).columns.get("raw", set()) | sieve.columns
+    prefilter = source.prefilter(sights)
+    read = read_by(cursor, sql, table.origin).columns.get("raw", set()) | prefilter.columns
     texts = [name for name in table.columns if name in read]
     wanted = Wanted(
         table.name,
-        tuple(name for name in texts if name in sieve.columns or not sieve.drops),
+        tuple(name for name in texts if name in prefilter.columns or not prefilter.drops),
         tuple(NumberColumn(one.column, one.precision, one.scale) for one in source.numbers),
-        tuple(name for name in texts if name not in sieve.columns and sieve.drops),
+        tuple(name for name in texts if name not in prefilter.columns and prefilter.drops),
     )
-    return Cleaning(table, sql, wanted, source.numbers, sieve)
+    return Cleaning(table, sql, wanted, source.numbers, prefilter)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class _OverRaw:
 
     sql: str
     numbers: tuple[Number, ...] = ()
-    flags: Mapping[Member, Flag] = field(default_factory=dict)
+    flags: Mapping[KeyMembership, Flag] = field(default_factory=dict)
     present: tuple[str, ...] | None = None
 
     def decides(self, sights: Sequence[Sight]) -> bool:
@@ -110,16 +110,16 @@ class _OverRaw:
             not sight.conditions and self.flags.keys() >= set(sight.members) for sight in sights
         )
 
-    def sieve(self, sights: Sequence[Sight]) -> Sieve:
+    def prefilter(self, sights: Sequence[Sight]) -> Prefilter:
         """The sieve for rows of these sights."""
         flags = tuple(dict.fromkeys(self.flags.values()))
         if self.present is None:
-            return Sieve(flags)
+            return Prefilter(flags)
         seen = [
             tuple(self.flags[member] for member in sight.members if member in self.flags)
             for sight in sights
         ]
-        return Sieve(flags, self.present, tuple(dict.fromkeys(seen)))
+        return Prefilter(flags, self.present, tuple(dict.fromkeys(seen)))
 
 
 def _over_raw(
@@ -130,7 +130,7 @@ def _over_raw(
     raw = dict.fromkeys(table.columns, "VARCHAR")
     raw |= {one.name: one.type for one in numbers} | {one.odd: "VARCHAR" for one in numbers}
     present: tuple[str, ...] | None = ()
-    flags: dict[Member, Flag] = {}
+    flags: dict[KeyMembership, Flag] = {}
     if (projection := project(sql, raw)) is not None:
         present = projection.present() if REJECT in cleaned else ()
         for member in dict.fromkeys(one for sight in sights for one in sight.members):
@@ -168,7 +168,7 @@ def _by_name(lifts: Sequence[Lift]) -> dict[str, list[Lift]]:
     return grouped
 
 
-def _visible(sights: Sequence[Sight], flags: Mapping[Member, Flag]) -> str:
+def _visible(sights: Sequence[Sight], flags: Mapping[KeyMembership, Flag]) -> str:
     """On which rows some SELECT looks: true or false, never null; flags stand for their members."""
     if EVERYTHING in sights:
         return "TRUE"

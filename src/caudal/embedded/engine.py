@@ -19,7 +19,7 @@ import duckdb
 import pyarrow as pa
 
 from caudal.duck.arrow_casts import carrying_list, marked, presented, readable, without_loss
-from caudal.duck.bind import Binding, BoundQuery, TableLoad, bind, choose_queries
+from caudal.duck.bind import BoundQuery, RunBinding, TableLoad, bind, choose_queries
 from caudal.duck.clean import clean_piece, note_rejects
 from caudal.duck.database import one_line, open_database
 from caudal.duck.prefilter import KeyFilters
@@ -27,7 +27,7 @@ from caudal.duck.profile import profile_query
 from caudal.embedded.read_progress import ReadingProfile
 from caudal.errors import ApplicationError, MemoryExceededError, QueryError
 from caudal.files.ordered import in_order
-from caudal.files.pieces import Cleaned, Piece, pieces
+from caudal.files.pieces import Cleaned, FilePiece, pieces
 from caudal.files.sources import Sources
 from caudal.kernels.hashing import KeyFilter, key_words
 from caudal.kernels.sentiment import load_model
@@ -142,7 +142,7 @@ class _Cleaner:
         """DuckDB reads `raw` from here, each time that the SQL runs."""
         return self._rows.__arrow_c_stream__(requested_schema)
 
-    def clean(self, piece: Piece) -> Cleaned:
+    def clean(self, piece: FilePiece) -> Cleaned:
         try:
             return clean_piece(piece, self._load.cleaning, self._select, self._filters)
         except (duckdb.Error, QueryError) as error:
@@ -163,19 +163,19 @@ class _Cleaner:
 @contextlib.contextmanager
 def _cleaners(
     connection: duckdb.DuckDBPyConnection, load: TableLoad, threads: int
-) -> Iterator[Callable[[Piece], Cleaned]]:
+) -> Iterator[Callable[[FilePiece], Cleaned]]:
     """A function that cleans pieces of a table, for so many threads. In the end nothing may be
     waiting for it; what is under way is waited for."""
     filters = {
         flag.keys: KeyFilter(key_words(connection.table(flag.keys).to_arrow_table().column(0)))
-        for flag in load.cleaning.sieve.flags
+        for flag in load.cleaning.prefilter.flags
     }
     cursors = [connection.cursor() for _ in range(threads)]
     idle: SimpleQueue[_Cleaner] = SimpleQueue()
     for cursor in cursors:
         idle.put(_Cleaner(cursor, load, filters))
 
-    def clean(piece: Piece) -> Cleaned:
+    def clean(piece: FilePiece) -> Cleaned:
         cleaner = idle.get()
         try:
             return cleaner.clean(piece)
@@ -194,7 +194,7 @@ def _cleaners(
 def _answer(
     connection: duckdb.DuckDBPyConnection,
     pool: ThreadPoolExecutor,
-    binding: Binding,
+    binding: RunBinding,
     options: RunOptions,
     progress: Progress,
 ) -> tuple[dict[str, Result], tuple[OperatorProfile, ...], Mapping[str, QueryError]]:

@@ -72,7 +72,7 @@ def warm_up() -> None:
         pass
 
 
-def _records(path: Path, batch_bytes: int) -> Iterator[batch_format.Content]:
+def _records(path: Path, batch_bytes: int) -> Iterator[batch_format.BatchContent]:
     with path.open("rb") as file:
         for cut in cut_batches(text_stream(path, file), str(path), batch_bytes=batch_bytes):
             yield {
@@ -84,7 +84,7 @@ def _records(path: Path, batch_bytes: int) -> Iterator[batch_format.Content]:
             }
 
 
-def _typed(path: Path, columns: Collection[str] | None) -> Iterator[batch_format.Content]:
+def _typed(path: Path, columns: Collection[str] | None) -> Iterator[batch_format.BatchContent]:
     """Rows as Arrow streams, not compressed by Arrow: so the same rows give the same bytes."""
     wanted = [name for name in column_names(path) if columns is None or name in columns]
     for rows in typed_rows(path, wanted):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from caudal.files.pieces import Wanted
 from caudal.model import Table
 from caudal.sql.numbers import Number
-from caudal.sql.prefilters import Sieve
+from caudal.sql.prefilters import Prefilter
 
 
 @dataclass(frozen=True)
@@ -16,4 +16,4 @@ class Cleaning:
     sql: str  # one batch of `raw` -> outputs, and the reason to reject last
     wanted: Wanted  # of the files
     numbers: tuple[Number, ...]  # columns of `raw` that the reader fills with numbers
-    sieve: Sieve
+    prefilter: Prefilter

@@ -48,7 +48,7 @@ class TextRows:
 
 
 @dataclass(frozen=True)
-class Piece:
+class FilePiece:
     """A part of a file, cut but not yet read. `position` is how far into the file it reaches."""
 
     file: str
@@ -68,7 +68,7 @@ class Cleaned:
     accepted: int
     rejected: RejectedRows
     repaired: int
-    piece: Piece
+    piece: FilePiece
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Wanted:
         return tuple(dict.fromkeys([*self.texts, *self.later, *numbers]))
 
 
-def pieces(path: Path, wanted: Wanted, *, batch_bytes: int) -> Iterator[Piece]:
+def pieces(path: Path, wanted: Wanted, *, batch_bytes: int) -> Iterator[FilePiece]:
     """The pieces of one file, holding what is wanted."""
     with one_line_errors(path):
         if is_parquet(path):
@@ -120,14 +120,14 @@ def one_line_errors(path: Path) -> Iterator[None]:
         raise DataError(f"cannot read {shown_path(path)}: {text}") from error
 
 
-def _csv_pieces(path: Path, wanted: Wanted, batch_bytes: int) -> Iterator[Piece]:
+def _csv_pieces(path: Path, wanted: Wanted, batch_bytes: int) -> Iterator[FilePiece]:
     columns, name = wanted.columns, shown_path(path)
     with path.open("rb") as file:
         stream = text_stream(path, file)
         for batch in cut_batches(stream, name, batch_bytes=batch_bytes, wanted=columns):
             if batch.number == 0:
                 require_columns(batch.header.names, columns, name, wanted.table)
-            yield Piece(name, len(batch.data), file.tell(), _csv_reader(batch, wanted))
+            yield FilePiece(name, len(batch.data), file.tell(), _csv_reader(batch, wanted))
 
 
 def is_parquet(path: Path) -> bool:
@@ -162,12 +162,12 @@ def _csv_reader(batch: Batch, wanted: Wanted) -> Callable[[], TextRows]:
     return read
 
 
-def _parquet_pieces(path: Path, wanted: Wanted) -> Iterator[Piece]:
+def _parquet_pieces(path: Path, wanted: Wanted) -> Iterator[FilePiece]:
     columns, name = list(wanted.columns), shown_path(path)
     require_columns(column_names(path), columns, name, wanted.table)
     for rows in typed_rows(path, columns):
         reader = typed_reader(name, rows.rows, rows.first, wanted)
-        yield Piece(name, rows.rows.nbytes, rows.position, reader)
+        yield FilePiece(name, rows.rows.nbytes, rows.position, reader)
 
 
 @dataclass(frozen=True)

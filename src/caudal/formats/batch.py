@@ -27,7 +27,7 @@ _PIECE_BYTES = 1 << 20  # unpacked at a time by who only checks
 _LEAST_SAVING = 0.9  # compressed only if that leaves less than this part of the bytes
 
 
-class Batch(msgspec.Struct, frozen=True):
+class BatchHeader(msgspec.Struct, frozen=True):
     """What anyone needs to read the records alone."""
 
     table: str
@@ -42,13 +42,13 @@ class Batch(msgspec.Struct, frozen=True):
     codec: str = "none"  # or "zstd"
     records: str = "csv"  # or "arrow"; then `first_line` and `offset` count rows
 
-    def holds_the_same(self, other: "Batch") -> bool:
+    def holds_the_same(self, other: "BatchHeader") -> bool:
         """The same records, read the same way; the file may have moved."""
         mine = self.digest, self.bytes, self.columns, self.first_line
         return mine == (other.digest, other.bytes, other.columns, other.first_line)
 
 
-class Content(TypedDict):
+class BatchContent(TypedDict):
     """What some records are and where they come from, as `encode` takes it."""
 
     columns: tuple[str, ...]
@@ -75,7 +75,7 @@ def encode(
     """A batch as bytes, compressed if that is wanted and saves enough."""
     packed = pa.compress(data, codec="zstd", asbytes=True) if compress and data else data
     pays = len(packed) < _LEAST_SAVING * len(data)
-    index = Batch(
+    index = BatchHeader(
         table=table,
         number=number,
         file=file,
@@ -91,18 +91,18 @@ def encode(
     return b"".join((frame.encode(MAGIC, index), packed if pays else data))
 
 
-def describe(read: frame.Read, key: str) -> Batch:
+def describe(read: frame.Read, key: str) -> BatchHeader:
     """What a batch says about itself, without reading its records."""
     return _decoded(read, key)[0]
 
 
-def decode(data: bytes, key: str) -> tuple[Batch, bytes]:
+def decode(data: bytes, key: str) -> tuple[BatchHeader, bytes]:
     """A batch and its records, checked against their digest."""
     index, records = view(data, key)
     return index, bytes(records)
 
 
-def view(data: bytes, key: str) -> tuple[Batch, bytes | memoryview]:
+def view(data: bytes, key: str) -> tuple[BatchHeader, bytes | memoryview]:
     """As `decode`, without a copy of records that are not compressed."""
     index, body = _decoded(frame.of_bytes(data), key)
     records = _unpacked(memoryview(data)[body:], index, key)
@@ -111,7 +111,7 @@ def view(data: bytes, key: str) -> tuple[Batch, bytes | memoryview]:
     return index, records
 
 
-def check(data: bytes, key: str) -> Batch:
+def check(data: bytes, key: str) -> BatchHeader:
     """What a batch says about itself, its records checked against their digest and not kept."""
     index, body = _decoded(frame.of_bytes(data), key)
     found, size = Digesting(), 0
@@ -125,10 +125,10 @@ def check(data: bytes, key: str) -> Batch:
     return index
 
 
-def _decoded(read: frame.Read, key: str) -> tuple[Batch, int]:
+def _decoded(read: frame.Read, key: str) -> tuple[BatchHeader, int]:
     """The index, and where the body begins. What would unpack to too much is refused here, before
     anything is unpacked; the rest is unpacked into exactly as many bytes as it declares."""
-    index, body = frame.decode(read, MAGIC, Batch, key, MOST_INDEX_BYTES)
+    index, body = frame.decode(read, MAGIC, BatchHeader, key, MOST_INDEX_BYTES)
     if index.bytes > MOST_BYTES:
         raise FormatError(
             f"{key} holds {index.bytes} bytes of records: at most {MOST_BYTES} are read; "
@@ -137,7 +137,7 @@ def _decoded(read: frame.Read, key: str) -> tuple[Batch, int]:
     return index, body
 
 
-def _pieces(body: memoryview, index: Batch, key: str) -> Iterator[bytes | memoryview]:
+def _pieces(body: memoryview, index: BatchHeader, key: str) -> Iterator[bytes | memoryview]:
     _check_codec(index, key)
     if index.codec == "none":
         yield body
@@ -150,7 +150,7 @@ def _pieces(body: memoryview, index: Batch, key: str) -> Iterator[bytes | memory
         raise FormatError(f"{key} is damaged: {error}") from error
 
 
-def _unpacked(body: memoryview, index: Batch, key: str) -> bytes | memoryview:
+def _unpacked(body: memoryview, index: BatchHeader, key: str) -> bytes | memoryview:
     _check_codec(index, key)
     if index.codec == "none":
         return body
@@ -163,7 +163,7 @@ def _unpacked(body: memoryview, index: Batch, key: str) -> bytes | memoryview:
     return unpacked
 
 
-def _check_codec(index: Batch, key: str) -> None:
+def _check_codec(index: BatchHeader, key: str) -> None:
     if index.codec not in ("none", "zstd"):
         raise FormatError(f"{key} is compressed with {index.codec!r}, which this Caudal lacks")
     if index.records not in ("csv", "arrow"):

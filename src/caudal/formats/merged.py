@@ -15,7 +15,7 @@ from caudal.formats.mapped import Index
 MAGIC = b"CAUDALG1"
 
 
-class Member(msgspec.Struct, frozen=True):
+class MergedMember(msgspec.Struct, frozen=True):
     """One mapped object: its index, and where its body begins."""
 
     index: Index
@@ -27,7 +27,7 @@ class Merged(msgspec.Struct, frozen=True):
 
     table: str
     first: Count
-    members: tuple[Member, ...]
+    members: tuple[MergedMember, ...]
 
     @property
     def end(self) -> int:

@@ -49,7 +49,7 @@ class Whose(msgspec.Struct, frozen=True):
         return f"{self.query} of job {self.job}, run {self.run}"
 
 
-class Result(msgspec.Struct, frozen=True):
+class ResultHeader(msgspec.Struct, frozen=True):
     """The rows that answer a query, and whose they are."""
 
     query: str
@@ -81,7 +81,7 @@ def decode_fold(read: frame.Read, key: str) -> tuple[Folded, int]:
 def encode_result(whose: Whose, title: str, rows: pa.Table) -> bytes:
     body = bytearray()
     span = mapped.append_stream(body, rows)
-    index = Result(whose.query, title, span, whose.job, whose.run)
+    index = ResultHeader(whose.query, title, span, whose.job, whose.run)
     return frame.encode(RESULT_MAGIC, index) + bytes(body)
 
 
@@ -99,15 +99,15 @@ def result_head(
     return head
 
 
-def describe_result(head: bytes, key: str) -> Result:
+def describe_result(head: bytes, key: str) -> ResultHeader:
     """What a result's head says, which was checked."""
-    index = frame.decode_head(head, Result, key)
+    index = frame.decode_head(head, ResultHeader, key)
     if index.rows.offset != 0 or index.rows.length < 0:
         raise FormatError(f"{key} is damaged: its rows do not begin where its head ends")
     return index
 
 
-def decode_result(data: bytes, key: str) -> tuple[Result, pa.Table]:
+def decode_result(data: bytes, key: str) -> tuple[ResultHeader, pa.Table]:
     """A result that is in memory: all of it, and nothing behind it."""
     read = frame.of_bytes(data)
     head = frame.read_head(read, RESULT_MAGIC, key)

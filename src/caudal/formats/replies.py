@@ -26,7 +26,7 @@ class TableStatus(msgspec.Struct, frozen=True):
     mapped: int
 
 
-class Status(msgspec.Struct, frozen=True):
+class JobStatus(msgspec.Struct, frozen=True):
     """A moment in a job's life. `folds` counts partitions done."""
 
     run: str

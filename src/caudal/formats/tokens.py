@@ -43,7 +43,7 @@ class Right(StrEnum):
 
 
 @dataclass(frozen=True)
-class Entry:
+class TokenEntry:
     """One line. `expires` in seconds since 1970, UTC; None: never."""
 
     name: str
@@ -114,11 +114,11 @@ def moment_of(text: str) -> float | None:
         raise UsageError(f"write {NEVER} or a moment like 2027-01-31T00:00:00Z") from None
 
 
-def encode(entries: tuple[Entry, ...]) -> str:
+def encode(entries: tuple[TokenEntry, ...]) -> str:
     return HEADING + "".join(one.line() for one in entries)
 
 
-def decode(text: str, where: str) -> tuple[Entry, ...]:
+def decode(text: str, where: str) -> tuple[TokenEntry, ...]:
     """The entries of a file; UsageError names the line that is wrong and what to do."""
     lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1)]
     found = tuple(
@@ -137,7 +137,7 @@ def is_gateways_line(line: str) -> bool:
     return len(words) == 4 and bool(_DIGEST.match(words[3]))
 
 
-def _entry(line: str, where: str) -> Entry:
+def _entry(line: str, where: str) -> TokenEntry:
     words = line.split()
     if not is_gateways_line(line):
         raise UsageError(
@@ -147,6 +147,6 @@ def _entry(line: str, where: str) -> Entry:
         )
     name, rights, expires, digest = words
     try:
-        return Entry(check_name(name), rights_of(rights), moment_of(expires), digest)
+        return TokenEntry(check_name(name), rights_of(rights), moment_of(expires), digest)
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None

@@ -8,9 +8,9 @@ from typing import TypeVar
 import msgspec
 from starlette.requests import Request
 
-from caudal.gateway.limits import Limits
+from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.refusals import Refusal
-from caudal.gateway.service import Call, Service
+from caudal.gateway.service import RequestCall, Service
 
 Content = TypeVar("Content")
 JSON = "application/json"
@@ -31,7 +31,7 @@ def require_type(request: Request, wanted: str, *, optional: bool = False) -> No
         raise Refusal(415, "unsupported_media_type", f"the content type must be {wanted}")
 
 
-async def read_body(request: Request, most: int, limits: Limits) -> bytes:
+async def read_body(request: Request, most: int, limits: GatewayLimits) -> bytes:
     """The whole body. It must come at the least rate, in the mean and after a first while."""
     pieces: list[bytes] = []
     size, elapsed = 0, asyncio.get_running_loop().time
@@ -58,7 +58,9 @@ async def read_body(request: Request, most: int, limits: Limits) -> bytes:
 
 
 @asynccontextmanager
-async def json_body(service: Service, call: Call, kind: type[Content]) -> AsyncIterator[Content]:
+async def json_body(
+    service: Service, call: RequestCall, kind: type[Content]
+) -> AsyncIterator[Content]:
     """A JSON body as the struct that it must be; it holds room as long as it is used."""
     require_type(call.request, JSON, optional=True)
     most = service.limits.request_bytes

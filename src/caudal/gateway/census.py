@@ -45,7 +45,7 @@ class _Owned(msgspec.Struct, frozen=True):
     owner: str
 
 
-class Census:
+class OwnerUsage:
     """The latest count. Several threads may ask; one counts, and only if anything is bounded."""
 
     def __init__(self, store: Store, is_wanted: Callable[[], bool] = lambda: True) -> None:

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import BoundedSemaphore
 
-from caudal.duck.sandbox import Limits
+from caudal.duck.sandbox import SandboxLimits
 from caudal.formats.job import Job, Request
 from caudal.formats.keys import Task
 from caudal.gateway.planners import Planners
-from caudal.jobs.interfaces import Beat, BusyError, Inputs, Planned, go_on
+from caudal.jobs.interfaces import BusyError, Inputs, MayGoOn, Planned, go_on
 from caudal.worker.compute import LocalCompute
 
-_PREVIEWS = Limits(memory_bytes=256 << 20, seconds=10.0)
+_PREVIEWS = SandboxLimits(memory_bytes=256 << 20, seconds=10.0)
 
 
 class SharedCompute:
@@ -32,7 +32,7 @@ class SharedCompute:
         return self._planners.plan(request, moment)
 
     def run(
-        self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: Beat = go_on
+        self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: MayGoOn = go_on
     ) -> bytes:
         """See the port."""
         with self._turn(self._previews):

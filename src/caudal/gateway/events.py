@@ -14,11 +14,11 @@ import msgspec
 from caudal.broker.port import BrokerError
 from caudal.errors import FormatError, StoreError
 from caudal.formats.outcomes import Outcome
-from caudal.formats.replies import Status
+from caudal.formats.replies import JobStatus
 from caudal.gateway.service import Service
 from caudal.jobs.interfaces import BusyError, GoneError
 from caudal.jobs.preview import Aborted, Complete, Preview, Rows, Step, Waiting
-from caudal.jobs.runs import Life
+from caudal.jobs.runs import JobRun
 from caudal.results.answers import Result
 from caudal.results.values import text
 
@@ -59,9 +59,9 @@ class _Pulse:
         return b": alive\n\n"
 
 
-async def job_events(service: Service, life: Life, first: Status) -> AsyncIterator[bytes]:
+async def job_events(service: Service, job_run: JobRun, first: JobStatus) -> AsyncIterator[bytes]:
     """Progress whenever it changed, each query that is done, and how the job ended."""
-    status: Status | None = first
+    status: JobStatus | None = first
     shown, done, pulse = None, set[str](), _Pulse()
     while not service.stopping():
         if status is not None and status != shown:
@@ -73,7 +73,7 @@ async def job_events(service: Service, life: Life, first: Status) -> AsyncIterat
         if alive := await pulse.pause():
             yield alive
         try:
-            status = await service.threads.run(_look, service, life)
+            status = await service.threads.run(_look, service, job_run)
         except (GoneError, FormatError):
             return  # whoever opens it again is told
 
@@ -97,15 +97,15 @@ async def preview_events(service: Service, preview: Preview, first: int) -> Asyn
                     yield alive
 
 
-def _look(service: Service, life: Life) -> Status | None:
+def _look(service: Service, job_run: JobRun) -> JobStatus | None:
     """None if nobody can tell now."""
     try:
-        return service.gateway.look(life)
+        return service.gateway.look(job_run)
     except StoreError:
         return None
 
 
-def _news(status: Status, done: set[str]) -> Iterator[bytes]:
+def _news(status: JobStatus, done: set[str]) -> Iterator[bytes]:
     yield event("progress", status)
     for query in status.results:
         if query not in done:

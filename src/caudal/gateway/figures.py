@@ -11,7 +11,7 @@ from caudal.process.metrics import new_registry
 _SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 
-class Figures:
+class GatewayMetrics:
     """Counters of one gateway process, in a registry of their own."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:

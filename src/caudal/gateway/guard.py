@@ -18,7 +18,7 @@ from caudal.gateway.operations import Operation, Room
 from caudal.gateway.refusals import Refusal, later, refusal_of
 from caudal.gateway.room import ASKING
 from caudal.gateway.send_refusal import respond
-from caudal.gateway.service import Call, Service
+from caudal.gateway.service import RequestCall, Service
 from caudal.gateway.tokens import STRANGER, Caller
 from caudal.gateway.visits import visit_of
 from caudal.jobs.requests import check_job_id
@@ -86,7 +86,7 @@ class Guard:
         with self._place(operation, caller):
             if caller is not STRANGER:
                 visit.admit(caller.owner)
-            call = Call(request, caller, await self._about(request, caller))
+            call = RequestCall(request, caller, await self._about(request, caller))
             response = await operation.handler(service, call)
             await response(request.scope, request.receive, sending)
 
@@ -119,8 +119,8 @@ class Guard:
 
 def _owner_of(service: Service, job: str) -> str | None:
     check_job_id(job)
-    life = service.tools.lives.open(job)
-    return life.job.owner if life else None
+    job_run = service.ports.job_runs.open(job)
+    return job_run.job.owner if job_run else None
 
 
 class _Sending:

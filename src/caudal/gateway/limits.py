@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Limits:
+class GatewayLimits:
     """Bounds of sizes, times and counts."""
 
     request_bytes: int = 4 << 20  # a job's JSON: an application's texts

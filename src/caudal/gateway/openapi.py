@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from caudal.gateway.bodies import JSON
-from caudal.gateway.operations import Content, Operation, Room
+from caudal.gateway.operations import MediaContent, Operation, Room
 from caudal.gateway.refusals import ErrorBody
 from caudal.version import __version__
 
@@ -62,7 +62,7 @@ def describe(operations: Iterable[Operation]) -> dict[str, Any]:
     }
 
 
-def _contents(one: Operation) -> list[Content]:
+def _contents(one: Operation) -> list[MediaContent]:
     given = [content for contents in one.answers.values() for content in contents]
     return [*given, one.body] if one.body else given
 
@@ -126,6 +126,6 @@ def _refusals(one: Operation, named: Mapping[type[Any], Any]) -> dict[str, Any]:
     }
 
 
-def _body(content: Content, named: Mapping[type[Any], Any]) -> dict[str, Any]:
+def _body(content: MediaContent, named: Mapping[type[Any], Any]) -> dict[str, Any]:
     schema = named[content.kind] if content.kind else dict(content.schema)
     return {content.media: {"schema": schema}}

@@ -12,9 +12,9 @@ from typing import Any
 from starlette.responses import Response
 
 from caudal.formats.tokens import Right
-from caudal.gateway.service import Call, Service
+from caudal.gateway.service import RequestCall, Service
 
-Handler = Callable[[Service, Call], Awaitable[Response]]
+Handler = Callable[[Service, RequestCall], Awaitable[Response]]
 
 
 class Room(Enum):
@@ -26,7 +26,7 @@ class Room(Enum):
 
 
 @dataclass(frozen=True)
-class Content:
+class MediaContent:
     """A body: its media type, and the struct that its JSON is; None if it is no JSON."""
 
     media: str
@@ -53,9 +53,9 @@ class Operation:
     path: str
     handler: Handler
     about: str
-    answers: Mapping[int, tuple[Content, ...]]  # those that say yes
+    answers: Mapping[int, tuple[MediaContent, ...]]  # those that say yes
     refusals: tuple[int, ...] = ()  # beside those that every operation of its room has
-    body: Content | None = None
+    body: MediaContent | None = None
     parameters: tuple[Parameter, ...] = ()  # beside those of the path
     room: Room = Room.REQUEST
     right: Right = Right.READ  # what its token must allow; see `allows`

@@ -29,7 +29,7 @@ LENGTH = struct.Struct(">I")
 _OUTRUN_BYTES = 1 << 30  # the parent looks fifty times a second: only what outruns it is refused
 
 
-class Ask(msgspec.Struct, frozen=True):
+class PlanRequest(msgspec.Struct, frozen=True):
     """Plan this."""
 
     request: Request
@@ -42,14 +42,14 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
     """Warm, and waiting for the first request."""
 
 
-class Done(msgspec.Struct, frozen=True, tag="done"):
+class PlanMade(msgspec.Struct, frozen=True, tag="done"):
     """The plan as it travels."""
 
     tables: tuple[str, ...]
     plan: bytes
 
 
-class Raised(msgspec.Struct, frozen=True, tag="raised"):
+class PlanFailed(msgspec.Struct, frozen=True, tag="raised"):
     """What was raised instead, as suspects tell it (worker/suspect_child.py)."""
 
     kinds: list[list[str]]
@@ -57,7 +57,7 @@ class Raised(msgspec.Struct, frozen=True, tag="raised"):
     memory: bool
 
 
-Answer = Ready | Done | Raised
+Answer = Ready | PlanMade | PlanFailed
 
 
 def main(parent: int, models: list[str]) -> None:
@@ -71,17 +71,17 @@ def main(parent: int, models: list[str]) -> None:
         soft_limit(resource.RLIMIT_CORE, 0)
         _write(answers, Ready())
         while (data := _read(requests)) is not None:
-            _write(answers, _planned(compute, msgspec.msgpack.decode(data, type=Ask)))
+            _write(answers, _planned(compute, msgspec.msgpack.decode(data, type=PlanRequest)))
 
 
-def _planned(compute: LocalCompute, ask: Ask) -> Answer:
+def _planned(compute: LocalCompute, ask: PlanRequest) -> Answer:
     soft_limit(resource.RLIMIT_CPU, int(time.process_time()) + 1 + ask.cpu_seconds)
     soft_limit(resource.RLIMIT_DATA, used_data_bytes() + 2 * ask.memory_bytes + _OUTRUN_BYTES)
     try:
         made = compute.plan(ask.request, ask.moment)
-        answer: Answer = Done(made.tables, made.plan)
+        answer: Answer = PlanMade(made.tables, made.plan)
     except BaseException as error:  # whatever it is, the parent wants to know
-        answer = msgspec.convert(described(error), Raised)
+        answer = msgspec.convert(described(error), PlanFailed)
     finally:
         soft_limit(resource.RLIMIT_DATA, resource.RLIM_INFINITY)
         soft_limit(resource.RLIMIT_CPU, resource.RLIM_INFINITY)

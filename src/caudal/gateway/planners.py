@@ -30,7 +30,7 @@ import msgspec
 from caudal import errors
 from caudal.formats.job import Request
 from caudal.gateway import planner_child
-from caudal.gateway.planner_child import LENGTH, Answer, Ask, Done, Raised, Ready
+from caudal.gateway.planner_child import LENGTH, Answer, PlanFailed, PlanMade, PlanRequest, Ready
 from caudal.jobs.interfaces import BusyError, Planned
 from caudal.process.logs import fields
 from caudal.worker.suspect_child import kind_name
@@ -96,7 +96,7 @@ class Planners:
     def plan(self, request: Request, moment: float) -> Planned:
         """See the port. Raises BusyError if no child is free in time."""
         self._require_short(request)
-        ask = Ask(request, moment, self._limits.cpu_seconds, self._limits.memory_bytes)
+        ask = PlanRequest(request, moment, self._limits.cpu_seconds, self._limits.memory_bytes)
         for _ in range(_TRIES):
             child = self._free_child()
             try:
@@ -183,7 +183,7 @@ class _Child:
         self._base_bytes = held_bytes(self._process.pid)
         self.usable = True
 
-    def plan(self, ask: Ask) -> Planned:
+    def plan(self, ask: PlanRequest) -> Planned:
         """Raises what planning raised, QueryError if it takes too much, _KilledError, BusyError."""
         self.usable = False
         self._send(msgspec.msgpack.encode(ask))
@@ -193,11 +193,11 @@ class _Child:
         self._plans += 1
         self.usable = self.usable and self._plans < self._limits.plans_per_child
         match answer:
-            case Done(tables, plan):
+            case PlanMade(tables, plan):
                 if len(plan) > self._limits.plan_bytes:
                     raise _too_much(f"a plan of {len(plan)} bytes")
                 return Planned(tables, plan)
-            case Raised():
+            case PlanFailed():
                 raise _error_of(answer)
             case Ready():
                 self.usable = False
@@ -267,7 +267,7 @@ def _too_much(what: str) -> errors.QueryError:
     return errors.QueryError(f"planning these queries takes {what}: {_HINT}")
 
 
-def _error_of(raised: Raised) -> Exception:
+def _error_of(raised: PlanFailed) -> Exception:
     """The error that a child met, if it is one of ours; else nobody foresaw such a text."""
     known = next((one for one in _OURS if kind_name(one) in raised.kinds[0]), None)
     if known is not None:

@@ -20,16 +20,16 @@ from caudal.formats.quotas import NONE_GIVEN, Quotas
 from caudal.gateway.application import make_application
 from caudal.gateway.audit import Audit
 from caudal.gateway.connections import Arrivals, Handshake
-from caudal.gateway.figures import Figures
-from caudal.gateway.limits import Limits
+from caudal.gateway.figures import GatewayMetrics
+from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.protocol import protocol_with
 from caudal.gateway.service import Service
 from caudal.gateway.tokens import Tokens, check_host
 from caudal.gateway.upkeep import Pauses, start_upkeep
-from caudal.jobs.ports import Tools
-from caudal.jobs.service import Gateway
+from caudal.jobs.ports import Ports
+from caudal.jobs.service import JobService
 from caudal.process.certificates import Certificate
-from caudal.process.frame import Ending
+from caudal.process.frame import ProcessExit
 from caudal.process.logs import fields
 from caudal.process.signals import Stop, stop_on_signals
 from caudal.process.ticks import OnTick, ignore, ticking
@@ -42,14 +42,14 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Settings:
+class GatewaySettings:
     """What one gateway process is told at its entry."""
 
     name: str  # unlike that of every other gateway process: marks carry it
     host: str = "127.0.0.1"
     port: int = 8421
     tokens: Tokens = field(default_factory=Tokens)
-    limits: Limits = field(default_factory=Limits)
+    limits: GatewayLimits = field(default_factory=GatewayLimits)
     pauses: Pauses = field(default_factory=Pauses)
     grace_seconds: float = 7.0
     certificate: Certificate | None = None  # with one it speaks TLS only
@@ -63,7 +63,7 @@ class Server(uvicorn.Server):
 
     certificate: Certificate | None = None
     arrivals: Arrivals
-    limits: Limits
+    limits: GatewayLimits
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -94,13 +94,17 @@ class Server(uvicorn.Server):
 
 
 def serve(
-    settings: Settings, tools: Tools, stop: Stop, figures: Figures, on_tick: OnTick = ignore
-) -> Ending:
+    settings: GatewaySettings,
+    ports: Ports,
+    stop: Stop,
+    figures: GatewayMetrics,
+    on_tick: OnTick = ignore,
+) -> ProcessExit:
     """Serve until asked to stop."""
     check_host(settings.host, settings.tokens)
     service = Service(
-        gateway=Gateway(tools, settings.name),
-        tools=tools,
+        gateway=JobService(ports, settings.name),
+        ports=ports,
         tokens=settings.tokens,
         limits=settings.limits,
         figures=figures,
@@ -113,7 +117,7 @@ def serve(
         return asyncio.run(_serve(settings, service, stop, on_tick, listener))
 
 
-def make_server(settings: Settings, service: Service) -> Server:
+def make_server(settings: GatewaySettings, service: Service) -> Server:
     """A server for the service; nothing is bound yet."""
     for library in _LIBRARIES:
         logging.getLogger(library).setLevel(logging.ERROR)
@@ -139,8 +143,12 @@ def make_server(settings: Settings, service: Service) -> Server:
 
 
 async def _serve(
-    settings: Settings, service: Service, stop: Stop, on_tick: OnTick, listener: socket.socket
-) -> Ending:
+    settings: GatewaySettings,
+    service: Service,
+    stop: Stop,
+    on_tick: OnTick,
+    listener: socket.socket,
+) -> ProcessExit:
     server = make_server(settings, service)
 
     def leave() -> None:
@@ -149,7 +157,7 @@ async def _serve(
     stop_on_signals(asyncio.get_running_loop(), stop, leave)
     ticks = asyncio.create_task(ticking(on_tick))
     upkeep = start_upkeep(
-        service.tools, service.figures, stop.requested, settings.pauses, service.census.round
+        service.ports, service.figures, stop.requested, settings.pauses, service.census.round
     )
     host, port = listener.getsockname()[:2]
     _log.info("listening", extra=fields(host=host, port=port))
@@ -163,7 +171,7 @@ async def _serve(
         thread.join(timeout=0.5)
     stuck = service.busy or any(thread.is_alive() for thread in upkeep)
     _log.info("stopped", extra=fields(reason=stop.reason))
-    return Ending.ABANDONED if stuck else Ending.COMPLETE
+    return ProcessExit.ABANDONED if stuck else ProcessExit.COMPLETE
 
 
 @contextlib.contextmanager

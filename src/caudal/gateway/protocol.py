@@ -16,7 +16,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from caudal.gateway.connections import Arrivals
-from caudal.gateway.limits import Limits
+from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.visits import is_admitted, visit_of
 
@@ -26,8 +26,8 @@ _NO_HTTP = Refusal(400, "bad_request", "this is no HTTP request, or its head is 
 class BoundedProtocol(H11Protocol):
     """One connection."""
 
-    limits: ClassVar[Limits] = Limits()
-    arrivals: ClassVar[Arrivals] = Arrivals(Limits.connections)
+    limits: ClassVar[GatewayLimits] = GatewayLimits()
+    arrivals: ClassVar[Arrivals] = Arrivals(GatewayLimits.connections)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See asyncio."""
@@ -112,6 +112,6 @@ class BoundedProtocol(H11Protocol):
         self._timer = self.loop.call_later(seconds, close)
 
 
-def protocol_with(limits: Limits, arrivals: Arrivals) -> type[BoundedProtocol]:
+def protocol_with(limits: GatewayLimits, arrivals: Arrivals) -> type[BoundedProtocol]:
     """The protocol with these bounds."""
     return type("BoundedProtocol", (BoundedProtocol,), {"limits": limits, "arrivals": arrivals})

@@ -27,7 +27,7 @@ from caudal.jobs.interfaces import (
 RETRY_SECONDS = 1
 
 
-class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
+class RefusalReason(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is wrong: `code` for programs, `message` for people."""
 
     code: str
@@ -40,7 +40,7 @@ class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
 class ErrorBody(msgspec.Struct, frozen=True):
     """The body of every answer that says no."""
 
-    error: Reason
+    error: RefusalReason
 
 
 class Refusal(Exception):  # noqa: N818, it is an answer
@@ -63,7 +63,9 @@ class Refusal(Exception):  # noqa: N818, it is an answer
         self.quota: str | None = None
 
     def body(self, job: str | None) -> bytes:
-        reason = Reason(self.code, str(self), job=job, outcome=self.outcome, quota=self.quota)
+        reason = RefusalReason(
+            self.code, str(self), job=job, outcome=self.outcome, quota=self.quota
+        )
         return msgspec.json.encode(ErrorBody(reason))
 
 

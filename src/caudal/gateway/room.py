@@ -81,7 +81,7 @@ def _ended(done: "asyncio.Future[Answer]", turns: asyncio.Semaphore) -> None:
         done.exception()  # it was seen, also where nobody waits any more
 
 
-class Places:
+class RequestPlaces:
     """A number of places: whoever finds none comes again later."""
 
     def __init__(self, count: int, what: str) -> None:

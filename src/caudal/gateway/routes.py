@@ -4,12 +4,12 @@ from typing import Any
 
 from caudal.formats.job import Request
 from caudal.formats.outcomes import End, Outcome
-from caudal.formats.replies import JobPage, QuotaPage, Status
+from caudal.formats.replies import JobPage, JobStatus, QuotaPage
 from caudal.formats.tokens import Right
 from caudal.gateway import accept_header
 from caudal.gateway.bodies import JSON
 from caudal.gateway.handlers import health, jobs, quotas, results, streams, tables
-from caudal.gateway.operations import Content, Operation, Parameter, Room
+from caudal.gateway.operations import MediaContent, Operation, Parameter, Room
 from caudal.gateway.replies import ReceiptBody
 
 _BINARY = {"type": "string", "contentMediaType": "application/octet-stream"}
@@ -21,19 +21,19 @@ _BATCH = f"{_TABLE}/batches/{{number}}"
 _RESULT = f"{_JOB}/results/{{query}}"
 
 
-def _json(kind: type[Any]) -> tuple[Content, ...]:
-    return (Content(JSON, kind),)
+def _json(kind: type[Any]) -> tuple[MediaContent, ...]:
+    return (MediaContent(JSON, kind),)
 
 
 _RECEIPT = {201: _json(ReceiptBody), 200: _json(ReceiptBody)}
-_EVENTS = {200: (Content(streams.EVENTS, schema=_TEXT),)}
+_EVENTS = {200: (MediaContent(streams.EVENTS, schema=_TEXT),)}
 _RESULTS = {
     200: (
-        Content(accept_header.ARROW, schema=_BINARY),
-        Content(accept_header.RESULT, schema=_BINARY),
-        Content(accept_header.JSON, schema=_ROWS),
-        Content(accept_header.CSV, schema=_TEXT),
-        Content(accept_header.PARQUET, schema=_BINARY),
+        MediaContent(accept_header.ARROW, schema=_BINARY),
+        MediaContent(accept_header.RESULT, schema=_BINARY),
+        MediaContent(accept_header.JSON, schema=_ROWS),
+        MediaContent(accept_header.CSV, schema=_TEXT),
+        MediaContent(accept_header.PARQUET, schema=_BINARY),
     )
 }
 _LISTED = (
@@ -64,7 +64,7 @@ _LAST_EVENT = Parameter(
 OPERATIONS = (
     Operation(
         "PUT", _JOB, jobs.create, "Create a job; the same again is the same job.",
-        _RECEIPT, (404, 408, 409, 413, 415, 422), Content(JSON, Request), right=Right.SUBMIT,
+        _RECEIPT, (404, 408, 409, 413, 415, 422), MediaContent(JSON, Request), right=Right.SUBMIT,
         action="create",
     ),
     Operation(
@@ -73,7 +73,7 @@ OPERATIONS = (
     ),
     Operation(
         "GET", _JOB, jobs.status, "How far a job has come, and how it ended.",
-        {200: _json(Status)}, (404,),
+        {200: _json(JobStatus)}, (404,),
     ),
     Operation(
         "DELETE", _JOB, jobs.cancel, "Cancel a job; gives how it ended.",
@@ -81,7 +81,7 @@ OPERATIONS = (
     ),
     Operation(
         "PUT", _BATCH, tables.put_batch, "Send a batch; the same again is no error.",
-        _RECEIPT, (404, 408, 409, 410, 413, 415), Content(tables.BATCH, schema=_BINARY),
+        _RECEIPT, (404, 408, 409, 410, 413, 415), MediaContent(tables.BATCH, schema=_BINARY),
         right=Right.SUBMIT,
     ),
     Operation(
@@ -90,7 +90,7 @@ OPERATIONS = (
     ),
     Operation(
         "PUT", f"{_TABLE}/end", tables.put_end, "Say that a table is sent.",
-        _RECEIPT, (404, 408, 409, 410, 413, 415), Content(JSON, End), right=Right.SUBMIT,
+        _RECEIPT, (404, 408, 409, 410, 413, 415), MediaContent(JSON, End), right=Right.SUBMIT,
     ),
     Operation(
         "GET", _RESULT, results.result, "The rows of a query.", _RESULTS, (404, 406, 410),
@@ -124,6 +124,6 @@ OPERATIONS = (
     ),
     Operation(
         "GET", "/metrics", health.metrics, "Figures for Prometheus.",
-        {200: (Content("text/plain", schema=_TEXT),)}, room=Room.OPEN,
+        {200: (MediaContent("text/plain", schema=_TEXT),)}, room=Room.OPEN,
     ),
 )  # fmt: skip

@@ -7,16 +7,16 @@ from starlette.requests import Request
 
 from caudal.formats.quotas import IN_STORE, NONE_GIVEN, Allowances, Quotas
 from caudal.gateway.audit import Audit
-from caudal.gateway.census import Census
-from caudal.gateway.figures import Figures
-from caudal.gateway.limits import Limits
+from caudal.gateway.census import OwnerUsage
+from caudal.gateway.figures import GatewayMetrics
+from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.rates import Rates
 from caudal.gateway.refusals import Refusal
-from caudal.gateway.room import Bodies, Places, Threads, Turns
+from caudal.gateway.room import Bodies, RequestPlaces, Threads, Turns
 from caudal.gateway.shares import Shares, usual_quotas
 from caudal.gateway.tokens import EVERYBODY, Caller, Tokens
-from caudal.jobs.ports import Tools
-from caudal.jobs.service import Gateway
+from caudal.jobs.ports import Ports
+from caudal.jobs.service import JobService
 
 _DIGITS = 9  # of a batch's number; what is longer is no number of a batch
 
@@ -25,11 +25,11 @@ _DIGITS = 9  # of a batch's number; what is longer is no number of a batch
 class Service:
     """One gateway process as its handlers see it."""
 
-    gateway: Gateway
-    tools: Tools
+    gateway: JobService
+    ports: Ports
     tokens: Tokens = field(default_factory=Tokens)
-    limits: Limits = field(default_factory=Limits)
-    figures: Figures = field(default_factory=Figures)
+    limits: GatewayLimits = field(default_factory=GatewayLimits)
+    figures: GatewayMetrics = field(default_factory=GatewayMetrics)
     stopping: Callable[[], bool] = lambda: False
     quotas: Callable[[], Quotas] = lambda: NONE_GIVEN
     audit: Audit = field(default_factory=Audit)
@@ -41,12 +41,12 @@ class Service:
     previewers: Threads = field(init=False)
     bodies: Bodies = field(init=False)
     plans: Turns = field(init=False)
-    requests: Places = field(init=False)
-    streams: Places = field(init=False)
-    watchers: Places = field(init=False)  # of those who show no token
+    requests: RequestPlaces = field(init=False)
+    streams: RequestPlaces = field(init=False)
+    watchers: RequestPlaces = field(init=False)  # of those who show no token
     rates: Rates = field(init=False)
     shares: Shares = field(init=False)
-    census: Census = field(init=False)
+    census: OwnerUsage = field(init=False)
 
     def __post_init__(self) -> None:
         bounds = self.limits
@@ -64,12 +64,12 @@ class Service:
             ("previewers", self._threads(bounds.previews, "previewer")),
             ("bodies", Bodies(bounds.bodies_bytes, bounds.bodies_seconds, shares)),
             ("plans", _turns(bounds)),
-            ("requests", Places(bounds.requests, "requests")),
-            ("streams", Places(bounds.streams, "streams")),
-            ("watchers", Places(bounds.watchers, "requests without a token")),
+            ("requests", RequestPlaces(bounds.requests, "requests")),
+            ("streams", RequestPlaces(bounds.streams, "streams")),
+            ("watchers", RequestPlaces(bounds.watchers, "requests without a token")),
             ("rates", Rates(bounds.rate_per_second, bounds.rate_burst)),
             ("shares", shares),
-            ("census", Census(self.tools.store, is_counted)),
+            ("census", OwnerUsage(self.ports.store, is_counted)),
         ):
             object.__setattr__(self, name, room)
 
@@ -103,12 +103,12 @@ class Service:
         return self.threads, self.takers, self.planners, self.previewers
 
 
-def _turns(bounds: Limits) -> Turns:
+def _turns(bounds: GatewayLimits) -> Turns:
     return Turns(bounds.plans, bounds.plans_waiting, bounds.plans_each, bounds.plan_seconds)
 
 
 @dataclass(frozen=True)
-class Call:
+class RequestCall:
     """One request, who makes it, and whose things it is about: the caller's, or any for admins."""
 
     request: Request

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from caudal.formats.quotas import Allowances, Quota, told
-from caudal.gateway.figures import Figures
-from caudal.gateway.limits import Limits
+from caudal.gateway.figures import GatewayMetrics
+from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.refusals import Refusal, later
 
 _PART = 4  # one owner holds at most this part of what a gateway has
@@ -26,7 +26,7 @@ _SECONDS = {
 }  # until it is worth to ask again; else 1
 
 
-def usual_quotas(limits: Limits, *, shared: bool) -> dict[Quota, int | None]:
+def usual_quotas(limits: GatewayLimits, *, shared: bool) -> dict[Quota, int | None]:
     """The quotas where cluster.toml says nothing."""
     part = _PART if shared else 1
     return {
@@ -42,7 +42,7 @@ def usual_quotas(limits: Limits, *, shared: bool) -> dict[Quota, int | None]:
 class Shares:
     """What each owner holds now of what a gateway counts by itself."""
 
-    def __init__(self, allowances: Callable[[], Allowances], figures: Figures) -> None:
+    def __init__(self, allowances: Callable[[], Allowances], figures: GatewayMetrics) -> None:
         self._allowances = allowances
         self._figures = figures
         self._held: Counter[tuple[str, Quota]] = Counter()

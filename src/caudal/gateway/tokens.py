@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from caudal.errors import UsageError
-from caudal.formats.tokens import NOBODY, Entry, Right, digest_of
+from caudal.formats.tokens import NOBODY, Right, TokenEntry, digest_of
 from caudal.gateway.refusals import Refusal
 from caudal.process.loopback import is_loopback
 from caudal.process.tokens import Known, key_path, read_entries, read_known
@@ -88,7 +88,7 @@ class Tokens:
             raise _unknown("this token has expired: ask for another", "token_expired")
         return Caller(found.name, found.rights)
 
-    def _entry(self, token: str, known: Known) -> Entry | None:
+    def _entry(self, token: str, known: Known) -> TokenEntry | None:
         asked = digest_of(token, known.key)
         same = [one for one in known.entries if hmac.compare_digest(one.digest, asked)]
         return same[0] if same else None

@@ -16,13 +16,13 @@ from threading import Thread
 from caudal.broker.port import Broker, Consumer
 from caudal.errors import CaudalError
 from caudal.formats.keys import Lane, Message
-from caudal.gateway.figures import Figures
+from caudal.gateway.figures import GatewayMetrics
 from caudal.jobs.interfaces import Clock
 from caudal.jobs.janitor import Janitor
 from caudal.jobs.loops import rounds
-from caudal.jobs.ports import Tools
+from caudal.jobs.ports import Ports
 from caudal.jobs.reconciler import Reconciler
-from caudal.jobs.runs import Lives
+from caudal.jobs.runs import JobRuns
 from caudal.process.logs import fields
 
 _REST = 2.0  # times as long as the round before
@@ -64,7 +64,7 @@ class CountingBroker:
     """What a reconciler publishes is counted: a storm would show."""
 
     broker: Broker
-    figures: Figures
+    figures: GatewayMetrics
 
     def publish(self, messages: Sequence[Message]) -> None:
         self.broker.publish(messages)
@@ -78,17 +78,20 @@ class CountingBroker:
 
 
 def start_upkeep(
-    tools: Tools,
-    figures: Figures,
+    ports: Ports,
+    figures: GatewayMetrics,
     stopping: Callable[[], bool],
     pauses: Pauses,
     census: Callable[[], None],
 ) -> list[Thread]:
     """Start all loops. They end when `stopping`; the clock's pauses should end with it."""
     counting = replace(
-        tools, broker=CountingBroker(tools.broker, figures), lives=Lives(tools.store)
+        ports, broker=CountingBroker(ports.broker, figures), job_runs=JobRuns(ports.store)
     )
-    reconciler, janitor = Reconciler(counting), Janitor(replace(tools, lives=Lives(tools.store)))
+    reconciler, janitor = (
+        Reconciler(counting),
+        Janitor(replace(ports, job_runs=JobRuns(ports.store))),
+    )
     turns = (
         ("reconciler", pauses.reconciler, reconciler.round),
         ("janitor", pauses.janitor, janitor.round),
@@ -97,7 +100,7 @@ def start_upkeep(
     threads = [
         Thread(
             target=rounds,
-            args=(UnevenClock(tools.clock), pause, _safely(name, round_, figures), stopping),
+            args=(UnevenClock(ports.clock), pause, _safely(name, round_, figures), stopping),
             name=name,
             daemon=True,
         )
@@ -108,7 +111,7 @@ def start_upkeep(
     return threads
 
 
-def _safely(name: str, round_: Callable[[], None], figures: Figures) -> Callable[[], None]:
+def _safely(name: str, round_: Callable[[], None], figures: GatewayMetrics) -> Callable[[], None]:
     def safe_round() -> None:
         try:
             round_()

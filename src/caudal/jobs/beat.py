@@ -20,8 +20,8 @@ from caudal.broker.port import BrokerError
 from caudal.errors import AlreadyExistsError, FormatError, StoreError
 from caudal.formats.keys import Lane, Message
 from caudal.jobs import objects
-from caudal.jobs.ports import Tools
-from caudal.jobs.runs import Life
+from caudal.jobs.ports import Ports
+from caudal.jobs.runs import JobRun
 
 
 class Stopping(Enum):
@@ -32,11 +32,11 @@ class Stopping(Enum):
 
 
 @dataclass
-class Beat:
+class TaskBeat:
     """One attempt at one task; to be asked again and again, from any one thread."""
 
-    tools: Tools
-    life: Life
+    ports: Ports
+    job_run: JobRun
     message: Message
     stopping: Stopping | None = None
     _began: float = field(init=False)
@@ -46,18 +46,18 @@ class Beat:
     _name: str = ""
 
     def __post_init__(self) -> None:
-        self._began = self._marked = self._looked = self.tools.clock.elapsed()
+        self._began = self._marked = self._looked = self.ports.clock.elapsed()
 
     def __call__(self) -> bool:
         """Whether to go on."""
         with contextlib.suppress(StoreError, BrokerError, FormatError):
-            now = self.tools.clock.elapsed()
-            if now - self._looked >= self.tools.bounds.look_seconds:
+            now = self.ports.clock.elapsed()
+            if now - self._looked >= self.ports.bounds.look_seconds:
                 self._looked = now
-                if self.tools.lives.running(self.message) is None:
+                if self.ports.job_runs.running(self.message) is None:
                     self.stopping = Stopping.UNWANTED
                     return False
-            if now - self._marked >= self.tools.bounds.mark_seconds:
+            if now - self._marked >= self.ports.bounds.mark_seconds:
                 self._marked = now
                 self._mark()
             if self._makes_way(now - self._began):
@@ -69,25 +69,25 @@ class Beat:
         """Take the last mark away. What is left behind is cleaned up with the job."""
         if self._marks:
             with contextlib.suppress(StoreError):
-                self.tools.store.delete(self._key(self._marks), lasting=False)
+                self.ports.store.delete(self._key(self._marks), lasting=False)
 
     def _mark(self) -> None:
-        self._name = self._name or self.tools.new_id()
+        self._name = self._name or self.ports.new_id()
         self._marks += 1
         with contextlib.suppress(AlreadyExistsError):
-            self.tools.store.create(self._key(self._marks), b"running", lasting=False)
+            self.ports.store.create(self._key(self._marks), b"running", lasting=False)
         if self._marks > 1:
-            self.tools.store.delete(self._key(self._marks - 1), lasting=False)
+            self.ports.store.delete(self._key(self._marks - 1), lasting=False)
 
     def _key(self, number: int) -> str:
-        return f"{self.life.keys.running(self.message.task)}{number:06}-{self._name}"
+        return f"{self.job_run.keys.running(self.message.task)}{number:06}-{self._name}"
 
     def _makes_way(self, passed: float) -> bool:
-        bounds, slow = self.tools.bounds, self.message.slow
+        bounds, slow = self.ports.bounds, self.message.slow
         is_over = passed >= bounds.slice_seconds * (1 << slow)
         if not is_over and not (slow and bounds.quick):
             return False
-        depths = self.tools.broker.depths()
+        depths = self.ports.broker.depths()
         waiting = any(count for lane, count in depths.items() if lane is not Lane.SLOW)
         others = waiting or bool(is_over and slow and depths[Lane.SLOW])
-        return others and objects.exists(self.tools.store, self.life.keys.crowded)
+        return others and objects.exists(self.ports.store, self.job_run.keys.crowded)

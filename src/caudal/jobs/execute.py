@@ -22,13 +22,13 @@ from caudal.errors import (
 )
 from caudal.formats.keys import MOST_SLOW, Task
 from caudal.jobs import objects
-from caudal.jobs.beat import Beat, Stopping
+from caudal.jobs.beat import Stopping, TaskBeat
 from caudal.jobs.facts import StoreFacts
 from caudal.jobs.inputs import WrongEndError, gather, merge_group
 from caudal.jobs.interfaces import CondemnedError, NotNowError, StoppedError, is_suspect
-from caudal.jobs.ports import Tools
+from caudal.jobs.ports import Ports
 from caudal.jobs.readiness import all_finished, belongs, follow_up
-from caudal.jobs.runs import Life, end_life
+from caudal.jobs.runs import JobRun, end_run
 from caudal.process.logs import fields
 
 _log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ PASSING = (
 _MOST_REASON = 500  # characters
 
 
-class Ending(Enum):
+class TurnResult(Enum):
     """How one turn of the loop went."""
 
     IDLE = "nothing to take"
@@ -66,7 +66,7 @@ class Made(Enum):
     NEVER = "the task must fail wherever it runs"
 
 
-def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> Ending:
+def execute_task(ports: Ports, consumer: Consumer, delivery: Delivery) -> TurnResult:
     """Carry one task through its five steps, in this order and no other.
 
     1. No job.json for its run, or an outcome, or no task of this job: acknowledge and forget.
@@ -86,32 +86,32 @@ def handle(tools: Tools, consumer: Consumer, delivery: Delivery) -> Ending:
     delivery is the task's.
     """
     try:
-        _carry(tools, delivery)
+        _carry(ports, delivery)
     except PASSING as error:
         if not (isinstance(error, NotFoundError) and is_suspect(delivery.count)):
             consumer.hand_back(delivery)
-            return Ending.HANDED_BACK
+            return TurnResult.HANDED_BACK
         _log.warning("a task's input stays missing: dropped", extra=_names(delivery, error))
     consumer.acknowledge(delivery)
-    return Ending.ACKNOWLEDGED
+    return TurnResult.ACKNOWLEDGED
 
 
-def _carry(tools: Tools, delivery: Delivery) -> None:
+def _carry(ports: Ports, delivery: Delivery) -> None:
     """Steps 1 to 4."""
     message = delivery.message
-    life = tools.lives.running(message)
-    if life is None:
+    job_run = ports.job_runs.running(message)
+    if job_run is None:
         return
-    if not belongs(message.task, life.shape):
+    if not belongs(message.task, job_run.shape):
         _log.warning("a message names no task of its job: dropped", extra=_names(delivery))
         return
-    beat = Beat(tools, life, message)
+    beat = TaskBeat(ports, job_run, message)
     try:
-        _advance(Errand(tools, life, message.task, delivery.count, beat))
+        _advance(TaskTurn(ports, job_run, message.task, delivery.count, beat))
     except StoppedError:
         if beat.stopping is Stopping.MAKES_WAY:
             slower = min(message.slow + 1, MOST_SLOW)
-            tools.broker.publish([msgspec.structs.replace(message, slow=slower)])
+            ports.broker.publish([msgspec.structs.replace(message, slow=slower)])
     except PASSING:
         raise
     except Exception as error:
@@ -119,7 +119,7 @@ def _carry(tools: Tools, delivery: Delivery) -> None:
         if not is_suspect(delivery.count):
             raise NotNowError(f"nobody foresaw it: {error!r}") from error
         reason = f"{message.task.kind} {message.task.name} {message.task.number}: {error!r}"
-        end_life(tools.store, tools.clock, life.keys, "failed", reason[:_MOST_REASON])
+        end_run(ports.store, ports.clock, job_run.keys, "failed", reason[:_MOST_REASON])
     finally:
         beat.end()
 
@@ -131,78 +131,78 @@ def _names(delivery: Delivery, error: Exception | None = None) -> dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Errand:
+class TaskTurn:
     """One task in the hands of one worker."""
 
-    tools: Tools
-    life: Life
+    ports: Ports
+    job_run: JobRun
     task: Task
     deliveries: int
-    beat: Beat
+    beat: TaskBeat
 
 
-def _advance(errand: Errand) -> None:
+def _advance(errand: TaskTurn) -> None:
     """Steps 2 to 4."""
-    present = objects.exists(errand.tools.store, errand.life.keys.output(errand.task))
+    present = objects.exists(errand.ports.store, errand.job_run.keys.output(errand.task))
     made = Made.BY_ANOTHER if present else _make(errand)
     if made is Made.HERE or (made is Made.BY_ANOTHER and errand.deliveries > 1):
         _follow_or_fail(errand)
 
 
-def _make(errand: Errand) -> Made:
+def _make(errand: TaskTurn) -> Made:
     """Step 3; NEVER if the task must fail wherever it runs, and the job with it.
 
     A damaged input is read again, by this worker or another one, before it is believed: the store
     may be well and the way to it not. It is never deleted and made anew: others have read it, and
     objects never change.
     """
-    tools, life, task, deliveries = errand.tools, errand.life, errand.task, errand.deliveries
+    ports, job_run, task, deliveries = errand.ports, errand.job_run, errand.task, errand.deliveries
     try:
         if task.kind == "merge":
-            data = merge_group(tools.store, life, task)
+            data = merge_group(ports.store, job_run, task)
         else:
-            inputs = gather(tools.store, life, task)
-            data = tools.compute.run(life.job, task, inputs, deliveries, errand.beat)
+            inputs = gather(ports.store, job_run, task)
+            data = ports.compute.run(job_run.job, task, inputs, deliveries, errand.beat)
     except DETERMINISTIC as error:
         if isinstance(error, FormatError) and not is_suspect(deliveries):
             raise
-        end_life(tools.store, tools.clock, life.keys, "failed", str(error))
+        end_run(ports.store, ports.clock, job_run.keys, "failed", str(error))
         return Made.NEVER
     try:
-        tools.store.create(life.keys.output(task), data)
+        ports.store.create(job_run.keys.output(task), data)
     except AlreadyExistsError:
         return Made.BY_ANOTHER
     return Made.HERE
 
 
-def _follow_or_fail(errand: Errand) -> None:
+def _follow_or_fail(errand: TaskTurn) -> None:
     """Step 4. An end of a table that stays damaged fails the job, as a damaged input does."""
-    tools, life = errand.tools, errand.life
+    ports, job_run = errand.ports, errand.job_run
     try:
-        follow(tools, life, errand.task)
+        follow(ports, job_run, errand.task)
     except FormatError as error:
         if not is_suspect(errand.deliveries):
             raise
-        end_life(tools.store, tools.clock, life.keys, "failed", str(error))
+        end_run(ports.store, ports.clock, job_run.keys, "failed", str(error))
 
 
-def follow(tools: Tools, life: Life, task: Task) -> None:
+def follow(ports: Ports, job_run: JobRun, task: Task) -> None:
     """Step 4: publish what is ready now; the last finish ends the job."""
-    facts = StoreFacts(tools.store, life.keys)
-    ready = follow_up(task, life.shape, facts)
+    facts = StoreFacts(ports.store, job_run.keys)
+    ready = follow_up(task, job_run.shape, facts)
     if ready:
-        tools.broker.publish([life.message(one) for one in ready])
-    if task.kind == "finish" and all_finished(life.shape, facts):
-        end_life(tools.store, tools.clock, life.keys, "done")
+        ports.broker.publish([job_run.message(one) for one in ready])
+    if task.kind == "finish" and all_finished(job_run.shape, facts):
+        end_run(ports.store, ports.clock, job_run.keys, "done")
 
 
-def turn(tools: Tools, consumer: Consumer) -> Ending:
+def turn(ports: Ports, consumer: Consumer) -> TurnResult:
     """Take one task, if there is one, and handle it; pause if there was nothing to do."""
-    ending = Ending.HANDED_BACK
+    ending = TurnResult.HANDED_BACK
     with contextlib.suppress(BrokerError):  # the broker delivers again what it did not hear about
         delivery = consumer.take()
-        ending = handle(tools, consumer, delivery) if delivery else Ending.IDLE
-    if ending is not Ending.ACKNOWLEDGED:
-        idle = ending is Ending.IDLE
-        tools.clock.sleep(tools.bounds.idle_seconds if idle else tools.bounds.retry_seconds)
+        ending = execute_task(ports, consumer, delivery) if delivery else TurnResult.IDLE
+    if ending is not TurnResult.ACKNOWLEDGED:
+        idle = ending is TurnResult.IDLE
+        ports.clock.sleep(ports.bounds.idle_seconds if idle else ports.bounds.retry_seconds)
     return ending

@@ -20,9 +20,9 @@ from caudal.formats.mapped import Span, StageIndex
 from caudal.formats.outcomes import End, digest_of_digests
 from caudal.jobs import objects
 from caudal.jobs.facts import StoreFacts
-from caudal.jobs.interfaces import Inputs, JobError, Part
+from caudal.jobs.interfaces import InputPart, Inputs, JobError
 from caudal.jobs.readiness import table_complete
-from caudal.jobs.runs import Life, stage_of
+from caudal.jobs.runs import JobRun, stage_of
 from caudal.store.port import Store
 
 _MOST_HINT_BATCHES = 4_096  # of the table that a hint is made of
@@ -33,73 +33,73 @@ class WrongEndError(JobError):
     """What arrived is not what the client's end names: the job fails."""
 
 
-def merge_group(store: Store, life: Life, task: Task) -> bytes:
+def merge_group(store: Store, job_run: JobRun, task: Task) -> bytes:
     """The output of a merge: the indexes of the members that the end leaves in the group."""
-    size = life.shape.group
+    size = job_run.shape.group
     first = task.number * size
-    end = StoreFacts(store, life.keys).end(task.name)
+    end = StoreFacts(store, job_run.keys).end(task.name)
     last = first + size if end is None else min(first + size, end)
     members = []
     for number in range(first, last):
-        found = objects.mapped_reader(store, life.keys, task.name, number)
-        members.append(merged.Member(found.index, found.body))
+        found = objects.mapped_reader(store, job_run.keys, task.name, number)
+        members.append(merged.MergedMember(found.index, found.body))
     return merged.encode(merged.Merged(task.name, first, tuple(members)))
 
 
-def gather(store: Store, life: Life, task: Task) -> Inputs:
+def gather(store: Store, job_run: JobRun, task: Task) -> Inputs:
     """The inputs of a map, fold or finish."""
     if task.kind == "map":
-        batch = Part(objects.batch(store, life.keys, task.name, task.number))
-        return {**hint_inputs(store, life, task.name), task.name: [batch]}
+        batch = InputPart(objects.batch(store, job_run.keys, task.name, task.number))
+        return {**hint_inputs(store, job_run, task.name), task.name: [batch]}
     if task.kind == "finish" and task.name == REJECTS:
         return {
-            table: list(_reports(store, life, table_members(store, life, table)))
-            for table in life.shape.tables
+            table: list(_reports(store, job_run, table_members(store, job_run, table)))
+            for table in job_run.shape.tables
         }
-    gathered = _Gathered(store, life)
+    gathered = _Gathered(store, job_run)
     if task.kind == "fold":
-        fold = next(one for one in life.split.plan.folds if one.name == task.name)
+        fold = next(one for one in job_run.split.plan.folds if one.name == task.name)
         only = task.number if fold.partitions == "all" else None
         return {name: gathered.parts(name, only) for name in fold.inputs}
-    stages = life.split.plan.finish(task.name).inputs.values()
+    stages = job_run.split.plan.finish(task.name).inputs.values()
     return {name: gathered.parts(name) for name in sorted(set(stages))}
 
 
-def hint_inputs(store: Store, life: Life, table: str) -> Inputs:
+def hint_inputs(store: Store, job_run: JobRun, table: str) -> Inputs:
     """Whole stages of other tables that are complete, where they let this table's scans drop rows.
 
     Complete stages never change, so a life keeps what was gathered once. What is large is not
     gathered: a hint may come and go without changing an answer.
     """
-    names = life.hint_stages(table)
+    names = job_run.hint_stages(table)
     for name in names:
-        if name not in life.hints and (parts := _hint_parts(store, life, name)) is not None:
-            life.hints[name] = parts
-    return {name: life.hints[name] for name in names if life.hints.get(name)}
+        if name not in job_run.hints and (parts := _hint_parts(store, job_run, name)) is not None:
+            job_run.hints[name] = parts
+    return {name: job_run.hints[name] for name in names if job_run.hints.get(name)}
 
 
-def _hint_parts(store: Store, life: Life, stage: str) -> list[Part] | None:
+def _hint_parts(store: Store, job_run: JobRun, stage: str) -> list[InputPart] | None:
     """A stage's streams; none if they are too large, None while its table is not complete."""
-    scan, facts = stage_of(life, stage), StoreFacts(store, life.keys)
+    scan, facts = stage_of(job_run, stage), StoreFacts(store, job_run.keys)
     end = facts.end(scan.table) if scan else None
     if scan is None or end is None:
         return None
     if end > _MOST_HINT_BATCHES:
         return []
-    if not table_complete(scan.table, life.shape, facts):
+    if not table_complete(scan.table, job_run.shape, facts):
         return None
-    gathered = _Gathered(store, life)
+    gathered = _Gathered(store, job_run)
     return gathered.parts(stage) if gathered.size(stage) <= _MOST_HINT_BYTES else []
 
 
-def table_members(store: Store, life: Life, table: str) -> list[merged.Member]:
+def table_members(store: Store, job_run: JobRun, table: str) -> list[merged.MergedMember]:
     """The members of a complete table, checked against its end (rule 2)."""
-    end = StoreFacts(store, life.keys).ending(table)
+    end = StoreFacts(store, job_run.keys).ending(table)
     if end is None:
         raise NotFoundError(f"table {table} has no end yet")
-    members: list[merged.Member] = []
-    for group in range(life.shape.group_count(end.batches)):
-        found = objects.merged_group(store, life.keys, table, group)
+    members: list[merged.MergedMember] = []
+    for group in range(job_run.shape.group_count(end.batches)):
+        found = objects.merged_group(store, job_run.keys, table, group)
         check_coverage(found, end)
         members += found.members
     if digest_of_digests(one.index.source_digest for one in members) != end.digest:
@@ -122,12 +122,12 @@ def check_coverage(group: merged.Merged, end: End) -> None:
 class _Gathered:
     """Reads what one task needs; a table's members once."""
 
-    def __init__(self, store: Store, life: Life) -> None:
+    def __init__(self, store: Store, job_run: JobRun) -> None:
         self._store = store
-        self._life = life
-        self._members: dict[str, list[merged.Member]] = {}
+        self._job_run = job_run
+        self._members: dict[str, list[merged.MergedMember]] = {}
 
-    def parts(self, stage: str, only: int | None = None) -> list[Part]:
+    def parts(self, stage: str, only: int | None = None) -> list[InputPart]:
         """The streams of a stage: of one partition, or all."""
         sources = list(self._sources(stage))
         spans = [
@@ -140,7 +140,7 @@ class _Gathered:
             key, body, index = sources[0]
             spans = [(key, body, index.empty)]
         return [
-            Part(data)
+            InputPart(data)
             for (key, body), together in groupby(spans, key=itemgetter(0, 1))
             for data in objects.streams(self._store, key, body, [one for _, _, one in together])
         ]
@@ -150,21 +150,21 @@ class _Gathered:
         return sum(span.length for _, _, index in self._sources(stage) for span in index.slices)
 
     def _sources(self, stage: str) -> Iterable[tuple[str, int, StageIndex]]:
-        scan = stage_of(self._life, stage)
+        scan = stage_of(self._job_run, stage)
         if scan is None:
             return self._folds(stage)
         if scan.table not in self._members:
-            self._members[scan.table] = table_members(self._store, self._life, scan.table)
+            self._members[scan.table] = table_members(self._store, self._job_run, scan.table)
         return (
             (key, one.body, one.index.stage(stage, key))
             for one in self._members[scan.table]
-            for key in [self._life.keys.mapped(scan.table, one.index.batch)]
+            for key in [self._job_run.keys.mapped(scan.table, one.index.batch)]
         )
 
     def _folds(self, fold: str) -> Iterator[tuple[str, int, StageIndex]]:
-        for number in range(self._life.shape.folds[fold].partitions):
-            key = self._life.keys.output(Task("fold", fold, number))
-            index, body = objects.folded(self._store, self._life.keys, fold, number)
+        for number in range(self._job_run.shape.folds[fold].partitions):
+            key = self._job_run.keys.output(Task("fold", fold, number))
+            index, body = objects.folded(self._store, self._job_run.keys, fold, number)
             yield key, body, index.slices
 
 
@@ -174,10 +174,12 @@ def _chosen(index: StageIndex, only: int | None) -> Sequence[Span]:
     return [index.slices[min(only, len(index.slices) - 1)]]
 
 
-def _reports(store: Store, life: Life, members: Iterable[merged.Member]) -> Iterator[Part]:
+def _reports(
+    store: Store, job_run: JobRun, members: Iterable[merged.MergedMember]
+) -> Iterator[InputPart]:
     for one in members:
         index = one.index
         if index.rejects.rows or index.repaired:
-            key = life.keys.mapped(index.table, index.batch)
+            key = job_run.keys.mapped(index.table, index.batch)
             for data in objects.streams(store, key, one.body, [index.rejects]):
-                yield Part(data, index.file, index.repaired)
+                yield InputPart(data, index.file, index.repaired)

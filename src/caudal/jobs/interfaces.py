@@ -24,7 +24,7 @@ class Clock(Protocol):
 
 
 @dataclass(frozen=True)
-class Part:
+class InputPart:
     """One stream of an input. `file` and `repaired` matter to the rejects report only."""
 
     data: bytes
@@ -32,10 +32,10 @@ class Part:
     repaired: int = 0
 
 
-Inputs = Mapping[str, Sequence[Part]]  # stage (or table, for a map or the report) -> its parts
+Inputs = Mapping[str, Sequence[InputPart]]  # stage (or table, for a map or the report) -> its parts
 
 
-Beat = Callable[[], bool]  # whether a computation that is under way may go on
+MayGoOn = Callable[[], bool]  # whether a computation that is under way may go on
 
 
 def go_on() -> bool:
@@ -58,7 +58,7 @@ class Compute(Protocol):
         """Validate a request and plan it. Raises ApplicationError, QueryError or UsageError."""
 
     def run(
-        self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: Beat = go_on
+        self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: MayGoOn = go_on
     ) -> bytes:
         """The output of a map, fold or finish. Raises what DETERMINISTIC names if it must fail.
 
@@ -99,7 +99,7 @@ class NotNowError(JobError):
 
 
 class StoppedError(JobError):
-    """A computation was stopped before its end, because its worker was told to (`Beat`)."""
+    """A computation was stopped before its end, because its worker was told to (`MayGoOn`)."""
 
 
 class BusyError(JobError):

@@ -21,9 +21,9 @@ from collections.abc import Iterator
 from caudal.errors import FormatError, StoreError
 from caudal.formats.keys import job_key
 from caudal.formats.outcomes import Outcome
-from caudal.jobs.ports import Tools
+from caudal.jobs.ports import Ports
 from caudal.jobs.reconciler import job_ids
-from caudal.jobs.runs import Life, read_outcome
+from caudal.jobs.runs import JobRun, read_outcome
 from caudal.store.port import Store, folder_names, key_in, pages
 
 _SWEPT_SECONDS = 3_600.0  # younger temporary files are not even looked at
@@ -32,50 +32,50 @@ _SWEPT_SECONDS = 3_600.0  # younger temporary files are not even looked at
 class Janitor:
     """Cleans up after jobs."""
 
-    def __init__(self, tools: Tools) -> None:
-        self._tools = tools
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
 
     def round(self) -> None:
         """Look at every job once. What a store refuses now is left to the next round."""
-        for job_id in job_ids(self._tools.store):
+        for job_id in job_ids(self._ports.store):
             try:
                 self._clean(job_id)
             except (StoreError, FormatError):
                 continue
-        self._tools.store.sweep(_SWEPT_SECONDS)
+        self._ports.store.sweep(_SWEPT_SECONDS)
 
     def _clean(self, job_id: str) -> None:
-        runs = list(run_names(self._tools.store, job_id))
-        life = self._tools.lives.open(job_id)
-        named = life.job.run if life else None
+        runs = list(run_names(self._ports.store, job_id))
+        job_run = self._ports.job_runs.open(job_id)
+        named = job_run.job.run if job_run else None
         for run in runs:
             if run != named:
                 self._delete(f"jobs/{job_id}/{run}/")
-        if life is not None:
-            outcome = read_outcome(self._tools.store, life.keys)
+        if job_run is not None:
+            outcome = read_outcome(self._ports.store, job_run.keys)
             if outcome is not None:
-                self._clean_ended(life, outcome)
+                self._clean_ended(job_run, outcome)
         elif not runs:
-            self._tools.store.delete(key_in(f"jobs/{job_id}/"))
+            self._ports.store.delete(key_in(f"jobs/{job_id}/"))
 
-    def _clean_ended(self, life: Life, outcome: Outcome) -> None:
-        keys = life.keys
+    def _clean_ended(self, job_run: JobRun, outcome: Outcome) -> None:
+        keys = job_run.keys
         kept = (keys.results(), keys.outcome)
         self._delete(f"{keys.root}/", but=(*kept, keys.ends()) if outcome.state == "done" else kept)
-        if self._tools.clock.now() - outcome.at < life.job.request.options.keep_seconds:
+        if self._ports.clock.now() - outcome.at < job_run.job.request.options.keep_seconds:
             return
         self._delete(keys.results())
         self._delete(keys.ends())
-        again = self._tools.lives.open(life.job.id)
-        if again is not None and again.job.run == life.job.run:
-            self._tools.store.delete(job_key(life.job.id))
-        self._tools.store.delete(keys.outcome)
+        again = self._ports.job_runs.open(job_run.job.id)
+        if again is not None and again.job.run == job_run.job.run:
+            self._ports.store.delete(job_key(job_run.job.id))
+        self._ports.store.delete(keys.outcome)
 
     def _delete(self, prefix: str, but: tuple[str, ...] = ()) -> None:
-        for page in list(pages(self._tools.store, prefix)):
+        for page in list(pages(self._ports.store, prefix)):
             for key in (*(one.key for one in page.entries), *map(key_in, page.folders)):
                 if not key.startswith(but):
-                    self._tools.store.delete(key)
+                    self._ports.store.delete(key)
 
 
 def run_names(store: Store, job_id: str) -> Iterator[str]:

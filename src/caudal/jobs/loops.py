@@ -7,13 +7,13 @@ from caudal.broker.port import Consumer
 from caudal.errors import StoreError
 from caudal.jobs import execute
 from caudal.jobs.interfaces import Clock
-from caudal.jobs.ports import Tools
+from caudal.jobs.ports import Ports
 
 
-def work(tools: Tools, consumer: Consumer, stopping: Callable[[], bool]) -> None:
+def work(ports: Ports, consumer: Consumer, stopping: Callable[[], bool]) -> None:
     """A worker's life; what it still holds at the end is handed back."""
     while not stopping():
-        execute.turn(tools, consumer)
+        execute.turn(ports, consumer)
     consumer.close()
 
 

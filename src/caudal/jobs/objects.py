@@ -18,7 +18,7 @@ from caudal.errors import FormatError, NotFoundError
 from caudal.formats import batch as batch_format
 from caudal.formats import frame, mapped, merged, outcomes, outputs
 from caudal.formats import job as job_format
-from caudal.formats.batch import Batch
+from caudal.formats.batch import BatchHeader
 from caudal.formats.job import Job
 from caudal.formats.keys import Keys, Task, job_key
 from caudal.formats.mapped import MappedReader, Span
@@ -60,7 +60,7 @@ def outcome(store: Store, keys: Keys) -> Outcome:
     return outcomes.decode_outcome(store.read(keys.outcome), keys.outcome)
 
 
-def batch_head(store: Store, keys: Keys, table: str, number: int) -> Batch:
+def batch_head(store: Store, keys: Keys, table: str, number: int) -> BatchHeader:
     """What a batch says about itself."""
     key = keys.batch(table, number)
     found = batch_format.describe(partial(store.read, key), key)

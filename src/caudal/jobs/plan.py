@@ -26,7 +26,7 @@ class TableMap:
 
     cleaning: Cleaning  # `raw` -> the columns that the scans read, and `reject`
     scans: tuple[Scan, ...]
-    sifted: Cleaning | None = None
+    prefiltered: Cleaning | None = None
 
     @property
     def table(self) -> Table:
@@ -34,7 +34,7 @@ class TableMap:
 
 
 @dataclass(frozen=True)
-class SplitPlan:
+class JobPlan:
     """A plan with the way its tables are cleaned and its results are named."""
 
     plan: Plan
@@ -58,17 +58,17 @@ class SplitPlan:
             raise type(error)(f"{origins}: {error}") from None
 
 
-def to_json(split: SplitPlan) -> bytes:
+def to_json(split: JobPlan) -> bytes:
     return msgspec.json.encode(split)
 
 
-def from_json(data: bytes | msgspec.Raw) -> SplitPlan:
+def from_json(data: bytes | msgspec.Raw) -> JobPlan:
     try:
-        return msgspec.json.decode(data, type=SplitPlan)
+        return msgspec.json.decode(data, type=JobPlan)
     except JSON_ERRORS as error:
         raise FormatError(f"a plan that this Caudal does not understand: {error}") from error
 
 
-def sifted_by(scan: str) -> str:
+def prefilter_keys(scan: str) -> str:
     """The name of the keys that a scan's rows must meet."""
     return f"caudal_hint_{scan}"

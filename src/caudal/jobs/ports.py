@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from caudal.broker.port import Broker
 from caudal.jobs.interfaces import Clock, Compute
 from caudal.jobs.owner_load import Loads
-from caudal.jobs.runs import Lives
+from caudal.jobs.runs import JobRuns
 from caudal.store.port import Store
 
 
@@ -32,7 +32,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Tools:
+class Ports:
     """One process's ways to the world. `new_id` gives random names that nobody else has."""
 
     store: Store
@@ -40,6 +40,6 @@ class Tools:
     compute: Compute
     clock: Clock
     new_id: Callable[[], str]
-    lives: Lives
+    job_runs: JobRuns
     bounds: Bounds = Bounds()
     loads: Loads = field(default_factory=Loads, compare=False)

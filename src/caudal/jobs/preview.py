@@ -19,9 +19,9 @@ from caudal.formats.keys import Task
 from caudal.formats.outcomes import Outcome
 from caudal.jobs import objects
 from caudal.jobs.facts import StoreFacts
-from caudal.jobs.interfaces import Part, UnknownNameError
-from caudal.jobs.ports import Tools
-from caudal.jobs.runs import Life, read_outcome
+from caudal.jobs.interfaces import InputPart, UnknownNameError
+from caudal.jobs.ports import Ports
+from caudal.jobs.runs import JobRun, read_outcome
 from caudal.sql.planner import Scan, source_of
 
 
@@ -60,20 +60,20 @@ Step = Rows | Waiting | Complete | Aborted
 class Preview:
     """A query of one life of a job."""
 
-    tools: Tools
-    life: Life
+    ports: Ports
+    job_run: JobRun
     query: str
     scan: Scan
 
     @classmethod
-    def of(cls, tools: Tools, life: Life, query: str) -> "Preview":
+    def of(cls, ports: Ports, job_run: JobRun, query: str) -> "Preview":
         """UnknownNameError if the query does not only filter."""
-        known = any(last.query == query for last in life.split.plan.finishes)
-        scan = source_of(life.split.plan, query) if known else None
+        known = any(last.query == query for last in job_run.split.plan.finishes)
+        scan = source_of(job_run.split.plan, query) if known else None
         if scan is None:
             reason = f"query {query} has no preview: its rows depend on several rows at once"
             raise UnknownNameError("preview", reason)
-        return cls(tools, life, query, scan)
+        return cls(ports, job_run, query, scan)
 
     def step(self, number: int) -> Step:
         """What there is to say after batches 0 … number - 1 were shown."""
@@ -83,10 +83,10 @@ class Preview:
             return Aborted(f"the preview failed: {error}")
 
     def _step(self, number: int) -> Step:
-        store, keys = self.tools.store, self.life.keys
-        now = self.tools.lives.open(self.life.job.id)
-        if now is None or now.job.run != self.life.job.run:
-            return Aborted(f"there is no job {self.life.job.id}")
+        store, keys = self.ports.store, self.job_run.keys
+        now = self.ports.job_runs.open(self.job_run.job.id)
+        if now is None or now.job.run != self.job_run.job.run:
+            return Aborted(f"there is no job {self.job_run.job.id}")
         outcome, facts = read_outcome(store, keys), StoreFacts(store, keys)
         if outcome is not None and outcome.state != "done":
             return Aborted(outcome.reason or outcome.state, outcome)
@@ -107,9 +107,9 @@ class Preview:
 
     def _rows(self, number: int) -> pa.Table:
         """The finish over the slices of one batch: rows like those of the answer."""
-        keys = self.life.keys
-        found = objects.mapped_reader(self.tools.store, keys, self.scan.table, number)
-        inputs = {self.scan.name: [Part(one) for one in found.streams(self.scan.name)]}
+        keys = self.job_run.keys
+        found = objects.mapped_reader(self.ports.store, keys, self.scan.table, number)
+        inputs = {self.scan.name: [InputPart(one) for one in found.streams(self.scan.name)]}
         task = Task("finish", self.query)
-        made = self.tools.compute.run(self.life.job, task, inputs, 1)
+        made = self.ports.compute.run(self.job_run.job, task, inputs, 1)
         return outputs.decode_result(made, f"the preview of {self.query}")[1]

@@ -16,10 +16,10 @@ from caudal.errors import AlreadyExistsError, FormatError, StoreError
 from caudal.formats.keys import Message, Task
 from caudal.jobs.facts import OneLook, StoreFacts
 from caudal.jobs.interfaces import is_suspect
-from caudal.jobs.ports import Tools
+from caudal.jobs.ports import Ports
 from caudal.jobs.readiness import all_finished
 from caudal.jobs.reconcile import awaits_client, missing_tasks
-from caudal.jobs.runs import Life, end_life, read_outcome
+from caudal.jobs.runs import JobRun, end_run, read_outcome
 from caudal.jobs.watch import (
     Beating,
     Patience,
@@ -38,8 +38,8 @@ from caudal.store.port import Store, folder_names
 class Reconciler:
     """Watches jobs; what it remembers may be lost at any time."""
 
-    def __init__(self, tools: Tools) -> None:
-        self._tools = tools
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
         self._watches: dict[tuple[str, str], Watch] = {}
         self._damaged: dict[tuple[str, str], int] = {}  # looks at a job that met a damaged object
         self._beats: dict[tuple[str, str], dict[Task, Beating]] = {}
@@ -49,13 +49,13 @@ class Reconciler:
     def round(self) -> None:
         """Look at every job once. What a store or broker refuses now is left to the next round."""
         seen, owners = set(), Counter[str]()
-        for job_id in job_ids(self._tools.store):
+        for job_id in job_ids(self._ports.store):
             try:
-                life = self._tools.lives.open(job_id)
-                if life is not None and read_outcome(self._tools.store, life.keys) is None:
-                    seen.add((job_id, life.job.run))
-                    owners[life.job.owner] += 1
-                    self._look_or_fail(life)
+                job_run = self._ports.job_runs.open(job_id)
+                if job_run is not None and read_outcome(self._ports.store, job_run.keys) is None:
+                    seen.add((job_id, job_run.job.run))
+                    owners[job_run.job.owner] += 1
+                    self._look_or_fail(job_run)
             except (StoreError, BrokerError, FormatError):
                 continue
         self._watches = {name: one for name, one in self._watches.items() if name in seen}
@@ -63,79 +63,79 @@ class Reconciler:
         self._beats = {name: one for name, one in self._beats.items() if name in seen}
         self._crowded &= seen
         self._owners = owners
-        self._tools.loads.seen(owners)
+        self._ports.loads.seen(owners)
 
-    def _look_or_fail(self, life: Life) -> None:
+    def _look_or_fail(self, job_run: JobRun) -> None:
         """A job whose objects stay damaged fails: there may be no worker that would meet them."""
-        name = life.job.id, life.job.run
+        name = job_run.job.id, job_run.job.run
         try:
-            self._look(life)
+            self._look(job_run)
             self._damaged.pop(name, None)
         except FormatError as error:
             self._damaged[name] = self._damaged.get(name, 0) + 1
             if is_suspect(self._damaged[name]):
-                end_life(self._tools.store, self._tools.clock, life.keys, "failed", str(error))
+                end_run(self._ports.store, self._ports.clock, job_run.keys, "failed", str(error))
 
-    def _look(self, life: Life) -> None:
-        facts = StoreFacts(self._tools.store, life.keys)
-        missing = tuple(missing_tasks(life.shape, OneLook(facts)))
-        name, patience = (life.job.id, life.job.run), self._patience(life)
-        idle = self._not_computed(life, missing, facts)
+    def _look(self, job_run: JobRun) -> None:
+        facts = StoreFacts(self._ports.store, job_run.keys)
+        missing = tuple(missing_tasks(job_run.shape, OneLook(facts)))
+        name, patience = (job_run.job.id, job_run.job.run), self._patience(job_run)
+        idle = self._not_computed(job_run, missing, facts)
         watch = observe(
-            self._watches.get(name), self._tools.clock.elapsed(), idle, facts.heard(), patience
+            self._watches.get(name), self._ports.clock.elapsed(), idle, facts.heard(), patience
         )
         self._watches[name] = watch
-        if not missing and all_finished(life.shape, facts):
-            end_life(self._tools.store, self._tools.clock, life.keys, "done")
+        if not missing and all_finished(job_run.shape, facts):
+            end_run(self._ports.store, self._ports.clock, job_run.keys, "done")
         elif is_stuck(watch):
-            self._publish(life, watch)
+            self._publish(job_run, watch)
             self._watches[name] = published(watch, patience)
-        elif is_silent(watch, patience) and awaits_client(life.shape, facts):
-            self._expire(life)
+        elif is_silent(watch, patience) and awaits_client(job_run.shape, facts):
+            self._expire(job_run)
 
     def _not_computed(
-        self, life: Life, missing: tuple[Task, ...], facts: StoreFacts
+        self, job_run: JobRun, missing: tuple[Task, ...], facts: StoreFacts
     ) -> tuple[Task, ...]:
         """The missing tasks without those that somebody computes right now."""
-        name, now = (life.job.id, life.job.run), self._tools.clock.elapsed()
+        name, now = (job_run.job.id, job_run.job.run), self._ports.clock.elapsed()
         marks = facts.running() if missing else {}
         beats = self._beats[name] = beating(self._beats.get(name, {}), marks, now)
         if beats and len(self._owners) > 1 and name not in self._crowded:
-            self._tell_crowded(life)
+            self._tell_crowded(job_run)
             self._crowded.add(name)
-        return not_computed(missing, beats, now, self._tools.bounds.stale_seconds)
+        return not_computed(missing, beats, now, self._ports.bounds.stale_seconds)
 
-    def _tell_crowded(self, life: Life) -> None:
+    def _tell_crowded(self, job_run: JobRun) -> None:
         """Tasks of this job take long, and there are jobs of other owners."""
         with contextlib.suppress(AlreadyExistsError):
-            self._tools.store.create(life.keys.crowded, b"crowded", lasting=False)
+            self._ports.store.create(job_run.keys.crowded, b"crowded", lasting=False)
 
-    def _publish(self, life: Life, watch: Watch) -> None:
-        depths = self._tools.broker.depths()
-        bound = self._tools.bounds.nearly_empty
-        messages = that_fit(self._messages(life, watch.missing), depths, bound)
+    def _publish(self, job_run: JobRun, watch: Watch) -> None:
+        depths = self._ports.broker.depths()
+        bound = self._ports.bounds.nearly_empty
+        messages = that_fit(self._messages(job_run, watch.missing), depths, bound)
         if messages:
-            self._tools.broker.publish(messages)
+            self._ports.broker.publish(messages)
 
-    def _messages(self, life: Life, tasks: Iterable[Task]) -> Iterator[Message]:
+    def _messages(self, job_run: JobRun, tasks: Iterable[Task]) -> Iterator[Message]:
         """Tasks of a crowded job wait in the slow lane, where they may be for long: published
         into another one they would pass those who wait."""
-        least = int((life.job.id, life.job.run) in self._crowded)
+        least = int((job_run.job.id, job_run.job.run) in self._crowded)
         for task in tasks:
-            message = life.message(task)
+            message = job_run.message(task)
             yield msgspec.structs.replace(message, slow=max(message.slow, least))
 
-    def _expire(self, life: Life) -> None:
-        seconds = life.job.request.options.silent_seconds
+    def _expire(self, job_run: JobRun) -> None:
+        seconds = job_run.job.request.options.silent_seconds
         reason = f"its client was silent for {seconds:g} seconds before it had sent everything"
-        end_life(self._tools.store, self._tools.clock, life.keys, "expired", reason)
+        end_run(self._ports.store, self._ports.clock, job_run.keys, "expired", reason)
 
-    def _patience(self, life: Life) -> Patience:
-        bounds = self._tools.bounds
+    def _patience(self, job_run: JobRun) -> Patience:
+        bounds = self._ports.bounds
         return Patience(
             bounds.patience_seconds,
             bounds.patience_most_seconds,
-            life.job.request.options.silent_seconds,
+            job_run.job.request.options.silent_seconds,
         )
 
 

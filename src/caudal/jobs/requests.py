@@ -76,7 +76,7 @@ def identity(request: Request) -> str:
     return job_format.request_digest(msgspec.structs.replace(request, options=options))
 
 
-def described(data: bytes) -> batch_format.Batch:
+def described(data: bytes) -> batch_format.BatchHeader:
     """What a batch says of itself. How much that is, is looked at before it is decoded."""
     most = frame.HEAD_BYTES + _MOST_INDEX_BYTES
     if frame.body_offset(data) > most:
@@ -90,7 +90,7 @@ def described(data: bytes) -> batch_format.Batch:
     return found
 
 
-def check_batch(data: bytes, index: batch_format.Batch, most: int) -> None:
+def check_batch(data: bytes, index: batch_format.BatchHeader, most: int) -> None:
     if index.bytes > most:
         raise UsageError(f"the batch holds {index.bytes} bytes; at most {most} are taken")
     try:

@@ -16,26 +16,26 @@ from caudal.formats.job import Job
 from caudal.formats.keys import REJECTS, Keys, Message, Task
 from caudal.formats.outcomes import Outcome, State
 from caudal.jobs import objects
-from caudal.jobs.interfaces import Clock, Part
-from caudal.jobs.plan import SplitPlan, from_json
+from caudal.jobs.interfaces import Clock, InputPart
+from caudal.jobs.plan import JobPlan, from_json
 from caudal.jobs.readiness import Shape, Step
 from caudal.sql.planner import Scan
 from caudal.store.port import Store
 
 
 @dataclass(frozen=True)
-class Life:
+class JobRun:
     """A job with all that follows from it."""
 
     job: Job
     keys: Keys
-    split: SplitPlan
+    split: JobPlan
     shape: Shape
-    hints: dict[str, Sequence[Part]] = field(default_factory=dict, compare=False, repr=False)
+    hints: dict[str, Sequence[InputPart]] = field(default_factory=dict, compare=False, repr=False)
     """Streams of complete stages, by stage: what hints are made of. Empty: not worth a hint."""
 
     @classmethod
-    def of(cls, job: Job) -> "Life":
+    def of(cls, job: Job) -> "JobRun":
         split = from_json(job.plan)
         return cls(
             job, Keys(job.id, job.run, job.request.options.group), split, shape_of(job, split)
@@ -58,7 +58,7 @@ class Life:
         return Message(self.job.id, self.job.run, task, self.keys.group, int(self.job.behind))
 
 
-def shape_of(job: Job, split: SplitPlan) -> Shape:
+def shape_of(job: Job, split: JobPlan) -> Shape:
     """Which steps of a plan read which tables and folds."""
     scanned = {scan.name: scan.table for scan in split.plan.scans}
     options = job.request.options
@@ -75,12 +75,12 @@ def shape_of(job: Job, split: SplitPlan) -> Shape:
     return Shape.of(job.tables, folds, finishes, options.group)
 
 
-def stage_of(life: Life, name: str) -> Scan | None:
+def stage_of(job_run: JobRun, name: str) -> Scan | None:
     """The scan of that name; None if it is a fold."""
-    return next((scan for scan in life.split.plan.scans if scan.name == name), None)
+    return next((scan for scan in job_run.split.plan.scans if scan.name == name), None)
 
 
-class Lives:
+class JobRuns:
     """Opens jobs. What was decoded once is kept, as long as the same bytes are read again.
 
     Several threads may ask at once: the lock guards what is kept, never a read of the store.
@@ -90,10 +90,10 @@ class Lives:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: dict[str, tuple[bytes, Life]] = {}
+        self._known: dict[str, tuple[bytes, JobRun]] = {}
         self._lock = Lock()
 
-    def open(self, job: str) -> Life | None:
+    def open(self, job: str) -> JobRun | None:
         """The present life of a job; None if there is none."""
         try:
             data = objects.job_bytes(self._store, job)
@@ -104,7 +104,7 @@ class Lives:
         with self._lock:
             known = self._known.get(job)
         if known is None or known[0] != data:
-            known = data, Life.of(objects.job_of(data, job))
+            known = data, JobRun.of(objects.job_of(data, job))
             with self._lock:
                 if len(self._known) >= self._KEPT:
                     self._known.pop(next(iter(self._known)))
@@ -116,12 +116,12 @@ class Lives:
         with self._lock:
             self._known.clear()
 
-    def running(self, message: Message) -> Life | None:
+    def running(self, message: Message) -> JobRun | None:
         """The life that a message belongs to; None if it is over, however that reads."""
-        life = self.open(message.job)
-        if life is None or life.job.run != message.run:
+        job_run = self.open(message.job)
+        if job_run is None or job_run.job.run != message.run:
             return None
-        return None if objects.exists(self._store, life.keys.outcome) else life
+        return None if objects.exists(self._store, job_run.keys.outcome) else job_run
 
 
 def read_outcome(store: Store, keys: Keys) -> Outcome | None:
@@ -131,7 +131,7 @@ def read_outcome(store: Store, keys: Keys) -> Outcome | None:
         return None
 
 
-def end_life(store: Store, clock: Clock, keys: Keys, state: State, reason: str = "") -> Outcome:
+def end_run(store: Store, clock: Clock, keys: Keys, state: State, reason: str = "") -> Outcome:
     """Create the outcome, and say which one it became."""
     wanted = Outcome(state, reason, clock.now())
     try:
@@ -141,6 +141,6 @@ def end_life(store: Store, clock: Clock, keys: Keys, state: State, reason: str =
     return wanted
 
 
-def query_names(life: Life) -> list[str]:
+def query_names(job_run: JobRun) -> list[str]:
     """The queries of a job, without the rejects report."""
-    return [name for name in life.shape.finishes if name != REJECTS]
+    return [name for name in job_run.shape.finishes if name != REJECTS]

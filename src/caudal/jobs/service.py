@@ -24,7 +24,7 @@ from caudal.formats import outcomes
 from caudal.formats.job import Job, Request
 from caudal.formats.keys import MOST_GROUPS, Task, job_key
 from caudal.formats.outcomes import End, Outcome
-from caudal.formats.replies import JobPage, Receipt, Status
+from caudal.formats.replies import JobPage, JobStatus, Receipt
 from caudal.jobs import objects
 from caudal.jobs.facts import StoreFacts
 from caudal.jobs.inputs import WrongEndError, check_coverage
@@ -36,7 +36,7 @@ from caudal.jobs.interfaces import (
     UnknownNameError,
 )
 from caudal.jobs.job_list import jobs_of
-from caudal.jobs.ports import Tools
+from caudal.jobs.ports import Ports
 from caudal.jobs.preview import Preview
 from caudal.jobs.readiness import after_end, at_creation
 from caudal.jobs.requests import (
@@ -47,7 +47,7 @@ from caudal.jobs.requests import (
     described,
     identity,
 )
-from caudal.jobs.runs import Life, end_life, read_outcome
+from caudal.jobs.runs import JobRun, end_run, read_outcome
 from caudal.jobs.status import status_of
 from caudal.jobs.stored_results import StoredResult
 from caudal.kernels.hashing import HASH_VERSION
@@ -61,16 +61,16 @@ _MARKED = 1024  # jobs of which a gateway remembers that the mark of this moment
 class Admission:
     """A batch that may be sent, decided before its bytes are read."""
 
-    life: Life
+    job_run: JobRun
     table: str
     number: int
 
 
-class Gateway:
+class JobService:
     """The requests of clients. `name` is unlike that of every other gateway process."""
 
-    def __init__(self, tools: Tools, name: str) -> None:
-        self._tools = tools
+    def __init__(self, ports: Ports, name: str) -> None:
+        self._ports = ports
         self._name = name
         self._marked: dict[tuple[str, str], int] = {}
 
@@ -78,42 +78,42 @@ class Gateway:
         """Validate, plan and create a job; the same request again gives the same job."""
         check_job_id(job_id)
         check_request(request)
-        check_sentiment(request, self._tools.bounds.sentiments)
-        found = self._tools.lives.open(job_id)
-        life = found or self._create(job_id, owner, request)
-        self._check_owner(life, job_id, owner)
-        if life.job.request_digest != identity(request):
+        check_sentiment(request, self._ports.bounds.sentiments)
+        found = self._ports.job_runs.open(job_id)
+        job_run = found or self._create(job_id, owner, request)
+        self._check_owner(job_run, job_id, owner)
+        if job_run.job.request_digest != identity(request):
             raise ConflictError(f"job {job_id} exists with another content: choose another id")
-        self._hear(life)
-        self._publish(life, at_creation(life.shape))
-        return Receipt(life.job.run, life.job.tables, new=found is None)
+        self._hear(job_run)
+        self._publish(job_run, at_creation(job_run.shape))
+        return Receipt(job_run.job.run, job_run.job.tables, new=found is None)
 
     def put_batch(self, job_id: str, owner: str, data: bytes) -> Receipt:
         """Store a batch and publish its map task; the same batch again publishes again."""
-        life = self._running(job_id, owner)
+        job_run = self._running(job_id, owner)
         index = described(data)
-        self._check_wanted(life, index.table, index.number)
-        return self.put_admitted(Admission(life, index.table, index.number), data)
+        self._check_wanted(job_run, index.table, index.number)
+        return self.put_admitted(Admission(job_run, index.table, index.number), data)
 
     def admit(self, job_id: str, owner: str, table: str, number: int) -> Admission:
         """May this batch be sent? Whoever asks first spares both sides its bytes."""
-        life = self._running(job_id, owner)
-        self._check_wanted(life, table, number)
-        return Admission(life, table, number)
+        job_run = self._running(job_id, owner)
+        self._check_wanted(job_run, table, number)
+        return Admission(job_run, table, number)
 
     def put_admitted(self, admission: Admission, data: bytes) -> Receipt:
         """Like put_batch. What happened since the admission does no harm: a batch of a life that
         is over is read by nobody, one beyond the end is ignored."""
-        life, index = admission.life, described(data)
+        job_run, index = admission.job_run, described(data)
         if (index.table, index.number) != (admission.table, admission.number):
             raise UsageError(
                 f"this is batch {index.number} of table {index.table!r}, not batch "
                 f"{admission.number} of {admission.table!r}"
             )
-        check_batch(data, index, self._tools.bounds.batch_bytes)
-        new = self._create_batch(life, index, data)
-        self._publish(life, [Task("map", index.table, index.number)])
-        return Receipt(life.job.run, life.job.tables, new=new)
+        check_batch(data, index, self._ports.bounds.batch_bytes)
+        new = self._create_batch(job_run, index, data)
+        self._publish(job_run, [Task("map", index.table, index.number)])
+        return Receipt(job_run.job.run, job_run.job.tables, new=new)
 
     def put_end(self, job_id: str, owner: str, table: str, end: End) -> Receipt:
         """Say that a table is sent, and publish what may run now.
@@ -121,40 +121,40 @@ class Gateway:
         Of a job that is done, it says whether the table was the same: a client that resumes
         late, or whose first answer was lost, must know.
         """
-        life = self._life(job_id, owner)
-        self._check_table(life, table)
-        store, key = self._tools.store, life.keys.end(table)
-        outcome = read_outcome(store, life.keys)
+        job_run = self._job_run(job_id, owner)
+        self._check_table(job_run, table)
+        store, key = self._ports.store, job_run.keys.end(table)
+        outcome = read_outcome(store, job_run.keys)
         if outcome is not None:
-            first = StoreFacts(store, life.keys).ending(table)
+            first = StoreFacts(store, job_run.keys).ending(table)
             if outcome.state != "done" or first is None:
                 raise self._gone(job_id, outcome)
             _check_same_end(table, first, end)
-            return Receipt(life.job.run, life.job.tables, new=False)
+            return Receipt(job_run.job.run, job_run.job.tables, new=False)
         new = not objects.exists(store, key)  # two at once may both be told so
         try:
             store.create(key, outcomes.encode_end(end))
         except AlreadyExistsError:
-            _check_same_end(table, objects.end(store, life.keys, table), end)
-        if self._covers_too_much(life, table, end):
-            raise self._gone(job_id, read_outcome(store, life.keys))
-        self._publish(life, after_end(table, life.shape, StoreFacts(store, life.keys)))
-        return Receipt(life.job.run, life.job.tables, new=new)
+            _check_same_end(table, objects.end(store, job_run.keys, table), end)
+        if self._covers_too_much(job_run, table, end):
+            raise self._gone(job_id, read_outcome(store, job_run.keys))
+        self._publish(job_run, after_end(table, job_run.shape, StoreFacts(store, job_run.keys)))
+        return Receipt(job_run.job.run, job_run.job.tables, new=new)
 
     def stored_digest(self, job_id: str, owner: str, table: str, number: int) -> str | None:
         """The digest of a batch's records, if it has arrived: for a client that resumes."""
-        life = self._running(job_id, owner)
-        self._check_table(life, table)
-        self._check_number(life, number)
+        job_run = self._running(job_id, owner)
+        self._check_table(job_run, table)
+        self._check_number(job_run, number)
         try:
-            return objects.batch_head(self._tools.store, life.keys, table, number).digest
+            return objects.batch_head(self._ports.store, job_run.keys, table, number).digest
         except NotFoundError:
             return None
 
-    def status(self, job_id: str, owner: str) -> Status:
+    def status(self, job_id: str, owner: str) -> JobStatus:
         """How far a job has come, and how it ended."""
-        life = self._life(job_id, owner)
-        return status_of(self._tools.store, life)
+        job_run = self._job_run(job_id, owner)
+        return status_of(self._ports.store, job_run)
 
     def result(self, job_id: str, owner: str, query: str, run: str) -> bytes:
         """The rows of a query of that run (formats/outputs.py), as soon as they are there."""
@@ -165,55 +165,55 @@ class Gateway:
 
     def open_result(self, job_id: str, owner: str, query: str) -> StoredResult:
         """The same without reading its rows."""
-        life = self._life(job_id, owner)
-        if query not in life.shape.finishes:
+        job_run = self._job_run(job_id, owner)
+        if query not in job_run.shape.finishes:
             raise UnknownNameError("query", f"job {job_id} has no query {query!r}")
-        store = self._tools.store
+        store = self._ports.store
         with contextlib.suppress(NotFoundError):
-            return objects.result(store, life.keys, query)
-        outcome = read_outcome(store, life.keys)
+            return objects.result(store, job_run.keys, query)
+        outcome = read_outcome(store, job_run.keys)
         if outcome is None:
             raise NotReadyError(f"job {job_id} has no result of {query} yet: ask again later")
         try:  # it may have come just before the outcome
-            return objects.result(store, life.keys, query)
+            return objects.result(store, job_run.keys, query)
         except NotFoundError:
             raise self._gone(job_id, outcome) from None
 
     def jobs(self, owner: str, after: str = "", limit: int = 100) -> JobPage:
         """Some of the owner's jobs, by id, those behind `after`."""
-        return jobs_of(self._tools.store, owner, after, limit)
+        return jobs_of(self._ports.store, owner, after, limit)
 
-    def watch(self, job_id: str, owner: str) -> Life:
+    def watch(self, job_id: str, owner: str) -> JobRun:
         """The present life, for whoever looks at it again and again without being heard again."""
-        return self._life(job_id, owner)
+        return self._job_run(job_id, owner)
 
-    def look(self, life: Life) -> Status:
+    def look(self, job_run: JobRun) -> JobStatus:
         """The status of a life that is watched; GoneError if another one took its place."""
-        now = self._tools.lives.open(life.job.id)
-        if now is None or now.job.run != life.job.run:
-            raise self._gone(life.job.id)
-        return status_of(self._tools.store, life)
+        now = self._ports.job_runs.open(job_run.job.id)
+        if now is None or now.job.run != job_run.job.run:
+            raise self._gone(job_run.job.id)
+        return status_of(self._ports.store, job_run)
 
     def preview(self, job_id: str, owner: str, query: str) -> Preview:
         """The rows of a query that only filters, batch by batch, while its table arrives."""
-        life = self._life(job_id, owner)
-        if query not in life.shape.finishes:
+        job_run = self._job_run(job_id, owner)
+        if query not in job_run.shape.finishes:
             raise UnknownNameError("query", f"job {job_id} has no query {query!r}")
-        return Preview.of(self._tools, life, query)
+        return Preview.of(self._ports, job_run, query)
 
     def cancel(self, job_id: str, owner: str) -> Outcome:
         """End a job, unless it has ended already; gives how it ended."""
-        life = self._life(job_id, owner)
+        job_run = self._job_run(job_id, owner)
         reason = "the client cancelled it"
-        return end_life(self._tools.store, self._tools.clock, life.keys, "cancelled", reason)
+        return end_run(self._ports.store, self._ports.clock, job_run.keys, "cancelled", reason)
 
-    def _create(self, job_id: str, owner: str, request: Request) -> Life:
-        now = self._tools.clock.now()
-        planned = self._tools.compute.plan(request, now)
+    def _create(self, job_id: str, owner: str, request: Request) -> JobRun:
+        now = self._ports.clock.now()
+        planned = self._ports.compute.plan(request, now)
         same, request = identity(request), self._granted(request)
         job = Job(
             id=job_id,
-            run=self._tools.new_id(),
+            run=self._ports.new_id(),
             owner=owner,
             created=now,
             request=request,
@@ -221,27 +221,27 @@ class Gateway:
             tables=planned.tables,
             plan=job_format.raw(planned.plan),
             versions={"caudal": __version__, "hash": str(HASH_VERSION)},
-            behind=self._tools.loads.of(owner) >= self._tools.bounds.jobs_ahead,
+            behind=self._ports.loads.of(owner) >= self._ports.bounds.jobs_ahead,
         )
         try:
-            self._tools.store.create(job_key(job_id), job_format.encode(job))
+            self._ports.store.create(job_key(job_id), job_format.encode(job))
         except AlreadyExistsError:
-            life = self._tools.lives.open(job_id)
-            if life is None:
+            job_run = self._ports.job_runs.open(job_id)
+            if job_run is None:
                 raise self._gone(job_id) from None
-            return life
-        self._tools.loads.created(owner)
-        return Life.of(job)
+            return job_run
+        self._ports.loads.created(owner)
+        return JobRun.of(job)
 
     def _granted(self, request: Request) -> Request:
-        least, most = self._tools.bounds.silence_seconds
+        least, most = self._ports.bounds.silence_seconds
         seconds = min(max(request.options.silent_seconds, least), most)
         options = msgspec.structs.replace(request.options, silent_seconds=seconds)
         return msgspec.structs.replace(request, options=options)
 
-    def _create_batch(self, life: Life, index: batch_format.Batch, data: bytes) -> bool:
+    def _create_batch(self, job_run: JobRun, index: batch_format.BatchHeader, data: bytes) -> bool:
         """Is it new? (Two at once may both be told so.)"""
-        store, key = self._tools.store, life.keys.batch(index.table, index.number)
+        store, key = self._ports.store, job_run.keys.batch(index.table, index.number)
         new = not objects.exists(store, key)
         try:
             if new:
@@ -249,7 +249,7 @@ class Gateway:
         except AlreadyExistsError:
             new = False
         if not new:
-            first = objects.batch_head(store, life.keys, index.table, index.number)
+            first = objects.batch_head(store, job_run.keys, index.table, index.number)
             if not first.holds_the_same(index):
                 raise ConflictError(
                     f"batch {index.number} of table {index.table} has arrived with other "
@@ -257,37 +257,37 @@ class Gateway:
                 )
         return new
 
-    def _covers_too_much(self, life: Life, table: str, end: End) -> bool:
+    def _covers_too_much(self, job_run: JobRun, table: str, end: End) -> bool:
         """Does the last group hold more than the end names? Then the job fails."""
-        last = life.shape.group_count(end.batches) - 1
-        key = life.keys.output(Task("merge", table, last))
-        if last < 0 or not objects.exists(self._tools.store, key):
+        last = job_run.shape.group_count(end.batches) - 1
+        key = job_run.keys.output(Task("merge", table, last))
+        if last < 0 or not objects.exists(self._ports.store, key):
             return False
         try:
-            check_coverage(objects.merged_group(self._tools.store, life.keys, table, last), end)
+            check_coverage(objects.merged_group(self._ports.store, job_run.keys, table, last), end)
         except WrongEndError as error:
-            end_life(self._tools.store, self._tools.clock, life.keys, "failed", str(error))
+            end_run(self._ports.store, self._ports.clock, job_run.keys, "failed", str(error))
             return True
         return False
 
-    def _life(self, job_id: str, owner: str) -> Life:
+    def _job_run(self, job_id: str, owner: str) -> JobRun:
         check_job_id(job_id)
-        life = self._tools.lives.open(job_id)
-        if life is None:
+        job_run = self._ports.job_runs.open(job_id)
+        if job_run is None:
             raise self._gone(job_id)
-        self._check_owner(life, job_id, owner)
-        self._hear(life)
-        return life
+        self._check_owner(job_run, job_id, owner)
+        self._hear(job_run)
+        return job_run
 
-    def _running(self, job_id: str, owner: str) -> Life:
-        life = self._life(job_id, owner)
-        outcome = read_outcome(self._tools.store, life.keys)
+    def _running(self, job_id: str, owner: str) -> JobRun:
+        job_run = self._job_run(job_id, owner)
+        outcome = read_outcome(self._ports.store, job_run.keys)
         if outcome is not None:
             raise self._gone(job_id, outcome)
-        return life
+        return job_run
 
-    def _check_owner(self, life: Life, job_id: str, owner: str) -> None:
-        if life.job.owner != owner:
+    def _check_owner(self, job_run: JobRun, job_id: str, owner: str) -> None:
+        if job_run.job.owner != owner:
             raise self._gone(job_id)  # whether it exists is nobody else's business
 
     def _gone(self, job_id: str, outcome: Outcome | None = None) -> GoneError:
@@ -296,48 +296,48 @@ class Gateway:
         why = f": {outcome.reason}" if outcome.reason else ""
         return GoneError(f"job {job_id} is {outcome.state}{why}", outcome)
 
-    def _check_wanted(self, life: Life, table: str, number: int) -> None:
-        self._check_table(life, table)
-        self._check_number(life, number)
-        self._refuse_when_full(life, Task("map", table, number))
-        end = StoreFacts(self._tools.store, life.keys).end(table)
+    def _check_wanted(self, job_run: JobRun, table: str, number: int) -> None:
+        self._check_table(job_run, table)
+        self._check_number(job_run, number)
+        self._refuse_when_full(job_run, Task("map", table, number))
+        end = StoreFacts(self._ports.store, job_run.keys).end(table)
         if end is not None and number >= end:
             raise ConflictError(
                 f"table {table} has ended with {end} batches: there is no batch {number} of it"
             )
 
-    def _check_number(self, life: Life, number: int) -> None:
-        most = life.shape.group * MOST_GROUPS
+    def _check_number(self, job_run: JobRun, number: int) -> None:
+        most = job_run.shape.group * MOST_GROUPS
         if not 0 <= number < most:
             raise UsageError(f"{number} is no number of a batch: they count from 0 to {most - 1}")
 
-    def _check_table(self, life: Life, table: str) -> None:
-        if table not in life.shape.tables:
+    def _check_table(self, job_run: JobRun, table: str) -> None:
+        if table not in job_run.shape.tables:
             raise UnknownNameError(
                 "table",
-                f"no query of job {life.job.id} reads a table {table!r}; it reads: "
-                f"{', '.join(life.shape.tables) or 'none'}",
+                f"no query of job {job_run.job.id} reads a table {table!r}; it reads: "
+                f"{', '.join(job_run.shape.tables) or 'none'}",
             )
 
-    def _refuse_when_full(self, life: Life, task: Task) -> None:
-        if self._tools.broker.depths()[life.message(task).lane] >= self._tools.bounds.lane_limit:
+    def _refuse_when_full(self, job_run: JobRun, task: Task) -> None:
+        if self._ports.broker.depths()[job_run.message(task).lane] >= self._ports.bounds.lane_limit:
             raise BusyError("too many batches are waiting to be read: try again in a moment")
 
-    def _hear(self, life: Life) -> None:
+    def _hear(self, job_run: JobRun) -> None:
         """Leave a mark, at most a few in the time after which a client counts as silent."""
-        name = life.job.id, life.job.run
-        slot = int(self._tools.clock.now() * _MARKS / life.job.request.options.silent_seconds)
+        name = job_run.job.id, job_run.job.run
+        slot = int(self._ports.clock.now() * _MARKS / job_run.job.request.options.silent_seconds)
         if self._marked.get(name) == slot:
             return
-        mark = f"{life.keys.seen()}{slot:010}-{self._name}"
-        self._tools.store.create(mark, b"heard")
+        mark = f"{job_run.keys.seen()}{slot:010}-{self._name}"
+        self._ports.store.create(mark, b"heard")
         if len(self._marked) >= _MARKED:
             self._marked = {}  # forgetting costs a mark that exists already
         self._marked[name] = slot
 
-    def _publish(self, life: Life, tasks: list[Task]) -> None:
+    def _publish(self, job_run: JobRun, tasks: list[Task]) -> None:
         if tasks:
-            self._tools.broker.publish([life.message(task) for task in tasks])
+            self._ports.broker.publish([job_run.message(task) for task in tasks])
 
 
 def _check_same_end(table: str, first: End, end: End) -> None:

@@ -1,20 +1,24 @@
 """How far a job has come: per table, fold and query."""
 
-from caudal.formats.replies import Status, TableStatus
+from caudal.formats.replies import JobStatus, TableStatus
 from caudal.jobs.facts import StoreFacts
 from caudal.jobs.intervals import IntervalSet
 from caudal.jobs.readiness import Shape
-from caudal.jobs.runs import Life, query_names, read_outcome
+from caudal.jobs.runs import JobRun, query_names, read_outcome
 from caudal.sql.planner import only_filters
 from caudal.store.port import Store
 
 
-def status_of(store: Store, life: Life) -> Status:
+def status_of(store: Store, job_run: JobRun) -> JobStatus:
     """What the store says now. Once a job has ended its data may be gone: only results count."""
-    outcome, facts, shape = read_outcome(store, life.keys), StoreFacts(store, life.keys), life.shape
+    outcome, facts, shape = (
+        read_outcome(store, job_run.keys),
+        StoreFacts(store, job_run.keys),
+        job_run.shape,
+    )
     running = outcome is None
-    return Status(
-        run=life.job.run,
+    return JobStatus(
+        run=job_run.job.run,
         outcome=outcome,
         tables={t: _table(t, shape, facts) for t in shape.tables} if running else {},
         folds={
@@ -23,11 +27,13 @@ def status_of(store: Store, life: Life) -> Status:
         },
         results=tuple(sorted(facts.finished())),
         reads={name: tables_of(name, shape) for name in shape.finishes},
-        options=life.job.request.options,
-        queries=tuple(query_names(life)),
-        previews=tuple(name for name in query_names(life) if only_filters(life.split.plan, name)),
-        application=life.job.request.application.name,
-        created=life.job.created,
+        options=job_run.job.request.options,
+        queries=tuple(query_names(job_run)),
+        previews=tuple(
+            name for name in query_names(job_run) if only_filters(job_run.split.plan, name)
+        ),
+        application=job_run.job.request.application.name,
+        created=job_run.job.created,
     )
 
 

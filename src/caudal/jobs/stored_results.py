@@ -22,7 +22,7 @@ class StoredResult:
     read: frame.Read
 
     @cached_property
-    def index(self) -> outputs.Result:
+    def index(self) -> outputs.ResultHeader:
         return outputs.describe_result(self.head, self.key)
 
     def rows(self) -> pa.Table:

@@ -21,18 +21,18 @@ from typing import Protocol, TypeVar
 from caudal.errors import FormatError
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
-from caudal.formats.batch import Batch
+from caudal.formats.batch import BatchHeader
 from caudal.formats.job import Request
 from caudal.formats.keys import REJECTS
 from caudal.formats.outcomes import End, Outcome, digest_of_digests
-from caudal.formats.replies import Receipt, Status
+from caudal.formats.replies import JobStatus, Receipt
 from caudal.jobs.interfaces import BusyError, Clock, ConflictError, GoneError, UnreachableError
 
 Answer = TypeVar("Answer")
 Sendable = bytes | Callable[[], bytes]  # a batch, or what makes it: called by who sends it
 Numbered = tuple[int, Sendable]
 # Like map: the outcomes in the order of the items.
-Each = Callable[[Callable[[Numbered], Batch], Iterable[Numbered]], Iterable[Batch]]
+Each = Callable[[Callable[[Numbered], BatchHeader], Iterable[Numbered]], Iterable[BatchHeader]]
 
 
 class Gateways(Protocol):
@@ -46,7 +46,7 @@ class Gateways(Protocol):
 
     def stored_digest(self, job_id: str, owner: str, table: str, number: int) -> str | None: ...
 
-    def status(self, job_id: str, owner: str) -> Status: ...
+    def status(self, job_id: str, owner: str) -> JobStatus: ...
 
     def result(self, job_id: str, owner: str, query: str, run: str) -> bytes:
         """The result object of that run and of no other (formats/outputs.py), whole and checked."""
@@ -57,18 +57,18 @@ class Gateways(Protocol):
 class Listener:
     """Told how far an order has come. This one does nothing with it."""
 
-    def sent(self, table: str, batch: Batch) -> None:
+    def sent(self, table: str, batch: BatchHeader) -> None:
         """A batch is safe; called by whichever thread sent it, in any order."""
 
     def ended(self, table: str) -> None: ...
 
-    def saw(self, status: Status) -> None: ...
+    def saw(self, status: JobStatus) -> None: ...
 
     def answered(self, query: str, result: bytes) -> None: ...
 
 
 @dataclass(frozen=True)
-class Order:
+class UploadRequest:
     """What to send: a request, and the batches of its tables (formats/batch.py), read once."""
 
     job_id: str
@@ -78,7 +78,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Client:
+class Uploader:
     """Sends orders. `tries` bounds how often one request is asked again."""
 
     gateways: Gateways
@@ -89,7 +89,7 @@ class Client:
     each: Each = map  # another one may send several batches at once
     listener: Listener = field(default_factory=Listener)
 
-    def run(self, order: Order) -> tuple[Outcome, dict[str, bytes]]:
+    def run(self, order: UploadRequest) -> tuple[Outcome, dict[str, bytes]]:
         """Send everything, wait, and fetch the results by name, the rejects report among them."""
         errand = self.begin(order)
         for _ in errand.send():
@@ -97,21 +97,21 @@ class Client:
         outcome = errand.follow()
         return outcome, errand.results if outcome.state == "done" else {}
 
-    def send(self, order: Order) -> str:
+    def send(self, order: UploadRequest) -> str:
         """Create the job and send its tables; gives the run."""
         errand = self.begin(order)
         for _ in errand.send():
             pass
         return errand.run
 
-    def begin(self, order: Order) -> "Errand":
+    def begin(self, order: UploadRequest) -> "Upload":
         """Create the job, or find it again."""
         request = order.request
         receipt = self.ask(lambda: self.gateways.create(order.job_id, order.owner, request))
         known = {table.name for table in request.application.tables}
         if strange := set(receipt.tables) - known:
             raise FormatError(f"a gateway asks for a table {min(strange)[:40]!r}, which nobody has")
-        errand = Errand(self, order, receipt.run, receipt.tables)
+        errand = Upload(self, order, receipt.run, receipt.tables)
         if self.look_first:
             errand.look()
         return errand
@@ -127,11 +127,11 @@ class Client:
 
 
 @dataclass
-class Errand:
+class Upload:
     """One order under way. One thread may `send` while another one follows."""
 
-    client: Client
-    order: Order
+    client: Uploader
+    order: UploadRequest
     run: str
     tables: tuple[str, ...]  # those that must be sent
     results: dict[str, bytes] = field(default_factory=dict)
@@ -176,7 +176,7 @@ class Errand:
                 raise GoneError(f"nobody waits for job {self.order.job_id} any more")
             self.client.clock.sleep(self.client.pause_seconds)
 
-    def look(self) -> Status:
+    def look(self) -> JobStatus:
         """Ask how far the job is, and take the results that are there (rule 4)."""
         status = self._status()
         while fetched := {name: self._fetch(name) for name in self._there(status)}:
@@ -187,7 +187,7 @@ class Errand:
         self.client.listener.saw(status)
         return status
 
-    def _there(self, status: Status) -> list[str]:
+    def _there(self, status: JobStatus) -> list[str]:
         """The results that are there, that this client may take, and that it has not got yet."""
         return [
             name
@@ -206,14 +206,14 @@ class Errand:
     def _fetch(self, query: str) -> bytes:
         return self._ask(lambda: self.client.gateways.result(*self._job, query, self.run))
 
-    def _check_whole(self, status: Status) -> None:
+    def _check_whole(self, status: JobStatus) -> None:
         """Of a job that is done, all results were taken."""
         if lost := set(status.reads) - set(self.results):
             raise GoneError(
                 f"job {self.order.job_id} is done, and its result of {min(lost)} was deleted since"
             )
 
-    def _send_batch(self, table: str, numbered: Numbered) -> Batch:
+    def _send_batch(self, table: str, numbered: Numbered) -> BatchHeader:
         number, made = numbered
         data = made if isinstance(made, bytes) else made()
         batch = batch_format.describe(frame.of_bytes(data), f"batch {number}")
@@ -227,7 +227,7 @@ class Errand:
         self.client.listener.sent(table, batch)
         return batch
 
-    def _has(self, table: str, batch: Batch) -> bool:
+    def _has(self, table: str, batch: BatchHeader) -> bool:
         if not self.client.look_first:
             return False
         number = batch.number
@@ -239,7 +239,7 @@ class Errand:
             )
         return digest is not None
 
-    def _status(self) -> Status:
+    def _status(self) -> JobStatus:
         status = self._ask(lambda: self.client.gateways.status(*self._job))
         self._check(status.run)
         self._note(status.outcome)

@@ -61,7 +61,7 @@ class BorrowingStore(Store):
         whole = self._whole_batch(key)
         return whole[offset:] if length is None else whole[offset : offset + length]
 
-    def head(self, key: str) -> batch_format.Batch:
+    def head(self, key: str) -> batch_format.BatchHeader:
         """What a batch says about itself."""
         with self._noting_failures():
             return batch_format.describe(lambda *at: self._store.read(FOLDER + key, *at), key)
@@ -106,11 +106,11 @@ class BorrowingStore(Store):
         with self._noting_failures():
             stored = self._store.read(FOLDER + key)
         index, body = frame.decode(
-            frame.of_bytes(stored), batch_format.MAGIC, batch_format.Batch, key
+            frame.of_bytes(stored), batch_format.MAGIC, batch_format.BatchHeader, key
         )
         return stored if len(stored) > body else stored + self._borrowed(index)
 
-    def _borrowed(self, index: batch_format.Batch) -> bytes:
+    def _borrowed(self, index: batch_format.BatchHeader) -> bytes:
         try:
             return _records(index)
         except ChangedFileError as error:
@@ -136,12 +136,14 @@ def _head_alone(key: str, data: bytes | Path) -> bytes | None:
     """The head of a batch whose records can be read from their file again; None otherwise."""
     if _BATCHES not in key or not isinstance(data, bytes):
         return None
-    index, body = frame.decode(frame.of_bytes(data), batch_format.MAGIC, batch_format.Batch, key)
+    index, body = frame.decode(
+        frame.of_bytes(data), batch_format.MAGIC, batch_format.BatchHeader, key
+    )
     plain = index.codec == "none" and index.records == "csv"
     return data[:body] if plain and not is_compressed(Path(index.file)) else None
 
 
-def _records(index: batch_format.Batch) -> bytes:
+def _records(index: batch_format.BatchHeader) -> bytes:
     """The records of a batch, from their file."""
     try:
         with Path(index.file).open("rb") as file:

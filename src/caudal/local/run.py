@@ -23,7 +23,7 @@ from pathlib import Path
 
 import msgspec
 
-from caudal.duck.sandbox import Limits
+from caudal.duck.sandbox import SandboxLimits
 from caudal.errors import (
     ApplicationError,
     CaudalError,
@@ -45,15 +45,15 @@ from caudal.formats.outcomes import End, Outcome, digest_of_digests
 from caudal.jobs import objects
 from caudal.jobs.facts import StoreFacts
 from caudal.jobs.interfaces import Compute, ConflictError, GoneError
-from caudal.jobs.ports import Tools
+from caudal.jobs.ports import Ports
 from caudal.jobs.readiness import all_finished
 from caudal.jobs.reconcile import missing_tasks
-from caudal.jobs.runs import Life, Lives, end_life, read_outcome
-from caudal.jobs.service import Gateway
+from caudal.jobs.runs import JobRun, JobRuns, end_run, read_outcome
+from caudal.jobs.service import JobService
 from caudal.local.borrowed import BorrowingStore, ChangedFileError
 from caudal.local.split import worker_limits
 from caudal.local.table_progress import TableFollower
-from caudal.local.threads import Bell, BellBroker, BellClock, Workers
+from caudal.local.threads import Wakeup, WakeupBroker, WakeupClock, WorkerThreads
 from caudal.model import Application, ParameterValue
 from caudal.results.answers import Answers, Result, TableProfile
 from caudal.results.rejects import Rejects
@@ -70,18 +70,18 @@ _FAILED = (QueryError, ApplicationError, DataError)  # rule 4
 
 
 @contextlib.contextmanager
-def stored_run(store: Store, place: str, *, resume: bool) -> Iterator["StoredRun"]:
+def local_run(store: Store, place: str, *, resume: bool) -> Iterator["LocalRun"]:
     """A run in a store; what it left there is removed when the block ends well.
 
     `place` is what the user calls the store. It must prove that only the first of two creates wins.
     """
     require_conditional_create(store)
-    run = StoredRun(store, place, resume=resume)
+    run = LocalRun(store, place, resume=resume)
     yield run
     run.remove()
 
 
-class StoredRun:
+class LocalRun:
     """One run. `run` has the signature of an engine and gives the same answers."""
 
     def __init__(self, store: Store, place: str, *, resume: bool) -> None:
@@ -131,11 +131,11 @@ class StoredRun:
 
     def _prepare(self) -> None:
         """Refuse to go on unasked; clear away what a run that has ended left behind."""
-        life = Lives(self._store).open(self._job_id)
-        if life is None:
+        job_run = JobRuns(self._store).open(self._job_id)
+        if job_run is None:
             self._sweep()
             return
-        outcome = read_outcome(self._store, life.keys)
+        outcome = read_outcome(self._store, job_run.keys)
         if outcome is not None and outcome.state != "done":
             self.remove()
         elif not self._resume:
@@ -159,78 +159,78 @@ class _Going:
     files: Mapping[str, Sequence[Path]]
     options: RunOptions
     progress: Progress
-    bell: Bell = field(default_factory=Bell)
+    wakeup: Wakeup = field(default_factory=Wakeup)
 
     def __post_init__(self) -> None:
-        self.broker = BellBroker(self.bell)
-        self.clock = BellClock(self.bell)
-        self.lives = Lives(self.store)
+        self.broker = WakeupBroker(self.wakeup)
+        self.clock = WakeupClock(self.wakeup)
+        self.job_runs = JobRuns(self.store)
         self.rejects = Rejects(self.options.reject_sink)
 
     def answers(self) -> Answers:
         limits = worker_limits(self.options)
-        with Workers(
-            self.options.threads, partial(LocalCompute, limits), self._tools
+        with WorkerThreads(
+            self.options.threads, partial(LocalCompute, limits), self._ports
         ) as self.workers:
-            life = self._begin(limits)
-            tables = tuple(self._send(life, table) for table in life.job.tables)
+            job_run = self._begin(limits)
+            tables = tuple(self._send(job_run, table) for table in job_run.job.tables)
             sent = time.perf_counter()
-            while not self._has_ended(life):
+            while not self._has_ended(job_run):
                 self._pause()
-            return self._collected(life, tables, time.perf_counter() - sent)
+            return self._collected(job_run, tables, time.perf_counter() - sent)
 
-    def _begin(self, limits: Limits) -> Life:
+    def _begin(self, limits: SandboxLimits) -> JobRun:
         """Create the job or find it again, and publish what its store says is missing."""
         compute = LocalCompute(limits)
         try:
-            gateway = Gateway(self._tools(compute), secrets.token_hex(8))
+            gateway = JobService(self._ports(compute), secrets.token_hex(8))
             gateway.create(self.job_id, _OWNER, self.request)
         finally:
             compute.close()
-        life = self.lives.open(self.job_id)
-        if life is None:
+        job_run = self.job_runs.open(self.job_id)
+        if job_run is None:
             raise GoneError(f"there is no job {self.job_id}")
         self.gateway = gateway
-        self.is_done = read_outcome(self.store, life.keys) is not None
+        self.is_done = read_outcome(self.store, job_run.keys) is not None
         if not self.is_done:
-            facts = StoreFacts(self.store, life.keys)
-            missing = missing_tasks(life.shape, facts, _EVERYTHING)
+            facts = StoreFacts(self.store, job_run.keys)
+            missing = missing_tasks(job_run.shape, facts, _EVERYTHING)
             if missing:
-                self.broker.publish([life.message(task) for task in missing])
-            elif all_finished(life.shape, facts):
-                end_life(self.store, self.clock, life.keys, "done")
-        return life
+                self.broker.publish([job_run.message(task) for task in missing])
+            elif all_finished(job_run.shape, facts):
+                end_run(self.store, self.clock, job_run.keys, "done")
+        return job_run
 
-    def _tools(self, compute: Compute) -> Tools:
-        return Tools(
+    def _ports(self, compute: Compute) -> Ports:
+        return Ports(
             store=self.store,
             broker=self.broker,
             compute=compute,
             clock=self.clock,
             new_id=partial(secrets.token_hex, 16),
-            lives=self.lives,
+            job_runs=self.job_runs,
         )
 
-    def _send(self, life: Life, table: str) -> TableProfile:
+    def _send(self, job_run: JobRun, table: str) -> TableProfile:
         """One table: cut, compared or stored, ended, and followed until it is mapped."""
         files = self.files[table]
         follower = TableFollower(
-            self.store, life, table, files, self.rejects, self.progress, self.options.strict
+            self.store, job_run, table, files, self.rejects, self.progress, self.options.strict
         )
         digests, size = [], 0
-        for number, data in enumerate(self._cut(life, table)):
+        for number, data in enumerate(self._cut(job_run, table)):
             index = batch_format.describe(frame.of_bytes(data), f"batch {number}")
-            self._send_batch(life, index, data)
+            self._send_batch(job_run, index, data)
             digests.append(index.digest)
             size += index.bytes
             while self.broker.waiting_maps() > self.options.threads + 1:
                 self._pause()
             follower.advance(number)
             if self.workers.raised:
-                self._has_ended(life)
+                self._has_ended(job_run)
         self._send_end(table, End(len(digests), size, digest_of_digests(digests)))
         while not follower.advance(len(digests)):
-            self._has_ended(life)
+            self._has_ended(job_run)
             self._pause()
         return follower.profile()
 
@@ -245,29 +245,29 @@ class _Going:
         except GoneError as error:
             raise self._error_of(error.outcome) if error.outcome else error from None
 
-    def _cut(self, life: Life, table: str) -> Iterator[bytes]:
-        wanted = life.split.table(table).cleaning.wanted.columns
+    def _cut(self, job_run: JobRun, table: str) -> Iterator[bytes]:
+        wanted = job_run.split.table(table).cleaning.wanted.columns
         return cut_files(
             table, self.files[table], self.options.batch_bytes, columns=wanted, compress=False
         )
 
-    def _send_batch(self, life: Life, index: batch_format.Batch, data: bytes) -> None:
+    def _send_batch(self, job_run: JobRun, index: batch_format.BatchHeader, data: bytes) -> None:
         """The object first, then the message; nothing of what is there already (rule 2)."""
-        key = life.keys.batch(index.table, index.number)
+        key = job_run.keys.batch(index.table, index.number)
         try:
             stored = self.store.head(key)
         except NotFoundError:
             if self.is_done:
                 raise _changed(index) from None
             self.store.create(key, data)
-            self.broker.publish([life.message(Task("map", index.table, index.number))])
+            self.broker.publish([job_run.message(Task("map", index.table, index.number))])
             return
         if not stored.holds_the_same(index):
             raise _changed(index)
 
-    def _has_ended(self, life: Life) -> bool:
+    def _has_ended(self, job_run: JobRun) -> bool:
         """Is everything answered? Raises what made the job fail."""
-        outcome = read_outcome(self.store, life.keys)
+        outcome = read_outcome(self.store, job_run.keys)
         if outcome is not None and outcome.state != "done":
             raise self._error_of(outcome)
         return outcome is not None
@@ -278,19 +278,21 @@ class _Going:
             raise self.store.failure
         if self.workers.bugs:
             raise self.workers.bugs[0]
-        if self.lives.open(self.job_id) is None:
+        if self.job_runs.open(self.job_id) is None:
             raise GoneError(f"there is no job {self.job_id}")
-        self.bell.wait(_LOOK_SECONDS)
+        self.wakeup.wait(_LOOK_SECONDS)
 
     def _error_of(self, outcome: Outcome) -> CaudalError:
         """The error that became the outcome, as it was raised."""
         same = [error for error in self.workers.raised if str(error) == outcome.reason]
         return same[0] if same else QueryError(outcome.reason)
 
-    def _collected(self, life: Life, tables: tuple[TableProfile, ...], seconds: float) -> Answers:
+    def _collected(
+        self, job_run: JobRun, tables: tuple[TableProfile, ...], seconds: float
+    ) -> Answers:
         results = {}
-        for query in life.split.queries:
-            found = objects.result(self.store, life.keys, query.name)
+        for query in job_run.split.queries:
+            found = objects.result(self.store, job_run.keys, query.name)
             results[query.name] = Result(query.name, found.index.title, found.rows(), seconds)
             self.progress.query(query.name, seconds)
         return Answers(results, self.rejects, tables)
@@ -316,7 +318,7 @@ def _job_id(request: Request, files: Mapping[str, Sequence[Path]]) -> str:
     return digest(msgspec.json.encode((__version__, request, names), order="deterministic"))
 
 
-def _changed(index: batch_format.Batch) -> ChangedFileError:
+def _changed(index: batch_format.BatchHeader) -> ChangedFileError:
     return ChangedFileError(
         f"{index.file}: the file changed since the unfinished run began (batch {index.number} of "
         f"table {index.table}): bring it back, or give another --store"

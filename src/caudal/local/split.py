@@ -29,15 +29,15 @@ from caudal.duck.containment import available_bytes, memory_bound
 from caudal.duck.functions import register_functions
 from caudal.duck.job_plan import make_plan
 from caudal.duck.profile import MeasuredSandbox, Measurements, profile_stages
-from caudal.duck.sandbox import Limits, Sandbox, Types
+from caudal.duck.sandbox import Sandbox, SandboxLimits, Types
 from caudal.duck.steps import TableWork, map_piece, table_work
 from caudal.embedded.read_progress import ReadingProfile
 from caudal.errors import MemoryExceededError, QueryError, UsageError
 from caudal.files.ordered import in_order
-from caudal.files.pieces import Cleaned, Piece, pieces
+from caudal.files.pieces import Cleaned, FilePiece, pieces
 from caudal.files.sources import Sources
 from caudal.formats import outputs
-from caudal.jobs.plan import SplitPlan, TableMap
+from caudal.jobs.plan import JobPlan, TableMap
 from caudal.kernels.hashing import partition_of
 from caudal.kernels.sentiment import SentimentModel, load_model
 from caudal.local.kept import Kept
@@ -104,7 +104,7 @@ def run(
 
 
 def _run(
-    split: SplitPlan,
+    split: JobPlan,
     sources: Sources,
     model: SentimentModel,
     options: RunOptions,
@@ -137,10 +137,10 @@ def _run(
     return answers, running.failures
 
 
-def worker_limits(options: RunOptions) -> Limits:
+def worker_limits(options: RunOptions) -> SandboxLimits:
     """What each worker of a run may use."""
     share = (options.memory_limit or 2 * _WORKER_MEMORY_BYTES) // (options.threads + 1)
-    return Limits(memory_bytes=share, trusted=True)
+    return SandboxLimits(memory_bytes=share, trusted=True)
 
 
 class _Workers:
@@ -150,7 +150,9 @@ class _Workers:
         self._register: Callable[[duckdb.DuckDBPyConnection], None] = lambda connection: (
             register_functions(connection, model)
         )
-        self._limits = Limits(memory_bytes=_share(options), spill=folder / "spilled", trusted=True)
+        self._limits = SandboxLimits(
+            memory_bytes=_share(options), spill=folder / "spilled", trusted=True
+        )
         self.measured = Measurements() if options.profile else None
         self._mine = threading.local()
         self._all: list[Sandbox] = []
@@ -195,7 +197,7 @@ def _share(options: RunOptions) -> int:
 
 @dataclass
 class _Running:
-    split: SplitPlan
+    split: JobPlan
     workers: _Workers
     pool: ThreadPoolExecutor
     options: RunOptions
@@ -246,7 +248,7 @@ class _Running:
         ]
         return table_work(one, works)
 
-    def _map(self, work: TableWork, number: int, piece: Piece) -> tuple[bytes, Cleaned]:
+    def _map(self, work: TableWork, number: int, piece: FilePiece) -> tuple[bytes, Cleaned]:
         sandbox = self.workers.sandbox()
         return map_piece(
             work, number, piece, self.hashing, sandbox, split=self.split, failures=self.failures

@@ -12,7 +12,7 @@ from pathlib import Path
 from caudal.errors import NotFoundError, RejectedRowError
 from caudal.formats import mapped
 from caudal.jobs import objects
-from caudal.jobs.runs import Life
+from caudal.jobs.runs import JobRun
 from caudal.model import RejectedRow
 from caudal.results.answers import TableProfile
 from caudal.results.rejects import Rejects
@@ -25,7 +25,7 @@ class TableFollower:
     """Follows one table. `advance` may be called at any time; it goes as far as it can."""
 
     store: Store
-    life: Life
+    job_run: JobRun
     table: str
     files: Sequence[Path]
     rejects: Rejects
@@ -45,7 +45,7 @@ class TableFollower:
         """Take in what is mapped of the `sent` first batches; is that all of them?"""
         while self.done < sent:
             try:
-                found = objects.mapped_reader(self.store, self.life.keys, self.table, self.done)
+                found = objects.mapped_reader(self.store, self.job_run.keys, self.table, self.done)
                 self._note(found)
             except NotFoundError:
                 return False

@@ -15,9 +15,9 @@ from caudal.errors import CaudalError, StoreError
 from caudal.formats.job import Job, Request
 from caudal.formats.keys import Lane, Message, Task
 from caudal.jobs import execute
-from caudal.jobs.execute import Ending
-from caudal.jobs.interfaces import Beat, Inputs, Planned, go_on
-from caudal.jobs.ports import Tools
+from caudal.jobs.execute import TurnResult
+from caudal.jobs.interfaces import Inputs, MayGoOn, Planned, go_on
+from caudal.jobs.ports import Ports
 from caudal.worker.compute import LocalCompute
 
 _MAP_LANES = (Lane.FIRST, Lane.EARLY, Lane.MIDDLE, Lane.LATE)
@@ -26,7 +26,7 @@ _MOST_HANDED_BACK = (
 )
 
 
-class Bell:
+class Wakeup:
     """Rings may come before anybody waits: what was missed counts as heard at the next wait."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Bell:
         self._rung = threading.Condition()
         self._heard = threading.local()
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         with self._rung:
             self._rings += 1
             self._rung.notify_all()
@@ -48,10 +48,10 @@ class Bell:
 
 
 @dataclass(frozen=True)
-class BellClock:
+class WakeupClock:
     """The machine's clock; who sleeps wakes up when the bell rings."""
 
-    bell: Bell
+    wakeup: Wakeup
 
     def now(self) -> float:
         return time.time()
@@ -60,25 +60,25 @@ class BellClock:
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        self.bell.wait(seconds)
+        self.wakeup.wait(seconds)
 
 
 @dataclass(frozen=True)
-class BellBroker:
+class WakeupBroker:
     """A broker in memory that rings."""
 
-    bell: Bell
+    wakeup: Wakeup
     memory: MemoryBroker = field(default_factory=MemoryBroker)
 
     def publish(self, messages: Sequence[Message]) -> None:
         self.memory.publish(messages)
-        self.bell.ring()
+        self.wakeup.wake()
 
     def depths(self) -> Mapping[Lane, int]:
         return self.memory.depths()
 
     def consume(self) -> Consumer:
-        return _BellConsumer(self.memory.consume(), self.bell)
+        return _WakeupConsumer(self.memory.consume(), self.wakeup)
 
     def waiting_maps(self) -> int:
         depths = self.depths()
@@ -86,16 +86,16 @@ class BellBroker:
 
 
 @dataclass(frozen=True)
-class _BellConsumer:
+class _WakeupConsumer:
     held: Consumer
-    bell: Bell
+    wakeup: Wakeup
 
     def take(self) -> Delivery | None:
         return self.held.take()
 
     def acknowledge(self, delivery: Delivery) -> None:
         self.held.acknowledge(delivery)
-        self.bell.ring()
+        self.wakeup.wake()
 
     def hand_back(self, delivery: Delivery) -> None:
         self.held.hand_back(delivery)
@@ -115,7 +115,7 @@ class _Compute:
         return self.real.plan(request, moment)
 
     def run(
-        self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: Beat = go_on
+        self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: MayGoOn = go_on
     ) -> bytes:
         try:
             return self.real.run(job, task, inputs, deliveries, beat)
@@ -124,23 +124,23 @@ class _Compute:
             raise
 
 
-class Workers:
+class WorkerThreads:
     """Some worker threads, each with a compute of its own; stopped at the end of the block."""
 
     def __init__(
-        self, count: int, make_compute: Callable[[], LocalCompute], tools: Callable[..., Tools]
+        self, count: int, make_compute: Callable[[], LocalCompute], ports: Callable[..., Ports]
     ) -> None:
         self.raised: list[CaudalError] = []  # by tasks
         self.bugs: list[BaseException] = []  # that ended a thread
         self._stop = threading.Event()
         self._computes = [make_compute() for _ in range(count)]
-        self._tools = [tools(_Compute(compute, self.raised)) for compute in self._computes]
+        self._ports = [ports(_Compute(compute, self.raised)) for compute in self._computes]
         self._threads = [
             threading.Thread(target=self._work, args=(one,), name=f"caudal-worker-{number}")
-            for number, one in enumerate(self._tools)
+            for number, one in enumerate(self._ports)
         ]
 
-    def __enter__(self) -> "Workers":
+    def __enter__(self) -> "WorkerThreads":
         for thread in self._threads:
             thread.start()
         return self
@@ -150,20 +150,20 @@ class Workers:
         if kind is not None:  # what they still do is in vain
             for compute in self._computes:
                 compute.interrupt()
-        for one in self._tools:
-            if isinstance(one.broker, BellBroker):
-                one.broker.bell.ring()
+        for one in self._ports:
+            if isinstance(one.broker, WakeupBroker):
+                one.broker.wakeup.wake()
         for thread in self._threads:
             thread.join()
         for compute in self._computes:
             compute.close()
 
-    def _work(self, tools: Tools) -> None:
-        consumer, handed_back = tools.broker.consume(), 0
+    def _work(self, ports: Ports) -> None:
+        consumer, handed_back = ports.broker.consume(), 0
         try:
             while not self._stop.is_set():
-                ending = execute.turn(tools, consumer)
-                handed_back = handed_back + 1 if ending is Ending.HANDED_BACK else 0
+                ending = execute.turn(ports, consumer)
+                handed_back = handed_back + 1 if ending is TurnResult.HANDED_BACK else 0
                 if handed_back > _MOST_HANDED_BACK:
                     raise self._hopeless()
         except BaseException as error:  # whatever it is, the run must not wait for this thread

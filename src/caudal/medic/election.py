@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class MessageKind(StrEnum):
     """What medics say to each other in an election."""
 
     ELECTION = "ELECTION"
@@ -43,17 +43,17 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True)
-class Message:
+class ElectionMessage:
     """One message; `to` and `sender` are medics' ids."""
 
-    kind: Kind
+    kind: MessageKind
     sender: int
     to: int
     term: int
 
 
 @dataclass(frozen=True)
-class Timing:
+class ElectionTiming:
     """In seconds. A new leader is found within silence + answer, and a few ticks.
 
     Within answer and a few ticks where the leader's end was seen.
@@ -67,12 +67,12 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Seat:
+class ElectionState:
     """What one medic knows. `since`: when the role began, or the leader was last heard."""
 
     me: int
     others: tuple[int, ...]
-    timing: Timing = Timing()
+    timing: ElectionTiming = ElectionTiming()
     role: Role = Role.ELECTING
     term: int = 0
     leader: int | None = None
@@ -85,19 +85,21 @@ class Seat:
     def higher(self) -> tuple[int, ...]:
         return tuple(one for one in self.others if one > self.me)
 
-    def says(self, kind: Kind, to: int) -> Message:
-        return Message(kind, self.me, to, self.term)
+    def says(self, kind: MessageKind, to: int) -> ElectionMessage:
+        return ElectionMessage(kind, self.me, to, self.term)
 
 
-Step = tuple[Seat, list[Message]]
+Step = tuple[ElectionState, list[ElectionMessage]]
 
 
-def start(me: int, others: tuple[int, ...], now: float, timing: Timing | None = None) -> Step:
+def start(
+    me: int, others: tuple[int, ...], now: float, timing: ElectionTiming | None = None
+) -> Step:
     """A medic begins: it holds an election at once."""
-    return _elect(Seat(me, others, timing or Timing(), ticked=now), now)
+    return _elect(ElectionState(me, others, timing or ElectionTiming(), ticked=now), now)
 
 
-def tick(seat: Seat, now: float) -> Step:
+def tick(seat: ElectionState, now: float) -> Step:
     """The medic's loop came by; to be called several times in every `alive`."""
     was_late = now - seat.ticked > seat.timing.late
     seat = replace(seat, ticked=now)
@@ -116,37 +118,37 @@ def tick(seat: Seat, now: float) -> Step:
     return seat, []
 
 
-def see_gone(seat: Seat, medic: int, now: float) -> Step:
+def see_gone(seat: ElectionState, medic: int, now: float) -> Step:
     """The process of that medic has ended; whoever followed it misses it at once."""
     if seat.role is Role.FOLLOWING and seat.leader == medic:
         return _elect(seat, now)
     return seat, []
 
 
-def receive(seat: Seat, message: Message, now: float) -> Step:
+def receive(seat: ElectionState, message: ElectionMessage, now: float) -> Step:
     """A message arrived. Anything may come late, twice, or not at all."""
     match message.kind:
-        case Kind.ELECTION:
+        case MessageKind.ELECTION:
             return _asked(seat, message, now)
-        case Kind.ANSWER:
+        case MessageKind.ANSWER:
             return _answered(seat, message, now)
-        case Kind.COORDINATOR | Kind.ALIVE:
+        case MessageKind.COORDINATOR | MessageKind.ALIVE:
             return _claimed(seat, message, now)
-        case Kind.ACK:
+        case MessageKind.ACK:
             if seat.role is Role.LEADING and message.term == seat.term:
                 known = seat.acknowledged | {message.sender}
                 seat = replace(seat, acknowledged=known)
     return seat, []
 
 
-def _asked(seat: Seat, message: Message, now: float) -> Step:
+def _asked(seat: ElectionState, message: ElectionMessage, now: float) -> Step:
     """ELECTION: a lower medic misses its leader, or tells a higher one that its term is old."""
     if message.sender > seat.me:
         return seat, []
     newest = replace(seat, term=max(seat.term, message.term))
-    answer = newest.says(Kind.ANSWER, message.sender)
+    answer = newest.says(MessageKind.ANSWER, message.sender)
     if seat.role is Role.LEADING and message.term <= seat.term:
-        after, said = seat, [seat.says(Kind.COORDINATOR, message.sender)]
+        after, said = seat, [seat.says(MessageKind.COORDINATOR, message.sender)]
     elif seat.role is Role.LEADING:
         after, said = _lead(replace(newest, term=newest.term + 1), now)
     elif seat.role is Role.FOLLOWING:
@@ -156,49 +158,49 @@ def _asked(seat: Seat, message: Message, now: float) -> Step:
     return after, [answer, *said]
 
 
-def _answered(seat: Seat, message: Message, now: float) -> Step:
+def _answered(seat: ElectionState, message: ElectionMessage, now: float) -> Step:
     newest = replace(seat, term=max(seat.term, message.term))
     if seat.role is not Role.ELECTING or message.sender < seat.me:
         return newest, []
     return replace(newest, role=Role.WAITING, since=now), []
 
 
-def _claimed(seat: Seat, message: Message, now: float) -> Step:
+def _claimed(seat: ElectionState, message: ElectionMessage, now: float) -> Step:
     """COORDINATOR or ALIVE: somebody leads, or believes so."""
     if message.term < seat.term:
         return _claimed_of_old(seat, message)
     if message.sender < seat.me:
         return _elect(replace(seat, term=message.term), now)
     after = replace(seat, role=Role.FOLLOWING, leader=message.sender, term=message.term, since=now)
-    acknowledges = message.kind is Kind.COORDINATOR
-    return after, [after.says(Kind.ACK, message.sender)] if acknowledges else []
+    acknowledges = message.kind is MessageKind.COORDINATOR
+    return after, [after.says(MessageKind.ACK, message.sender)] if acknowledges else []
 
 
-def _claimed_of_old(seat: Seat, message: Message) -> Step:
+def _claimed_of_old(seat: ElectionState, message: ElectionMessage) -> Step:
     if message.sender == seat.leader:
         return seat, []  # only late: its newer claim was heard
     if message.sender > seat.me:
-        return seat, [seat.says(Kind.ELECTION, message.sender)]
+        return seat, [seat.says(MessageKind.ELECTION, message.sender)]
     if seat.role is Role.LEADING:
-        return seat, [seat.says(Kind.COORDINATOR, message.sender)]
+        return seat, [seat.says(MessageKind.COORDINATOR, message.sender)]
     return seat, []
 
 
-def _elect(seat: Seat, now: float) -> Step:
+def _elect(seat: ElectionState, now: float) -> Step:
     asking = replace(seat, role=Role.ELECTING, term=seat.term + 1, leader=None, since=now)
     if not asking.higher:
         return _lead(asking, now)
-    return asking, [asking.says(Kind.ELECTION, one) for one in asking.higher]
+    return asking, [asking.says(MessageKind.ELECTION, one) for one in asking.higher]
 
 
-def _lead(seat: Seat, now: float) -> Step:
+def _lead(seat: ElectionState, now: float) -> Step:
     leading = replace(seat, role=Role.LEADING, leader=seat.me, since=now, acknowledged=frozenset())
     return _be_heard(leading, now)
 
 
-def _be_heard(seat: Seat, now: float) -> Step:
+def _be_heard(seat: ElectionState, now: float) -> Step:
     """To each the claim again until it is acknowledged, then only a sign of life."""
     return replace(seat, spoke=now), [
-        seat.says(Kind.ALIVE if one in seat.acknowledged else Kind.COORDINATOR, one)
+        seat.says(MessageKind.ALIVE if one in seat.acknowledged else MessageKind.COORDINATOR, one)
         for one in seat.others
     ]

@@ -18,11 +18,11 @@ from typing import Protocol
 
 from caudal.cluster import rabbit_node
 from caudal.cluster.folder import USER, Cluster
-from caudal.cluster.roster import Kind, Member
+from caudal.cluster.roster import Member, MemberKind
 from caudal.process.privacy import private_file
 from caudal.process.pulse import Record
 from caudal.process.records import (
-    Life,
+    ProcessLife,
     age_of,
     is_running,
     life_of,
@@ -98,7 +98,7 @@ class LocalLauncher:
         if found is None:
             return None
         life = life_of(found)
-        gone, stopped = life is Life.GONE, life is Life.STOPPED
+        gone, stopped = life is ProcessLife.GONE, life is ProcessLife.STOPPED
         return Record(name, found.incarnation, age_of(found), gone, stopped)
 
     def names(self) -> list[str]:
@@ -114,7 +114,7 @@ class LocalLauncher:
         cluster = self._cluster
         log = cluster.log_of(member.name)
         shorten(log)
-        if member.kind is Kind.BROKER:
+        if member.kind is MemberKind.BROKER:
             rabbit_node.lay_out(cluster.node, USER, cluster.password())
             command: list[str | Path] = [rabbit_node.PROGRAM]
             environment = rabbit_node.environment(cluster.node, member.address, member.port)

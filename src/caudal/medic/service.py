@@ -18,14 +18,23 @@ import msgspec
 
 from caudal.cluster import rabbit_node
 from caudal.cluster.folder import Cluster
-from caudal.cluster.roster import Kind, Member, medics
+from caudal.cluster.roster import Member, MemberKind, medics
 from caudal.formats.frame import JSON_ERRORS
 from caudal.medic import election, supervision
-from caudal.medic.election import Role, Seat
+from caudal.medic.election import ElectionState, Role
 from caudal.medic.launcher import Launcher, shorten
-from caudal.medic.supervision import Order, Timing, Ward
-from caudal.medic.talk import Ask, Link, ProcessStatus, Say, Start, Told, Words, serve
-from caudal.process.heart import PACKET_MOST, Beat, Heart, Session
+from caudal.medic.supervision import RestartOrder, SupervisionTiming, WatchList
+from caudal.medic.talk import (
+    ElectionWord,
+    MedicLink,
+    ProcessStatus,
+    StartOrder,
+    StatusReply,
+    StatusRequest,
+    Words,
+    serve,
+)
+from caudal.process.heart import PACKET_MOST, Heart, Heartbeat, HeartSession
 from caudal.process.logs import fields
 from caudal.process.pulse import Pulse, Record
 from caudal.process.ticks import Tick
@@ -34,8 +43,10 @@ TICK_SECONDS = 0.1
 BEAT_SECONDS = 0.5
 _QUICK_BEATS = 5  # at first, since the others answer the first one with their sessions
 _SLOW_SECONDS = 5.0
-_BROKER = Timing(silence=10.0, start=90.0)  # it boots slowly, and a greeting may take its time
-_DECODER = msgspec.json.Decoder(Beat)
+_BROKER = SupervisionTiming(
+    silence=10.0, start=90.0
+)  # it boots slowly, and a greeting may take its time
+_DECODER = msgspec.json.Decoder(Heartbeat)
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +60,7 @@ class Medic:
     launcher: Launcher
     heart: Heart
     session: str = field(default_factory=lambda: secrets.token_hex(8))
-    _links: dict[int, Link] = field(default_factory=dict)
+    _links: dict[int, MedicLink] = field(default_factory=dict)
     _busy: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _number: int = 0
 
@@ -57,7 +68,7 @@ class Medic:
         now = time.monotonic()
         others = tuple(one.number for one in medics(self.cluster.members) if one != self.me)
         self.seat, self._first_words = election.start(self.me.number, others, now)
-        self.ward = supervision.watch_anew(self._admitted(Ward()), now)
+        self.ward = supervision.watch_anew(self._admitted(WatchList()), now)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until asked to stop."""
@@ -71,7 +82,7 @@ class Medic:
         self._transport = transport
         for one in medics(self.cluster.members):
             if one != self.me:
-                self._links[one.number] = Link(one.address, one.port, seal)
+                self._links[one.number] = MedicLink(one.address, one.port, seal)
         tasks = [asyncio.create_task(link.keep()) for link in self._links.values()]
         tasks += [asyncio.create_task(each()) for each in (self._ticks, self._beats, self._slowly)]
         self._send(self._first_words)
@@ -107,7 +118,7 @@ class Medic:
             pulse = self.heart.beat(Tick(self._number, 0.0), detail, self._records())
             self._hear(pulse)
             for member in self.cluster.here:
-                if member.kind is Kind.BROKER:
+                if member.kind is MemberKind.BROKER:
                     self._in_background(f"greet {member.name}", self._greet(member))
             is_new = self._number <= _QUICK_BEATS
             await asyncio.sleep(TICK_SECONDS if is_new else BEAT_SECONDS)
@@ -148,9 +159,11 @@ class Medic:
         if self.cluster.strayed:
             _log.warning("not followed: %s", self.cluster.strayed)
 
-    def _admitted(self, ward: Ward) -> Ward:
-        kinds = {Kind.BROKER: _BROKER}
-        timings = {one.name: kinds.get(one.kind, Timing()) for one in self.cluster.members}
+    def _admitted(self, ward: WatchList) -> WatchList:
+        kinds = {MemberKind.BROKER: _BROKER}
+        timings = {
+            one.name: kinds.get(one.kind, SupervisionTiming()) for one in self.cluster.members
+        }
         return supervision.admit(ward, timings)
 
     # Heartbeats
@@ -162,7 +175,7 @@ class Medic:
         with contextlib.suppress(*JSON_ERRORS):
             beat = _DECODER.decode(payload)
             if beat.session != self.session:
-                answer = msgspec.json.encode(Session(self.session))
+                answer = msgspec.json.encode(HeartSession(self.session))
                 self._transport.sendto(self.heart.seal.close(answer), sender)
                 return
             self._hear(beat.pulse)
@@ -205,12 +218,12 @@ class Medic:
             if one.name in gone:
                 self._step(election.see_gone(self.seat, one.number, now), now)
 
-    def _send(self, said: list[election.Message]) -> None:
+    def _send(self, said: list[election.ElectionMessage]) -> None:
         for one in said:
             if one.to in self._links:
-                self._links[one.to].say(Say(one.kind, one.sender, one.to, one.term))
+                self._links[one.to].say(ElectionWord(one.kind, one.sender, one.to, one.term))
 
-    def _tell(self, seat: Seat) -> None:
+    def _tell(self, seat: ElectionState) -> None:
         extra = fields(role=seat.role.value, term=seat.term, leader=self._leader())
         _log.info("role changed", extra=extra)
 
@@ -220,7 +233,7 @@ class Medic:
 
     # Orders
 
-    def _order(self, order: Order) -> None:
+    def _order(self, order: RestartOrder) -> None:
         member = next(one for one in self.cluster.members if one.name == order.name)
         executor = self._executor(member.host)
         _log.warning(
@@ -230,9 +243,9 @@ class Medic:
             ),
         )
         if executor == self.me:
-            self._start(Start(order.name, order.dead))
+            self._start(StartOrder(order.name, order.dead))
         elif executor is not None:
-            self._links[executor.number].say(Start(order.name, order.dead))
+            self._links[executor.number].say(StartOrder(order.name, order.dead))
 
     def _executor(self, host: str) -> Member | None:
         """This medic if it is on that host, else one of that host that was heard lately."""
@@ -247,12 +260,12 @@ class Medic:
         )
         return next(alive, None)
 
-    def _start(self, order: Start) -> None:
+    def _start(self, order: StartOrder) -> None:
         members = {one.name: one for one in self.cluster.here}
         if order.name in members:
             self._in_background(f"start {order.name}", self._started(members[order.name], order))
 
-    async def _started(self, member: Member, order: Start) -> None:
+    async def _started(self, member: Member, order: StartOrder) -> None:
         try:
             incarnation = await asyncio.to_thread(self.launcher.start, member, order.dead)
         except OSError as error:
@@ -266,18 +279,18 @@ class Medic:
     async def _answer(self, words: Words) -> Words | None:
         now = time.monotonic()
         match words:
-            case Say(word, sender, to, term):
-                message = election.Message(word, sender, to, term)
+            case ElectionWord(word, sender, to, term):
+                message = election.ElectionMessage(word, sender, to, term)
                 self._step(election.receive(self.seat, message, now), now)
-            case Start():
+            case StartOrder():
                 self._start(words)
-            case Ask():
+            case StatusRequest():
                 return self._told(now)
         return None
 
-    def _told(self, now: float) -> Told:
+    def _told(self, now: float) -> StatusReply:
         processes = [self._status(one, now) for one in self.cluster.members]
-        return Told(self.me.name, self.seat.role, self.seat.term, self._leader(), processes)
+        return StatusReply(self.me.name, self.seat.role, self.seat.term, self._leader(), processes)
 
     def _status(self, member: Member, now: float) -> ProcessStatus:
         patient = self.ward.patients[member.name]

@@ -35,7 +35,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Timing:
+class SupervisionTiming:
     """In seconds."""
 
     beat: float = 0.5  # between two heartbeats
@@ -51,7 +51,7 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Patient:
+class WatchedProcess:
     """What the watcher knows of one process."""
 
     pulse: Pulse | None = None
@@ -65,7 +65,7 @@ class Patient:
     ordered: float = float("-inf")  # when that was
     deaths: int = 0  # in a row
     restarts: int = 0
-    timing: Timing = Timing()
+    timing: SupervisionTiming = SupervisionTiming()
 
     @property
     def newest(self) -> int:
@@ -74,32 +74,32 @@ class Patient:
 
 
 @dataclass(frozen=True)
-class Ward:
+class WatchList:
     """All processes that are to run, and since when they are watched."""
 
     late: float = 1.0  # the watcher's own loop: a longer pause than this
-    patients: Mapping[str, Patient] = field(default_factory=dict)
+    patients: Mapping[str, WatchedProcess] = field(default_factory=dict)
     watching: float = 0.0
     looked: float = 0.0
 
 
-def admit(ward: Ward, timings: Mapping[str, Timing]) -> Ward:
+def admit(ward: WatchList, timings: Mapping[str, SupervisionTiming]) -> WatchList:
     """The ward with exactly these processes; what is known of them stays known."""
     return replace(
         ward,
         patients={
-            name: replace(ward.patients.get(name, Patient()), timing=timing)
+            name: replace(ward.patients.get(name, WatchedProcess()), timing=timing)
             for name, timing in timings.items()
         },
     )
 
 
-def watch_anew(ward: Ward, now: float) -> Ward:
+def watch_anew(ward: WatchList, now: float) -> WatchList:
     """The watcher has just started, or just won."""
     return replace(ward, watching=now, looked=now)
 
 
-def hear(ward: Ward, pulse: Pulse, now: float) -> Ward:
+def hear(ward: WatchList, pulse: Pulse, now: float) -> WatchList:
     """A heartbeat came. Late, doubled and replayed ones change nothing."""
     patient = ward.patients.get(pulse.name)
     if patient is None or not _is_news(patient, pulse):
@@ -118,14 +118,14 @@ def hear(ward: Ward, pulse: Pulse, now: float) -> Ward:
     )
 
 
-def _healthy_since(patient: Patient, pulse: Pulse, now: float) -> float | None:
+def _healthy_since(patient: WatchedProcess, pulse: Pulse, now: float) -> float | None:
     if not pulse.ready:
         return None
     same = patient.pulse is not None and patient.pulse.incarnation == pulse.incarnation
     return patient.healthy_since if same and patient.healthy_since is not None else now
 
 
-def see(ward: Ward, record: Record, now: float) -> Ward:
+def see(ward: WatchList, record: Record, now: float) -> WatchList:
     """A medic on the host of a process tells what is on record there."""
     patient = ward.patients.get(record.name)
     if patient is None or record.incarnation < patient.newest:
@@ -143,26 +143,26 @@ def see(ward: Ward, record: Record, now: float) -> Ward:
 
 
 @dataclass(frozen=True)
-class Order:
+class RestartOrder:
     """Start that process, unless one newer than `dead` runs."""
 
     name: str
     dead: int
 
 
-def look(ward: Ward, now: float) -> tuple[Ward, list[Order]]:
+def look(ward: WatchList, now: float) -> tuple[WatchList, list[RestartOrder]]:
     """What to restart now; to be called several times in every beat, by the leader only."""
     if now - ward.looked > ward.late:
         return watch_anew(ward, now), []
     ward, orders = replace(ward, looked=now), []
     for name, patient in ward.patients.items():
         if _is_dead(ward, patient, now) and now - patient.ordered >= _pause(patient):
-            orders.append(Order(name, patient.newest))
+            orders.append(RestartOrder(name, patient.newest))
             ward = _with(ward, name, _ordered(patient, now))
     return ward, orders
 
 
-def _ordered(patient: Patient, now: float) -> Patient:
+def _ordered(patient: WatchedProcess, now: float) -> WatchedProcess:
     if patient.newest == patient.buried:
         return replace(patient, ordered=now)  # the same order again
     return replace(
@@ -175,7 +175,7 @@ def _ordered(patient: Patient, now: float) -> Patient:
     )
 
 
-def state_of(ward: Ward, name: str, now: float) -> State:
+def state_of(ward: WatchList, name: str, now: float) -> State:
     """In one word, for people."""
     patient = ward.patients[name]
     if patient.deaths >= patient.timing.failing:
@@ -185,7 +185,7 @@ def state_of(ward: Ward, name: str, now: float) -> State:
     return State.STARTING if patient.healthy_since is None else State.HEALTHY
 
 
-def _is_dead(ward: Ward, patient: Patient, now: float) -> bool:
+def _is_dead(ward: WatchList, patient: WatchedProcess, now: float) -> bool:
     if patient.newest in (patient.gone, patient.buried):
         return True
     stopped = patient.stopped
@@ -196,17 +196,17 @@ def _is_dead(ward: Ward, patient: Patient, now: float) -> bool:
     return now - max(patient.heard, ward.watching) >= patient.timing.silence
 
 
-def _is_heard(patient: Patient) -> bool:
+def _is_heard(patient: WatchedProcess) -> bool:
     """Did the newest incarnation beat at least once?"""
     return patient.pulse is not None and patient.pulse.incarnation == patient.newest
 
 
-def _time_to_be_heard(patient: Patient) -> float:
+def _time_to_be_heard(patient: WatchedProcess) -> float:
     timing = patient.timing
     return min(timing.start * 2.0 ** min(max(patient.deaths - 1, 0), 30), timing.start_most)
 
 
-def _pause(patient: Patient) -> float:
+def _pause(patient: WatchedProcess) -> float:
     """How long after the last order the next one may come."""
     timing = patient.timing
     if patient.newest == patient.buried:
@@ -216,12 +216,12 @@ def _pause(patient: Patient) -> float:
     return min(timing.back_off * 2.0 ** min(patient.deaths - 1, 30), timing.back_off_most)
 
 
-def _is_news(patient: Patient, pulse: Pulse) -> bool:
+def _is_news(patient: WatchedProcess, pulse: Pulse) -> bool:
     before = patient.pulse
     if before is None:
         return True
     return (pulse.incarnation, pulse.sequence) > (before.incarnation, before.sequence)
 
 
-def _with(ward: Ward, name: str, patient: Patient) -> Ward:
+def _with(ward: WatchList, name: str, patient: WatchedProcess) -> WatchList:
     return replace(ward, patients={**ward.patients, name: patient})

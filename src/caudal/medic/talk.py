@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from caudal.formats.frame import JSON_ERRORS
-from caudal.medic.election import Kind as Word
+from caudal.medic.election import MessageKind as Word
 from caudal.process.wire import FRAME_MOST, LENGTH_BYTES, NONCE_BYTES, Frames, Seal
 
 CONNECT_SECONDS = 1.0
@@ -18,7 +18,7 @@ _STRANGER_BYTES = 1_024  # of a first frame: the words of medics and of `caudal 
 _WAITING_MOST = 64
 
 
-class Say(msgspec.Struct, frozen=True, tag="say"):
+class ElectionWord(msgspec.Struct, frozen=True, tag="say"):
     """A message of the election (medic/election.py)."""
 
     word: Word
@@ -27,14 +27,14 @@ class Say(msgspec.Struct, frozen=True, tag="say"):
     term: int
 
 
-class Start(msgspec.Struct, frozen=True, tag="start"):
+class StartOrder(msgspec.Struct, frozen=True, tag="start"):
     """The leader's order: start this process of your host, unless one newer than `dead` runs."""
 
     name: str
     dead: int
 
 
-class Ask(msgspec.Struct, frozen=True, tag="ask"):
+class StatusRequest(msgspec.Struct, frozen=True, tag="ask"):
     """How is everyone?"""
 
 
@@ -55,7 +55,7 @@ class ProcessStatus(msgspec.Struct, frozen=True):
     address: str
 
 
-class Told(msgspec.Struct, frozen=True, tag="told"):
+class StatusReply(msgspec.Struct, frozen=True, tag="told"):
     """The answer: who answers, who leads by its word, and everyone."""
 
     medic: str
@@ -65,7 +65,7 @@ class Told(msgspec.Struct, frozen=True, tag="told"):
     processes: list[ProcessStatus]
 
 
-Words = Say | Start | Ask | Told
+Words = ElectionWord | StartOrder | StatusRequest | StatusReply
 Answer = Callable[[Words], Awaitable[Words | None]]
 _DECODER = msgspec.json.Decoder(Words)
 
@@ -145,7 +145,7 @@ async def _read(
         return None
 
 
-class Link:
+class MedicLink:
     """The way to one other medic. What cannot be said now is dropped: it will be said again."""
 
     def __init__(self, address: str, port: int, seal: Seal) -> None:
@@ -180,16 +180,16 @@ class Link:
             writer.close()
 
 
-async def ask(address: str, port: int, seal: Seal, seconds: float = 2.0) -> Told | None:
+async def ask(address: str, port: int, seal: Seal, seconds: float = 2.0) -> StatusReply | None:
     """How one medic sees everyone; None if it does not answer."""
 
-    async def conversation() -> Told | None:
+    async def conversation() -> StatusReply | None:
         reader, writer = await asyncio.open_connection(address, port)
         try:
             nonce = await reader.readexactly(NONCE_BYTES)
-            writer.write(Frames(seal, nonce, b"there").close(msgspec.json.encode(Ask())))
+            writer.write(Frames(seal, nonce, b"there").close(msgspec.json.encode(StatusRequest())))
             words = await _read(reader, Frames(seal, nonce, b"back"))
-            return words if isinstance(words, Told) else None
+            return words if isinstance(words, StatusReply) else None
         finally:
             writer.close()
 

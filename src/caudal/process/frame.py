@@ -22,7 +22,7 @@ from caudal.process.ticks import OnTick, ignore, ticking
 _URGE_SECONDS = 0.25
 
 
-class Ending(Enum):
+class ProcessExit(Enum):
     """How the work ended."""
 
     COMPLETE = "it ended by itself"
@@ -37,7 +37,7 @@ def run_framed(
     on_late: Callable[[], None] = lambda: None,
     late_seconds: float = 4.0,
     grace_seconds: float = 8.0,
-) -> Ending:
+) -> ProcessExit:
     """Run `work` in a thread until it ends, or until it has been asked to and did not in time."""
     patience = _Patience(on_late, late_seconds, grace_seconds)
     return asyncio.run(_framed(_Work(work), stop, on_tick, patience))
@@ -83,7 +83,7 @@ class _Work(threading.Thread):
             self._ended()
 
 
-async def _framed(work: _Work, stop: Stop, on_tick: OnTick, patience: _Patience) -> Ending:
+async def _framed(work: _Work, stop: Stop, on_tick: OnTick, patience: _Patience) -> ProcessExit:
     loop = asyncio.get_running_loop()
     ended, asked = asyncio.Event(), asyncio.Event()
     stop_on_signals(loop, stop, asked.set)
@@ -98,8 +98,8 @@ async def _framed(work: _Work, stop: Stop, on_tick: OnTick, patience: _Patience)
     finally:
         ticks.cancel()
     if not ended.is_set():
-        return Ending.ABANDONED
+        return ProcessExit.ABANDONED
     work.join()  # only its last instructions are left; else what it holds may outlive the process
     if work.error is not None:
         raise work.error
-    return Ending.COMPLETE
+    return ProcessExit.COMPLETE

@@ -49,7 +49,7 @@ class HeartFile(msgspec.Struct, frozen=True):
     medics: list[tuple[str, int]]
 
 
-class Beat(msgspec.Struct, frozen=True, tag="beat"):
+class Heartbeat(msgspec.Struct, frozen=True, tag="beat"):
     """A heartbeat as it travels; a medic's also tells what is on record on its host."""
 
     session: str
@@ -57,7 +57,7 @@ class Beat(msgspec.Struct, frozen=True, tag="beat"):
     records: list[Record] = []
 
 
-class Session(msgspec.Struct, frozen=True, tag="session"):
+class HeartSession(msgspec.Struct, frozen=True, tag="session"):
     """A medic's answer to a heartbeat that does not name its session."""
 
     session: str
@@ -89,7 +89,7 @@ class Heart:
         self._listen()
         pulse = self._pulse(tick.number, detail)
         for medic in self.file.medics:
-            beat = Beat(self._sessions.get(medic, ""), pulse, list(records))
+            beat = Heartbeat(self._sessions.get(medic, ""), pulse, list(records))
             with contextlib.suppress(OSError):  # a medic that is away is no reason to stop
                 self._socket.sendto(self.seal.close(msgspec.json.encode(beat)), medic)
         return pulse
@@ -137,7 +137,7 @@ class Heart:
             payload = self.seal.open(data)
             if payload is not None:
                 with contextlib.suppress(*JSON_ERRORS):
-                    self._sessions[sender] = msgspec.json.decode(payload, type=Session).session
+                    self._sessions[sender] = msgspec.json.decode(payload, type=HeartSession).session
 
 
 @contextlib.contextmanager

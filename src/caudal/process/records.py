@@ -58,7 +58,7 @@ def _stat(pid: int) -> list[str]:
     return told.rpartition(b") ")[2].decode("ascii").split()
 
 
-class Life(Enum):
+class ProcessLife(Enum):
     """What the kernel knows of the process on record."""
 
     RUNNING = "running"
@@ -66,22 +66,22 @@ class Life(Enum):
     GONE = "gone"  # or another process has got its pid
 
 
-def life_of(record: ProcessRecord) -> Life:
+def life_of(record: ProcessRecord) -> ProcessLife:
     """How is the process on record?"""
     state, *rest = _stat(record.pid) or ["X"]
     if state in "ZX" or int(rest[18]) != record.started:
-        return Life.GONE
-    return Life.STOPPED if state == "T" else Life.RUNNING
+        return ProcessLife.GONE
+    return ProcessLife.STOPPED if state == "T" else ProcessLife.RUNNING
 
 
 def is_running(record: ProcessRecord) -> bool:
     """Does the process on record exist, and not another one with its recycled pid?"""
-    return life_of(record) is not Life.GONE
+    return life_of(record) is not ProcessLife.GONE
 
 
 def is_frozen(record: ProcessRecord) -> bool:
     """Does it exist, but stopped?"""
-    return life_of(record) is Life.STOPPED
+    return life_of(record) is ProcessLife.STOPPED
 
 
 def age_of(record: ProcessRecord) -> float:

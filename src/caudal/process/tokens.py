@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from caudal.errors import UsageError
-from caudal.formats.tokens import Entry, decode, encode, is_gateways_line
+from caudal.formats.tokens import TokenEntry, decode, encode, is_gateways_line
 
 _MOST_BYTES = 1 << 20
 _KEY_BYTES = 32
@@ -24,7 +24,7 @@ _KEY_BYTES = 32
 class Known:
     """What a gateway goes by."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[TokenEntry, ...]
     key: bytes
 
 
@@ -38,7 +38,7 @@ def read_known(path: Path) -> Known:
     return Known(decode(_text_of(path), f"the token file {path}"), read_key(path))
 
 
-def read_entries(path: Path) -> tuple[Entry, ...]:
+def read_entries(path: Path) -> tuple[TokenEntry, ...]:
     """The entries alone."""
     return decode(_text_of(path), f"the token file {path}")
 
@@ -63,7 +63,7 @@ def read_key(path: Path) -> bytes:
 
 
 @contextlib.contextmanager
-def changing(path: Path) -> Iterator[list[Entry]]:
+def changing(path: Path) -> Iterator[list[TokenEntry]]:
     """The entries of a file, to be changed; they are written, whole, at the end of the block.
 
     Two who change one file wait for each other. The key is made if there is none.

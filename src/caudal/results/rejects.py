@@ -16,7 +16,7 @@ OTHER = "other reasons"
 
 
 @dataclass
-class Reason:
+class RejectReason:
     """One reason for which rows of one table were rejected."""
 
     table: str
@@ -41,14 +41,14 @@ class Rejects:
     sink: Callable[[RejectedRow], None] | None = None
     repaired: dict[str, int] = field(default_factory=dict)  # rows with bytes that are not UTF-8
     lines_kept: int | None = _LINES_KEPT  # per reason; None: all
-    _reasons: dict[tuple[str, str], Reason] = field(default_factory=dict)
+    _reasons: dict[tuple[str, str], RejectReason] = field(default_factory=dict)
 
     def add(self, rows: Iterable[RejectedRow]) -> None:
         for row in rows:
             key = row.table, row.reason
             if key not in self._reasons and len(self._reasons) >= MOST_REASONS:
                 key = row.table, OTHER
-            found = self._reasons.setdefault(key, Reason(*key))
+            found = self._reasons.setdefault(key, RejectReason(*key))
             found.count += row.rows
             if not row.line:
                 continue
@@ -57,7 +57,7 @@ class Rejects:
             if self.sink is not None:
                 self.sink(row)
 
-    def enter(self, found: Reason) -> None:
+    def enter(self, found: RejectReason) -> None:
         """Take over what somebody else has counted."""
         self._reasons[found.table, found.reason] = found
 
@@ -65,7 +65,7 @@ class Rejects:
         if rows:
             self.repaired[table] = self.repaired.get(table, 0) + rows
 
-    def __iter__(self) -> Iterator[Reason]:
+    def __iter__(self) -> Iterator[RejectReason]:
         """By table in the order of reading, the most frequent reason first."""
         tables = list(dict.fromkeys(table for table, _ in self._reasons))
         return iter(

@@ -2,10 +2,15 @@
 
 from caudal.series.catalog import Catalog
 from caudal.series.config import SeriesConfig, find_config, load_config, shipped_configs
-from caudal.series.consolidation import Ending, MonthOutcome, consolidate_month
+from caudal.series.consolidation import MonthOutcome, MonthResult, consolidate_month
 from caudal.series.ingesting import IngestOutcome, ingest
 from caudal.series.layout import Month
-from caudal.series.manifest import ConsolidationManifest, ProjectionFile, Status, VersionManifest
+from caudal.series.manifest import (
+    ConsolidationManifest,
+    ManifestStatus,
+    ProjectionFile,
+    VersionManifest,
+)
 from caudal.series.reading import MonthRead, SeriesRead, read_month, read_series
 from caudal.series.upkeep import (
     Consolidated,
@@ -20,17 +25,17 @@ __all__ = [
     "Catalog",
     "Consolidated",
     "ConsolidationManifest",
-    "Ending",
     "Freshness",
     "IngestOutcome",
+    "ManifestStatus",
     "Month",
     "MonthOutcome",
     "MonthRead",
+    "MonthResult",
     "MonthStatus",
     "ProjectionFile",
     "SeriesConfig",
     "SeriesRead",
-    "Status",
     "VersionManifest",
     "consolidate_all",
     "consolidate_each",

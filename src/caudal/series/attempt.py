@@ -13,7 +13,12 @@ from caudal.errors import AlreadyExistsError, StoreError
 from caudal.series.catalog import Catalog
 from caudal.series.errors import ConsolidationError, LostFileError
 from caudal.series.layout import Month, projection_temp
-from caudal.series.manifest import ConsolidationManifest, MonthInputs, ProjectionFile, Status
+from caudal.series.manifest import (
+    ConsolidationManifest,
+    ManifestStatus,
+    MonthInputs,
+    ProjectionFile,
+)
 from caudal.series.merging import merge, split
 
 AGAIN = "run `caudal series consolidate` again"
@@ -43,7 +48,7 @@ class Attempt:
             dataset_id=month.dataset_id,
             year=month.year,
             month=month.month,
-            status=Status.IN_PROGRESS,
+            status=ManifestStatus.IN_PROGRESS,
             timestamp=self._catalog.timestamp(),
             number=newest.number + 1 if newest else 1,
             attempt=self._catalog.new_id(),
@@ -73,7 +78,7 @@ class Attempt:
         self, begun: ConsolidationManifest, files: tuple[ProjectionFile, ...]
     ) -> ConsolidationManifest:
         """Step 4: the commit. A create whose outcome is unknown is settled by reading it."""
-        committed = self._following(begun, Status.COMMITTED, files)
+        committed = self._following(begun, ManifestStatus.COMMITTED, files)
         try:
             self._create(committed)
         except OvertakenError:
@@ -91,7 +96,7 @@ class Attempt:
     def finish(self, committed: ConsolidationManifest) -> ConsolidationManifest:
         """Steps 5 to 7, for an attempt of our own or for one that stopped after its commit."""
         files = self._moved(committed)
-        completed = self._following(committed, Status.COMPLETED, files)
+        completed = self._following(committed, ManifestStatus.COMPLETED, files)
         try:
             self._create(completed)
         except StoreError as error:
@@ -99,10 +104,10 @@ class Attempt:
                 f"{self._month} is committed and every file is in its place, but that could not "
                 f"be written down: {error}; {AGAIN}"
             ) from error
-        self.sweep(Status.COMPLETED, self._temps(committed.attempt, files))
+        self.sweep(ManifestStatus.COMPLETED, self._temps(committed.attempt, files))
         return completed
 
-    def sweep(self, status: Status, keys: Iterable[str]) -> int:
+    def sweep(self, status: ManifestStatus, keys: Iterable[str]) -> int:
         """Delete what nobody goes by; gives how many."""
         try:
             return self._catalog.delete(keys)
@@ -116,7 +121,7 @@ class Attempt:
         self, completed: ConsolidationManifest, files: tuple[ProjectionFile, ...]
     ) -> ConsolidationManifest:
         """Note new tags of files whose bytes are the committed ones."""
-        recorded = self._following(completed, Status.COMPLETED, files)
+        recorded = self._following(completed, ManifestStatus.COMPLETED, files)
         self._create(recorded)
         return recorded
 
@@ -151,7 +156,10 @@ class Attempt:
         return tuple(moved)
 
     def _following(
-        self, before: ConsolidationManifest, status: Status, files: tuple[ProjectionFile, ...]
+        self,
+        before: ConsolidationManifest,
+        status: ManifestStatus,
+        files: tuple[ProjectionFile, ...],
     ) -> ConsolidationManifest:
         """The manifest right after another one of the same attempt."""
         return msgspec.structs.replace(

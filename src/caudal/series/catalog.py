@@ -22,8 +22,8 @@ from caudal.series import manifest as manifests
 from caudal.series.errors import LostFileError
 from caudal.series.events import EventLog
 from caudal.series.layout import Month
-from caudal.series.manifest import ConsolidationManifest, ProjectionFile, Status
-from caudal.series.parallel import Workers
+from caudal.series.manifest import ConsolidationManifest, ManifestStatus, ProjectionFile
+from caudal.series.parallel import WorkerPool
 from caudal.series.transfer import BIG_FILE_BYTES, checked_bytes
 from caudal.store.port import Entry, Store, entries, folder_names, key_in, pages
 
@@ -48,7 +48,7 @@ class Placed:
         They must have been listed before `newest` was read. A file that comes to the same place
         meanwhile is then missed by the next run, which puts it back.
         """
-        if newest.status is not Status.COMPLETED:
+        if newest.status is not ManifestStatus.COMPLETED:
             return []
         return sorted(self.finals.keys() - {file.series_code for file in newest.files})
 
@@ -83,7 +83,7 @@ class Catalog:
         self.store = store
         self.clock = clock
         self.new_id = new_id
-        self.workers = Workers(parallel or store.parallel_requests)
+        self.workers = WorkerPool(parallel or store.parallel_requests)
         self.big_file_bytes = big_file_bytes
         self._logs: dict[str, EventLog] = {}
 
@@ -109,7 +109,7 @@ class Catalog:
     ) -> ConsolidationManifest | None:
         """The manifest that readers go by: the newest that is committed or completed."""
         newest = newest or self.read_consolidation_manifest(month)
-        if newest is None or newest.status is not Status.IN_PROGRESS:
+        if newest is None or newest.status is not ManifestStatus.IN_PROGRESS:
             return newest
         if newest.standing is None:
             return None
@@ -167,7 +167,7 @@ class Catalog:
         for lower in sorted(self._manifest_numbers(month), reverse=True):
             if lower < number:
                 found = self.read_numbered_manifest(month, lower)
-                if found.status is not Status.IN_PROGRESS:
+                if found.status is not ManifestStatus.IN_PROGRESS:
                     return found
         return None
 

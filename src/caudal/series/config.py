@@ -36,7 +36,7 @@ class SourceFormat(StrEnum):
     CSV = "csv"
 
 
-class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SeriesSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where observations come from and what they are written in."""
 
     format: SourceFormat
@@ -64,7 +64,7 @@ class SeriesConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     dataset_id: str
     provider: str
     timezone: str
-    source: Source
+    source: SeriesSource
     series: tuple[Series, ...]
     primary_keys: tuple[str, ...] = rows.PRIMARY_KEYS
     title: str = ""

@@ -39,12 +39,12 @@ from caudal.series.config import SeriesConfig
 from caudal.series.decisions import Action, Decision, decide, gives_way, lacks_events, sweepable
 from caudal.series.errors import ConsolidationError, LostFileError, TruncatedLogError
 from caudal.series.layout import Month
-from caudal.series.manifest import ConsolidationManifest, MonthInputs, Status
+from caudal.series.manifest import ConsolidationManifest, ManifestStatus, MonthInputs
 
 _MOST_ROUNDS = 100
 
 
-class Ending(StrEnum):
+class MonthResult(StrEnum):
     """How a run left a month."""
 
     NOTHING = "no events"
@@ -61,14 +61,14 @@ class MonthOutcome:
     """What a run did with a month, and why."""
 
     month: Month
-    ending: Ending
+    ending: MonthResult
     reason: str
     manifest: ConsolidationManifest | None
     swept: int = 0  # files of other attempts
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _MonthFacts:
     """What one look at a month found, in the order of step 1."""
 
     placed: Placed
@@ -117,7 +117,9 @@ class _MonthRun:
             decision = decide(seen.newest, seen.inputs, seen.placed.tags, force=force)
             placed = None
             if self._overtaken and _gives_way(seen):
-                return self._outcome(Ending.GAVE_WAY, "another run has this month", seen.newest)
+                return self._outcome(
+                    MonthResult.GAVE_WAY, "another run has this month", seen.newest
+                )
             try:
                 outcome = self._act(decision, seen, force=force)
             except OvertakenError:
@@ -131,18 +133,18 @@ class _MonthRun:
             f"{self._month}: too many others are at work on this month: consolidate again later"
         )
 
-    def _look(self, placed: Placed | None) -> _Seen:
+    def _look(self, placed: Placed | None) -> _MonthFacts:
         catalog, month = self._catalog, self._month
         placed = catalog.placed_in(month) if placed is None else placed
         newest = catalog.read_consolidation_manifest(month)
         standing = catalog.read_committed_manifest(month, newest) if newest else None
-        return _Seen(placed, newest, standing, catalog.log(month.dataset_id).inputs(month))
+        return _MonthFacts(placed, newest, standing, catalog.log(month.dataset_id).inputs(month))
 
-    def _act(self, decision: Decision, seen: _Seen, *, force: bool) -> MonthOutcome | None:
+    def _act(self, decision: Decision, seen: _MonthFacts, *, force: bool) -> MonthOutcome | None:
         """Carry a decision out; None when the month has to be looked at again."""
         match decision.action:
             case Action.NOTHING:
-                return self._outcome(Ending.NOTHING, decision.reason, None)
+                return self._outcome(MonthResult.NOTHING, decision.reason, None)
             case Action.REFUSE:
                 raise self._refusal(decision.reason)
             case Action.SKIP:
@@ -152,30 +154,30 @@ class _MonthRun:
             case Action.CHECK:
                 return self._check(seen)
             case Action.START:
-                return self._start(Ending.CONSOLIDATED, decision.reason, seen)
+                return self._start(MonthResult.CONSOLIDATED, decision.reason, seen)
 
-    def _skip(self, reason: str, seen: _Seen) -> MonthOutcome:
+    def _skip(self, reason: str, seen: _MonthFacts) -> MonthOutcome:
         assert seen.newest is not None
         self._catalog.refresh_manifest_copy(seen.newest)
         self._sweep(seen, seen.newest, seen.standing)
         if self._overtaken:
-            return self._outcome(Ending.GAVE_WAY, "another run consolidated it", seen.newest)
-        return self._outcome(Ending.FRESH, reason, seen.newest)
+            return self._outcome(MonthResult.GAVE_WAY, "another run consolidated it", seen.newest)
+        return self._outcome(MonthResult.FRESH, reason, seen.newest)
 
-    def _roll_forward(self, seen: _Seen, *, force: bool) -> MonthOutcome | None:
+    def _roll_forward(self, seen: _MonthFacts, *, force: bool) -> MonthOutcome | None:
         assert seen.newest is not None
         try:
             completed = self._attempt.finish(seen.newest)
         except LostFileError as error:
             if not force and lacks_events(seen.newest, seen.inputs):
                 raise self._refusal(f"{error}, and the event log lacks versions of it") from error
-            return self._start(Ending.REPAIRED, str(error), seen)
+            return self._start(MonthResult.REPAIRED, str(error), seen)
         self._sweep(seen, completed, completed)
         if force or completed.fingerprint != seen.inputs.fingerprint:
             return None
-        return self._outcome(Ending.ROLLED_FORWARD, f"attempt {completed.attempt}", completed)
+        return self._outcome(MonthResult.ROLLED_FORWARD, f"attempt {completed.attempt}", completed)
 
-    def _check(self, seen: _Seen) -> MonthOutcome:
+    def _check(self, seen: _MonthFacts) -> MonthOutcome:
         """Tags differ: the listing was old, or only the tags are new, or a late writer was here.
 
         The tags are listed again, now that the manifest is known, and before the bytes are read: so
@@ -193,13 +195,13 @@ class _MonthRun:
         ]
         if wrong:
             reason = f"not the committed bytes in place of {', '.join(wrong)}"
-            return self._start(Ending.REPAIRED, reason, seen)
+            return self._start(MonthResult.REPAIRED, reason, seen)
         tagged = tuple(msgspec.structs.replace(file, tag=tags[file.series_code]) for file in files)
         recorded = self._attempt.record(seen.newest, tagged)
         self._sweep(seen, recorded, recorded)
-        return self._outcome(Ending.RECORDED, "the same bytes under new tags", recorded)
+        return self._outcome(MonthResult.RECORDED, "the same bytes under new tags", recorded)
 
-    def _start(self, ending: Ending, reason: str, seen: _Seen) -> MonthOutcome:
+    def _start(self, ending: MonthResult, reason: str, seen: _MonthFacts) -> MonthOutcome:
         self._catalog.log(self._month.dataset_id).settle(max(seen.inputs.versions, default=0))
         begun = self._attempt.begin(seen.inputs, seen.newest, seen.standing)
         self._sweep(seen, begun, seen.standing)
@@ -216,7 +218,7 @@ class _MonthRun:
 
     def _sweep(
         self,
-        seen: _Seen,
+        seen: _MonthFacts,
         newest: ConsolidationManifest,
         standing: ConsolidationManifest | None,
     ) -> None:
@@ -230,12 +232,12 @@ class _MonthRun:
         self._swept += self._attempt.sweep(newest.status, keys)
 
     def _outcome(
-        self, ending: Ending, reason: str, manifest: ConsolidationManifest | None
+        self, ending: MonthResult, reason: str, manifest: ConsolidationManifest | None
     ) -> MonthOutcome:
         return MonthOutcome(self._month, ending, reason, manifest, self._swept)
 
 
-def _gives_way(seen: _Seen) -> bool:
+def _gives_way(seen: _MonthFacts) -> bool:
     """A completed month is looked at once more: we may have overwritten a file of it."""
-    unfinished = seen.newest is not None and seen.newest.status is not Status.COMPLETED
+    unfinished = seen.newest is not None and seen.newest.status is not ManifestStatus.COMPLETED
     return unfinished and gives_way(seen.newest, seen.inputs)

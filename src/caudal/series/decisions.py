@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from caudal.series.manifest import ConsolidationManifest, MonthInputs, Status
+from caudal.series.manifest import ConsolidationManifest, ManifestStatus, MonthInputs
 
 
 class Action(Enum):
@@ -59,11 +59,11 @@ def decide(
         if inputs.versions:
             return Decision(Action.START, "never consolidated")
         return Decision(Action.NOTHING, "no events")
-    if newest.status is Status.COMMITTED:
+    if newest.status is ManifestStatus.COMMITTED:
         return Decision(Action.ROLL_FORWARD, f"attempt {newest.attempt} committed but stopped")
     if not force and lacks_events(newest, inputs):
         return Decision(Action.REFUSE, "the event log lacks versions that the month was built from")
-    if newest.status is Status.IN_PROGRESS:
+    if newest.status is ManifestStatus.IN_PROGRESS:
         return Decision(Action.START, f"attempt {newest.attempt} did not finish")
     if force:
         return Decision(Action.START, "forced")
@@ -103,5 +103,7 @@ def sweepable(
     manifest's own can never commit. One that did commit, and is what readers go by, keeps its
     files until they are all in place.
     """
-    unfinished = (one for one in (newest, standing) if one and one.status is not Status.COMPLETED)
+    unfinished = (
+        one for one in (newest, standing) if one and one.status is not ManifestStatus.COMPLETED
+    )
     return frozenset(attempts) - {one.attempt for one in unfinished}

@@ -25,7 +25,7 @@ from caudal.errors import FormatError, NotFoundError, StoreError
 from caudal.formats.digest import digest
 from caudal.series import layout, manifest, rows
 from caudal.series.layout import Month
-from caudal.series.manifest import NO_INPUTS, MonthInputs, Part, VersionManifest
+from caudal.series.manifest import NO_INPUTS, MonthInputs, MonthPart, VersionManifest
 from caudal.store.port import Store, folder_names, key_in, pages
 
 
@@ -76,11 +76,11 @@ class EventLog:
             if part.month == str(month)
         ]
 
-    def write_part(self, month: Month, version: int, attempt: str, table: pa.Table) -> Part:
+    def write_part(self, month: Month, version: int, attempt: str, table: pa.Table) -> MonthPart:
         """Put rows into the store, as a part of a version that is not committed yet."""
         data, key = rows.encode(table), layout.part(month, version, attempt)
         self._store.create(key, data)
-        return Part(str(month), key, table.num_rows, len(data), digest(data))
+        return MonthPart(str(month), key, table.num_rows, len(data), digest(data))
 
     def commit(self, version: VersionManifest) -> None:
         """Create the version's manifest. AlreadyExistsError: another ingest took the number."""
@@ -140,7 +140,7 @@ class EventLog:
             raise FormatError(f"{error}; restore it from a backup") from error
         return found
 
-    def _rows(self, part: Part) -> pa.Table:
+    def _rows(self, part: MonthPart) -> pa.Table:
         try:
             data = self._store.read(part.key)
         except NotFoundError as error:

@@ -28,7 +28,7 @@ from caudal.series.delta import Change
 from caudal.series.errors import IngestError
 from caudal.series.events import EventLog
 from caudal.series.layout import Month
-from caudal.series.manifest import NO_INPUTS, MonthInputs, Part, VersionManifest
+from caudal.series.manifest import NO_INPUTS, MonthInputs, MonthPart, VersionManifest
 from caudal.series.merging import merge
 from caudal.series.sources import Observation, RejectedCell, SourceReading, read_source
 
@@ -90,7 +90,7 @@ class _IngestRun:
         self._head = head
         self._log = catalog.log(config.dataset_id)
         self._attempt = catalog.new_id()
-        self._parts: list[Part] = []
+        self._parts: list[MonthPart] = []
 
     def commit(self, changed: dict[Month, list[Change]]) -> VersionManifest:
         """Steps 3 and 4. AlreadyExistsError: another ingest has the number."""

@@ -15,7 +15,7 @@ from caudal.series.layout import Month
 FORMAT = 1
 
 
-class Status(StrEnum):
+class ManifestStatus(StrEnum):
     """How far a consolidation is. Readers go by the newest manifest that is not in progress."""
 
     IN_PROGRESS = "in_progress"  # files are being written to `.tmp/`; may be started over
@@ -23,7 +23,7 @@ class Status(StrEnum):
     COMPLETED = "completed"  # every file is in its place
 
 
-class Part(msgspec.Struct, frozen=True):
+class MonthPart(msgspec.Struct, frozen=True):
     """One file of events: what a version added to a month."""
 
     month: str
@@ -59,7 +59,7 @@ class VersionManifest(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     added: int
     revised: int
-    parts: tuple[Part, ...]
+    parts: tuple[MonthPart, ...]
     months: dict[str, MonthInputs]
     timezone: str = ""  # of the local days; manifests of old do not say it
     format: int = FORMAT
@@ -89,7 +89,7 @@ class ConsolidationManifest(msgspec.Struct, frozen=True, kw_only=True):
     dataset_id: str
     year: int
     month: int
-    status: Status
+    status: ManifestStatus
     timestamp: str
     number: int
     attempt: str

@@ -9,7 +9,7 @@ Item = TypeVar("Item")
 Made = TypeVar("Made")
 
 
-class Workers:
+class WorkerPool:
     """Some threads; with one, everything happens in the caller's, in order."""
 
     def __init__(self, threads: int) -> None:

@@ -11,12 +11,12 @@ from enum import StrEnum
 from caudal.errors import CaudalError, FormatError, StoreError
 from caudal.series.catalog import Catalog, Placed
 from caudal.series.config import SeriesConfig
-from caudal.series.consolidation import Ending, MonthOutcome, consolidate_month
+from caudal.series.consolidation import MonthOutcome, MonthResult, consolidate_month
 from caudal.series.decisions import Action, decide
 from caudal.series.errors import ConsolidationError
 from caudal.series.layout import Month
-from caudal.series.manifest import NO_INPUTS, ConsolidationManifest, MonthInputs, Status
-from caudal.series.parallel import Workers
+from caudal.series.manifest import NO_INPUTS, ConsolidationManifest, ManifestStatus, MonthInputs
+from caudal.series.parallel import WorkerPool
 
 _MONTHS_AT_A_TIME = 32  # in the survey
 _MONTHS_AT_ONCE = 4  # in consolidation
@@ -106,7 +106,7 @@ def consolidate_each(
 ) -> Consolidated:
     """As `consolidate_all`, for those who want to know of all months also if some fail."""
     # A few months at a time: while one waits for its manifest, another writes its files.
-    workers = Workers(min(_MONTHS_AT_ONCE, catalog.workers.threads))
+    workers = WorkerPool(min(_MONTHS_AT_ONCE, catalog.workers.threads))
     ended = workers.each(
         lambda found: _bring_up(catalog, config, found, force=force),
         survey(catalog, config.dataset_id),
@@ -129,7 +129,7 @@ def _bring_up(
     try:
         if found.is_tidy and found.newest is not None and not force:
             catalog.refresh_manifest_copy(found.newest)
-            return MonthOutcome(found.month, Ending.FRESH, "fresh", found.newest)
+            return MonthOutcome(found.month, MonthResult.FRESH, "fresh", found.newest)
         return consolidate_month(
             catalog,
             config,
@@ -170,7 +170,7 @@ def _status(
         freshness = Freshness.MISSING
     elif action is Action.REFUSE:
         freshness = Freshness.TRUNCATED
-    elif newest.status is not Status.COMPLETED:
+    elif newest.status is not ManifestStatus.COMPLETED:
         freshness = Freshness.UNFINISHED
     elif action is Action.CHECK:
         freshness = Freshness.SUSPECT

@@ -56,7 +56,7 @@ EXPENSIVE = {"sentiment": "DOUBLE"}  # function -> type of its result
 
 
 @dataclass(frozen=True)
-class Member:
+class KeyMembership:
     """The condition that a column is in a key set."""
 
     column: str
@@ -71,7 +71,7 @@ class Member:
 class Sight:
     """Which rows of a table a scan can see: those for which all of this holds."""
 
-    members: tuple[Member, ...] = ()
+    members: tuple[KeyMembership, ...] = ()
     conditions: tuple[str, ...] = ()  # over the table's columns
     key_sets: tuple[tuple[str, str], ...] = ()  # (name, SELECT): the sets that the members read
 
@@ -209,7 +209,7 @@ class _Analyzer:
             if pair.theirs in other.node.columns and self._may_ask(scan, other, pair, context)
         }
         sets = {column: (_key_set_name(select), select) for column, select in keys.items()}
-        members = tuple(Member(column, name) for column, (name, _) in sets.items())
+        members = tuple(KeyMembership(column, name) for column, (name, _) in sets.items())
         return Sight(members, self._conditions(scan), tuple(sets.values()))
 
     def _may_ask(self, scan: _Scan, other: _Scan, pair: _Pair, context: Context) -> bool:

@@ -35,7 +35,7 @@ class Flag:
 
 
 @dataclass(frozen=True)
-class Sieve:
+class Prefilter:
     """The flags of a table, and which rows to drop: those where all of `present` are there, and of
     no sight all flags are set."""
 

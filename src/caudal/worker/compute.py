@@ -7,13 +7,13 @@ from pathlib import Path
 
 from caudal.duck.containment import contained_task, give_back, is_of_memory
 from caudal.duck.job_plan import make_plan
-from caudal.duck.sandbox import Limits
+from caudal.duck.sandbox import SandboxLimits
 from caudal.errors import ApplicationError, CaudalError, QueryError
 from caudal.formats.job import Job, Request
 from caudal.formats.keys import Task
 from caudal.jobs.interfaces import (
-    Beat,
     Inputs,
+    MayGoOn,
     NotNowError,
     Planned,
     StoppedError,
@@ -38,14 +38,14 @@ class LocalCompute:
 
     def __init__(
         self,
-        limits: Limits | None = None,
+        limits: SandboxLimits | None = None,
         suspects: Suspects | None = None,
         models: Mapping[str, SentimentModel] | None = None,
         *,
         confirms: bool = False,
     ) -> None:
         """`confirms`: a task that takes too much memory is judged in a process of its own."""
-        self._limits = limits or Limits()
+        self._limits = limits or SandboxLimits()
         self._confirms = confirms
         self._models = models or {}  # loaded before, by name: for plans
         self._steps = Steps(self._limits)
@@ -87,7 +87,7 @@ class LocalCompute:
         return Planned(tuple(one.table.name for one in split.maps), to_json(split))
 
     def run(
-        self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: Beat = go_on
+        self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: MayGoOn = go_on
     ) -> bytes:
         """See the port. A task that was delivered often may be killing its workers: it runs in a
         child process, which takes the harm in their place. So does one that was short of memory:

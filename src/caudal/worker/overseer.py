@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from caudal.jobs.interfaces import Beat, go_on
+from caudal.jobs.interfaces import MayGoOn, go_on
 
 _ASK_SECONDS, _INTERRUPT_SECONDS = 0.25, 0.05
 
@@ -20,7 +20,7 @@ _ASK_SECONDS, _INTERRUPT_SECONDS = 0.25, 0.05
 class Overseer:
     """Watches over one computation, for as long as the block lasts."""
 
-    def __init__(self, beat: Beat, interrupt: Callable[[], None]) -> None:
+    def __init__(self, beat: MayGoOn, interrupt: Callable[[], None]) -> None:
         self._beat = beat
         self._interrupt = interrupt
         self._over = threading.Event()

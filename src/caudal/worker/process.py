@@ -28,10 +28,10 @@ from caudal.broker.port import BrokerError, OpenedBroker
 from caudal.duck.containment import held_bytes, memory_bound
 from caudal.errors import StoreError
 from caudal.jobs import loops
-from caudal.jobs.ports import Bounds, Tools
-from caudal.jobs.runs import Lives
+from caudal.jobs.ports import Bounds, Ports
+from caudal.jobs.runs import JobRuns
 from caudal.process.clock import SystemClock, new_id
-from caudal.process.frame import Ending, run_framed
+from caudal.process.frame import ProcessExit, run_framed
 from caudal.process.logs import fields
 from caudal.process.signals import Stop
 from caudal.process.ticks import OnTick, ignore
@@ -39,10 +39,10 @@ from caudal.store.port import Store
 from caudal.store.probe import require_conditional_create
 from caudal.worker.await_services import waited_for
 from caudal.worker.compute import LocalCompute
-from caudal.worker.figures import Figures
+from caudal.worker.figures import WorkerMetrics
 from caudal.worker.settings import WorkerSettings
 from caudal.worker.suspect_tasks import Suspects
-from caudal.worker.task_log import Witness, WitnessedCompute, WitnessedConsumer, WitnessedStore
+from caudal.worker.task_log import LoggedCompute, LoggedConsumer, LoggedStore, TaskLog
 from caudal.worker.warm_up import warm_up
 
 _STRANGE_SECONDS = 1.0  # pause after an error that nobody foresaw
@@ -58,7 +58,7 @@ class Worker:
     open_store: Callable[[], Store]
     broker: OpenedBroker
     folder: Path
-    figures: Figures
+    figures: WorkerMetrics
     stop: Stop
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class Worker:
         self._idle_bytes = 0
         self.outgrown = False  # it left because it held too much (rule 5)
 
-    def run(self, on_tick: OnTick = ignore) -> Ending:
+    def run(self, on_tick: OnTick = ignore) -> ProcessExit:
         """Work until asked to stop. If ABANDONED, the caller ends the process."""
         ending = run_framed(
             self._work,
@@ -82,7 +82,7 @@ class Worker:
             late_seconds=self.settings.late_seconds,
             grace_seconds=self.settings.grace_seconds,
         )
-        if ending is Ending.ABANDONED:
+        if ending is ProcessExit.ABANDONED:
             _log.warning("left in the midst of a task", extra=fields(reason=self.stop.reason))
         return ending
 
@@ -103,11 +103,11 @@ class Worker:
                 self._loop(store)
         _log.info("stopped", extra=fields(reason=self.stop.reason))
 
-    def _ends(self, tools: Tools) -> bool:
+    def _ends(self, ports: Ports) -> bool:
         """Asked between two tasks: is this the end? It is for one that holds too much (rule 5)."""
         if self.stop.requested() or held_bytes() <= self._idle_bytes:
             return self.stop.requested()
-        tools.lives.forget()
+        ports.job_runs.forget()
         self._compute.relieve()
         if (held := held_bytes()) > self._idle_bytes:
             self.outgrown = True
@@ -136,24 +136,24 @@ class Worker:
         return store
 
     def _loop(self, store: Store) -> None:
-        witness = Witness(self.figures)
-        watched = WitnessedStore(store, witness)
-        tools = Tools(
+        task_log = TaskLog(self.figures)
+        watched = LoggedStore(store, task_log)
+        ports = Ports(
             store=watched,
             broker=self.broker,
-            compute=WitnessedCompute(self._compute, witness),
+            compute=LoggedCompute(self._compute, task_log),
             clock=self._clock,
             new_id=new_id,
-            lives=Lives(watched),
+            job_runs=JobRuns(watched),
             bounds=Bounds(quick=self.settings.quick),
         )
         self.figures.watch_broker(lambda: self.broker.connected, lambda: self.broker.dropped)
         while not self.stop.requested():
             consumer = self.broker.consume(*self.settings.turns())
             try:
-                loops.work(tools, WitnessedConsumer(consumer, witness), lambda: self._ends(tools))
+                loops.work(ports, LoggedConsumer(consumer, task_log), lambda: self._ends(ports))
             except Exception:
                 _log.exception("an error that nobody foresaw: please report it")
                 consumer.close()
-                witness.handed_back()
+                task_log.handed_back()
                 self._clock.sleep(_STRANGE_SECONDS)

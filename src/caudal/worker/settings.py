@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from caudal.duck.sandbox import Limits
+from caudal.duck.sandbox import SandboxLimits
 from caudal.errors import UsageError
 from caudal.formats.keys import Lane
 from caudal.worker.suspects import SuspectLimits
@@ -46,9 +46,9 @@ class WorkerSettings:
         last = (Lane.SLOW,) if self.quick and Lane.SLOW in self.lanes else ()
         return tuple(lane for lane in self.lanes if lane not in last), last
 
-    def limits(self, spill: Path) -> Limits:
+    def limits(self, spill: Path) -> SandboxLimits:
         """For SQL in this process."""
-        return Limits(memory_bytes=self.memory_bytes - _PROCESS_BYTES, spill=spill)
+        return SandboxLimits(memory_bytes=self.memory_bytes - _PROCESS_BYTES, spill=spill)
 
     def idle_bytes(self, warm_bytes: int) -> int:
         """What the process may hold between two tasks; it held `warm_bytes` before the first one.

@@ -15,11 +15,11 @@ from pathlib import Path
 import msgspec
 
 from caudal.duck.containment import RESERVE_BYTES, contained_task, memory_bound
-from caudal.duck.sandbox import Limits
+from caudal.duck.sandbox import SandboxLimits
 from caudal.formats import job as job_format
 from caudal.formats.job import Job
 from caudal.formats.keys import Task
-from caudal.jobs.interfaces import CondemnedError, Inputs, NotNowError, Part
+from caudal.jobs.interfaces import CondemnedError, InputPart, Inputs, NotNowError
 from caudal.worker.suspect_child import Computation
 from caudal.worker.suspects import (
     Condemned,
@@ -60,12 +60,13 @@ def compute_suspect(arguments: bytes, folder: Path) -> bytes:
     suspect = msgspec.msgpack.decode(arguments, type=_Suspect)
     inputs = {
         name: [
-            Part((folder / one.content).read_bytes(), one.file, one.repaired) for one in described
+            InputPart((folder / one.content).read_bytes(), one.file, one.repaired)
+            for one in described
         ]
         for name, described in suspect.inputs.items()
     }
     spill = folder if suspect.spills else None
-    steps = Steps(Limits(suspect.memory_bytes, suspect.seconds, spill))
+    steps = Steps(SandboxLimits(suspect.memory_bytes, suspect.seconds, spill))
     job = job_format.decode(suspect.job, "job.json")
     with memory_bound(suspect.process_bytes, tasks=True), contained_task(steps.interrupt):
         return steps.run(job, suspect.task, inputs)
@@ -85,7 +86,7 @@ class Suspects:
         job: Job,
         task: Task,
         inputs: Inputs,
-        sandbox: Limits,
+        sandbox: SandboxLimits,
         stopped: threading.Event | None = None,
     ) -> bytes:
         """The task's output; raises as the rules say. Setting `stopped` ends this one."""
@@ -107,7 +108,7 @@ class Suspects:
             case Inconclusive(reason):
                 raise NotNowError(reason)
 
-    def _call(self, job: Job, task: Task, inputs: Inputs, sandbox: Limits) -> SuspectCall:
+    def _call(self, job: Job, task: Task, inputs: Inputs, sandbox: SandboxLimits) -> SuspectCall:
         files: dict[str, bytes | Path] = {}
         described: dict[str, list[_Input]] = {}
         for name, parts in inputs.items():

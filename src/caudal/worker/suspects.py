@@ -164,7 +164,7 @@ def run_suspect(
         return Inconclusive(f"the suspect's child could not be run: {error}")
 
 
-class Cut(StrEnum):
+class CutShort(StrEnum):
     """Why the parent ended its child."""
 
     STOPPED = "the worker was told to stop"
@@ -205,7 +205,7 @@ class _Account:
 
     report: Report | None  # the last one
     status: int  # as subprocess gives it: minus the signal
-    cut: Cut | None
+    cut: CutShort | None
     words: str  # what the child wrote to its standard output and error
 
 
@@ -245,7 +245,7 @@ def _command(call: SuspectCall, limits: SuspectLimits, folder: Path) -> list[str
     return [*script, str(os.getpid()), str(folder), call.entry, *map(str, numbers)]
 
 
-def _watch(pid: int, limits: SuspectLimits, stop: Sequence[threading.Event]) -> Cut | None:
+def _watch(pid: int, limits: SuspectLimits, stop: Sequence[threading.Event]) -> CutShort | None:
     """Wait until the child ends by itself, or there is a reason to end it."""
     deadline = time.monotonic() + limits.patience_seconds
     process = os.pidfd_open(pid)
@@ -254,11 +254,11 @@ def _watch(pid: int, limits: SuspectLimits, stop: Sequence[threading.Event]) -> 
         poller.register(process, select.POLLIN)
         while not poller.poll(_SAMPLE_MILLISECONDS):
             if any(one.is_set() for one in stop):
-                return Cut.STOPPED
+                return CutShort.STOPPED
             if held_bytes(pid) > limits.memory_bytes:
-                return Cut.MEMORY
+                return CutShort.MEMORY
             if time.monotonic() > deadline:
-                return Cut.IMPATIENT
+                return CutShort.IMPATIENT
         return None
     finally:
         os.close(process)
@@ -329,7 +329,7 @@ def judge_error(raised: Raised, limits: SuspectLimits) -> Verdict:
 
 def _judge_death(account: _Account, limits: SuspectLimits) -> Verdict:
     """The end of a child that had begun and reported nothing more."""
-    if account.cut is Cut.MEMORY:
+    if account.cut is CutShort.MEMORY:
         return Condemned(_too_much_memory(limits), account.words)
     if account.cut is not None:
         return Inconclusive(account.cut.value, account.words)

@@ -16,10 +16,10 @@ from caudal.broker.port import Consumer, Delivery
 from caudal.errors import AlreadyExistsError, CaudalError, StoreError
 from caudal.formats.job import Job, Request
 from caudal.formats.keys import Keys, Message, Task
-from caudal.jobs.interfaces import Beat, Compute, Inputs, Planned, go_on
+from caudal.jobs.interfaces import Compute, Inputs, MayGoOn, Planned, go_on
 from caudal.process.logs import fields
 from caudal.store.port import PAGE, Page, Store
-from caudal.worker.figures import Figures
+from caudal.worker.figures import WorkerMetrics
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ def names_of(message: Message) -> dict[str, Any]:
 
 
 @dataclass
-class _Seen:
+class _TaskFacts:
     """What was seen since a task was taken."""
 
     delivery: Delivery
@@ -58,20 +58,20 @@ class _Seen:
         self.output, self.outcome = keys.output(message.task), keys.outcome
 
 
-class Witness:
+class TaskLog:
     """Sees one task at a time."""
 
-    def __init__(self, figures: Figures) -> None:
+    def __init__(self, figures: WorkerMetrics) -> None:
         self._figures = figures
-        self._seen: _Seen | None = None
+        self._seen: _TaskFacts | None = None
         self._thread = 0
 
-    def _mine(self) -> _Seen | None:
+    def _mine(self) -> _TaskFacts | None:
         return self._seen if threading.get_ident() == self._thread else None
 
     def taken(self, delivery: Delivery) -> None:
         self._thread = threading.get_ident()
-        self._seen = _Seen(delivery)
+        self._seen = _TaskFacts(delivery)
         self._figures.held.set(1)
 
     def read(self, data: bytes) -> None:
@@ -125,76 +125,76 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class WitnessedConsumer:
+class LoggedConsumer:
     """A consumer as the loop sees it."""
 
     consumer: Consumer
-    witness: Witness
+    task_log: TaskLog
 
     def take(self) -> Delivery | None:
         delivery = self.consumer.take()
         if delivery is not None:
-            self.witness.taken(delivery)
+            self.task_log.taken(delivery)
         return delivery
 
     def acknowledge(self, delivery: Delivery) -> None:
         self.consumer.acknowledge(delivery)
-        self.witness.acknowledged()
+        self.task_log.acknowledged()
 
     def hand_back(self, delivery: Delivery) -> None:
         self.consumer.hand_back(delivery)
-        self.witness.handed_back()
+        self.task_log.handed_back()
 
     def close(self) -> None:
         self.consumer.close()
 
 
 @dataclass(frozen=True)
-class WitnessedCompute:
+class LoggedCompute:
     """The engine as the loop sees it."""
 
     compute: Compute
-    witness: Witness
+    task_log: TaskLog
 
     def plan(self, request: Request, moment: float) -> Planned:
         return self.compute.plan(request, moment)
 
     def run(
-        self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: Beat = go_on
+        self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: MayGoOn = go_on
     ) -> bytes:
         try:
             return self.compute.run(job, task, inputs, deliveries, beat)
         except (CaudalError, OSError) as error:
-            self.witness.failed(error)
+            self.task_log.failed(error)
             raise
 
 
 @dataclass(frozen=True)
-class WitnessedStore(Store):
+class LoggedStore(Store):
     """A store as the loop sees it."""
 
     store: Store
-    witness: Witness
+    task_log: TaskLog
 
     def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         size = len(data) if isinstance(data, bytes) else data.stat().st_size
         try:
             self.store.create(key, data, lasting=lasting)
         except AlreadyExistsError:
-            self.witness.created(key, 0, "adopted")
+            self.task_log.created(key, 0, "adopted")
             raise
         except StoreError as error:
-            self.witness.failed(error)
+            self.task_log.failed(error)
             raise
-        self.witness.created(key, size)
+        self.task_log.created(key, size)
 
     def read(self, key: str, offset: int = 0, length: int | None = None) -> bytes:
         try:
             data = self.store.read(key, offset, length)
         except StoreError as error:
-            self.witness.failed(error)
+            self.task_log.failed(error)
             raise
-        self.witness.read(data)
+        self.task_log.read(data)
         return data
 
     def list(
@@ -203,7 +203,7 @@ class WitnessedStore(Store):
         try:
             return self.store.list(prefix, recursive=recursive, after=after, limit=limit)
         except StoreError as error:
-            self.witness.failed(error)
+            self.task_log.failed(error)
             raise
 
     def delete(self, key: str, *, lasting: bool = True) -> None:

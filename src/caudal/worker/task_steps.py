@@ -15,15 +15,15 @@ import pyarrow as pa
 
 from caudal.duck import stages, steps
 from caudal.duck.functions import register_functions
-from caudal.duck.sandbox import Limits, Sandbox, Types
+from caudal.duck.sandbox import Sandbox, SandboxLimits, Types
 from caudal.duck.stages import Hashing
 from caudal.errors import DataError, FormatError, RejectedRowError
 from caudal.formats import batch as batch_format
 from caudal.formats import mapped, outcomes, outputs
 from caudal.formats.job import Job
 from caudal.formats.keys import REJECTS, Task
-from caudal.jobs.interfaces import Inputs, Part
-from caudal.jobs.plan import SplitPlan, from_json
+from caudal.jobs.interfaces import InputPart, Inputs
+from caudal.jobs.plan import JobPlan, from_json
 from caudal.kernels.hashing import partition_of
 from caudal.kernels.sentiment import load_model
 from caudal.model import RejectedRow
@@ -44,7 +44,7 @@ class _Known:
     """What the tasks of one life of a job share."""
 
     plan: msgspec.Raw
-    split: SplitPlan
+    split: JobPlan
     hints: dict[str, "_Hinted"] = field(default_factory=dict)  # by scan
     tables: dict[str, steps.TableWork] = field(default_factory=dict)
 
@@ -53,10 +53,10 @@ class _Known:
 class _Hinted:
     """A scan with its hint, and the very objects that the hint was made of."""
 
-    made_of: tuple[Sequence[Part], ...]
+    made_of: tuple[Sequence[InputPart], ...]
     work: stages.Work
 
-    def is_made_of(self, sources: tuple[Sequence[Part], ...]) -> bool:
+    def is_made_of(self, sources: tuple[Sequence[InputPart], ...]) -> bool:
         same_length = len(self.made_of) == len(sources)
         return same_length and all(map(operator.is_, self.made_of, sources))
 
@@ -64,8 +64,8 @@ class _Hinted:
 class Steps:
     """Sandboxes, and what runs in them."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self._limits = limits or Limits()
+    def __init__(self, limits: SandboxLimits | None = None) -> None:
+        self._limits = limits or SandboxLimits()
         self._sandboxes: dict[tuple[str, Types], Sandbox] = {}  # by sentiment model
         self._known: OrderedDict[str, _Known] = OrderedDict()  # by run
 
@@ -165,7 +165,7 @@ class Steps:
         return self._sandboxes[name, types]
 
 
-def _rows(parts: Sequence[Part]) -> pa.Table:
+def _rows(parts: Sequence[InputPart]) -> pa.Table:
     return pa.concat_tables(mapped.read_rows(part.data) for part in parts)
 
 
@@ -178,8 +178,8 @@ def _refuse_rejects(data: bytes) -> None:
 
 
 def report(
-    split: SplitPlan,
-    inputs: Mapping[str, Sequence[Part]],
+    split: JobPlan,
+    inputs: Mapping[str, Sequence[InputPart]],
     whose: outputs.Whose,
     *,
     every: bool = False,

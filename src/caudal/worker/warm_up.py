@@ -9,7 +9,7 @@ import msgspec
 from caudal.formats import batch
 from caudal.formats.job import Job, Options, Request, Text
 from caudal.formats.keys import Task
-from caudal.jobs.interfaces import Part
+from caudal.jobs.interfaces import InputPart
 from caudal.model import Query, Table
 from caudal.worker.compute import LocalCompute
 
@@ -44,4 +44,4 @@ def warm_up(compute: LocalCompute) -> None:
         newlines=2,
         data=_ROWS,
     )
-    compute.run(job, Task("map", "t"), {"t": [Part(data)]}, 1)
+    compute.run(job, Task("map", "t"), {"t": [InputPart(data)]}, 1)

@@ -33,7 +33,7 @@ from tests.services.seaweed import S3Server
 from tests.services.seaweed import s3_server as s3_server
 
 from caudal.errors import StoreError
-from caudal.series import Ending, consolidate_all, consolidate_month, ingest, layout
+from caudal.series import MonthResult, consolidate_all, consolidate_month, ingest, layout
 from caudal.series.errors import LostFileError
 from caudal.store import DirectoryStore, MemoryStore, Store
 from caudal.store.port import entries
@@ -104,7 +104,7 @@ def test_series_writer_frozen_at_every_operation_wakes_up_late(
 
 
 def test_series_consolidator_frozen_at_every_operation_gives_way(world: World) -> None:
-    endings = Counter[Ending]()
+    endings = Counter[MonthResult]()
     start = MemoryStore()
     ingest(world.catalog(start), world.config, world.uniform(1))
     recording = Recording(copy_of(start))
@@ -120,7 +120,7 @@ def test_series_consolidator_frozen_at_every_operation_gives_way(world: World) -
         world.run(store)
         check_truth(world, store)
     print(f"the late one: {dict(endings)}")
-    assert endings[Ending.GAVE_WAY] > 5
+    assert endings[MonthResult.GAVE_WAY] > 5
     assert sum(endings.values()) == len(recording.operations)
 
 

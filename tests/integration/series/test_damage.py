@@ -9,8 +9,8 @@ from tests.series.world import World, check_truth, forget, objects, values
 
 from caudal.errors import FormatError, StoreError
 from caudal.series import (
-    Ending,
     Freshness,
+    MonthResult,
     SeriesRead,
     consolidate_all,
     ingest,
@@ -73,7 +73,7 @@ def test_what_readers_go_by_is_damaged_below_an_attempt_that_stopped(world: Worl
     store.delete(manifest(1, 3))  # what the message says
     read = read_alpha(world, store)
     assert {row[2] for row in values(read.table)} == {1}
-    assert world.run(store)[0].ending is Ending.CONSOLIDATED
+    assert world.run(store)[0].ending is MonthResult.CONSOLIDATED
     assert {row[2] for row in values(read_alpha(world, store).table)} == {2}
     check_truth(world, store)
 
@@ -84,7 +84,7 @@ def test_all_that_readers_could_go_by_is_lost(world: World) -> None:
     for number in (1, 2, 3):
         store.delete(manifest(1, number))
     assert "has events but is not consolidated yet" in read_alpha(world, store).notes[0]
-    assert world.run(store)[0].ending is Ending.CONSOLIDATED
+    assert world.run(store)[0].ending is MonthResult.CONSOLIDATED
     check_truth(world, store)
 
 
@@ -109,7 +109,7 @@ def test_a_committed_month_is_not_rebuilt_from_fewer_events_unasked(world: World
     with pytest.raises(TruncatedLogError, match=r"restore the events, or rebuild .* --force"):
         world.run(store)
     [outcome] = consolidate_all(world.catalog(store), world.config, force=True)
-    assert outcome.ending is Ending.REPAIRED
+    assert outcome.ending is MonthResult.REPAIRED
     check_truth(world, store)
 
 
@@ -117,7 +117,7 @@ def test_force_rebuilds_also_what_is_committed(world: World) -> None:
     store = MemoryStore()
     stopped(world, store, "replace", "data.parquet")
     [outcome] = consolidate_all(world.catalog(store), world.config, force=True)
-    assert (outcome.ending, outcome.reason) == (Ending.CONSOLIDATED, "forced")
+    assert (outcome.ending, outcome.reason) == (MonthResult.CONSOLIDATED, "forced")
     check_truth(world, store)
 
 
@@ -138,7 +138,7 @@ def test_a_log_that_was_written_anew_makes_its_months_stale(world: World, tmp_pa
     source.write_text("day,alpha,beta\n2024-01-01,7,\n")
     ingest(world.catalog(store), world.config, source)
     assert "is stale" in read_alpha(world, store).notes[0]
-    assert world.run(store)[0].ending is Ending.CONSOLIDATED
+    assert world.run(store)[0].ending is MonthResult.CONSOLIDATED
     finals = [key for key in objects(store) if key.endswith("/data.parquet")]
     assert len(finals) == 1, "BETA has no events any more, so it has no file"
     check_truth(world, store)

@@ -8,9 +8,9 @@ from tests.series.world import World, check_truth, objects
 
 from caudal.errors import FormatError, StoreError
 from caudal.series import (
-    Ending,
     Freshness,
-    Status,
+    ManifestStatus,
+    MonthResult,
     consolidate_all,
     consolidate_month,
     ingest,
@@ -51,7 +51,7 @@ def test_an_error_cleans_its_temporary_files_at_once(
     assert not [key for key in objects(store) if "/.tmp/" in key]
     newest = world.catalog(store).read_consolidation_manifest(world.config.month(2024, 1))
     assert newest is not None
-    assert newest.status is Status.IN_PROGRESS
+    assert newest.status is ManifestStatus.IN_PROGRESS
     read = read_month(world.catalog(store), world.config.month(2024, 1))
     assert read is not None
     assert read.manifest.versions == (1,)
@@ -70,14 +70,14 @@ def test_an_error_after_the_commit_keeps_the_files_that_readers_need(
     assert read.manifest.versions == (1, 2)
     assert not read.merged_from_events
     [found] = consolidate_all(world.catalog(store), world.config)
-    assert found.ending is Ending.ROLLED_FORWARD
+    assert found.ending is MonthResult.ROLLED_FORWARD
     check_truth(world, store)
 
 
 def test_a_commit_without_an_answer_is_settled_by_reading(world: World, store: MemoryStore) -> None:
     failing = broken(store, "create", "consolidation/2024/01/00000005", Moment.AFTER)
     outcome = consolidate_month(world.catalog(failing), world.config, 2024, 1)
-    assert outcome.ending is Ending.CONSOLIDATED
+    assert outcome.ending is MonthResult.CONSOLIDATED
     check_truth(world, store)
 
 
@@ -116,7 +116,7 @@ def test_a_copy_that_cannot_be_written_only_lags(
 
     failing = Failing(store, fails, StoreError)
     [outcome] = consolidate_all(world.catalog(failing), world.config)
-    assert outcome.ending is Ending.CONSOLIDATED
+    assert outcome.ending is MonthResult.CONSOLIDATED
     world.run(store)
     check_truth(world, store)
 
@@ -182,7 +182,7 @@ def test_a_damaged_final_file_is_read_around_and_repaired(
     assert read.merged_from_events
     assert [one.freshness for one in survey(world.catalog(store), "little")] == [Freshness.SUSPECT]
     [found] = consolidate_all(world.catalog(store), world.config)
-    assert found.ending is Ending.REPAIRED
+    assert found.ending is MonthResult.REPAIRED
     assert "BETA" in found.reason
     assert store.read(FINAL) == good
     check_truth(world, store)
@@ -195,9 +195,9 @@ def test_new_tags_of_the_same_bytes_are_recorded_once(world: World, tmp_path: Pa
     copied = DirectoryStore(tmp_path / "copied", fsync=False)
     for key, data in objects(store).items():
         copied.replace(key, data)
-    assert [one.ending for one in world.run(copied)] == [Ending.RECORDED]
+    assert [one.ending for one in world.run(copied)] == [MonthResult.RECORDED]
     recording = Recording(copied)
-    assert [one.ending for one in world.run(recording)] == [Ending.FRESH]
+    assert [one.ending for one in world.run(recording)] == [MonthResult.FRESH]
     assert not [op for op, _ in recording.operations if op not in ("list", "read")]
     check_truth(world, copied)
 
@@ -256,4 +256,4 @@ def test_big_files_travel_through_a_local_file(world: World, store: MemoryStore)
     store.replace(FINAL, store.read(FINAL)[:-1] + b"?")
     catalog = world.catalog(store)
     catalog.big_file_bytes = 100
-    assert [one.ending for one in consolidate_all(catalog, world.config)] == [Ending.REPAIRED]
+    assert [one.ending for one in consolidate_all(catalog, world.config)] == [MonthResult.REPAIRED]

@@ -19,7 +19,7 @@ from caudal.client.results import answers_of
 from caudal.client.submit import Submission, Watching, submit
 from caudal.errors import DataError, JobError, RejectedRowError, UnreachableError, UsageError
 from caudal.files.sources import Sources
-from caudal.formats.batch import Batch
+from caudal.formats.batch import BatchHeader
 from caudal.formats.job import Options
 from caudal.formats.keys import REJECTS
 from caudal.formats.quotas import Quotas
@@ -110,7 +110,7 @@ class KillsTheFirst(Watching):
     def __init__(self, two: Cluster) -> None:
         self._two = two
 
-    def sent(self, table: str, batch: Batch) -> None:
+    def sent(self, table: str, batch: BatchHeader) -> None:
         if table == "reviews" and batch.number == 5:
             self._two.servers[0].die()
 
@@ -275,7 +275,7 @@ def test_a_result_is_taken_only_of_ones_own_data(one: Cluster, books: Path, tmp_
 
 def test_resuming_sends_what_is_missing(two: Cluster, books: Path, expected: Answers) -> None:
     class Stops(Watching):
-        def sent(self, table: str, batch: Batch) -> None:
+        def sent(self, table: str, batch: BatchHeader) -> None:
             if table == "reviews" and batch.number == 6:
                 raise InterruptedError
 
@@ -301,7 +301,7 @@ def test_a_file_that_changed_is_never_mixed_in(
     is_done: bool, one: Cluster, books: Path, tmp_path: Path
 ) -> None:
     class Stops(Watching):
-        def sent(self, table: str, batch: Batch) -> None:
+        def sent(self, table: str, batch: BatchHeader) -> None:
             if table == "reviews" and batch.number == 6 and not is_done:
                 raise InterruptedError
 

@@ -13,7 +13,7 @@ from caudal.cli import submit_progress
 from caudal.cli.main import main
 from caudal.cli.status import ExitStatus
 from caudal.client.client import Client
-from caudal.formats.batch import Batch
+from caudal.formats.batch import BatchHeader
 from caudal.results.answers import Answers
 
 PARAM = [word for name, value in PARAMETERS.items() for word in ("--param", f"{name}={value}")]
@@ -140,8 +140,8 @@ def test_gateways_that_die_leave_the_command_to_resume(
 ) -> None:
     """After some batches both are gone; the command that is named goes on when they are back."""
 
-    class Killing(submit_progress.Delivery):
-        def sent(self, table: str, batch: Batch) -> None:
+    class Killing(submit_progress.SubmitProgress):
+        def sent(self, table: str, batch: BatchHeader) -> None:
             super().sent(table, batch)
             if table == "reviews" and batch.number == 4:
                 for server in two.servers:
@@ -174,14 +174,14 @@ def test_rows_are_previewed_while_files_are_sent(
     previewed = threading.Event()
     shown: list[str] = []
 
-    class Waiting(submit_progress.Delivery):
+    class Waiting(submit_progress.SubmitProgress):
         def _show_rows(self, query: str, rows: list[dict[str, object]]) -> None:
             super()._show_rows(query, rows)
             shown.extend(str(row["title"]) for row in rows)
             if len(shown) >= 5:
                 previewed.set()
 
-        def sent(self, table: str, batch: Batch) -> None:
+        def sent(self, table: str, batch: BatchHeader) -> None:
             super().sent(table, batch)
             if table == "books" and batch.number == 1:
                 assert previewed.wait(60)

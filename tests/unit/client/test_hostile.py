@@ -75,7 +75,9 @@ def another_run(place: Place, true: bytes) -> bytes:
 
 def of_a_terabyte(place: Place) -> bytes:
     span = mapped.Span(0, 1 << 50, 1, "ab")
-    return frame.encode(outputs.RESULT_MAGIC, outputs.Result("q1", "", span, place.job, place.run))
+    return frame.encode(
+        outputs.RESULT_MAGIC, outputs.ResultHeader("q1", "", span, place.job, place.run)
+    )
 
 
 def flipped(true: bytes) -> bytes:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caudal.client.batches import Cutter, RowWriter
+from caudal.client.batches import BatchCutter, RowWriter
 from caudal.client.rows import pieces_of
 from caudal.errors import DataError
 from caudal.formats import batch as batch_format
@@ -92,7 +92,7 @@ def test_what_is_no_row_is_refused(rows: object, columns: list[str] | None, comp
 
 
 def test_a_writer_numbers_its_batches_and_counts_lines() -> None:
-    writer = RowWriter("t", Cutter(20, compress=False), ("a", "b"))
+    writer = RowWriter("t", BatchCutter(20, compress=False), ("a", "b"))
     made = [*writer.batches([("x", "1")] * 1500), *writer.batches([("y\nz", "2")]), *writer.rest()]
     batches = [batch_format.decode(one if isinstance(one, bytes) else one(), "") for one in made]
     assert [index.number for index, _ in batches] == [0, 1, 2]

@@ -5,18 +5,18 @@ from dataclasses import replace
 import pytest
 
 from caudal.medic.election import (
-    Kind,
-    Message,
+    ElectionMessage,
+    ElectionState,
+    ElectionTiming,
+    MessageKind,
     Role,
-    Seat,
-    Timing,
     receive,
     see_gone,
     start,
     tick,
 )
 
-TIMING = Timing()
+TIMING = ElectionTiming()
 
 
 class Ensemble:
@@ -24,7 +24,7 @@ class Ensemble:
 
     def __init__(self, *ids: int) -> None:
         self.ids = ids
-        self.seats: dict[int, Seat] = {}
+        self.seats: dict[int, ElectionState] = {}
         self.down: set[int] = set()
         self.now = 0.0
         self.lines: list[str] = []
@@ -58,19 +58,19 @@ class Ensemble:
                 if medic not in self.down:
                     self._step(medic, tick(self.seats[medic], self.now))
 
-    def _step(self, medic: int, step: tuple[Seat, list[Message]]) -> None:
+    def _step(self, medic: int, step: tuple[ElectionState, list[ElectionMessage]]) -> None:
         before = self.seats.get(medic)
         self.seats[medic], said = step
         self._note(before, self.seats[medic])
         for message in said:
-            if message.kind is not Kind.ALIVE:
+            if message.kind is not MessageKind.ALIVE:
                 self.lines.append(
                     f"{message.sender} to {message.to}: {message.kind} {message.term}"
                 )
             if message.to in self.seats and message.to not in self.down:
                 self._step(message.to, receive(self.seats[message.to], message, self.now))
 
-    def _note(self, before: Seat | None, after: Seat) -> None:
+    def _note(self, before: ElectionState | None, after: ElectionState) -> None:
         if before is None or (before.role, before.leader) != (after.role, after.leader):
             whom = f" {after.leader}" if after.role is Role.FOLLOWING else ""
             self.lines.append(f"  {after.me} is {after.role}{whom}")
@@ -139,9 +139,9 @@ def test_a_leader_whose_end_is_seen_is_missed_at_once() -> None:
 
 @pytest.mark.parametrize("role", [Role.ELECTING, Role.WAITING, Role.LEADING])
 def test_the_end_of_a_medic_that_one_does_not_follow_is_no_news(role: Role) -> None:
-    seat = Seat(1, (2, 3), role=role, term=4, leader=1 if role is Role.LEADING else None)
+    seat = ElectionState(1, (2, 3), role=role, term=4, leader=1 if role is Role.LEADING else None)
     assert see_gone(seat, 3, 1.0) == (seat, [])
-    follower = Seat(1, (2, 3), role=Role.FOLLOWING, term=4, leader=3)
+    follower = ElectionState(1, (2, 3), role=Role.FOLLOWING, term=4, leader=3)
     assert see_gone(follower, 2, 1.0) == (follower, [])
 
 
@@ -171,7 +171,7 @@ def test_a_leader_that_was_frozen_holds_an_election_before_anything_else() -> No
 
 
 def test_a_follower_that_was_late_gives_its_leader_a_full_time_more() -> None:
-    seat = Seat(1, (2, 3), role=Role.FOLLOWING, term=4, leader=3, since=10.0, ticked=10.0)
+    seat = ElectionState(1, (2, 3), role=Role.FOLLOWING, term=4, leader=3, since=10.0, ticked=10.0)
     after, said = tick(seat, 30.0)
     assert after.role is Role.FOLLOWING
     assert said == []
@@ -184,41 +184,44 @@ def test_a_follower_that_was_late_gives_its_leader_a_full_time_more() -> None:
 
 @pytest.mark.parametrize("role", [Role.ELECTING, Role.WAITING])
 def test_an_election_in_which_one_was_late_begins_anew(role: Role) -> None:
-    seat = Seat(1, (2,), role=role, term=4, since=10.0, ticked=10.0)
+    seat = ElectionState(1, (2,), role=role, term=4, since=10.0, ticked=10.0)
     after, said = tick(seat, 30.0)
     assert after.role is Role.ELECTING
     assert after.term == 5
-    assert [one.kind for one in said] == [Kind.ELECTION]
+    assert [one.kind for one in said] == [MessageKind.ELECTION]
 
 
 def test_a_claim_is_repeated_until_it_is_acknowledged() -> None:
     seat, said = start(3, (1, 2), 0.0)
-    assert {one.kind for one in said} == {Kind.COORDINATOR}
-    seat, _ = receive(seat, Message(Kind.ACK, 1, 3, seat.term), 0.1)
+    assert {one.kind for one in said} == {MessageKind.COORDINATOR}
+    seat, _ = receive(seat, ElectionMessage(MessageKind.ACK, 1, 3, seat.term), 0.1)
     seat, said = tick(seat, TIMING.alive)
-    assert [(one.to, one.kind) for one in said] == [(1, Kind.ALIVE), (2, Kind.COORDINATOR)]
+    assert [(one.to, one.kind) for one in said] == [
+        (1, MessageKind.ALIVE),
+        (2, MessageKind.COORDINATOR),
+    ]
 
 
 def test_an_old_claim_of_a_higher_medic_is_told_the_newer_term() -> None:
-    seat = Seat(1, (2, 3), role=Role.WAITING, term=9)
-    after, said = receive(seat, Message(Kind.ALIVE, 3, 1, 5), 1.0)
+    seat = ElectionState(1, (2, 3), role=Role.WAITING, term=9)
+    after, said = receive(seat, ElectionMessage(MessageKind.ALIVE, 3, 1, 5), 1.0)
     assert after == seat
-    assert said == [Message(Kind.ELECTION, 1, 3, 9)]
-    leader = Seat(3, (1, 2), role=Role.LEADING, term=5, leader=3)
+    assert said == [ElectionMessage(MessageKind.ELECTION, 1, 3, 9)]
+    leader = ElectionState(3, (1, 2), role=Role.LEADING, term=5, leader=3)
     leader, said = receive(leader, said[0], 1.0)
-    assert Message(Kind.COORDINATOR, 3, 1, 10) in said
+    assert ElectionMessage(MessageKind.COORDINATOR, 3, 1, 10) in said
 
 
 def test_an_old_claim_of_a_lower_medic_is_answered_by_the_leader() -> None:
-    leader = Seat(3, (1, 2), role=Role.LEADING, term=9, leader=3)
-    after, said = receive(leader, Message(Kind.ALIVE, 2, 3, 5), 1.0)
+    leader = ElectionState(3, (1, 2), role=Role.LEADING, term=9, leader=3)
+    after, said = receive(leader, ElectionMessage(MessageKind.ALIVE, 2, 3, 5), 1.0)
     assert after == leader
-    assert said == [Message(Kind.COORDINATOR, 3, 2, 9)]
+    assert said == [ElectionMessage(MessageKind.COORDINATOR, 3, 2, 9)]
     follower = replace(leader, role=Role.FOLLOWING, leader=4)
-    assert receive(follower, Message(Kind.ALIVE, 2, 3, 5), 1.0) == (follower, [])
+    assert receive(follower, ElectionMessage(MessageKind.ALIVE, 2, 3, 5), 1.0) == (follower, [])
 
 
 def test_acknowledgements_of_an_earlier_term_do_not_count() -> None:
-    leader = Seat(3, (1, 2), role=Role.LEADING, term=9, leader=3)
-    after, _ = receive(leader, Message(Kind.ACK, 1, 3, 8), 1.0)
+    leader = ElectionState(3, (1, 2), role=Role.LEADING, term=9, leader=3)
+    after, _ = receive(leader, ElectionMessage(MessageKind.ACK, 1, 3, 8), 1.0)
     assert after.acknowledged == frozenset()

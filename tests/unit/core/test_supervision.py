@@ -1,10 +1,10 @@
 """Whom the leader restarts, and whom it leaves alone."""
 
 from caudal.medic.supervision import (
-    Order,
+    RestartOrder,
     State,
-    Timing,
-    Ward,
+    SupervisionTiming,
+    WatchList,
     admit,
     hear,
     look,
@@ -14,11 +14,11 @@ from caudal.medic.supervision import (
 )
 from caudal.process.pulse import Pulse, Record
 
-T = Timing()
+T = SupervisionTiming()
 
 
-def ward(now: float = 0.0) -> Ward:
-    return watch_anew(admit(Ward(), {"worker-1": T}), now)
+def ward(now: float = 0.0) -> WatchList:
+    return watch_anew(admit(WatchList(), {"worker-1": T}), now)
 
 
 class Story:
@@ -27,7 +27,7 @@ class Story:
     def __init__(self) -> None:
         self.ward = ward()
         self.now = 0.0
-        self.orders: list[tuple[float, Order]] = []
+        self.orders: list[tuple[float, RestartOrder]] = []
         self.sequence = 0
 
     def wait(self, seconds: float, *, beating: int | None = None, ready: bool = True) -> "Story":
@@ -63,13 +63,13 @@ def test_four_missed_beats_are_death() -> None:
     story = Story().wait(10, beating=1).wait(1.8)
     assert story.orders == []
     story.wait(0.2)
-    assert story.orders == [(12.0, Order("worker-1", 1))]
+    assert story.orders == [(12.0, RestartOrder("worker-1", 1))]
     assert story.state is State.STARTING
 
 
 def test_a_pid_that_is_gone_is_death_at_once_and_once() -> None:
     story = Story().wait(10, beating=1).record(1, gone=True).wait(0.2)
-    assert story.orders == [(10.2, Order("worker-1", 1))]
+    assert story.orders == [(10.2, RestartOrder("worker-1", 1))]
     story.record(2).wait(2)
     assert len(story.orders) == 1
 
@@ -77,14 +77,14 @@ def test_a_pid_that_is_gone_is_death_at_once_and_once() -> None:
 def test_one_that_is_seen_stopped_is_dead_after_four_beats_although_it_may_be_silent_for_long() -> (
     None
 ):
-    patient = Timing(silence=10.0, start=90.0)
+    patient = SupervisionTiming(silence=10.0, start=90.0)
     for heard in (1, None):
         story = Story()
-        story.ward = watch_anew(admit(Ward(), {"worker-1": patient}), 0.0)
+        story.ward = watch_anew(admit(WatchList(), {"worker-1": patient}), 0.0)
         story.wait(4, beating=heard).record(1, stopped=True).wait(T.stopped - 0.2)
         assert story.orders == []
         story.record(1, stopped=True).wait(0.2)
-        assert story.orders == [(6.0, Order("worker-1", 1))]
+        assert story.orders == [(6.0, RestartOrder("worker-1", 1))]
 
 
 def test_one_that_was_stopped_for_a_moment_is_left_alone() -> None:
@@ -112,7 +112,7 @@ def test_nobody_is_suspected_before_one_full_timeout_was_watched() -> None:
     story = Story().wait(1.8)
     assert story.orders == []
     story.wait(0.2)
-    assert story.orders == [(2.0, Order("worker-1", 0))]
+    assert story.orders == [(2.0, RestartOrder("worker-1", 0))]
 
 
 def test_a_watcher_that_was_late_begins_to_watch_anew() -> None:
@@ -175,7 +175,7 @@ def test_a_leader_that_never_heard_a_frozen_process_learns_its_incarnation_from_
     None
 ):
     story = Story().record(7, age=100.0).wait(2.0)
-    assert story.orders == [(2.0, Order("worker-1", 7))]
+    assert story.orders == [(2.0, RestartOrder("worker-1", 7))]
 
 
 def test_restarts_back_off_and_what_keeps_dying_is_shown() -> None:

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from caudal.duck.containment import RESERVE_BYTES, Call, allowance
+from caudal.duck.containment import RESERVE_BYTES, ContainedCall, allowance
 
 LIMIT_MIB = 200
 GROWTH_MIB = (allowance(LIMIT_MIB << 20) + RESERVE_BYTES >> 20) + 30  # between two samples
@@ -184,14 +184,14 @@ with Sandbox(Limits(memory_bytes=4 << 30)) as sandbox:
 
 def test_waiting_for_a_processor_costs_no_time_and_sleep_does() -> None:
     """A thread that runs, or could run, spends its CPU time only; one that sleeps, all of it."""
-    mine = Call(lambda: None, 0, 1.0)
+    mine = ContainedCall(lambda: None, 0, 1.0)
     assert mine.spent_seconds(since_last=100.0) < 50
 
-    theirs: list[Call] = []
+    theirs: list[ContainedCall] = []
     begun, end = threading.Event(), threading.Event()
 
     def sleep() -> None:
-        theirs.append(Call(lambda: None, 0, 1.0))
+        theirs.append(ContainedCall(lambda: None, 0, 1.0))
         begun.set()
         end.wait()
 

@@ -16,7 +16,7 @@ from caudal.duck.prefilter import KeyFilters
 from caudal.embedded import engine
 from caudal.errors import RejectedRowError
 from caudal.files.cleaning import Cleaning
-from caudal.files.pieces import Cleaned, Piece
+from caudal.files.pieces import Cleaned, FilePiece
 from caudal.files.sources import Sources
 from caudal.model import Application, Query, RejectedRow, Table
 from caudal.results.answers import Answers
@@ -91,9 +91,9 @@ def facts(run: tuple[Answers, list[RejectedRow]]) -> object:
 def test_answers_counts_and_rejects_stay_the_same(
     name: str, folder: Path, request: pytest.FixtureRequest
 ) -> None:
-    sifted = facts(answer(folder, name))
+    prefiltered = facts(answer(folder, name))
     request.getfixturevalue("without_sieve")
-    assert sifted == facts(answer(folder, name))
+    assert prefiltered == facts(answer(folder, name))
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -133,7 +133,7 @@ def test_texts_that_are_not_utf8_are_repaired_in_rows_that_are_dropped_too(folde
 def test_rows_out_of_sight_never_reach_the_sql(folder: Path) -> None:
     seen: list[int] = []
 
-    def spy(piece: Piece, cleaning: Cleaning, select: Select, filters: KeyFilters) -> Cleaned:
+    def spy(piece: FilePiece, cleaning: Cleaning, select: Select, filters: KeyFilters) -> Cleaned:
         def count(sql: str, relation: str, rows: pa.Table) -> pa.Table:
             seen.append(rows.num_rows if cleaning.table is RATINGS else 0)
             return select(sql, relation, rows)

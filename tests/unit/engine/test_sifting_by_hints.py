@@ -13,7 +13,7 @@ from caudal.duck.job_plan import make_plan
 from caudal.duck.sandbox import Sandbox
 from caudal.files.pieces import pieces
 from caudal.formats import mapped
-from caudal.jobs.plan import SplitPlan, from_json, to_json
+from caudal.jobs.plan import JobPlan, from_json, to_json
 from caudal.kernels.hashing import partition_of
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, Query, Table
@@ -48,7 +48,7 @@ def application(sql: str, cleaning: str) -> Application:
     )
 
 
-def planned(sql: str, cleaning: str) -> SplitPlan:
+def planned(sql: str, cleaning: str) -> JobPlan:
     app = application(sql, cleaning)
     return from_json(to_json(make_plan(app, None, {}, load_model("lexicon"))))
 
@@ -69,7 +69,7 @@ def test_rows_that_the_hint_would_drop_are_counted_and_not_read(tmp_path: Path) 
     (scan,) = one.scans
     (hint,) = (hint for hint in split.plan.hints if hint.scan == scan.name)
     stage, column = hint.sources[0]
-    assert one.sifted is not None
+    assert one.prefiltered is not None
     with Sandbox(register=partial(register_functions, model=load_model("lexicon"))) as sandbox:
         few = pa.table({column: ["a", "nobody"]})
         hinted = stages.with_hint(scan, hint, lambda name: {stage: few}[name], sandbox)
@@ -81,16 +81,16 @@ def test_rows_that_the_hint_would_drop_are_counted_and_not_read(tmp_path: Path) 
             (piece,) = pieces(file, work.cleaning.wanted, batch_bytes=1 << 20)
             data, cleaned = steps.map_piece(work, 0, piece, HASHING, sandbox, split=split)
             objects.append((mapped.open_bytes(data), cleaned))
-    (plain, whole), (sifted, left) = objects
-    assert sifted.index.rows == plain.index.rows == 6
-    assert sifted.rejects() == plain.rejects()
+    (plain, whole), (prefiltered, left) = objects
+    assert prefiltered.index.rows == plain.index.rows == 6
+    assert prefiltered.rejects() == plain.rejects()
     reasons = [one.reason for one in plain.rejects()]
     assert reasons == ["no key", "too many fields", "no value"]
-    assert sifted.index.repaired == plain.index.repaired
+    assert prefiltered.index.repaired == plain.index.repaired
     assert left.rows["k"].to_pylist() == ["a"]
     assert whole.rows.num_rows == 6
     for number in range(HASHING.partitions):
-        assert sifted.slice(scan.name, number) == plain.slice(scan.name, number)
+        assert prefiltered.slice(scan.name, number) == plain.slice(scan.name, number)
 
 
 @pytest.mark.parametrize(
@@ -104,11 +104,11 @@ def test_rows_that_the_hint_would_drop_are_counted_and_not_read(tmp_path: Path) 
 )
 def test_where_a_look_at_the_key_does_not_decide_nothing_is_sifted(sql: str, cleaning: str) -> None:
     cleaning = cleaning.replace("v FROM", "TRY_CAST(number_text(v) AS BIGINT) AS v FROM")
-    assert planned(sql, cleaning).table("big").sifted is None
+    assert planned(sql, cleaning).table("big").prefiltered is None
 
 
 @pytest.mark.parametrize(("name", "sifted"), [("books", {"reviews"}), ("movies", {"ratings"})])
-def test_the_large_shipped_tables_are_sifted(name: str, sifted: set[str]) -> None:
+def test_the_large_shipped_tables_are_sifted(name: str, prefiltered: set[str]) -> None:
     app = find_application(name)
     split = make_plan(app, None, {}, load_model(app.sentiment))
-    assert {one.table.name for one in split.maps if one.sifted} == sifted
+    assert {one.table.name for one in split.maps if one.prefiltered} == prefiltered

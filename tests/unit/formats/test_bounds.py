@@ -73,7 +73,11 @@ NONSENSE = [
 @pytest.mark.parametrize("text", NONSENSE)
 def test_what_is_no_json_is_one_error(text: bytes) -> None:
     """Too deep, no UTF-8, numbers without end."""
-    kinds = (batch.MAGIC, batch.Batch), (mapped.MAGIC, mapped.Index), (merged.MAGIC, merged.Merged)
+    kinds = (
+        (batch.MAGIC, batch.BatchHeader),
+        (mapped.MAGIC, mapped.Index),
+        (merged.MAGIC, merged.Merged),
+    )
     for magic, kind in kinds:
         head = magic + len(text).to_bytes(4, "little") + digest(text).encode()
         with pytest.raises(FormatError):

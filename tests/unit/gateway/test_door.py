@@ -11,7 +11,7 @@ from tests.gateway.server import Running, code_in, head, read_answer, running
 
 from caudal.gateway import audit
 from caudal.gateway.audit import Audit
-from caudal.gateway.limits import Limits
+from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.tokens import Tokens
 from caudal.gateway.visits import Visit
 
@@ -178,7 +178,7 @@ def test_a_log_that_cannot_be_written_refuses_nobody(tmp_path: Path) -> None:
 
 def test_a_body_slower_than_the_least_rate_is_408() -> None:
     """It never pauses for long, and would have taken two minutes."""
-    slow = Limits(slow_seconds=0.3, least_rate=1 << 20)
+    slow = GatewayLimits(slow_seconds=0.3, least_rate=1 << 20)
     with Place(limits=slow) as place, running(place) as server, server.raw() as connection:
         create(place.client())
         url = "/jobs/j/tables/people/batches/0"

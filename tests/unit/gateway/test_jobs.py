@@ -193,17 +193,17 @@ def test_a_store_that_is_away_is_503_and_says_when_to_come_again(place: Place) -
         def __getattr__(self, name: str) -> object:
             raise StoreError("the store is away")
 
-    tools = dataclasses.replace(place.tools, store=Away())  # type: ignore[arg-type]
+    ports = dataclasses.replace(place.ports, store=Away())  # type: ignore[arg-type]
     service = place.another("g2")
-    object.__setattr__(service, "tools", tools)
+    object.__setattr__(service, "tools", ports)
     answer = place.client(service=service).get("/readyz")
     assert code_of(answer) == (503, "unavailable")
     assert answer.headers["retry-after"]
 
 
 def test_a_client_cannot_name_a_folder_of_the_servers_as_its_model(place: Place) -> None:
-    bounds = dataclasses.replace(place.tools.bounds, sentiments=("lexicon",))
-    place.tools = dataclasses.replace(place.tools, bounds=bounds)
+    bounds = dataclasses.replace(place.ports.bounds, sentiments=("lexicon",))
+    place.ports = dataclasses.replace(place.ports, bounds=bounds)
     text = msgspec.structs.replace(REQUEST.application, sentiment="transformers:/etc")
     answer = place.client(service=place.another("g2")).put(
         "/jobs/j", content=job_content(Request(text))

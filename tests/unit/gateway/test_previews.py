@@ -112,7 +112,7 @@ def test_it_is_complete_only_with_the_answer(place: Place, client: TestClient) -
     preview = opened(place)
     send(client, "people")
     for _ in range(3):
-        execute.turn(place.tools, place.consumer)
+        execute.turn(place.ports, place.consumer)
     assert isinstance(preview.step(2), Rows)
     assert isinstance(preview.step(3), Waiting)
     place.work()
@@ -136,7 +136,7 @@ def test_what_was_cleaned_away_is_not_shown_as_nothing(place: Place, client: Tes
         send(client, table)
     place.work()
     preview = opened(place)
-    Janitor(place.tools).round()
+    Janitor(place.ports).round()
     step = preview.step(1)
     assert isinstance(step, Aborted)
     assert step.outcome
@@ -189,7 +189,7 @@ def test_a_preview_that_fails_ends_and_the_job_does_not(place: Place, client: Te
     send(client, "people")
     place.work()
     preview = opened(place)
-    failing = replace(preview, tools=replace(preview.tools, compute=Failing()))  # type: ignore[arg-type]
+    failing = replace(preview, ports=replace(preview.ports, compute=Failing()))  # type: ignore[arg-type]
     step = failing.step(0)
     assert isinstance(step, Aborted)
     assert "too much memory" in step.reason

@@ -14,11 +14,11 @@ import pytest
 from tests.gateway.place import ALICE, BATCH, Place, batches, code_of, job_content
 from tests.gateway.server import Running, code_in, head, read_all, read_answer, running
 
-from caudal.gateway.limits import Limits
+from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.process import listening
 from caudal.jobs.ports import Bounds
 
-SHORT = Limits(
+SHORT = GatewayLimits(
     head_seconds=1.0,
     idle_seconds=1.5,
     body_seconds=2.0,

@@ -28,11 +28,11 @@ from tests.gateway.server import PATIENCE_SECONDS, Running, head, read_all, read
 
 from caudal.errors import UsageError
 from caudal.formats.quotas import Allowances, Quota, Quotas, Share, complaints, read_quotas
-from caudal.gateway.limits import Limits
+from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.shares import usual_quotas
 from caudal.gateway.tokens import Tokens
 
-LIMITS = Limits(bodies_seconds=0.3)
+LIMITS = GatewayLimits(bodies_seconds=0.3)
 URL = "/jobs/{job}/tables/people/batches/{number}"
 
 
@@ -120,7 +120,7 @@ def test_streams_leave_places_for_others(server: Running) -> None:
 def test_strangers_who_hold_connections_push_each_other_out() -> None:
     """Without a token, and with a known one that asks nothing."""
     with (
-        Place(limits=Limits(connections=30, head_seconds=600.0)) as place,
+        Place(limits=GatewayLimits(connections=30, head_seconds=600.0)) as place,
         running(place) as server,
         client_of(server) as client,
         ExitStack() as stack,
@@ -144,7 +144,7 @@ def test_strangers_who_hold_connections_push_each_other_out() -> None:
 def test_one_owners_work_holds_half_of_the_threads_at_most(place: Place) -> None:
     """Each look at the store hangs for alice, and berta is answered."""
     hanging, held = threading.Event(), threading.Semaphore(0)
-    lives_open = place.tools.lives.open
+    lives_open = place.ports.job_runs.open
 
     def open_slowly(job: str) -> object:
         if job == "a":
@@ -152,7 +152,7 @@ def test_one_owners_work_holds_half_of_the_threads_at_most(place: Place) -> None
             hanging.wait()
         return lives_open(job)
 
-    place.tools.lives.open = open_slowly  # type: ignore[method-assign, assignment]
+    place.ports.job_runs.open = open_slowly  # type: ignore[method-assign, assignment]
     with running(place) as server, ExitStack() as stack:
         with client_of(server) as client:
             assert client.put("/jobs/b", content=job_content()).status_code == 201
@@ -266,8 +266,8 @@ def test_a_huge_index_is_refused_before_it_is_decoded(place: Place) -> None:
 
 
 def test_without_tokens_the_one_owner_has_all() -> None:
-    usual = usual_quotas(Limits(), shared=False)
-    assert usual[Quota.REQUESTS] == Limits.requests
+    usual = usual_quotas(GatewayLimits(), shared=False)
+    assert usual[Quota.REQUESTS] == GatewayLimits.requests
     assert usual[Quota.STORED] is None
     with Place(tokens=Tokens()) as place:
         client = place.client(None)
@@ -279,7 +279,7 @@ def test_without_tokens_the_one_owner_has_all() -> None:
 
 def test_quotas_are_checked() -> None:
     quotas = Quotas(jobs=3, stored="1GB", owners={"alice": Share(uploads="1MiB")})
-    found = Allowances.by(quotas, usual_quotas(Limits(), shared=True))
+    found = Allowances.by(quotas, usual_quotas(GatewayLimits(), shared=True))
     assert found.of("alice", Quota.UPLOADS) == 1 << 20
     assert found.of("alice", Quota.JOBS) == 3
     assert found.of("berta", Quota.STORED) == 10**9

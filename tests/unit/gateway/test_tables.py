@@ -19,7 +19,7 @@ from tests.gateway.place import (
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
 from caudal.formats.quotas import Quotas
-from caudal.gateway.limits import Limits
+from caudal.gateway.limits import GatewayLimits
 from caudal.jobs.ports import Bounds
 
 URL = "/jobs/j/tables/people/batches/0"
@@ -69,7 +69,7 @@ def damaged() -> Iterator[tuple[str, bytes]]:
     yield "more behind it", data + b"x"
     yield "a huge index", data[:8] + b"\xff\xff\xff\xff" + data[12:]
     for codec, size in (("none", 10**18), ("zstd", 10**18), ("zstd", 7), ("lzma", 7), ("none", -1)):
-        index = batch_format.Batch("people", 0, "f", ("a",), 2, 0, 1, size, "00", codec)
+        index = batch_format.BatchHeader("people", 0, "f", ("a",), 2, 0, 1, size, "00", codec)
         yield f"{codec} {size}", frame.encode(batch_format.MAGIC, index) + b"abcdefg"
 
 
@@ -138,7 +138,7 @@ def test_a_full_lane_refuses_and_says_when_to_come_again() -> None:
 
 
 def test_what_is_too_large_is_413() -> None:
-    with Place(limits=Limits(batch_bytes=100, request_bytes=50)) as place:
+    with Place(limits=GatewayLimits(batch_bytes=100, request_bytes=50)) as place:
         client = place.client()
         answers = [
             client.put("/jobs/j", content=b" " * 51),
@@ -149,7 +149,7 @@ def test_what_is_too_large_is_413() -> None:
 
 
 def test_requests_of_one_token_are_limited_and_others_are_not() -> None:
-    with Place(limits=Limits(rate_per_second=0.001, rate_burst=2)) as place:
+    with Place(limits=GatewayLimits(rate_per_second=0.001, rate_burst=2)) as place:
         alice, berta = place.client(), place.client(BERTA)
         assert [alice.get("/jobs").status_code for _ in range(2)] == [200, 200]
         answer = alice.get("/jobs")
@@ -160,7 +160,7 @@ def test_requests_of_one_token_are_limited_and_others_are_not() -> None:
 
 
 def test_too_many_requests_at_once_are_refused() -> None:
-    with Place(limits=Limits(requests=0, streams=0)) as place:
+    with Place(limits=GatewayLimits(requests=0, streams=0)) as place:
         place.quotas = Quotas(requests=9, streams=9)
         assert code_of(place.client().get("/jobs")) == (429, "busy")
         assert code_of(place.client().get("/jobs/j/events")) == (429, "busy")

@@ -17,7 +17,7 @@ from tests.services.certificates import Pair, make_authority, make_server
 from caudal.client.addresses import read_ca
 from caudal.client.http import HttpGateways
 from caudal.errors import UsageError
-from caudal.gateway.limits import Limits
+from caudal.gateway.limits import GatewayLimits
 from caudal.process.certificates import Certificate, client_context
 
 
@@ -33,7 +33,7 @@ def pair(tmp_path: Path, authority: Pair) -> Pair:
 
 @pytest.fixture
 def place() -> Iterator[Place]:
-    with Place(limits=Limits(connections=20, handshake_seconds=600.0)) as made:
+    with Place(limits=GatewayLimits(connections=20, handshake_seconds=600.0)) as made:
         yield made
 
 
@@ -129,7 +129,7 @@ def test_handshakes_that_never_end_push_each_other_out(server: Running, authorit
 
 def test_a_handshake_has_its_time(pair: Pair, authority: Pair) -> None:
     with (
-        Place(limits=Limits(handshake_seconds=0.2)) as place,
+        Place(limits=GatewayLimits(handshake_seconds=0.2)) as place,
         running(place, Certificate(pair.certificate, pair.key)) as server,
         server.raw() as silent,
     ):

@@ -21,8 +21,8 @@ from tests.gateway.place import (
 
 from caudal.errors import UsageError
 from caudal.formats.tokens import (
-    Entry,
     Right,
+    TokenEntry,
     check_strength,
     decode,
     digest_of,
@@ -78,14 +78,14 @@ def test_both_files_are_for_their_owner_only(tmp_path: Path) -> None:
 
 def test_two_tokens_of_one_owner_are_one_owner() -> None:
     other = new_token()
-    more = Entry("alice", frozenset({Right.READ}), None, digest_of(other, known().key))
+    more = TokenEntry("alice", frozenset({Right.READ}), None, digest_of(other, known().key))
     tokens = Tokens(lambda: known(more))
     assert tokens.caller(f"Bearer {ALICE}").owner == tokens.caller(f"Bearer {other}").owner
     assert tokens.caller(f"Bearer {other}").rights == {Right.READ}
 
 
 def test_a_token_ends_when_its_time_is_over() -> None:
-    entry = Entry("alice", BOTH, 1000.0, digest_of(ALICE, b"k"))
+    entry = TokenEntry("alice", BOTH, 1000.0, digest_of(ALICE, b"k"))
     now = [999.0]
     tokens = Tokens(lambda: Known((entry,), b"k"), now=lambda: now[0])
     assert tokens.caller(f"Bearer {ALICE}").owner == "alice"

@@ -9,11 +9,11 @@ from tests.gateway.place import Place, batches, create
 from tests.services.clock import HandClock
 
 from caudal.formats.keys import Lane, Task
-from caudal.gateway.figures import Figures
+from caudal.gateway.figures import GatewayMetrics
 from caudal.gateway.upkeep import CountingBroker, Pauses, UnevenClock, start_upkeep
 from caudal.jobs.ports import Bounds
 from caudal.jobs.reconciler import Reconciler
-from caudal.jobs.runs import Lives
+from caudal.jobs.runs import JobRuns
 from caudal.process.clock import SystemClock
 from caudal.process.signals import Stop
 
@@ -23,10 +23,10 @@ BATCHES = 700
 def fill(place: Place, count: int = BATCHES) -> None:
     """A job with many batches that nobody has mapped yet: their objects and their messages."""
     create(place.client())
-    life = place.service.gateway.watch("j", "alice")
+    job_run = place.service.gateway.watch("j", "alice")
     for number in range(count):
-        place.store.create(life.keys.batch("people", number), batches("people")[0])
-        place.service.gateway._publish(life, [_map(number)])
+        place.store.create(job_run.keys.batch("people", number), batches("people")[0])
+        place.service.gateway._publish(job_run, [_map(number)])
 
 
 def _map(number: int) -> Task:
@@ -36,9 +36,9 @@ def _map(number: int) -> Task:
 def test_a_long_queue_gets_no_storm_of_duplicates(place: Place) -> None:
     """Nobody works for ten hours, three gateways look every second."""
     fill(place)
-    clock, figures = HandClock(), Figures()
-    tools = replace(place.tools, clock=clock, broker=CountingBroker(place.broker, figures))
-    reconcilers = [Reconciler(replace(tools, lives=Lives(place.store))) for _ in range(3)]
+    clock, figures = HandClock(), GatewayMetrics()
+    ports = replace(place.ports, clock=clock, broker=CountingBroker(place.broker, figures))
+    reconcilers = [Reconciler(replace(ports, job_runs=JobRuns(place.store))) for _ in range(3)]
     late = place.broker.depths()[Lane.LATE]
     for _ in range(1200):
         for reconciler in reconcilers:
@@ -56,7 +56,7 @@ def test_an_empty_queue_is_filled_piece_by_piece_with_growing_patience(place: Pl
     fill(place)
     place.broker.wipe()
     clock = HandClock()
-    reconciler = Reconciler(replace(place.tools, clock=clock))
+    reconciler = Reconciler(replace(place.ports, clock=clock))
     published = []
     for _ in range(200):
         reconciler.round()
@@ -77,14 +77,14 @@ def test_the_real_threads_publish_what_is_lost_and_nothing_else(place: Place) ->
     for lane in (Lane.FIRST, Lane.EARLY, Lane.MIDDLE):
         while place.broker.pop(lane):
             pass
-    figures, stop, looked = Figures(), Stop(), threading.Event()
+    figures, stop, looked = GatewayMetrics(), Stop(), threading.Event()
     bounds = Bounds(patience_seconds=0.05, patience_most_seconds=0.1)
-    tools = replace(place.tools, clock=SystemClock(stop), bounds=bounds)
+    ports = replace(place.ports, clock=SystemClock(stop), bounds=bounds)
 
     def rounds() -> float:
         return float(figures.rounds.labels("reconciler", "done")._value.get())
 
-    threads = start_upkeep(tools, figures, stop.requested, Pauses(0.02, 0.02, 0.02), lambda: None)
+    threads = start_upkeep(ports, figures, stop.requested, Pauses(0.02, 0.02, 0.02), lambda: None)
     while rounds() < 20:
         assert not looked.wait(0.01)
     stop.request("enough was seen")
@@ -102,9 +102,9 @@ def test_a_round_that_fails_is_not_the_last(place: Place) -> None:
         def __getattr__(self, name: str) -> object:
             raise ZeroDivisionError(name)
 
-    figures, stop, looked = Figures(), Stop(), threading.Event()
-    tools = replace(place.tools, clock=SystemClock(stop), store=Broken())  # type: ignore[arg-type]
-    threads = start_upkeep(tools, figures, stop.requested, Pauses(0.01, 0.01, 0.01), lambda: None)
+    figures, stop, looked = GatewayMetrics(), Stop(), threading.Event()
+    ports = replace(place.ports, clock=SystemClock(stop), store=Broken())  # type: ignore[arg-type]
+    threads = start_upkeep(ports, figures, stop.requested, Pauses(0.01, 0.01, 0.01), lambda: None)
     while figures.rounds.labels("janitor", "failed")._value.get() < 3:
         assert not looked.wait(0.01)
     stop.request("enough was seen")

@@ -12,7 +12,7 @@ from caudal.cluster import upkeep
 from caudal.cluster.folder import Cluster
 from caudal.cluster.settings import FILE
 from caudal.cluster.write_config import write_settings
-from caudal.medic.talk import Told
+from caudal.medic.talk import StatusReply
 from caudal.process.records import write_record
 
 AWAY = "amqp://nobody@127.0.0.1:1/"
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def healthy(monkeypatch: pytest.MonkeyPatch) -> None:
     """`up` starts nothing, and everything is healthy."""
-    told = Told("medic-1", "leading", 1, "medic-1", [])
+    told = StatusReply("medic-1", "leading", 1, "medic-1", [])
     monkeypatch.setattr(upkeep, "start_all", lambda cluster: [])
     monkeypatch.setattr(upkeep, "wait_until_healthy", lambda *_: told)
     monkeypatch.setattr(upkeep, "unhealthy", lambda *_: [])

@@ -9,7 +9,7 @@ import pytest
 
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import roster
-from caudal.cluster.settings import Settings
+from caudal.cluster.settings import ClusterSettings
 from caudal.medic.docker import DockerLauncher
 from caudal.process.heart import HeartFile
 
@@ -92,7 +92,7 @@ def test_hearts_name_paths_as_containers_see_them(
 def test_the_compose_file_has_a_container_for_every_member() -> None:
     compose = msgspec.yaml.decode((DEPLOY / "compose.yaml").read_bytes())
     settings = msgspec.toml.decode(
-        (DEPLOY / "cluster" / "cluster.toml").read_bytes(), type=Settings
+        (DEPLOY / "cluster" / "cluster.toml").read_bytes(), type=ClusterSettings
     )
     services = compose["services"]
     for member in roster(settings):

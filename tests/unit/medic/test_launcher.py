@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from caudal.cluster.folder import Cluster
-from caudal.cluster.roster import Kind, Member
+from caudal.cluster.roster import Member, MemberKind
 from caudal.cluster.write_config import write_settings
 from caudal.medic.launcher import LOG_MOST, LocalLauncher, shorten
 from caudal.process.records import is_frozen, is_running, read_record, send_signal
 
-MEMBER = Member("worker-1", Kind.WORKER, "local", "127.0.0.1", 0, 1)
+MEMBER = Member("worker-1", MemberKind.WORKER, "local", "127.0.0.1", 0, 1)
 
 
 class Sleepers(Cluster):

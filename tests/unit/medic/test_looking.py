@@ -11,7 +11,7 @@ from tests.unit.medic.clusters import laid_out
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import medics
 from caudal.cluster.upkeep import look
-from caudal.medic.talk import Ask, Told, Words, serve
+from caudal.medic.talk import StatusReply, StatusRequest, Words, serve
 from caudal.process.wire import Seal, read_secret
 
 FROZEN, GONE = "frozen", "gone"
@@ -22,14 +22,14 @@ def cluster(tmp_path: Path) -> Cluster:
     return laid_out(tmp_path, medics=3)
 
 
-def says(medic: str, leader: str, term: int) -> Told:
-    return Told(medic, "leader" if medic == leader else "follower", term, leader, [])
+def says(medic: str, leader: str, term: int) -> StatusReply:
+    return StatusReply(medic, "leader" if medic == leader else "follower", term, leader, [])
 
 
-def seen(cluster: Cluster, *fates: Told | str) -> Told | None:
+def seen(cluster: Cluster, *fates: StatusReply | str) -> StatusReply | None:
     """What is seen of medics that tell this, are frozen, or are gone."""
 
-    async def story() -> Told | None:
+    async def story() -> StatusReply | None:
         async with AsyncExitStack() as held:
             for member, fate in zip(medics(cluster.members), fates, strict=True):
                 if fate != GONE:
@@ -41,10 +41,10 @@ def seen(cluster: Cluster, *fates: Told | str) -> Told | None:
     return asyncio.run(story())
 
 
-def answer(fate: Told | str) -> Callable[[Words], Awaitable[Words | None]]:
+def answer(fate: StatusReply | str) -> Callable[[Words], Awaitable[Words | None]]:
     async def told(words: Words) -> Words | None:
-        assert isinstance(words, Ask)
-        return fate if isinstance(fate, Told) else None
+        assert isinstance(words, StatusRequest)
+        return fate if isinstance(fate, StatusReply) else None
 
     return told
 

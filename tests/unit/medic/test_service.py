@@ -18,7 +18,7 @@ from caudal.cluster.start_note import write_note
 from caudal.medic import service, talk
 from caudal.medic.service import Medic
 from caudal.medic.talk import ask
-from caudal.process.heart import Beat, Heart, Session
+from caudal.process.heart import Heart, Heartbeat, HeartSession
 from caudal.process.pulse import Pulse, Record
 from caudal.process.records import write_record
 from caudal.process.ticks import Tick
@@ -123,7 +123,7 @@ def test_forged_replayed_and_garbled_packets_are_not_heard(cluster: Cluster, med
     where = (medic.me.address, medic.me.port)
 
     def packet(seal: Seal, session: str, sequence: int) -> bytes:
-        beat = Beat(session, Pulse("worker-1", 1, sequence))
+        beat = Heartbeat(session, Pulse("worker-1", 1, sequence))
         return seal.close(msgspec.json.encode(beat))
 
     async def story() -> None:
@@ -140,7 +140,7 @@ def test_forged_replayed_and_garbled_packets_are_not_heard(cluster: Cluster, med
             answer = await asyncio.wait_for(loop.sock_recv(speaker, 10_000), 60)
             payload = right.open(answer)
             assert payload is not None
-            assert msgspec.json.decode(payload, type=Session).session == medic.session
+            assert msgspec.json.decode(payload, type=HeartSession).session == medic.session
             assert heard(medic) is None
             speaker.sendto(packet(right, medic.session, 5), where)
             await until(lambda: heard(medic) is not None)

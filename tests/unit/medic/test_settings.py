@@ -9,15 +9,15 @@ from tests.services.certificates import make_authority, make_server
 
 from caudal.cluster.doctor import _access
 from caudal.cluster.folder import Cluster
-from caudal.cluster.roster import Kind, roster
-from caudal.cluster.settings import FILE, Host, Settings, Tls, read_settings
+from caudal.cluster.roster import MemberKind, roster
+from caudal.cluster.settings import FILE, ClusterSettings, Host, Tls, read_settings
 from caudal.cluster.upkeep import start_all
 from caudal.cluster.write_config import write_settings
 from caudal.errors import UsageError
 from caudal.formats.quotas import Share
 
 
-def written(tmp_path: Path, text: str) -> Settings:
+def written(tmp_path: Path, text: str) -> ClusterSettings:
     (tmp_path / FILE).write_text(text, encoding="utf-8")
     return read_settings(tmp_path)
 
@@ -25,9 +25,9 @@ def written(tmp_path: Path, text: str) -> Settings:
 def test_the_file_that_up_writes_is_understood(tmp_path: Path) -> None:
     write_settings(tmp_path)
     settings = read_settings(tmp_path)
-    assert settings == Settings({"local": Host(broker=True)})
+    assert settings == ClusterSettings({"local": Host(broker=True)})
     text = (tmp_path / FILE).read_text()
-    explained = (Settings, Host, Tls, Share)
+    explained = (ClusterSettings, Host, Tls, Share)
     for name in (one for kind in explained for one in kind.__struct_fields__):
         assert f"{name}" in text, f"{name} is not explained"
 
@@ -64,7 +64,7 @@ def test_no_file_says_how_to_make_one(tmp_path: Path) -> None:
 
 
 def test_one_host_has_short_names_and_its_own_ports() -> None:
-    members = roster(Settings({"local": Host(broker=True)}))
+    members = roster(ClusterSettings({"local": Host(broker=True)}))
     assert [(one.name, one.port) for one in members] == [
         ("broker", 8510),
         ("gateway-1", 8421),
@@ -79,8 +79,8 @@ def test_one_host_has_short_names_and_its_own_ports() -> None:
 
 def test_several_hosts_are_told_apart_and_medics_have_one_order() -> None:
     hosts = {name: Host(f"127.0.0.{at}", medics=1, workers=1) for at, name in enumerate("abc", 2)}
-    members = roster(Settings(hosts, broker="amqp://x"))
-    medics = [one for one in members if one.kind is Kind.MEDIC]
+    members = roster(ClusterSettings(hosts, broker="amqp://x"))
+    medics = [one for one in members if one.kind is MemberKind.MEDIC]
     assert [(one.name, one.number) for one in medics] == [
         ("medic-1.a", 1),
         ("medic-1.b", 2),
@@ -119,7 +119,7 @@ def test_gateways_are_told_of_tokens_quotas_certificates_and_the_audit_log(tmp_p
     )
     written(tmp_path, text)
     cluster = Cluster.open(tmp_path)
-    member = next(one for one in cluster.here if one.kind is Kind.GATEWAY)
+    member = next(one for one in cluster.here if one.kind is MemberKind.GATEWAY)
     command = cluster.command(member, tmp_path / "heart")
     given = dict(itertools.pairwise(command))
     assert given["--token-file"] == str(tmp_path / "who")

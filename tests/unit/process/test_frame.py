@@ -8,7 +8,7 @@ import time
 import pytest
 
 from caudal.process.clock import SystemClock, new_id
-from caudal.process.frame import Ending, run_framed
+from caudal.process.frame import ProcessExit, run_framed
 from caudal.process.signals import Stop
 from caudal.process.ticks import Tick
 
@@ -20,7 +20,7 @@ def test_a_signal_asks_the_work_to_stop() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         assert stop.wait(60)
 
-    assert run_framed(work, stop) is Ending.COMPLETE
+    assert run_framed(work, stop) is ProcessExit.COMPLETE
     assert stop.reason == "SIGTERM"
 
 
@@ -56,7 +56,7 @@ def test_what_is_still_busy_is_abandoned() -> None:
         os.kill(os.getpid(), signal.SIGINT)
         release.wait(60)
 
-    assert run_framed(work, Stop(), grace_seconds=0.01) is Ending.ABANDONED
+    assert run_framed(work, Stop(), grace_seconds=0.01) is ProcessExit.ABANDONED
     release.set()
 
 
@@ -68,7 +68,7 @@ def test_what_is_late_is_urged() -> None:
         assert urged.wait(60)
 
     ending = run_framed(work, Stop(), on_late=urged.set, late_seconds=0.01, grace_seconds=60)
-    assert ending is Ending.COMPLETE
+    assert ending is ProcessExit.COMPLETE
 
 
 def test_what_the_work_raises_is_raised() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from caudal.process.heart import Beat, Heart, HeartFile, alive
+from caudal.process.heart import Heart, Heartbeat, HeartFile, alive
 from caudal.process.pulse import Pulse
 from caudal.process.ticks import Tick
 from caudal.process.wire import DIGEST_BYTES, make_secret
@@ -34,7 +34,7 @@ def path(tmp_path: Path, medic: socket.socket) -> Path:
 
 def heard(medic: socket.socket) -> Pulse:
     payload = medic.recv(10_000)[DIGEST_BYTES:]
-    return msgspec.json.decode(payload, type=Beat).pulse
+    return msgspec.json.decode(payload, type=Heartbeat).pulse
 
 
 def test_it_beats_while_it_loads_and_is_ready_afterwards(path: Path, medic: socket.socket) -> None:

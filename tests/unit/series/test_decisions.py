@@ -7,9 +7,9 @@ from caudal.series.decisions import Action, decide, gives_way, sweepable
 from caudal.series.manifest import (
     NO_INPUTS,
     ConsolidationManifest,
+    ManifestStatus,
     MonthInputs,
     ProjectionFile,
-    Status,
 )
 
 INPUTS = NO_INPUTS.with_part(1, "one")
@@ -17,7 +17,7 @@ NEWER = INPUTS.with_part(4, "four")
 
 
 def manifest(
-    status: Status, attempt: str = "a", inputs: MonthInputs = INPUTS
+    status: ManifestStatus, attempt: str = "a", inputs: MonthInputs = INPUTS
 ) -> ConsolidationManifest:
     return ConsolidationManifest(
         dataset_id="d",
@@ -34,7 +34,7 @@ def manifest(
     )
 
 
-COMPLETED = manifest(Status.COMPLETED)
+COMPLETED = manifest(ManifestStatus.COMPLETED)
 
 
 @pytest.mark.parametrize(
@@ -42,15 +42,15 @@ COMPLETED = manifest(Status.COMPLETED)
     [
         (None, NO_INPUTS, {}, Action.NOTHING),
         (None, INPUTS, {}, Action.START),
-        (manifest(Status.IN_PROGRESS), INPUTS, {}, Action.START),
-        (manifest(Status.COMMITTED), INPUTS, {}, Action.ROLL_FORWARD),
-        (manifest(Status.COMMITTED), NEWER, {}, Action.ROLL_FORWARD),
+        (manifest(ManifestStatus.IN_PROGRESS), INPUTS, {}, Action.START),
+        (manifest(ManifestStatus.COMMITTED), INPUTS, {}, Action.ROLL_FORWARD),
+        (manifest(ManifestStatus.COMMITTED), NEWER, {}, Action.ROLL_FORWARD),
         (COMPLETED, INPUTS, {"S": "tag"}, Action.SKIP),
         (COMPLETED, NEWER, {"S": "tag"}, Action.START),
         (COMPLETED, INPUTS, {"S": "other"}, Action.CHECK),
         (COMPLETED, INPUTS, {}, Action.CHECK),
-        (manifest(Status.COMPLETED, inputs=NEWER), INPUTS, {"S": "tag"}, Action.REFUSE),
-        (manifest(Status.IN_PROGRESS, inputs=NEWER), INPUTS, {"S": "tag"}, Action.REFUSE),
+        (manifest(ManifestStatus.COMPLETED, inputs=NEWER), INPUTS, {"S": "tag"}, Action.REFUSE),
+        (manifest(ManifestStatus.IN_PROGRESS, inputs=NEWER), INPUTS, {"S": "tag"}, Action.REFUSE),
     ],
 )
 def test_the_table(
@@ -64,7 +64,7 @@ def test_the_table(
 
 def test_force_starts_what_is_fresh_and_what_would_be_refused() -> None:
     assert decide(COMPLETED, INPUTS, {"S": "tag"}, force=True).action is Action.START
-    newer = manifest(Status.COMPLETED, inputs=NEWER)
+    newer = manifest(ManifestStatus.COMPLETED, inputs=NEWER)
     assert decide(newer, INPUTS, {"S": "tag"}, force=True).action is Action.START
 
 
@@ -75,16 +75,16 @@ def test_the_same_versions_of_another_log_are_other_inputs() -> None:
 
 
 def test_a_loser_gives_way_unless_the_winner_knows_less() -> None:
-    assert gives_way(manifest(Status.IN_PROGRESS), INPUTS)
-    assert gives_way(manifest(Status.IN_PROGRESS, inputs=NEWER), INPUTS)
-    assert not gives_way(manifest(Status.IN_PROGRESS), NEWER)
+    assert gives_way(manifest(ManifestStatus.IN_PROGRESS), INPUTS)
+    assert gives_way(manifest(ManifestStatus.IN_PROGRESS, inputs=NEWER), INPUTS)
+    assert not gives_way(manifest(ManifestStatus.IN_PROGRESS), NEWER)
 
 
 def test_sweeping_spares_who_may_commit_and_what_readers_need() -> None:
     attempts = ["old", "standing", "newest"]
-    newest = manifest(Status.IN_PROGRESS, "newest")
-    committed = manifest(Status.COMMITTED, "standing")
-    completed = msgspec.structs.replace(committed, status=Status.COMPLETED)
+    newest = manifest(ManifestStatus.IN_PROGRESS, "newest")
+    committed = manifest(ManifestStatus.COMMITTED, "standing")
+    completed = msgspec.structs.replace(committed, status=ManifestStatus.COMPLETED)
     assert sweepable(attempts, newest, committed) == {"old"}
     assert sweepable(attempts, newest, completed) == {"old", "standing"}
     assert sweepable(attempts, committed, committed) == {"old", "newest"}

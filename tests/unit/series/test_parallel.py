@@ -5,12 +5,12 @@ import threading
 import pytest
 
 from caudal.series import parallel
-from caudal.series.parallel import Workers
+from caudal.series.parallel import WorkerPool
 
 
 def test_results_come_in_the_order_of_the_items() -> None:
     for threads in (1, 4):
-        assert Workers(threads).each(lambda item: item * item, range(50)) == [
+        assert WorkerPool(threads).each(lambda item: item * item, range(50)) == [
             item * item for item in range(50)
         ]
 
@@ -23,7 +23,7 @@ def test_after_an_error_no_item_is_begun() -> None:
         raise ValueError(item)
 
     with pytest.raises(ValueError, match=r"[01]"):
-        Workers(2).each(do, range(50))
+        WorkerPool(2).each(do, range(50))
     assert len(begun) <= 2
 
 
@@ -41,7 +41,7 @@ def test_after_ctrl_c_no_item_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(parallel, "wait", interrupted)
-    workers = Workers(2)
+    workers = WorkerPool(2)
     with pytest.raises(KeyboardInterrupt):
         workers.each(do, range(50))
     go_on.set()

@@ -8,7 +8,7 @@ import pytest
 from tests.fuzz.check import compare
 from tests.fuzz.pruning import Pruning
 
-from caudal.sql.footprint import EVERYTHING, Footprint, Member, output_names
+from caudal.sql.footprint import EVERYTHING, Footprint, KeyMembership, output_names
 
 SCHEMAS = {
     "books": {"title": "VARCHAR", "categories": "VARCHAR[]", "year": "INTEGER"},
@@ -77,7 +77,7 @@ def test_a_set_of_keys_from_a_table_read_earlier_restricts_the_work(world: World
     found = world.look(sql).lifts[0]
     ((name, keys),) = found.sight.key_sets
     assert keys == 'SELECT "title" FROM "books" WHERE ("year" > 1990)'
-    assert found.sight.members == (Member("title", name),)
+    assert found.sight.members == (KeyMembership("title", name),)
     assert found.sight.condition == f'("title" IN (SELECT * FROM {name}))'
 
 
@@ -103,7 +103,7 @@ def test_a_join_to_a_table_read_earlier_restricts_what_is_seen(joined: str, worl
     (books,), (reviews,) = sights["books"], sights["reviews"]
     assert books.condition == '(("year" > 1990))'
     ((name, keys),) = reviews.key_sets
-    assert reviews.members == (Member("title", name),)
+    assert reviews.members == (KeyMembership("title", name),)
     assert keys == 'SELECT "title" FROM "books" WHERE ("year" > 1990)'
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from caudal.duck.sandbox import Limits, Sandbox, Types
+from caudal.duck.sandbox import Sandbox, SandboxLimits, Types
 from caudal.errors import QueryError, UsageError
 
 
 @pytest.fixture
 def sandbox() -> Iterator[Sandbox]:
-    with Sandbox(Limits(memory_bytes=200 << 20, seconds=1.0)) as made:
+    with Sandbox(SandboxLimits(memory_bytes=200 << 20, seconds=1.0)) as made:
         yield made
 
 
@@ -74,7 +74,7 @@ def test_files_are_out_of_reach(sandbox: Sandbox, sql: str) -> None:
 def test_what_was_spilled_is_out_of_reach(sql: str, tmp_path: Path) -> None:
     """DuckDB itself would let SQL read the folder that it spills to."""
     (tmp_path / "left.csv").write_text("a,b\nof another tenant,1\n")
-    with Sandbox(Limits(spill=tmp_path)) as made:
+    with Sandbox(SandboxLimits(spill=tmp_path)) as made:
         with pytest.raises(QueryError, match=r"cannot be used here|does not exist"):
             made.select(sql.format(folder=tmp_path), {"t": pa.table({"a": [1]})})
         assert made.select("SELECT 1 AS a", {}).num_rows == 1
@@ -144,14 +144,14 @@ def test_an_endless_query_is_stopped(sandbox: Sandbox) -> None:
 
 
 def test_a_memory_bomb_is_stopped() -> None:
-    with Sandbox(Limits(memory_bytes=100 << 20)) as small:
+    with Sandbox(SandboxLimits(memory_bytes=100 << 20)) as small:
         with pytest.raises(QueryError, match="more than 100 MiB"):
             small.select("SELECT list(range) FROM range(1000000000)", {})
         assert small.select("SELECT 1 AS a", {}).num_rows == 1
 
 
 def test_what_does_not_fit_is_spilled_where_that_is_allowed(tmp_path: Path) -> None:
-    limits = Limits(memory_bytes=60 << 20, spill=tmp_path / "spill")
+    limits = SandboxLimits(memory_bytes=60 << 20, spill=tmp_path / "spill")
     with Sandbox(limits) as small:
         sql = (
             "SELECT max(y) AS m FROM (SELECT y, row_number() OVER (ORDER BY y) AS n "
@@ -180,7 +180,7 @@ def test_a_full_disk_is_not_the_query_s_fault(tmp_path: Path) -> None:
     """The folder for spilling is a file: nothing can be written there."""
     nowhere = tmp_path / "file"
     nowhere.write_text("taken")
-    with Sandbox(Limits(memory_bytes=60 << 20, spill=nowhere / "spill")) as small:
+    with Sandbox(SandboxLimits(memory_bytes=60 << 20, spill=nowhere / "spill")) as small:
         with pytest.raises(OSError, match=r"spill|directory"):
             small.select(
                 "SELECT max(a) FROM (SELECT md5(range::VARCHAR) AS a, random() AS r "

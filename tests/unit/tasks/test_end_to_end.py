@@ -20,11 +20,11 @@ from caudal.formats.outcomes import End
 from caudal.jobs import execute
 from caudal.jobs.interfaces import ConflictError, GoneError
 from caudal.jobs.janitor import Janitor
-from caudal.jobs.ports import Tools
+from caudal.jobs.ports import Ports
 from caudal.jobs.reconciler import Reconciler
-from caudal.jobs.runs import Lives
-from caudal.jobs.service import Gateway
-from caudal.jobs.upload import Client, Order
+from caudal.jobs.runs import JobRuns
+from caudal.jobs.service import JobService
+from caudal.jobs.upload import Uploader, UploadRequest
 from caudal.model import Application
 from caudal.store import DirectoryStore, MemoryStore, Store
 from caudal.store.port import entries
@@ -62,21 +62,21 @@ class Place:
 
     def __post_init__(self) -> None:
         ids = itertools.count()
-        self.tools = Tools(
+        self.ports = Ports(
             store=self.store,
             broker=self.broker,
             compute=LocalCompute(),
             clock=TurningClock(),
             new_id=lambda: f"run{next(ids)}",
-            lives=Lives(self.store),
+            job_runs=JobRuns(self.store),
         )
-        self.gateway = Gateway(self.tools, "g1")
+        self.gateway = JobService(self.ports, "g1")
         self.consumer = self.broker.consume()
         self.clock.while_asleep = self.work
 
     def work(self) -> None:
         """Until nothing waits."""
-        while execute.turn(self.tools, self.consumer) is not execute.Ending.IDLE:
+        while execute.turn(self.ports, self.consumer) is not execute.TurnResult.IDLE:
             pass
 
     def stored(self) -> list[str]:
@@ -88,16 +88,16 @@ def place() -> Place:
     return Place()
 
 
-def order_of(app: Application, folder: Path, options: Options, job_id: str = "j") -> Order:
+def order_of(app: Application, folder: Path, options: Options, job_id: str = "j") -> UploadRequest:
     sources = Sources(folder)
     batches = {
         table.name: list(cut_files(table.name, sources.files(table), options.batch_bytes))
         for table in app.tables
     }
-    return Order(job_id, "me", Request(Text.of(app), options=options), batches)
+    return UploadRequest(job_id, "me", Request(Text.of(app), options=options), batches)
 
 
-def sent(order: Order) -> dict[str, list[bytes]]:
+def sent(order: UploadRequest) -> dict[str, list[bytes]]:
     """The batches of an order, all of which are made."""
     return {
         table: [one for one in batches if isinstance(one, bytes)]
@@ -110,7 +110,7 @@ SMALL = Options(batch_bytes=300, partitions=3, group=4, keep_seconds=60.0)
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_same_rows_as_the_embedded_engine(case: Path, place: Place) -> None:
-    outcome, results = Client(place.gateway, place.clock).run(order_of(BOOKS, case, SMALL))
+    outcome, results = Uploader(place.gateway, place.clock).run(order_of(BOOKS, case, SMALL))
     expected = run_embedded(BOOKS, Sources(case))
     assert outcome.state == "done"
     assert set(results) == {*expected, REJECTS}
@@ -127,40 +127,40 @@ def test_the_same_rows_as_the_embedded_engine(case: Path, place: Place) -> None:
 
 
 def test_clean_up_leaves_nothing(place: Place) -> None:
-    Client(place.gateway, place.clock).run(order_of(BOOKS, CASES[0], SMALL))
-    janitor = Janitor(place.tools)
+    Uploader(place.gateway, place.clock).run(order_of(BOOKS, CASES[0], SMALL))
+    janitor = Janitor(place.ports)
     janitor.round()
     names = {key.split("/", 3)[-1].split("/")[0] for key in place.stored()}
     assert names == {"job.json", "results", "outcome.json", "tables"}
-    place.tools.clock.sleep(61)
+    place.ports.clock.sleep(61)
     janitor.round()
     assert place.stored() == []
 
 
 def test_clean_up_leaves_not_even_folders_that_killed_writers_made(tmp_path: Path) -> None:
     place = Place(DirectoryStore(tmp_path, fsync=False))
-    Client(place.gateway, place.clock).run(order_of(BOOKS, CASES[0], SMALL))
+    Uploader(place.gateway, place.clock).run(order_of(BOOKS, CASES[0], SMALL))
     for folder in ("jobs/j/run0/maps/books/0", "jobs/j/run0/results/late", "jobs/never/run1/x"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "jobs/nobody").mkdir()
-    janitor = Janitor(place.tools)
+    janitor = Janitor(place.ports)
     janitor.round()
     assert {path.name for path in (tmp_path / "jobs").iterdir()} == {"j"}
-    place.tools.clock.sleep(61)
+    place.ports.clock.sleep(61)
     janitor.round()
     assert not (tmp_path / "jobs").exists()
 
 
 def test_everything_lost_by_the_broker_is_published_again(place: Place) -> None:
     order = order_of(BOOKS, CASES[0], SMALL)
-    Client(place.gateway, place.clock).send(order)
-    reconciler = Reconciler(place.tools)
+    Uploader(place.gateway, place.clock).send(order)
+    reconciler = Reconciler(place.ports)
     for _ in range(60):
         place.broker.wipe()
         reconciler.round()
-        place.tools.clock.sleep(60)
+        place.ports.clock.sleep(60)
         reconciler.round()
-        execute.turn(place.tools, place.consumer)
+        execute.turn(place.ports, place.consumer)
         if (status := place.gateway.status("j", "me")).outcome:
             break
     assert status.outcome
@@ -229,15 +229,15 @@ def test_cancel_ends_a_job_once(place: Place) -> None:
 def test_a_silent_client_expires_only_after_a_full_timeout(place: Place) -> None:
     order = order_of(BOOKS, CASES[0], Options(silent_seconds=100.0))
     place.gateway.create("j", "me", order.request)
-    place.tools.clock.sleep(1000)
-    reconciler = Reconciler(place.tools)
+    place.ports.clock.sleep(1000)
+    reconciler = Reconciler(place.ports)
     for _ in range(4):  # it has just begun to look
         reconciler.round()
-        place.tools.clock.sleep(25)
+        place.ports.clock.sleep(25)
     assert place.gateway.status("j", "me").outcome is None  # and this was heard
     for _ in range(6):
         reconciler.round()
-        place.tools.clock.sleep(25)
+        place.ports.clock.sleep(25)
     outcome = place.gateway.status("j", "me").outcome
     assert outcome
     assert outcome.state == "expired"

@@ -22,14 +22,14 @@ from caudal.formats.job import Job, Options, Request, Text
 from caudal.formats.keys import REJECTS, Keys
 from caudal.formats.outcomes import Outcome
 from caudal.jobs import execute
-from caudal.jobs.interfaces import Beat, Inputs, JobError, Planned, go_on
-from caudal.jobs.ports import Tools
+from caudal.jobs.interfaces import Inputs, JobError, MayGoOn, Planned, go_on
+from caudal.jobs.ports import Ports
 from caudal.jobs.preview import Aborted, Complete, Rows
 from caudal.jobs.reconciler import Reconciler
-from caudal.jobs.runs import Lives, read_outcome
-from caudal.jobs.service import Gateway
-from caudal.jobs.upload import Client, Order
-from caudal.local.run import stored_run
+from caudal.jobs.runs import JobRuns, read_outcome
+from caudal.jobs.service import JobService
+from caudal.jobs.upload import Uploader, UploadRequest
+from caudal.local.run import local_run
 from caudal.model import Application, Query, Table
 from caudal.run_options import RunOptions
 from caudal.store import DirectoryStore, MemoryStore, Store
@@ -84,7 +84,7 @@ class OnePlan:
         return self._planned
 
     def run(
-        self, job: Job, task: Any, inputs: Inputs, deliveries: int, beat: Beat = go_on
+        self, job: Job, task: Any, inputs: Inputs, deliveries: int, beat: MayGoOn = go_on
     ) -> bytes:
         return self.local.run(job, task, inputs, deliveries, beat)
 
@@ -121,23 +121,23 @@ class Place:
         ids, broker, self.clock = itertools.count(), MemoryBroker(), Clock()
         worker_clock = Clock()
         worker_clock.sleep = lambda seconds: None  # type: ignore[method-assign]
-        self.tools, theirs = (
-            Tools(
+        self.ports, theirs = (
+            Ports(
                 store=self.store,
                 broker=broker,
                 compute=self.compute,
                 clock=clock,
                 new_id=lambda: f"run{next(ids)}",
-                lives=Lives(self.store),
+                job_runs=JobRuns(self.store),
             )
             for clock in (self.clock, worker_clock)
         )
-        self.gateway, self.reconciler = Gateway(self.tools, "g"), Reconciler(self.tools)
+        self.gateway, self.reconciler = JobService(self.ports, "g"), Reconciler(self.ports)
         consumer = broker.consume()
 
         def work() -> None:
             for _ in range(60):
-                if execute.turn(theirs, consumer) is execute.Ending.IDLE:
+                if execute.turn(theirs, consumer) is execute.TurnResult.IDLE:
                     break
 
         self.work = work
@@ -150,8 +150,8 @@ class Place:
     def run(self, batches: dict[str, list[bytes]]) -> Answers | str:
         """The rows of all queries, or the error."""
         try:
-            order = Order("j", "me", REQUEST, batches)
-            outcome, results = Client(self.gateway, self.clock).run(order)
+            order = UploadRequest("j", "me", REQUEST, batches)
+            outcome, results = Uploader(self.gateway, self.clock).run(order)
         except (FormatError, JobError) as error:
             return str(error)
         return rows_of(results) if outcome.state == "done" else reason_of(outcome)
@@ -265,7 +265,7 @@ def test_an_end_that_is_damaged_later_fails_the_job(
     is_met_by: str, compute: OnePlan, batches: dict[str, list[bytes]]
 ) -> None:
     place = Place(DamagingStore(MemoryStore()), compute)
-    Client(place.gateway, place.clock).send(Order("j", "me", REQUEST, batches))
+    Uploader(place.gateway, place.clock).send(UploadRequest("j", "me", REQUEST, batches))
     key = "jobs/j/run0/tables/t/end.json"
     damaged = flipped(place.store.read(key), 333)
     place.store.delete(key)
@@ -290,7 +290,7 @@ def test_a_flipped_bit_never_gives_other_rows_of_a_run_in_one_process(
     for number, bit in enumerate((77, 150, 4321)):
         damaging = DamagingStore(DirectoryStore(tmp_path / str(number), fsync=False), kind, bit)
         try:
-            with stored_run(damaging, "the store", resume=False) as run:
+            with local_run(damaging, "the store", resume=False) as run:
                 answers = run.run(APP, Sources(tmp_path), options=SMALL)
         except CaudalError as error:
             told = str(error)

@@ -32,7 +32,7 @@ MERGED = merged.encode(
         "books",
         256,
         (
-            merged.Member(
+            merged.MergedMember(
                 mapped.Index(
                     table="books",
                     batch=256,

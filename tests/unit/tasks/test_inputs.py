@@ -15,14 +15,14 @@ from caudal.formats.job import Options, Request, Text
 from caudal.formats.keys import Message, Task
 from caudal.formats.outcomes import Outcome
 from caudal.jobs import execute, inputs, objects
-from caudal.jobs.execute import Ending
+from caudal.jobs.execute import TurnResult
 from caudal.jobs.interfaces import SUSPECT_AFTER
 from caudal.jobs.janitor import Janitor
-from caudal.jobs.ports import Tools
-from caudal.jobs.runs import Life, Lives, read_outcome
-from caudal.jobs.service import Gateway
-from caudal.jobs.upload import Client, Order
-from caudal.local.threads import Bell, BellClock
+from caudal.jobs.ports import Ports
+from caudal.jobs.runs import JobRun, JobRuns, read_outcome
+from caudal.jobs.service import JobService
+from caudal.jobs.upload import Uploader, UploadRequest
+from caudal.local.threads import Wakeup, WakeupClock
 from caudal.model import Application, Query, Table
 from caudal.store.directory import DirectoryStore
 from caudal.store.memory import MemoryStore
@@ -38,7 +38,7 @@ JOIN = "SELECT k, sum(v) AS s FROM big JOIN keys USING (k) GROUP BY k ORDER BY k
 class Place:
     """A gateway and a worker, taking turns."""
 
-    tools: Tools
+    ports: Ports
     folder: Path
 
     def send(self, *queries: str) -> None:
@@ -51,28 +51,30 @@ class Place:
             table.name: list(cut_files(table.name, [self.folder / table.files[0]], 40))
             for table in app.tables
         }
-        gateway = Gateway(self.tools, "g")
-        order = Order("j", "me", Request(Text.of(app), options=Options(partitions=2)), batches)
-        for _ in Client(gateway, self.tools.clock).begin(order).send():
+        gateway = JobService(self.ports, "g")
+        order = UploadRequest(
+            "j", "me", Request(Text.of(app), options=Options(partitions=2)), batches
+        )
+        for _ in Uploader(gateway, self.ports.clock).begin(order).send():
             self.work()
 
     def work(self) -> None:
-        consumer = self.tools.broker.consume()
+        consumer = self.ports.broker.consume()
         while (delivery := consumer.take()) is not None:
-            execute.handle(self.tools, consumer, delivery)
+            execute.execute_task(self.ports, consumer, delivery)
 
     @property
-    def life(self) -> Life:
-        life = self.tools.lives.open("j")
-        assert life is not None
-        return life
+    def job_run(self) -> JobRun:
+        job_run = self.ports.job_runs.open("j")
+        assert job_run is not None
+        return job_run
 
     def outcome(self) -> Outcome | None:
-        return read_outcome(self.tools.store, self.life.keys)
+        return read_outcome(self.ports.store, self.job_run.keys)
 
     def rows(self, query: str) -> list[dict[str, object]]:
-        key = self.life.keys.output(Task("finish", query))
-        found: list[dict[str, object]] = outputs.decode_result(self.tools.store.read(key), key)[
+        key = self.job_run.keys.output(Task("finish", query))
+        found: list[dict[str, object]] = outputs.decode_result(self.ports.store.read(key), key)[
             1
         ].to_pylist()
         return found
@@ -81,10 +83,10 @@ class Place:
         """Of the big table, in all its mapped objects."""
         found = set()
         for number in range(20):
-            key = self.life.keys.mapped("big", number)
-            if not objects.exists(self.tools.store, key):
+            key = self.job_run.keys.mapped("big", number)
+            if not objects.exists(self.ports.store, key):
                 break
-            reader = mapped.open_bytes(self.tools.store.read(key), key)
+            reader = mapped.open_bytes(self.ports.store.read(key), key)
             for stage, index in reader.index.stages.items():
                 for place in range(len(index.slices)):
                     columns = reader.slice(stage, place).to_pydict().values()
@@ -99,9 +101,9 @@ def place(tmp_path: Path) -> Iterator[Place]:
     compute.close()
 
 
-def tools_of(store: Store, compute: LocalCompute) -> Tools:
-    clock = BellClock(Bell())
-    return Tools(store, MemoryBroker(), compute, clock, lambda: "run", Lives(store))
+def tools_of(store: Store, compute: LocalCompute) -> Ports:
+    clock = WakeupClock(Wakeup())
+    return Ports(store, MemoryBroker(), compute, clock, lambda: "run", JobRuns(store))
 
 
 EXPECTED = [{"k": "a", "s": 5}, {"k": "c", "s": 15}]
@@ -131,18 +133,18 @@ def test_what_is_large_makes_no_hint(
 
 def test_a_damaged_input_is_read_again_before_the_job_fails(place: Place) -> None:
     place.send(JOIN)
-    task, keys = Task("map", "big", 1), place.life.keys
-    store, batch = place.tools.store, keys.batch("big", 1)
+    task, keys = Task("map", "big", 1), place.job_run.keys
+    store, batch = place.ports.store, keys.batch("big", 1)
     damaged = store.read(batch)[:-2] + b"9\n"
     for key in (batch, keys.outcome, keys.output(task)):
         store.delete(key)
     store.create(batch, damaged)
     for count in range(1, SUSPECT_AFTER + 2):
-        ending = execute.handle(
-            place.tools, place.tools.broker.consume(), Delivery(1, Message("j", "run", task), count)
+        ending = execute.execute_task(
+            place.ports, place.ports.broker.consume(), Delivery(1, Message("j", "run", task), count)
         )
         if count <= SUSPECT_AFTER:
-            assert ending is Ending.HANDED_BACK
+            assert ending is TurnResult.HANDED_BACK
             assert place.outcome() is None
     outcome = place.outcome()
     assert outcome

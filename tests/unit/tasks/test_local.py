@@ -15,9 +15,9 @@ from caudal.errors import DataError, QueryError, RejectedRowError, StoreError, U
 from caudal.files.sources import Sources
 from caudal.formats.job import Job
 from caudal.formats.keys import Keys, Task
-from caudal.jobs.interfaces import Beat, Inputs
+from caudal.jobs.interfaces import Inputs, MayGoOn
 from caudal.local import split
-from caudal.local.run import stored_run
+from caudal.local.run import local_run
 from caudal.model import Application, Query, RejectedRow, Table
 from caudal.results.answers import Answers
 from caudal.run_options import RunOptions
@@ -99,7 +99,7 @@ def run(
     resume: bool = False,
     queries: list[str] | None = None,
 ) -> Answers:
-    with stored_run(store, "the store", resume=resume) as stored:
+    with local_run(store, "the store", resume=resume) as stored:
         return stored.run(app, Sources(folder), queries, options=options)
 
 
@@ -129,7 +129,7 @@ def test_resumed_after_every_create(data: Path, monkeypatch: pytest.MonkeyPatch)
     real = LocalCompute.run
 
     def noted(
-        self: LocalCompute, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: Beat
+        self: LocalCompute, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: MayGoOn
     ) -> bytes:
         output = real(self, job, task, inputs, deliveries, beat)
         done.append(f"runs/{Keys(job.id, job.run).output(task)}")
@@ -191,7 +191,7 @@ def test_a_file_that_changed_is_said(data: Path, changed: str, how: str) -> None
 
 def test_a_run_that_is_done_but_not_delivered_is_resumed(data: Path) -> None:
     store = MemoryStore()
-    first = stored_run(store, "", resume=False).__enter__().run(LITTLE, Sources(data), options=FEW)
+    first = local_run(store, "", resume=False).__enter__().run(LITTLE, Sources(data), options=FEW)
     assert_same(run(store, LITTLE, data, resume=True), first)
     assert kept(store) == []
 
@@ -257,7 +257,7 @@ def test_globs_and_files_of_several_forms(data: Path) -> None:
     pq.write_table(pa.table({"k": ["c", None], "v": [7, None], "w": [[1], []]}), data / "x.parquet")
     sources = Sources(data, {"t": ["[tm]*.csv*", "x.parquet"]})
     store = MemoryStore()
-    with stored_run(store, "", resume=False) as stored:
+    with local_run(store, "", resume=False) as stored:
         found = stored.run(LITTLE, sources, options=FEW)
     assert_same(found, split.run(LITTLE, sources, options=FEW))
 

@@ -22,12 +22,12 @@ from caudal.formats.job import Options, Request, Text
 from caudal.formats.keys import Lane, Message, Task
 from caudal.formats.outcomes import End, Outcome, digest_of_digests
 from caudal.jobs import execute
-from caudal.jobs.execute import Ending
+from caudal.jobs.execute import TurnResult
 from caudal.jobs.interfaces import SUSPECT_AFTER
-from caudal.jobs.ports import Bounds, Tools
+from caudal.jobs.ports import Bounds, Ports
 from caudal.jobs.reconciler import Reconciler
-from caudal.jobs.runs import Lives, end_life, read_outcome
-from caudal.jobs.service import Gateway
+from caudal.jobs.runs import JobRuns, end_run, read_outcome
+from caudal.jobs.service import JobService
 from caudal.model import Query, Table
 from caudal.store.memory import MemoryStore
 from caudal.worker.compute import LocalCompute
@@ -61,37 +61,37 @@ class Clock:
 class Place:
     """A gateway and a worker, one job of one query over one table."""
 
-    tools: Tools
+    ports: Ports
 
     def create(self, sql: str = "SELECT k FROM t", job: str = "j", owner: str = "me") -> str:
         table = Table("t", ("t.csv",), ("k",), "SELECT k FROM raw", "t.sql")
         text = Text("little", "", (table,), (Query("q", "", sql, "q.sql"),))
         request = Request(text, options=Options(partitions=1))
-        return Gateway(self.tools, "g").create(job, owner, request).run
+        return JobService(self.ports, "g").create(job, owner, request).run
 
     def send(self, data: bytes, records: str = "csv", job: str = "j", owner: str = "me") -> None:
         whole = batch_format.encode(
             table="t", number=0, file="t.csv", columns=("k",), first_line=2, offset=0,
             newlines=data.count(b"\n"), data=data, records=records,
         )  # fmt: skip
-        Gateway(self.tools, "g").put_batch(job, owner, whole)
+        JobService(self.ports, "g").put_batch(job, owner, whole)
 
-    def deliver(self, task: Task, run: str, count: int = 1, job: str = "j") -> Ending:
+    def deliver(self, task: Task, run: str, count: int = 1, job: str = "j") -> TurnResult:
         delivery = Delivery(1, Message(job, run, task), count)
-        return execute.handle(self.tools, self.tools.broker.consume(), delivery)
+        return execute.execute_task(self.ports, self.ports.broker.consume(), delivery)
 
     def outcome(self, job: str = "j") -> Outcome | None:
-        life = self.tools.lives.open(job)
-        assert life is not None
-        return read_outcome(self.tools.store, life.keys)
+        job_run = self.ports.job_runs.open(job)
+        assert job_run is not None
+        return read_outcome(self.ports.store, job_run.keys)
 
 
 @pytest.fixture
 def place() -> Iterator[Place]:
     store, compute = MemoryStore(), LocalCompute(confirms=True)
     ids = iter(f"id{number}" for number in range(1_000_000))
-    tools = Tools(store, MemoryBroker(), compute, Clock(), lambda: next(ids), Lives(store), SOON)
-    yield Place(tools)
+    ports = Ports(store, MemoryBroker(), compute, Clock(), lambda: next(ids), JobRuns(store), SOON)
+    yield Place(ports)
     compute.close()
 
 
@@ -114,7 +114,7 @@ def told(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
 def test_a_batch_that_cannot_be_decoded_fails_its_job_at_once(place: Place, data: bytes) -> None:
     run = place.create()
     place.send(data, records="arrow")
-    assert place.deliver(MAP, run) is Ending.ACKNOWLEDGED
+    assert place.deliver(MAP, run) is TurnResult.ACKNOWLEDGED
     outcome = place.outcome()
     assert outcome
     assert outcome.state == "failed"
@@ -133,11 +133,11 @@ def test_an_error_that_a_child_does_not_meet_is_forgotten(
     run = place.create()
     place.send(b"one\n")
     monkeypatch.setattr(steps, "map_records", broken)
-    assert place.deliver(MAP, run) is Ending.ACKNOWLEDGED
+    assert place.deliver(MAP, run) is TurnResult.ACKNOWLEDGED
     assert place.outcome() is None
-    life = place.tools.lives.open("j")
-    assert life is not None
-    assert place.tools.store.read(life.keys.output(MAP))
+    job_run = place.ports.job_runs.open("j")
+    assert job_run is not None
+    assert place.ports.store.read(job_run.keys.output(MAP))
 
 
 def test_an_error_that_a_child_repeats_fails_the_job(
@@ -150,11 +150,11 @@ def test_an_error_that_a_child_repeats_fails_the_job(
     broken = importlib.import_module("poison_steps").broken
     suspects = Suspects(compute=broken)
     with contextlib.closing(LocalCompute(suspects=suspects, confirms=True)) as compute:
-        here = Place(replace(place.tools, compute=compute))
+        here = Place(replace(place.ports, compute=compute))
         run = here.create()
         here.send(b"one\n")
         monkeypatch.setattr(steps, "map_records", broken)
-        assert here.deliver(MAP, run) is Ending.ACKNOWLEDGED
+        assert here.deliver(MAP, run) is TurnResult.ACKNOWLEDGED
     outcome = place.outcome()
     assert outcome
     assert outcome.state == "failed"
@@ -171,9 +171,9 @@ def test_what_nobody_foresaw_around_a_task_fails_it_after_some_deliveries(
     place.send(b"one\n")
     monkeypatch.setattr(execute, "gather", broken)
     for count in range(1, SUSPECT_AFTER + 1):
-        assert place.deliver(MAP, run, count) is Ending.HANDED_BACK
+        assert place.deliver(MAP, run, count) is TurnResult.HANDED_BACK
         assert place.outcome() is None
-    assert place.deliver(MAP, run, SUSPECT_AFTER + 1) is Ending.ACKNOWLEDGED
+    assert place.deliver(MAP, run, SUSPECT_AFTER + 1) is TurnResult.ACKNOWLEDGED
     outcome = place.outcome()
     assert outcome
     assert outcome.reason == "map t 0: LookupError('while gathering')"
@@ -186,7 +186,7 @@ def test_a_message_that_names_no_task_of_its_job_is_dropped(
     place: Place, task: Task, told: Callable[[], list[str]]
 ) -> None:
     run = place.create()
-    assert place.deliver(task, run) is Ending.ACKNOWLEDGED
+    assert place.deliver(task, run) is TurnResult.ACKNOWLEDGED
     assert place.outcome() is None
     assert told() == ["a message names no task of its job: dropped"]
 
@@ -197,8 +197,8 @@ def test_a_message_whose_input_stays_missing_is_dropped(
     run = place.create()
     task = Task("map", "t", 77)
     for count in range(1, SUSPECT_AFTER + 1):
-        assert place.deliver(task, run, count) is Ending.HANDED_BACK
-    assert place.deliver(task, run, SUSPECT_AFTER + 1) is Ending.ACKNOWLEDGED
+        assert place.deliver(task, run, count) is TurnResult.HANDED_BACK
+    assert place.deliver(task, run, SUSPECT_AFTER + 1) is TurnResult.ACKNOWLEDGED
     assert place.outcome() is None
     assert told() == ["a task's input stays missing: dropped"]
 
@@ -207,32 +207,32 @@ def endless(place: Place, job: str = "j", owner: str = "me") -> str:
     """A job whose finish computes for ever, and is ready."""
     run = place.create(ENDLESS, job, owner)
     place.send(b"one\n", job=job, owner=owner)
-    gateway, life = Gateway(place.tools, "g"), place.tools.lives.open(job)
-    assert life is not None
+    gateway, job_run = JobService(place.ports, "g"), place.ports.job_runs.open(job)
+    assert job_run is not None
     index = batch_format.describe(
-        lambda *at: place.tools.store.read(life.keys.batch("t", 0), *at), ""
+        lambda *at: place.ports.store.read(job_run.keys.batch("t", 0), *at), ""
     )
     gateway.put_end(job, owner, "t", end_of(index))
-    consumer = place.tools.broker.consume()
+    consumer = place.ports.broker.consume()
     while (delivery := consumer.take()) is not None:
         if delivery.message.task != FINISH:
-            execute.handle(place.tools, consumer, delivery)
+            execute.execute_task(place.ports, consumer, delivery)
     return run
 
 
-def end_of(index: batch_format.Batch) -> End:
+def end_of(index: batch_format.BatchHeader) -> End:
     return End(1, index.bytes, digest_of_digests([index.digest]))
 
 
 @pytest.mark.parametrize("count", [1, SUSPECT_AFTER + 1], ids=["here", "in a child"])
 def test_a_task_is_stopped_when_its_job_has_ended(place: Place, count: int) -> None:
     run = endless(place)
-    life = place.tools.lives.open("j")
-    assert life is not None
+    job_run = place.ports.job_runs.open("j")
+    assert job_run is not None
     with ThreadPoolExecutor(1) as pool:
         ending = pool.submit(place.deliver, FINISH, run, count)
-        end_life(place.tools.store, place.tools.clock, life.keys, "cancelled", "on purpose")
-        assert ending.result() is Ending.ACKNOWLEDGED
+        end_run(place.ports.store, place.ports.clock, job_run.keys, "cancelled", "on purpose")
+        assert ending.result() is TurnResult.ACKNOWLEDGED
     outcome = place.outcome()
     assert outcome
     assert outcome.state == "cancelled"
@@ -240,26 +240,26 @@ def test_a_task_is_stopped_when_its_job_has_ended(place: Place, count: int) -> N
 
 def test_a_long_task_makes_way_if_its_job_is_crowded(place: Place) -> None:
     run = endless(place)
-    life = place.tools.lives.open("j")
-    assert life is not None
-    place.tools.broker.publish([Message("other", "r", MAP)])
-    place.tools.store.create(life.keys.crowded, b"crowded")
-    assert place.deliver(FINISH, run) is Ending.ACKNOWLEDGED
-    assert place.tools.broker.depths()[Lane.SLOW] == 1
+    job_run = place.ports.job_runs.open("j")
+    assert job_run is not None
+    place.ports.broker.publish([Message("other", "r", MAP)])
+    place.ports.store.create(job_run.keys.crowded, b"crowded")
+    assert place.deliver(FINISH, run) is TurnResult.ACKNOWLEDGED
+    assert place.ports.broker.depths()[Lane.SLOW] == 1
     assert place.outcome() is None
-    assert place.tools.store.list(life.keys.running()).entries == ()
+    assert place.ports.store.list(job_run.keys.running()).entries == ()
 
 
 def test_what_somebody_computes_is_not_published_again(place: Place) -> None:
     run = endless(place)
-    life, clock = place.tools.lives.open("j"), place.tools.clock
-    assert life is not None
+    job_run, clock = place.ports.job_runs.open("j"), place.ports.clock
+    assert job_run is not None
     assert isinstance(clock, Clock)
-    reconciler, waiting = Reconciler(place.tools), place.tools.broker.depths
+    reconciler, waiting = Reconciler(place.ports), place.ports.broker.depths
     before = waiting()[Lane.FINISH]
     for beat in range(40):
-        place.tools.store.create(f"{life.keys.running(FINISH)}{beat:06}-w", b"running")
-        place.tools.store.delete(f"{life.keys.running(FINISH)}{beat - 1:06}-w")
+        place.ports.store.create(f"{job_run.keys.running(FINISH)}{beat:06}-w", b"running")
+        place.ports.store.delete(f"{job_run.keys.running(FINISH)}{beat - 1:06}-w")
         reconciler.round()
         clock.at += 4.0
     assert waiting()[Lane.FINISH] == before
@@ -272,16 +272,16 @@ def test_what_somebody_computes_is_not_published_again(place: Place) -> None:
 
 def test_what_a_crowded_job_lacks_is_published_into_the_slow_lane(place: Place) -> None:
     endless(place)
-    life, clock = place.tools.lives.open("j"), place.tools.clock
-    assert life is not None
+    job_run, clock = place.ports.job_runs.open("j"), place.ports.clock
+    assert job_run is not None
     assert isinstance(clock, Clock)
     place.create(job="theirs", owner="another")
-    mark = f"{life.keys.running(FINISH)}000001-w"
-    place.tools.store.create(mark, b"running")
-    reconciler, waiting = Reconciler(place.tools), place.tools.broker.depths
+    mark = f"{job_run.keys.running(FINISH)}000001-w"
+    place.ports.store.create(mark, b"running")
+    reconciler, waiting = Reconciler(place.ports), place.ports.broker.depths
     for _ in range(3):
         reconciler.round()
-    place.tools.store.delete(mark)
+    place.ports.store.delete(mark)
     before = waiting()[Lane.FINISH]
     for _ in range(40):
         clock.at += 2.0
@@ -292,29 +292,29 @@ def test_what_a_crowded_job_lacks_is_published_into_the_slow_lane(place: Place) 
 
 def test_a_job_is_told_that_it_is_crowded_only_beside_another_owner(place: Place) -> None:
     endless(place)
-    life = place.tools.lives.open("j")
-    assert life is not None
-    place.tools.store.create(f"{life.keys.running(FINISH)}000001-w", b"running")
+    job_run = place.ports.job_runs.open("j")
+    assert job_run is not None
+    place.ports.store.create(f"{job_run.keys.running(FINISH)}000001-w", b"running")
     place.create(job="mine")
-    reconciler = Reconciler(place.tools)
+    reconciler = Reconciler(place.ports)
     for _ in range(3):
         reconciler.round()
-    assert not place.tools.store.list(life.keys.crowded).entries
+    assert not place.ports.store.list(job_run.keys.crowded).entries
     place.create(job="theirs", owner="another")
     for _ in range(3):
         reconciler.round()
-    assert place.tools.store.read(life.keys.crowded)
+    assert place.ports.store.read(job_run.keys.crowded)
 
 
 def test_the_fifth_job_of_an_owner_waits_behind_those_of_others(place: Place) -> None:
     lanes = []
     for number in range(6):
         place.create("SELECT 1 AS one", job=f"j{number}")
-        life = place.tools.lives.open(f"j{number}")
-        assert life is not None
-        lanes.append(life.message(MAP).lane)
+        job_run = place.ports.job_runs.open(f"j{number}")
+        assert job_run is not None
+        lanes.append(job_run.message(MAP).lane)
     assert lanes == [Lane.FIRST] * 4 + [Lane.SLOW] * 2
     place.create(job="another", owner="you")
-    life = place.tools.lives.open("another")
-    assert life is not None
-    assert life.message(MAP).lane is Lane.FIRST
+    job_run = place.ports.job_runs.open("another")
+    assert job_run is not None
+    assert job_run.message(MAP).lane is Lane.FIRST

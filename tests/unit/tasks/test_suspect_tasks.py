@@ -20,7 +20,7 @@ import pytest
 
 from caudal.broker import MemoryBroker
 from caudal.broker.port import Delivery
-from caudal.duck.sandbox import Limits
+from caudal.duck.sandbox import SandboxLimits
 from caudal.files.batches import cut_files
 from caudal.formats import job as job_format
 from caudal.formats import outputs
@@ -28,12 +28,12 @@ from caudal.formats.job import Options, Request, Text
 from caudal.formats.keys import Message, Task, job_key
 from caudal.formats.outcomes import Outcome
 from caudal.jobs import execute, objects
-from caudal.jobs.execute import Ending
+from caudal.jobs.execute import TurnResult
 from caudal.jobs.interfaces import SUSPECT_AFTER
-from caudal.jobs.ports import Tools
-from caudal.jobs.runs import Lives, read_outcome
-from caudal.jobs.service import Gateway
-from caudal.jobs.upload import Client, Order
+from caudal.jobs.ports import Ports
+from caudal.jobs.runs import JobRuns, read_outcome
+from caudal.jobs.service import JobService
+from caudal.jobs.upload import Uploader, UploadRequest
 from caudal.model import Application, Query, Table
 from caudal.store.memory import MemoryStore
 from caudal.worker.compute import LocalCompute
@@ -87,30 +87,32 @@ class StandingClock:
 class Place:
     """A worker, and one job whose tables are sent."""
 
-    tools: Tools
+    ports: Ports
     run: str
 
-    def deliver(self, task: Task, count: int = SUSPECT_AFTER + 1) -> Ending:
+    def deliver(self, task: Task, count: int = SUSPECT_AFTER + 1) -> TurnResult:
         """The task comes for the `count`-th time."""
-        consumer = self.tools.broker.consume()
+        consumer = self.ports.broker.consume()
         message = Message("j", self.run, task)
-        return execute.handle(self.tools, consumer, Delivery(1, message, count))
+        return execute.execute_task(self.ports, consumer, Delivery(1, message, count))
 
     def until_ready(self, task: Task) -> None:
         """Do what comes before this task, as any healthy worker does."""
-        consumer = self.tools.broker.consume()
+        consumer = self.ports.broker.consume()
         while (delivery := consumer.take()) is not None:
             if delivery.message.task != task:
-                assert execute.handle(self.tools, consumer, delivery) is Ending.ACKNOWLEDGED
+                assert (
+                    execute.execute_task(self.ports, consumer, delivery) is TurnResult.ACKNOWLEDGED
+                )
 
     def outcome(self) -> Outcome | None:
-        life = self.tools.lives.open("j")
-        assert life is not None
-        return read_outcome(self.tools.store, life.keys)
+        job_run = self.ports.job_runs.open("j")
+        assert job_run is not None
+        return read_outcome(self.ports.store, job_run.keys)
 
     def made(self, task: Task) -> bool:
-        life = self.tools.lives.open("j")
-        return life is not None and objects.exists(self.tools.store, life.keys.output(task))
+        job_run = self.ports.job_runs.open("j")
+        return job_run is not None and objects.exists(self.ports.store, job_run.keys.output(task))
 
 
 @pytest.fixture
@@ -118,7 +120,7 @@ def place(tmp_path: Path) -> Iterator[Callable[..., Place]]:
     """Makes a place for one query over a table of two batches."""
     opened: list[LocalCompute] = []
 
-    def make(sql: str, suspects: Suspects, limits: Limits | None = None) -> Place:
+    def make(sql: str, suspects: Suspects, limits: SandboxLimits | None = None) -> Place:
         data = tmp_path / "t.csv"
         data.write_text("k\n" + "one\n" * 20)
         query = Query("q", "", sql, "q.sql")
@@ -127,11 +129,11 @@ def place(tmp_path: Path) -> Iterator[Callable[..., Place]]:
         store, compute = MemoryStore(), LocalCompute(limits, suspects, confirms=True)
         opened.append(compute)
         clock = StandingClock()
-        tools = Tools(store, MemoryBroker(), compute, clock, lambda: "run", Lives(store))
+        ports = Ports(store, MemoryBroker(), compute, clock, lambda: "run", JobRuns(store))
         batches = {"t": list(cut_files("t", [data], options.batch_bytes))}
         request = Request(Text.of(app), options=options)
-        order = Order("j", "me", request, batches)
-        return Place(tools, Client(Gateway(tools, "g"), clock).send(order))
+        order = UploadRequest("j", "me", request, batches)
+        return Place(ports, Uploader(JobService(ports, "g"), clock).send(order))
 
     yield make
     for one in opened:
@@ -159,7 +161,7 @@ def test_a_task_that_crashes_its_process_fails_the_job(
     place: Callable[..., Place], module: types.ModuleType
 ) -> None:
     here = place("SELECT k FROM t", Suspects(LIMITS, compute=module.segfault))
-    assert here.deliver(MAP) is Ending.ACKNOWLEDGED
+    assert here.deliver(MAP) is TurnResult.ACKNOWLEDGED
     outcome = here.outcome()
     assert outcome
     assert outcome.state == "failed"
@@ -170,7 +172,7 @@ def test_a_task_that_crashes_its_process_fails_the_job(
 def test_a_task_that_takes_too_much_memory_fails_the_job(place: Callable[..., Place]) -> None:
     here = place(BOMB, Suspects(replace(LIMITS, memory_bytes=300 << 20)))
     here.until_ready(FINISH)
-    assert here.deliver(FINISH) is Ending.ACKNOWLEDGED
+    assert here.deliver(FINISH) is TurnResult.ACKNOWLEDGED
     outcome = here.outcome()
     assert outcome
     assert outcome.reason == "finish q 0: the task needs more than 300 MiB of memory"
@@ -180,17 +182,17 @@ def test_too_much_memory_here_is_confirmed_in_a_fresh_process(
     place: Callable[..., Place], module: types.ModuleType
 ) -> None:
     """This process may hold too much itself: what the child says counts."""
-    small = Limits(memory_bytes=32 << 20)
+    small = SandboxLimits(memory_bytes=32 << 20)
     here = place(BOMB, Suspects(LIMITS, compute=module.healthy), small)
     here.until_ready(FINISH)
-    assert here.deliver(FINISH, count=1) is Ending.ACKNOWLEDGED
-    life = here.tools.lives.open("j")
-    assert life is not None
-    assert here.tools.store.read(life.keys.output(FINISH)) == b"made by the child"
+    assert here.deliver(FINISH, count=1) is TurnResult.ACKNOWLEDGED
+    job_run = here.ports.job_runs.open("j")
+    assert job_run is not None
+    assert here.ports.store.read(job_run.keys.output(FINISH)) == b"made by the child"
 
     here = place(BOMB, Suspects(LIMITS), small)
     here.until_ready(FINISH)
-    assert here.deliver(FINISH, count=1) is Ending.ACKNOWLEDGED
+    assert here.deliver(FINISH, count=1) is TurnResult.ACKNOWLEDGED
     outcome = here.outcome()
     assert outcome
     assert outcome.state == "failed"
@@ -200,7 +202,7 @@ def test_too_much_memory_here_is_confirmed_in_a_fresh_process(
 def test_an_endless_computation_fails_the_job(place: Callable[..., Place]) -> None:
     here = place(ENDLESS, Suspects(replace(LIMITS, cpu_seconds=2)))
     here.until_ready(FINISH)
-    assert here.deliver(FINISH) is Ending.ACKNOWLEDGED
+    assert here.deliver(FINISH) is TurnResult.ACKNOWLEDGED
     outcome = here.outcome()
     assert outcome
     assert outcome.reason == "finish q 0: the task needs more than 2 s of CPU time"
@@ -213,7 +215,7 @@ def test_a_child_killed_from_outside_proves_nothing(
     with ThreadPoolExecutor(1) as pool, held_child(tmp_path) as pid:
         ending = pool.submit(here.deliver, MAP)
         os.kill(pid(), signal.SIGKILL)
-        assert ending.result() is Ending.HANDED_BACK
+        assert ending.result() is TurnResult.HANDED_BACK
     assert here.outcome() is None
     assert not here.made(MAP)
 
@@ -226,9 +228,9 @@ def test_only_one_suspect_at_a_time(
     with ThreadPoolExecutor(1) as pool, held_child(tmp_path) as pid:
         first = pool.submit(here.deliver, MAP)
         assert pid()
-        assert here.deliver(Task("map", "t", 1)) is Ending.HANDED_BACK
+        assert here.deliver(Task("map", "t", 1)) is TurnResult.HANDED_BACK
         stop.set()
-        assert first.result() is Ending.HANDED_BACK
+        assert first.result() is TurnResult.HANDED_BACK
     assert here.outcome() is None
 
 
@@ -236,20 +238,20 @@ def test_a_full_disk_is_not_the_tasks_fault(
     place: Callable[..., Place], module: types.ModuleType
 ) -> None:
     here = place("SELECT k FROM t", Suspects(LIMITS, compute=module.full_disk))
-    assert here.deliver(MAP) is Ending.HANDED_BACK
+    assert here.deliver(MAP) is TurnResult.HANDED_BACK
     assert here.outcome() is None
 
 
 def test_a_model_that_is_missing_here_is_not_the_tasks_fault(place: Callable[..., Place]) -> None:
     here = place("SELECT k FROM t", Suspects(LIMITS))
-    job = job_format.decode(here.tools.store.read(job_key("j")), "job.json")
+    job = job_format.decode(here.ports.store.read(job_key("j")), "job.json")
     text = msgspec.structs.replace(job.request.application, sentiment="transformers:/nowhere")
     request = msgspec.structs.replace(job.request, application=text)
-    here.tools.store.delete(job_key("j"))
+    here.ports.store.delete(job_key("j"))
     changed = job_format.encode(msgspec.structs.replace(job, request=request))
-    here.tools.store.create(job_key("j"), changed)
-    assert here.deliver(MAP) is Ending.HANDED_BACK
-    assert here.deliver(MAP, count=1) is Ending.HANDED_BACK
+    here.ports.store.create(job_key("j"), changed)
+    assert here.deliver(MAP) is TurnResult.HANDED_BACK
+    assert here.deliver(MAP, count=1) is TurnResult.HANDED_BACK
     assert here.outcome() is None
 
 
@@ -268,16 +270,16 @@ def test_a_healthy_job_whose_every_task_was_redelivered_twenty_times(
     place: Callable[..., Place],
 ) -> None:
     here = place("SELECT k, count(*) AS n FROM t GROUP BY k", Suspects(LIMITS))
-    consumer = here.tools.broker.consume()
+    consumer = here.ports.broker.consume()
     while (delivery := consumer.take()) is not None:
-        assert execute.handle(here.tools, consumer, replace(delivery, count=20)) is (
-            Ending.ACKNOWLEDGED
+        assert execute.execute_task(here.ports, consumer, replace(delivery, count=20)) is (
+            TurnResult.ACKNOWLEDGED
         )
-    outcome, life = here.outcome(), here.tools.lives.open("j")
+    outcome, job_run = here.outcome(), here.ports.job_runs.open("j")
     assert outcome
     assert outcome.state == "done"
-    assert life is not None
-    _, rows = outputs.decode_result(here.tools.store.read(life.keys.output(FINISH)), "q")
+    assert job_run is not None
+    _, rows = outputs.decode_result(here.ports.store.read(job_run.keys.output(FINISH)), "q")
     assert rows.to_pylist() == [{"k": "one", "n": 20}]
 
 

@@ -13,10 +13,10 @@ from caudal.formats.keys import Keys, Message, Task
 from caudal.process.logs import STABLE
 from caudal.process.signals import Stop
 from caudal.store.memory import MemoryStore
-from caudal.worker.figures import Figures
+from caudal.worker.figures import WorkerMetrics
 from caudal.worker.process import Worker
 from caudal.worker.settings import WorkerSettings
-from caudal.worker.task_log import Witness, WitnessedConsumer, WitnessedStore, names_of
+from caudal.worker.task_log import LoggedConsumer, LoggedStore, TaskLog, names_of
 
 MESSAGE = Message("j", "r", Task("map", "reviews", 7))
 KEYS = Keys("j", "r")
@@ -29,12 +29,12 @@ class Scene:
     def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level("INFO")
         self.caplog = caplog
-        self.figures = Figures()
-        self.witness = Witness(self.figures)
+        self.figures = WorkerMetrics()
+        self.task_log = TaskLog(self.figures)
         broker = MemoryBroker()
         broker.publish([MESSAGE])
-        self.store = WitnessedStore(MemoryStore(), self.witness)
-        self.consumer = WitnessedConsumer(broker.consume(), self.witness)
+        self.store = LoggedStore(MemoryStore(), self.task_log)
+        self.consumer = LoggedConsumer(broker.consume(), self.task_log)
         delivery = self.consumer.take()
         assert delivery
         self.delivery = delivery
@@ -88,7 +88,7 @@ def test_a_task_that_nobody_wants_any_more(scene: Scene) -> None:
 
 
 def test_a_task_that_fails_its_job(scene: Scene) -> None:
-    scene.witness.failed(QueryError("no such\nthing"))
+    scene.task_log.failed(QueryError("no such\nthing"))
     scene.store.create(KEYS.outcome, b"failed")
     scene.consumer.acknowledge(scene.delivery)
     said = scene.said()
@@ -146,7 +146,7 @@ def test_an_error_that_nobody_foresaw_does_not_end_the_worker(
     stop, broker = Stop(), MemoryBroker()
     store = StrangeStore(stop)
     broker.publish([MESSAGE])
-    Worker(WorkerSettings("w"), lambda: store, broker, tmp_path, Figures(), stop).run()
+    Worker(WorkerSettings("w"), lambda: store, broker, tmp_path, WorkerMetrics(), stop).run()
     events = [record.getMessage() for record in caplog.records if "caudal" in record.name]
     assert events == [
         "ready",

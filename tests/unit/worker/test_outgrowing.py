@@ -10,13 +10,13 @@ import pytest
 from tests.services.waiting import until
 
 from caudal.broker import MemoryBroker
-from caudal.jobs.ports import Tools
-from caudal.jobs.runs import Lives
+from caudal.jobs.ports import Ports
+from caudal.jobs.runs import JobRuns
 from caudal.process.clock import SystemClock, new_id
 from caudal.process.signals import Stop
 from caudal.store.memory import MemoryStore
 from caudal.worker import process
-from caudal.worker.figures import Figures
+from caudal.worker.figures import WorkerMetrics
 from caudal.worker.process import Worker
 from caudal.worker.settings import WorkerSettings
 
@@ -26,15 +26,20 @@ MIB = 1 << 20
 @pytest.fixture
 def worker(tmp_path: Path) -> Worker:
     made = Worker(
-        WorkerSettings("w"), MemoryStore, cast(Any, MemoryBroker()), tmp_path, Figures(), Stop()
+        WorkerSettings("w"),
+        MemoryStore,
+        cast(Any, MemoryBroker()),
+        tmp_path,
+        WorkerMetrics(),
+        Stop(),
     )
     made._idle_bytes = made.settings.idle_bytes(150 * MIB)
     return made
 
 
-def tools_of(worker: Worker) -> Tools:
+def tools_of(worker: Worker) -> Ports:
     store = MemoryStore()
-    return Tools(store, MemoryBroker(), worker._compute, SystemClock(), new_id, Lives(store))
+    return Ports(store, MemoryBroker(), worker._compute, SystemClock(), new_id, JobRuns(store))
 
 
 def holding(monkeypatch: pytest.MonkeyPatch, *held: int) -> None:

@@ -12,7 +12,7 @@ from caudal.errors import StoreError
 from caudal.gateway.handlers import quotas
 from caudal.gateway.refusals import later
 from caudal.gateway.replies import json_answer
-from caudal.gateway.service import Call, Service
+from caudal.gateway.service import RequestCall, Service
 
 _PATIENCE_SECONDS = 5.0
 
@@ -21,13 +21,13 @@ class HealthBody(msgspec.Struct, frozen=True):
     status: str
 
 
-async def healthz(service: Service, call: Call) -> Response:
+async def healthz(service: Service, call: RequestCall) -> Response:
     """GET /healthz: the loop turns."""
     del service, call
     return json_answer(HealthBody("alive"))
 
 
-async def readyz(service: Service, call: Call) -> Response:
+async def readyz(service: Service, call: RequestCall) -> Response:
     """GET /readyz: the store and the broker answer, and the process is not about to leave."""
     del call
     if service.stopping():
@@ -40,12 +40,12 @@ async def readyz(service: Service, call: Call) -> Response:
     return json_answer(HealthBody("ready"))
 
 
-async def metrics(service: Service, call: Call) -> Response:
+async def metrics(service: Service, call: RequestCall) -> Response:
     """GET /metrics"""
     del call
     with suppress(BrokerError, TimeoutError):
         async with asyncio.timeout(_PATIENCE_SECONDS):
-            depths = await service.takers.run(service.tools.broker.depths)
+            depths = await service.takers.run(service.ports.broker.depths)
             service.figures.note_depths(depths)
     quotas.note_fullest(service)
     return Response(service.figures.text(), media_type=CONTENT_TYPE_LATEST)
@@ -53,10 +53,10 @@ async def metrics(service: Service, call: Call) -> Response:
 
 def _ask(service: Service) -> None:
     try:
-        service.tools.store.list("jobs/", recursive=False, limit=1)
+        service.ports.store.list("jobs/", recursive=False, limit=1)
     except StoreError as error:
         raise later("unavailable", f"the store does not answer: {error}", status=503) from None
     try:
-        service.tools.broker.depths()
+        service.ports.broker.depths()
     except BrokerError as error:
         raise later("unavailable", f"the broker does not answer: {error}", status=503) from None

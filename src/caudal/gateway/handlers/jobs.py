@@ -9,7 +9,7 @@ from caudal.formats.quotas import Quota
 from caudal.gateway.bodies import json_body
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.replies import json_answer, receipt_answer
-from caudal.gateway.service import Call, Service
+from caudal.gateway.service import RequestCall, Service
 from caudal.jobs.requests import check_job_id
 from caudal.process.logs import fields
 
@@ -18,7 +18,7 @@ _MOST_LISTED = 1000
 _OF_JOBS = (Quota.JOBS, Quota.KEPT)
 
 
-async def create(service: Service, call: Call) -> Response:
+async def create(service: Service, call: RequestCall) -> Response:
     """PUT /jobs/{job}"""
     check_job_id(call.name("job"))
     async with json_body(service, call, Request) as request:
@@ -32,7 +32,7 @@ async def create(service: Service, call: Call) -> Response:
     return receipt_answer(receipt)
 
 
-async def _require_a_place(service: Service, call: Call) -> None:
+async def _require_a_place(service: Service, call: RequestCall) -> None:
     """May the owner run one more? The same job again is no other one."""
     owner, shares = call.owner, service.shares
     full = [
@@ -40,11 +40,11 @@ async def _require_a_place(service: Service, call: Call) -> None:
         for one in _OF_JOBS
         if not shares.has_room(owner, one, 1, service.census.used(owner, one))
     ]
-    if full and await service.threads.run(service.tools.lives.open, call.name("job")) is None:
+    if full and await service.threads.run(service.ports.job_runs.open, call.name("job")) is None:
         raise shares.refusal(owner, full[0])
 
 
-async def listing(service: Service, call: Call) -> Response:
+async def listing(service: Service, call: RequestCall) -> Response:
     """GET /jobs"""
     asked = call.request.query_params
     owner = asked.get("owner", call.owner)
@@ -59,12 +59,12 @@ async def listing(service: Service, call: Call) -> Response:
     return json_answer(page)
 
 
-async def status(service: Service, call: Call) -> Response:
+async def status(service: Service, call: RequestCall) -> Response:
     """GET /jobs/{job}"""
     return json_answer(await service.threads.run(service.gateway.status, *call.job))
 
 
-async def cancel(service: Service, call: Call) -> Response:
+async def cancel(service: Service, call: RequestCall) -> Response:
     """DELETE /jobs/{job}"""
     outcome = await service.threads.run(service.gateway.cancel, *call.job)
     _log.info("job cancelled", extra=fields(job=call.name("job"), reason=outcome.state))

@@ -5,10 +5,10 @@ from starlette.responses import Response
 from caudal.formats.quotas import IN_STORE, Quota
 from caudal.formats.replies import QuotaPage, Used
 from caudal.gateway.replies import json_answer
-from caudal.gateway.service import Call, Service
+from caudal.gateway.service import RequestCall, Service
 
 
-async def listing(service: Service, call: Call) -> Response:
+async def listing(service: Service, call: RequestCall) -> Response:
     """GET /quotas"""
     names = service.tokens.names() if call.caller.is_admin else (call.owner,)
     owners = {name: {one.value: used(service, name, one) for one in Quota} for name in names}

@@ -8,7 +8,7 @@ from starlette.responses import Response, StreamingResponse
 from caudal.formats.keys import REJECTS
 from caudal.gateway import accept_header
 from caudal.gateway.refusals import Refusal
-from caudal.gateway.service import Call, Service
+from caudal.gateway.service import RequestCall, Service
 from caudal.jobs.stored_results import StoredResult
 from caudal.results import representations
 from caudal.results.answers import Result
@@ -20,17 +20,17 @@ _WRITTEN: dict[str, Callable[[Result], Iterator[bytes]]] = {
 }
 
 
-async def result(service: Service, call: Call) -> Response:
+async def result(service: Service, call: RequestCall) -> Response:
     """GET /jobs/{job}/results/{query}"""
     return await _answer(service, call, call.name("query"))
 
 
-async def rejects(service: Service, call: Call) -> Response:
+async def rejects(service: Service, call: RequestCall) -> Response:
     """GET /jobs/{job}/rejects"""
     return await _answer(service, call, REJECTS)
 
 
-async def _answer(service: Service, call: Call, query: str) -> Response:
+async def _answer(service: Service, call: RequestCall, query: str) -> Response:
     form = accept_header.choose(call.request.headers.get("accept"))
     if form is None:
         offered = ", ".join(accept_header.OFFERED)

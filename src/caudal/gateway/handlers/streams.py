@@ -6,20 +6,20 @@ from starlette.responses import Response, StreamingResponse
 
 from caudal.gateway import events
 from caudal.gateway.refusals import Refusal
-from caudal.gateway.service import Call, Service
+from caudal.gateway.service import RequestCall, Service
 
 EVENTS = "text/event-stream"
 _DIGITS = 9
 
 
-async def job(service: Service, call: Call) -> Response:
+async def job(service: Service, call: RequestCall) -> Response:
     """GET /jobs/{job}/events"""
     life = await service.threads.run(service.gateway.watch, *call.job)
     first = await service.threads.run(service.gateway.look, life)  # what it refuses is said at once
     return _stream(events.job_events(service, life, first))
 
 
-async def preview(service: Service, call: Call) -> Response:
+async def preview(service: Service, call: RequestCall) -> Response:
     """GET /jobs/{job}/results/{query}/preview"""
     first = _first_batch(call.request.headers.get("last-event-id", ""))
     found = await service.threads.run(service.gateway.preview, *call.job, call.name("query"))

@@ -11,7 +11,7 @@ from caudal.gateway.bodies import announced_size, json_body, read_body, require_
 from caudal.gateway.census import stored_size
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.replies import json_answer, receipt_answer
-from caudal.gateway.service import Call, Service
+from caudal.gateway.service import RequestCall, Service
 from caudal.process.logs import fields
 
 BATCH = "application/vnd.caudal.batch"
@@ -25,7 +25,7 @@ class DigestBody(msgspec.Struct, frozen=True):
     digest: str
 
 
-async def put_batch(service: Service, call: Call) -> Response:
+async def put_batch(service: Service, call: RequestCall) -> Response:
     """PUT /jobs/{job}/tables/{table}/batches/{number}
 
     Whether the batch is wanted, and whether there is room for it, is decided before its body is
@@ -47,7 +47,7 @@ async def put_batch(service: Service, call: Call) -> Response:
     return receipt_answer(receipt)
 
 
-async def _require_space(service: Service, call: Call, size: int) -> None:
+async def _require_space(service: Service, call: RequestCall, size: int) -> None:
     """May the owner store so much more? What is stored already takes no more."""
     used = service.census.used(call.owner, Quota.STORED)
     if service.shares.has_room(call.owner, Quota.STORED, size, used):
@@ -57,7 +57,7 @@ async def _require_space(service: Service, call: Call, size: int) -> None:
         raise service.shares.refusal(call.owner, Quota.STORED)
 
 
-async def stored_digest(service: Service, call: Call) -> Response:
+async def stored_digest(service: Service, call: RequestCall) -> Response:
     """GET /jobs/{job}/tables/{table}/batches/{number}"""
     table, number = call.name("table"), call.number("number")
     digest = await service.threads.run(service.gateway.stored_digest, *call.job, table, number)
@@ -66,7 +66,7 @@ async def stored_digest(service: Service, call: Call) -> Response:
     return json_answer(DigestBody(digest))
 
 
-async def put_end(service: Service, call: Call) -> Response:
+async def put_end(service: Service, call: RequestCall) -> Response:
     """PUT /jobs/{job}/tables/{table}/end"""
     table = call.name("table")
     async with json_body(service, call, End) as end:

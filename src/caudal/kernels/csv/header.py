@@ -40,7 +40,7 @@ class Header:
 def read_header(buffer: NDArray[np.uint8], file: str, *, final: bool) -> tuple[Header, int] | None:
     """The header at the start of a buffer and the bytes it takes; None when it needs more."""
     data = buffer.tobytes()
-    source = records.Source(buffer, final, records.MAX_RECORD_BYTES)
+    source = records.RecordSource(buffer, final, records.MAX_RECORD_BYTES)
     if data.startswith(_UTF16) and b"\0" in data:
         raise DataError(f"{file} is UTF-16: convert it to UTF-8")
     start = len(data) - len(data.removeprefix(_BOM).lstrip(b"\r\n"))
@@ -59,7 +59,7 @@ def read_header(buffer: NDArray[np.uint8], file: str, *, final: bool) -> tuple[H
     return Header(names), after
 
 
-def _names(source: records.Source, start: int, most: int) -> tuple[str, ...]:
+def _names(source: records.RecordSource, start: int, most: int) -> tuple[str, ...]:
     """The fields of the record at `start`, of which there are at most so many."""
     target = _target(most)
     records.read_record(source, start, target, 0, records.ALL_FIELDS)

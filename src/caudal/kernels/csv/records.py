@@ -61,7 +61,7 @@ ALL_FIELDS = np.int64(np.iinfo(np.int64).max)
 _QUOTE, _COMMA, _NEWLINE, _RETURN = np.uint8(34), np.uint8(44), np.uint8(10), np.uint8(13)
 
 
-class Source(NamedTuple):
+class RecordSource(NamedTuple):
     """Bytes that begin at a record's start. `final`: the file ends where they end."""
 
     buffer: NDArray[np.uint8]
@@ -329,7 +329,7 @@ def scan_records(buffer: NDArray[np.uint8], slots: NDArray[np.int32], *, final: 
     fields = np.empty((columns, sound_room, 2), dtype=np.int32)
     starts = np.empty(sound_room, dtype=np.int64)
     damage = Damage(np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int8))
-    source = Source(buffer, final, MAX_RECORD_BYTES)
+    source = RecordSource(buffer, final, MAX_RECORD_BYTES)
     target = Target(slots, fields)
     sound = -1
     if not has_quote(buffer):

@@ -58,7 +58,7 @@ def _check(archive: ZipFile, name: str) -> None:
         )
     for entry in sheets:
         if not any(_has_no(unusual, read_pieces(archive, entry)) for unusual in _UNUSUAL):
-            _Sheet(f"{name}: {entry.filename}").follow(read_pieces(archive, entry))
+            _SheetExtent(f"{name}: {entry.filename}").follow(read_pieces(archive, entry))
 
 
 def _has_no(unusual: re.Pattern[bytes], pieces: Iterator[bytes]) -> bool:
@@ -75,7 +75,7 @@ def _has_no(unusual: re.Pattern[bytes], pieces: Iterator[bytes]) -> bool:
     return not (unusual.search(rest) or _PREFIXED.search(rest))
 
 
-class _Sheet:
+class _SheetExtent:
     """Follows the cells of a sheet and how far they reach."""
 
     def __init__(self, name: str) -> None:

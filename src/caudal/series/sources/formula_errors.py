@@ -45,7 +45,7 @@ def error_cells(read: Callable[[], Iterator[bytes]], name: str) -> Iterator[Erro
     try:
         yield from _usual_cells(read())
     except _UnusualError:
-        yield from _Sheet(name).follow(read())
+        yield from _SheetErrors(name).follow(read())
 
 
 def _usual_cells(pieces: Iterator[bytes]) -> Iterator[ErrorCell]:
@@ -86,7 +86,7 @@ def _opens(data: bytes, mark: bytes, start: int, end: int) -> bool:
     return first >= 0 and data.find(b"<" + mark, max(first - 1, start), end) >= 0
 
 
-class _Sheet:
+class _SheetErrors:
     """Follows the cells of a sheet and finds those with errors."""
 
     def __init__(self, name: str) -> None:

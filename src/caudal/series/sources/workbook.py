@@ -22,7 +22,7 @@ from caudal.series.sources.sheet_names import find_sheet
 _EMPTY_OR_ERROR = "empty, or the error of a formula"
 
 
-class _Sheet(NamedTuple):
+class _SheetCells(NamedTuple):
     """A sheet's cells, and what to say of an empty one."""
 
     cells: list[list[Any]]
@@ -39,11 +39,11 @@ def read_workbook(data: bytes, name: str, config: SeriesConfig) -> SourceReading
             f"{name} is no Excel workbook ({error}): give an xlsx or xls file"
         ) from error
     zone, reading = ZoneInfo(config.timezone), SourceReading()
-    sheets: dict[str, _Sheet] = {}
+    sheets: dict[str, _SheetCells] = {}
     for series in config.series:
         if series.sheet not in sheets:
             cells = _cells(workbook, name, series.sheet)
-            sheets[series.sheet] = _Sheet(cells, _mark_errors(cells, data, series.sheet))
+            sheets[series.sheet] = _SheetCells(cells, _mark_errors(cells, data, series.sheet))
         sheet = sheets[series.sheet]
         read_series(series, _rows(sheet.cells, name, series), zone, reading, sheet.empty)
     return reading

@@ -13,7 +13,7 @@ Exactness
 from dataclasses import dataclass, field
 
 from caudal.sql.planner import floats, types
-from caudal.sql.planner.algebra import Call, Context, Expr, mark
+from caudal.sql.planner.algebra import Context, Expr, FunctionCall, mark
 from caudal.sql.planner.types import Type
 
 _ORDERED_FLOATS = frozenset(
@@ -74,7 +74,7 @@ class Second:
     merge: Merge
 
 
-def complete(call: Call) -> Expr:
+def complete(call: FunctionCall) -> Expr:
     """The aggregate over all its rows at once."""
     arguments, order = [a.text for a in call.arguments], call.order
     inexact = call.name in _ORDERED_FLOATS and not order and len(call.arguments) == 1
@@ -83,11 +83,11 @@ def complete(call: Call) -> Expr:
     return _written(call, arguments, order)
 
 
-def _as_rows_come(call: Call) -> Expr:
+def _as_rows_come(call: FunctionCall) -> Expr:
     return _written(call, [a.text for a in call.arguments], call.order)
 
 
-def _written(call: Call, arguments: list[str], order: tuple[tuple[Expr, str], ...]) -> Expr:
+def _written(call: FunctionCall, arguments: list[str], order: tuple[tuple[Expr, str], ...]) -> Expr:
     inside = ", ".join(arguments) if arguments else "*"
     if call.distinct:
         inside = "DISTINCT " + inside
@@ -100,7 +100,7 @@ def _written(call: Call, arguments: list[str], order: tuple[tuple[Expr, str], ..
     return Expr(text, call.type, costly)
 
 
-def merge(calls: dict[int, Call], kinds: dict[int, Type], *, ordered: bool) -> Merge | None:
+def merge(calls: dict[int, FunctionCall], kinds: dict[int, Type], *, ordered: bool) -> Merge | None:
     """The parts of all the calls, or None if one of them has none.
 
     `ordered` says that the rows come in an order that never changes.
@@ -126,7 +126,7 @@ def merge(calls: dict[int, Call], kinds: dict[int, Type], *, ordered: bool) -> M
     return made
 
 
-def _is_split_distinct(call: Call) -> bool:
+def _is_split_distinct(call: FunctionCall) -> bool:
     return (
         call.distinct
         and call.name in ("count", "sum", "min", "max")
@@ -148,12 +148,14 @@ class _Numbers:
         return number
 
 
-def _merge_distinct(column: int, call: Call, made: Merge) -> None:
+def _merge_distinct(column: int, call: FunctionCall, made: Merge) -> None:
     (key,) = made.keys
     made.merged[column] = Expr(f"{call.name}(DISTINCT {mark(key)})", call.type)
 
 
-def _merge_one(column: int, call: Call, made: Merge, new: _Numbers, *, ordered: bool) -> bool:
+def _merge_one(
+    column: int, call: FunctionCall, made: Merge, new: _Numbers, *, ordered: bool
+) -> bool:
     """Adds the parts of one aggregate; False if it has none."""
     if len(call.arguments) > 1:
         return False
@@ -186,7 +188,7 @@ def _merge_one(column: int, call: Call, made: Merge, new: _Numbers, *, ordered: 
     return False
 
 
-def _merge_float_sum(column: int, call: Call, made: Merge, new: _Numbers) -> bool:
+def _merge_float_sum(column: int, call: FunctionCall, made: Merge, new: _Numbers) -> bool:
     text = call.arguments[0].text
     if text not in made.scales:
         if len(made.scales) == _MOST_SCALES:
@@ -201,7 +203,9 @@ def _merge_float_sum(column: int, call: Call, made: Merge, new: _Numbers) -> boo
         function = "count" if name == "count" else "sum"
         argument = Expr(inside, kind, safe=True)
         part = parts[name] = new.column(kind)
-        made.parts[part] = _as_rows_come(Call(function, (argument,), condition=call.condition))
+        made.parts[part] = _as_rows_come(
+            FunctionCall(function, (argument,), condition=call.condition)
+        )
     merged = floats.merged({name: mark(part) for name, part in parts.items()}, mark(scale))
     numbers = {name: new.column(kind) for name, (_, kind) in merged.items()}
     for name, (expr, kind) in merged.items():
@@ -211,12 +215,16 @@ def _merge_float_sum(column: int, call: Call, made: Merge, new: _Numbers) -> boo
     return True
 
 
-def _merge_deviation(column: int, call: Call, made: Merge, new: _Numbers, *, ordered: bool) -> None:
+def _merge_deviation(
+    column: int, call: FunctionCall, made: Merge, new: _Numbers, *, ordered: bool
+) -> None:
     write = _as_rows_come if ordered else complete
     argument = Expr(f"CAST({call.arguments[0].text} AS DOUBLE)", "DOUBLE", call.arguments[0].costly)
     parts = {name: new.column("DOUBLE") for name in ("count", "sum", "var_pop", "min", "max")}
     for name, part in parts.items():
-        made.parts[part] = write(Call(name, (argument,), False, (), call.condition, "DOUBLE"))
+        made.parts[part] = write(
+            FunctionCall(name, (argument,), False, (), call.condition, "DOUBLE")
+        )
     n, s, v, low, high = (mark(part) for part in parts.values())
     merged = {
         "count": f"sum({n})",

@@ -125,7 +125,7 @@ class Join:
 
 
 @dataclass(frozen=True)
-class Call:
+class FunctionCall:
     """An aggregate: its name, arguments, and the clauses that may stand with it."""
 
     name: str
@@ -146,7 +146,7 @@ class Call:
 class Aggregate:
     child: "Node"
     keys: tuple[int, ...]
-    calls: dict[int, Call]
+    calls: dict[int, FunctionCall]
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from caudal.sql.planner.algebra import (
 from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.expressions import Reader
 from caudal.sql.planner.plan import TableSchema
-from caudal.sql.planner.scopes import Scope, Source
+from caudal.sql.planner.scopes import Scope, ScopeSource
 
 _CLAUSES = frozenset(
     [
@@ -124,7 +124,7 @@ class Binding:
     ) -> Node:
         """ORDER BY and LIMIT of a set operation see its output columns only."""
         order: list[tuple[Expr, str]] = []
-        scope = Scope([Source(None, outputs)], list(outputs))
+        scope = Scope([ScopeSource(None, outputs)], list(outputs))
         reader = Reader(self.context, scope, self.query)
         for item in query.args["order"].expressions if query.args.get("order") else ():
             order.extend(binding_order.order_item(item, reader, outputs))

@@ -23,7 +23,7 @@ from caudal.sql.planner.algebra import (
 )
 from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.expressions import Reader
-from caudal.sql.planner.scopes import Environment, Scope, Source
+from caudal.sql.planner.scopes import Environment, Scope, ScopeSource
 
 _KINDS: dict[tuple[str, str], JoinKind] = {
     ("", ""): "INNER", ("", "INNER"): "INNER", ("", "CROSS"): "INNER",
@@ -93,7 +93,7 @@ def _source(item: exp.Expr, bound: Environment) -> tuple[Node, Scope]:
     names = tuple(c.name for c in alias.args.get("columns") or ()) if alias else ()
     relation = renamed(relation, names)
     name = item.alias_or_name or None
-    return relation.node, Scope([Source(name, relation.outputs)], list(relation.outputs))
+    return relation.node, Scope([ScopeSource(name, relation.outputs)], list(relation.outputs))
 
 
 def _relation(item: exp.Expr, bound: Environment) -> Relation:
@@ -207,7 +207,7 @@ def _unnested(left: Node, scope: Scope, join: exp.Join, bound: Environment) -> t
     alias = item.args.get("alias")
     names = [c.name for c in alias.args.get("columns") or ()] if alias else []
     outputs = (Output(names[0] if names else "unnest", column),)
-    source = Source(alias.name if alias else None, outputs)
+    source = ScopeSource(alias.name if alias else None, outputs)
     node = Unnest(left, column, expr)
     return node, Scope([*scope.sources, source], [*scope.star, *outputs], dict(scope.merged))
 

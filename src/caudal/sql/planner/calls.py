@@ -5,7 +5,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from caudal.sql.planner import functions, types
-from caudal.sql.planner.algebra import Call, Expr
+from caudal.sql.planner.algebra import Expr, FunctionCall
 from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.types import Type
 
@@ -24,7 +24,7 @@ def is_aggregate(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and functions.is_aggregate(node.name)
 
 
-def aggregate_call(node: exp.Expr, read_expr: Callable[[exp.Expr], Expr]) -> Call:
+def aggregate_call(node: exp.Expr, read_expr: Callable[[exp.Expr], Expr]) -> FunctionCall:
     """The parts of an aggregate."""
     condition = None
     if isinstance(node, exp.Filter):
@@ -47,10 +47,10 @@ def aggregate_call(node: exp.Expr, read_expr: Callable[[exp.Expr], Expr]) -> Cal
             raise UnsupportedError("DISTINCT with ORDER BY inside an aggregate is not split")
     name = node.name.lower()
     if name == "count" and (not arguments or isinstance(arguments[0], exp.Star)):
-        return Call("count", (), False, (), condition, "BIGINT")
+        return FunctionCall("count", (), False, (), condition, "BIGINT")
     read = tuple(read_expr(argument) for argument in arguments)
     kind = type_of_call(name, [argument.type for argument in read])
-    return Call(name, read, distinct, order, condition, kind)
+    return FunctionCall(name, read, distinct, order, condition, kind)
 
 
 def direction(item: exp.Ordered) -> str:

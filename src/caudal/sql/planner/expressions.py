@@ -12,7 +12,15 @@ from sqlglot import exp
 
 from caudal.sql import raising
 from caudal.sql.planner import calls, dialect, functions, inference, scopes, types
-from caudal.sql.planner.algebra import Call, Context, Expr, Relation, column_of, mark, subquery_mark
+from caudal.sql.planner.algebra import (
+    Context,
+    Expr,
+    FunctionCall,
+    Relation,
+    column_of,
+    mark,
+    subquery_mark,
+)
 from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.scopes import Scope
 from caudal.sql.planner.types import Type
@@ -33,7 +41,7 @@ BindQuery = Callable[[exp.Query], Relation]
 class Lifted:
     """Calls taken out of expressions, each under the column that now stands for it."""
 
-    calls: dict[int, Call] = field(default_factory=dict)
+    calls: dict[int, FunctionCall] = field(default_factory=dict)
     windows: dict[int, Expr] = field(default_factory=dict)
     partitions: list[frozenset[int]] = field(default_factory=list)  # of each window
 

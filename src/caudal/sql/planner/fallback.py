@@ -23,7 +23,7 @@ from caudal.sql.planner.binder import Binder, Reads
 from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.expressions import Reader
 from caudal.sql.planner.plan import TableSchema
-from caudal.sql.planner.scopes import Scope, Source
+from caudal.sql.planner.scopes import Scope, ScopeSource
 
 _PLACE = re.compile(r"#\s*\d")
 
@@ -78,7 +78,7 @@ def _reader(reference: exp.Table, schema: TableSchema, own_functions: Mapping[st
     """Reads conditions that name this table's columns and nothing else."""
     context = Context(dict(own_functions))
     outputs = tuple(Output(name, context.column(kind)) for name, kind in schema.items())
-    source = Source(reference.alias or reference.name, outputs)
+    source = ScopeSource(reference.alias or reference.name, outputs)
     return Reader(context, Scope([source], list(outputs)), _no_subquery)
 
 

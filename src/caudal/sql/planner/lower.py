@@ -34,7 +34,7 @@ from caudal.sql.planner.algebra import (
 )
 from caudal.sql.planner.blocks import Block
 from caudal.sql.planner.dialect import quoted
-from caudal.sql.planner.pieces import Cutter, Needed, Piece, Wanted
+from caudal.sql.planner.pieces import Needed, PlanCutter, PlanPiece, Wanted
 from caudal.sql.planner.rewrite import rewritten
 
 # To order by a literal changes nothing, and a whole number would be taken for a position.
@@ -45,11 +45,11 @@ _LITERAL = re.compile(r"\(*(-?[\d.]+(e[+-]?\d+)?|'([^']|'')*'|TRUE|FALSE|NULL)\)
 class Lowering:
     """One query on its way into stages."""
 
-    cutter: Cutter
+    cutter: PlanCutter
     reasons: list[str] = field(default_factory=list)
     _subqueries: dict[int, tuple[str, str]] = field(default_factory=dict)
 
-    def piece(self, node: Node, needed: Needed, wanted: Wanted = ()) -> Piece:
+    def piece(self, node: Node, needed: Needed, wanted: Wanted = ()) -> PlanPiece:
         """The node's rows, with at least the needed columns."""
         match node:
             case TableScan():
@@ -75,14 +75,14 @@ class Lowering:
             case Top():
                 return self._top(node, needed)
 
-    def needs_all_rows(self, piece: Piece, reason: str) -> None:
+    def needs_all_rows(self, piece: PlanPiece, reason: str) -> None:
         """Notes that rows are worked on in one place though there may be many."""
         if not piece.reduced and reason not in self.reasons:
             self.reasons.append(reason)
 
     def prepared(
-        self, piece: Piece, needed: Needed, *exprs: Expr
-    ) -> tuple[Piece, tuple[Expr, ...]]:
+        self, piece: PlanPiece, needed: Needed, *exprs: Expr
+    ) -> tuple[PlanPiece, tuple[Expr, ...]]:
         """The piece where these expressions can be evaluated, and they over stages' columns."""
         numbers = [number for expr in exprs for number in expr.subqueries]
         if not numbers:
@@ -107,19 +107,19 @@ class Lowering:
             self._subqueries[number] = (stage, f"(SELECT {listed} FROM {stage})")
         return self._subqueries[number]
 
-    def _constant(self, node: Constant) -> Piece:
+    def _constant(self, node: Constant) -> PlanPiece:
         if not node.columns:
-            return Piece((Block("(SELECT 1)", {}),), "one", reduced=True)
+            return PlanPiece((Block("(SELECT 1)", {}),), "one", reduced=True)
         names = {column: self.cutter.names.new() for column in node.columns}
         source = f"(VALUES {', '.join(node.rows)}) AS v({', '.join(names.values())})"
-        return Piece((Block(f"(SELECT * FROM {source})", names),), "one", reduced=True)
+        return PlanPiece((Block(f"(SELECT * FROM {source})", names),), "one", reduced=True)
 
-    def _filter(self, node: Filter, needed: Needed, wanted: Wanted) -> Piece:
+    def _filter(self, node: Filter, needed: Needed, wanted: Wanted) -> PlanPiece:
         piece = self.piece(node.child, needed | node.predicate.columns, wanted)
         piece, (predicate,) = self.prepared(piece, needed, node.predicate)
         return piece.each(lambda block: block.filtered(predicate, needed, self.cutter.names))
 
-    def _extend(self, node: Extend, needed: Needed, wanted: Wanted) -> Piece:
+    def _extend(self, node: Extend, needed: Needed, wanted: Wanted) -> PlanPiece:
         computed = {c: expr for c, expr in node.computed.items() if c in needed}
         below = (needed - node.computed.keys()).union(*(e.columns for e in computed.values()))
         piece = self.piece(node.child, below, wanted)
@@ -129,7 +129,7 @@ class Lowering:
         bound = dict(zip(computed, exprs, strict=True))
         return piece.each(lambda block: block.extended(bound))
 
-    def _unnest(self, node: Unnest, needed: Needed) -> Piece:
+    def _unnest(self, node: Unnest, needed: Needed) -> PlanPiece:
         kept = needed - {node.column}
         piece = self.piece(node.child, kept | node.expr.columns)
         piece, (expr,) = self.prepared(piece, kept, node.expr)
@@ -143,7 +143,7 @@ class Lowering:
 
         return piece.each(unnested)
 
-    def _windows(self, node: Windows, needed: Needed) -> Piece:
+    def _windows(self, node: Windows, needed: Needed) -> PlanPiece:
         below = (needed - node.computed.keys()).union(
             *(expr.columns for expr in node.computed.values())
         )
@@ -155,7 +155,7 @@ class Lowering:
         sealed = block.sealed(needed, self.cutter.names, *listed)
         return replace(piece, blocks=(sealed,))
 
-    def _for_windows(self, child: Piece, needed: Needed, partitions: Needed) -> Piece:
+    def _for_windows(self, child: PlanPiece, needed: Needed, partitions: Needed) -> PlanPiece:
         """The rows where each window has all of its own."""
         kinds = self.cutter.context.types
         keys_here = child.keys if child.place == "fold" else None
@@ -168,7 +168,7 @@ class Lowering:
         self.needs_all_rows(child, "window functions see all rows at once")
         return self.cutter.gathered(child, needed)
 
-    def _union(self, node: Union, needed: Needed) -> Piece:
+    def _union(self, node: Union, needed: Needed) -> PlanPiece:
         kept = [place for place, column in enumerate(node.columns) if column in needed]
         pieces = [
             self._branch(child, [inputs[p] for p in kept], [node.columns[p] for p in kept])
@@ -177,7 +177,9 @@ class Lowering:
         reduced = all(piece.reduced for piece in pieces)
         columns = frozenset(node.columns[p] for p in kept)
         if all(piece.place == "scan" for piece in pieces):
-            together = Piece(tuple(b for p in pieces for b in p.blocks), "scan", reduced=reduced)
+            together = PlanPiece(
+                tuple(b for p in pieces for b in p.blocks), "scan", reduced=reduced
+            )
             return together if self._same_types(node) else self.cutter.spread(together, columns)
         if any(piece.place == "one" for piece in pieces):
             pieces = [self.cutter.gathered(piece, columns) for piece in pieces]
@@ -185,7 +187,7 @@ class Lowering:
             pieces = [self.cutter.spread(piece, columns) for piece in pieces]
         return replace(self._stacked(pieces, columns), reduced=reduced)
 
-    def _branch(self, child: Node, inputs: list[int], columns: list[int]) -> Piece:
+    def _branch(self, child: Node, inputs: list[int], columns: list[int]) -> PlanPiece:
         piece = self.piece(child, frozenset(inputs))
         kinds = self.cutter.context.types
 
@@ -206,7 +208,7 @@ class Lowering:
         kinds = self.cutter.context.types
         return all(types.is_certain(kinds[column]) for place, column in enumerate(node.columns))
 
-    def _stacked(self, pieces: list[Piece], columns: Needed) -> Piece:
+    def _stacked(self, pieces: list[PlanPiece], columns: Needed) -> PlanPiece:
         new = {column: self.cutter.names.new() for column in sorted(columns)}
         selects = [
             f"({p.block.select([(p.block.columns[c], name) for c, name in new.items()])})"
@@ -214,9 +216,11 @@ class Lowering:
         ]
         operators = tuple(dict.fromkeys(o for p in pieces for o in p.block.operators))
         block = Block(f"({' UNION ALL '.join(selects)})", new, operators=(*operators, "union"))
-        return Piece((block,), pieces[0].place).also_reading(i for p in pieces for i in p.inputs)
+        return PlanPiece((block,), pieces[0].place).also_reading(
+            i for p in pieces for i in p.inputs
+        )
 
-    def _top(self, node: Top, needed: Needed) -> Piece:
+    def _top(self, node: Top, needed: Needed) -> PlanPiece:
         kept = needed.union(*(expr.columns for expr, _ in node.order))
         piece = self.piece(node.child, kept)
         piece, exprs = self.prepared(piece, kept, *(expr for expr, _ in node.order))
@@ -245,14 +249,14 @@ class Lowering:
         return self.cutter.gathered(piece, kept).each(lambda b: cut(b, node.limit, node.offset))
 
 
-def _table(node: TableScan) -> Piece:
+def _table(node: TableScan) -> PlanPiece:
     columns = {number: quoted(name) for number, name in node.columns.items()}
-    return Piece((Block(quoted(node.table), columns, table=node.table),), "scan")
+    return PlanPiece((Block(quoted(node.table), columns, table=node.table),), "scan")
 
 
-def _in_order_of_files(piece: Piece) -> bool:
+def _in_order_of_files(piece: PlanPiece) -> bool:
     """Whether the rows come as they were read, whatever the number of partitions."""
-    stages = [Cutter.is_scan(stage) for stage in piece.inputs]
+    stages = [PlanCutter.is_scan(stage) for stage in piece.inputs]
     return piece.place == "scan" or (piece.place == "one" and all(stages))
 
 
@@ -260,7 +264,7 @@ def _must_seal(block: Block) -> bool:
     return block.is_cut or block.group is not None
 
 
-def finished(lowering: Lowering, node: Node, columns: tuple[int, ...]) -> Piece:
+def finished(lowering: Lowering, node: Node, columns: tuple[int, ...]) -> PlanPiece:
     """The whole query in one place."""
     needed = frozenset(columns)
     piece = lowering.piece(rewritten(node, lowering.cutter.context), needed)

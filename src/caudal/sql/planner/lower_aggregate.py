@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 
 from caudal.sql.planner import aggregates, types
 from caudal.sql.planner.aggregates import Merge
-from caudal.sql.planner.algebra import Aggregate, Call, Expr, mark
+from caudal.sql.planner.algebra import Aggregate, Expr, FunctionCall, mark
 from caudal.sql.planner.blocks import Block, is_atom
-from caudal.sql.planner.pieces import Lowers, Needed, Piece, Wanted
+from caudal.sql.planner.pieces import Lowers, Needed, PlanPiece, Wanted
 
 
-def aggregated(lowering: Lowers, node: Aggregate, wanted: Wanted) -> Piece:
+def aggregated(lowering: Lowers, node: Aggregate, wanted: Wanted) -> PlanPiece:
     """The groups."""
     keys = frozenset(node.keys)
     used = [expr for call in node.calls.values() for expr in call.expressions()]
@@ -41,7 +41,7 @@ def _passed(node: Aggregate, wanted: Wanted) -> Wanted:
     return wanted if {column for column, _ in wanted} <= set(node.keys) else ()
 
 
-def _rebound(calls: dict[int, Call], bound: dict[Expr, Expr]) -> dict[int, Call]:
+def _rebound(calls: dict[int, FunctionCall], bound: dict[Expr, Expr]) -> dict[int, FunctionCall]:
     return {
         column: replace(
             call,
@@ -53,7 +53,7 @@ def _rebound(calls: dict[int, Call], bound: dict[Expr, Expr]) -> dict[int, Call]
     }
 
 
-def _is_local(piece: Piece, keys: frozenset[int]) -> bool:
+def _is_local(piece: PlanPiece, keys: frozenset[int]) -> bool:
     return (
         piece.place == "fold"
         and piece.keys is not None
@@ -67,16 +67,16 @@ class _Step:
     lowering: Lowers
     node: Aggregate
     needed: Needed
-    child: Piece
+    child: PlanPiece
 
-    def whole(self, piece: Piece) -> Piece:
+    def whole(self, piece: PlanPiece) -> PlanPiece:
         """All rows of a group are here."""
         calls = {c: aggregates.complete(call) for c, call in self.node.calls.items()}
         word = "group" if self.node.calls or not self.node.keys else "distinct"
         grouped = piece.each(lambda block: self._grouped(block, self.node.keys, calls, word))
         return replace(grouped, reduced=True)
 
-    def keyed(self, wanted: Wanted) -> Piece:
+    def keyed(self, wanted: Wanted) -> PlanPiece:
         hashing = self._hash_keys(wanted)
         merge = aggregates.merge(self.node.calls, self._types(), ordered=self.child.place == "scan")
         if merge is None:
@@ -88,7 +88,7 @@ class _Step:
         moved = replace(self._moved(parts, columns, hashing), reduced=True)
         return self._merged(moved, merge)
 
-    def total(self) -> Piece:
+    def total(self) -> PlanPiece:
         """One group over everything."""
         cutter = self.lowering.cutter
         merge = aggregates.merge(self.node.calls, self._types(), ordered=self.child.place == "scan")
@@ -119,11 +119,11 @@ class _Step:
         found = [(c, types.hashed((kinds[c],))) for c in self.node.keys]
         return [(Expr(mark(c), kinds[c]), kind) for c, kind in found if kind is not None]
 
-    def _moved(self, piece: Piece, needed: Needed, keys: list[tuple[Expr, str]]) -> Piece:
+    def _moved(self, piece: PlanPiece, needed: Needed, keys: list[tuple[Expr, str]]) -> PlanPiece:
         cutter = self.lowering.cutter
         return cutter.hashed(piece, needed, keys) if keys else cutter.gathered(piece, needed)
 
-    def _parts(self, merge: Merge) -> Piece:
+    def _parts(self, merge: Merge) -> PlanPiece:
         child, names = self.child, self.lowering.cutter.names
         if merge.values:
             kept = self.needed | merge.values.keys()
@@ -134,7 +134,7 @@ class _Step:
         word = "partial group" if merge.parts else "distinct"
         return child.each(lambda block: self._grouped(block, keys, merge.parts, word))
 
-    def _merged(self, piece: Piece, merge: Merge) -> Piece:
+    def _merged(self, piece: PlanPiece, merge: Merge) -> PlanPiece:
         names = self.lowering.cutter.names
 
         def merged(block: Block) -> Block:

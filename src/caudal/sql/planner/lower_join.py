@@ -18,7 +18,7 @@ from caudal.sql.planner.algebra import (
 )
 from caudal.sql.planner.blocks import Block
 from caudal.sql.planner.dialect import UnsupportedError
-from caudal.sql.planner.pieces import Lowers, Needed, PartitionKey, Piece, Wanted
+from caudal.sql.planner.pieces import Lowers, Needed, PartitionKey, PlanPiece, Wanted
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Pair:
     type: str
 
 
-def joined(lowering: Lowers, node: Join, needed: Needed) -> Piece:
+def joined(lowering: Lowers, node: Join, needed: Needed) -> PlanPiece:
     """The join of two pieces."""
     late = [c for c in node.conditions if c.subqueries]
     conditions = [c for c in node.conditions if not c.subqueries]
@@ -84,7 +84,7 @@ class _Joining:
     right_needed: Needed
     conditions: list[Expr]
 
-    def placed(self, left: Piece, right: Piece, pairs: list[Pair]) -> Piece:
+    def placed(self, left: PlanPiece, right: PlanPiece, pairs: list[Pair]) -> PlanPiece:
         kind = self.node.kind
         if left.place == "one" and right.place == "one":
             return self._together(left, right)
@@ -104,27 +104,27 @@ class _Joining:
             self.lowering.needs_all_rows(piece, f"this {kind.lower()} join has no key to split by")
         return self._together(left, right)
 
-    def _together(self, left: Piece, right: Piece) -> Piece:
+    def _together(self, left: PlanPiece, right: PlanPiece) -> PlanPiece:
         cutter = self.lowering.cutter
         one = cutter.gathered(left, self.left_needed)
         two = cutter.gathered(right, self.right_needed)
         return self._piece(one, two, None)
 
-    def _with_whole_right(self, left: Piece, right: Piece) -> Piece:
+    def _with_whole_right(self, left: PlanPiece, right: PlanPiece) -> PlanPiece:
         cutter = self.lowering.cutter
         stage, columns = cutter.stage(right, self.right_needed)
-        whole = Piece((Block(stage, columns),), "fold", (stage,))
+        whole = PlanPiece((Block(stage, columns),), "fold", (stage,))
         one = cutter.spread(left, self.left_needed)
         return self._piece(one, whole, one.keys)
 
-    def _with_whole_left(self, left: Piece, right: Piece) -> Piece:
+    def _with_whole_left(self, left: PlanPiece, right: PlanPiece) -> PlanPiece:
         cutter = self.lowering.cutter
         stage, columns = cutter.stage(left, self.left_needed)
-        whole = Piece((Block(stage, columns),), "fold", (stage,))
+        whole = PlanPiece((Block(stage, columns),), "fold", (stage,))
         two = cutter.spread(right, self.right_needed)
         return self._piece(whole, two, two.keys)
 
-    def _partitioned(self, left: Piece, right: Piece, pairs: list[Pair]) -> Piece:
+    def _partitioned(self, left: PlanPiece, right: PlanPiece, pairs: list[Pair]) -> PlanPiece:
         cutter = self.lowering.cutter
         chosen = _aligned(left, [(p.left, p) for p in pairs]) or _aligned(
             right, [(p.right, p) for p in pairs]
@@ -142,7 +142,7 @@ class _Joining:
             _match(two, one, hashed)
         return self._piece(one, two, self._keys(one, two))
 
-    def _keys(self, left: Piece, right: Piece) -> tuple[PartitionKey, ...] | None:
+    def _keys(self, left: PlanPiece, right: PlanPiece) -> tuple[PartitionKey, ...] | None:
         kind = self.node.kind
         if kind == "INNER" and left.keys is not None and right.keys is not None:
             return tuple(
@@ -153,7 +153,9 @@ class _Joining:
             return None
         return right.keys if kind == "RIGHT" else left.keys
 
-    def _piece(self, left: Piece, right: Piece, keys: tuple[PartitionKey, ...] | None) -> Piece:
+    def _piece(
+        self, left: PlanPiece, right: PlanPiece, keys: tuple[PartitionKey, ...] | None
+    ) -> PlanPiece:
         names = self.lowering.cutter.names
         one, two = left.block, right.block
         if not one.is_simple(self.left_needed):
@@ -164,11 +166,11 @@ class _Joining:
         block = _joined_blocks(one, two, self.node.kind, self.conditions)
         selects = self.node.kind in ("SEMI", "ANTI")
         reduced = left.reduced or (right.reduced and not selects)
-        piece = Piece((block,), left.place, left.inputs, keys, reduced)
+        piece = PlanPiece((block,), left.place, left.inputs, keys, reduced)
         return piece.also_reading(right.inputs)
 
 
-def _match(dropped: Piece, by: Piece, kind: str) -> None:
+def _match(dropped: PlanPiece, by: PlanPiece, kind: str) -> None:
     """Notes that rows of one side matter only if their key is among the other side's."""
     if dropped.reading is not None and by.reading is not None:
         dropped.reading.matched = by.reading.stage
@@ -191,7 +193,7 @@ def _joined_blocks(left: Block, right: Block, kind: str, conditions: list[Expr])
     return Block(source, kept, operators=(*operators, word))
 
 
-def _aligned(piece: Piece, sides: list[tuple[Expr, Pair]]) -> list[Pair] | None:
+def _aligned(piece: PlanPiece, sides: list[tuple[Expr, Pair]]) -> list[Pair] | None:
     """The pairs in the order of the piece's own keys, if those are among them."""
     if piece.keys is None:
         return None
@@ -204,7 +206,7 @@ def _aligned(piece: Piece, sides: list[tuple[Expr, Pair]]) -> list[Pair] | None:
     return chosen
 
 
-def _is_hashed_by(piece: Piece, keys: list[tuple[Expr, str]]) -> bool:
+def _is_hashed_by(piece: PlanPiece, keys: list[tuple[Expr, str]]) -> bool:
     return (
         piece.keys is not None
         and len(piece.keys) == len(keys)
@@ -215,7 +217,7 @@ def _is_hashed_by(piece: Piece, keys: list[tuple[Expr, str]]) -> bool:
     )
 
 
-def compared(lowering: Lowers, node: SetOperation) -> Piece:
+def compared(lowering: Lowers, node: SetOperation) -> PlanPiece:
     """EXCEPT and INTERSECT: equal rows meet in the same partition."""
     cutter = lowering.cutter
     kinds = cutter.context.types
@@ -248,5 +250,5 @@ def compared(lowering: Lowers, node: SetOperation) -> Piece:
     source = f"(({selects[0]}) {node.operation} ({selects[1]}))"
     operators = (*left.block.operators, *right.block.operators, node.operation.lower())
     block = Block(source, new, operators=tuple(dict.fromkeys(operators)))
-    piece = Piece((block,), left.place, left.inputs, keys, left.reduced and right.reduced)
+    piece = PlanPiece((block,), left.place, left.inputs, keys, left.reduced and right.reduced)
     return replace(piece.also_reading(right.inputs))

@@ -28,7 +28,7 @@ from caudal.sql.planner.binder import Binder, OutputColumn, Reads
 from caudal.sql.planner.binding import Binding
 from caudal.sql.planner.blocks import RESERVED, STAGE, Block, Names, canonical
 from caudal.sql.planner.dialect import UnsupportedError, quoted
-from caudal.sql.planner.pieces import Cutter
+from caudal.sql.planner.pieces import PlanCutter
 from caudal.sql.planner.plan import Finish, Plan, Strategy, TableSchema
 from caudal.sql.planner.registry import Registry
 
@@ -181,7 +181,7 @@ class _Planner:
         context = Context(self.functions)
         tables = {table.lower(): (table, schema) for table, schema in self.tables.items()}
         relation = Binding(context, tables, {}).query(query)
-        lowering = lower.Lowering(Cutter(registry, context, name, Names()))
+        lowering = lower.Lowering(PlanCutter(registry, context, name, Names()))
         columns = tuple(output.column for output in relation.outputs)
         piece = lower.finished(lowering, relation.node, columns)
         listed = self._named(relation, piece.block, text)

@@ -21,7 +21,7 @@ Place = Literal["scan", "fold", "one"]
 
 
 @dataclass(frozen=True)
-class Cut:
+class StageCut:
     """How a query wants a stage's output."""
 
     query: str
@@ -118,7 +118,12 @@ class Registry:
     _readings_before: int = 0
 
     def close(
-        self, block: Block, place: Place, inputs: Iterable[str], cut: Cut, needed: Iterable[int]
+        self,
+        block: Block,
+        place: Place,
+        inputs: Iterable[str],
+        cut: StageCut,
+        needed: Iterable[int],
     ) -> tuple[str, dict[int, str]]:
         """The stage that ends here and the names of the needed columns in its output."""
         keys, kind, query = cut.keys, cut.kind, cut.query

@@ -17,11 +17,11 @@ from collections.abc import Iterable
 from caudal.sql.planner import types
 from caudal.sql.planner.algebra import (
     Aggregate,
-    Call,
     Context,
     Expr,
     Extend,
     Filter,
+    FunctionCall,
     Join,
     Node,
     SetOperation,
@@ -223,23 +223,23 @@ def _with_parts(node: Aggregate, join: Join, side: Node, context: Context) -> No
     parts = {column: context.column(call.type) for column, call in node.calls.items()}
     grouped = Aggregate(side, keys, {parts[c]: call for c, call in node.calls.items()})
     left, right = (grouped if child is side else child for child in (join.left, join.right))
-    sums: dict[int, Call] = {}
+    sums: dict[int, FunctionCall] = {}
     finals: dict[int, Expr] = {}
     for column, call in node.calls.items():
         part = Expr(mark(parts[column]), call.type)
         name = _ADDED_UP[call.name]
         if call.name == "count":
             total = context.column("HUGEINT")
-            sums[total] = Call(name, (part,), type="HUGEINT")
+            sums[total] = FunctionCall(name, (part,), type="HUGEINT")
             # Without keys a sum over no rows is null where a count is zero.
             finals[column] = Expr(f"CAST(coalesce({mark(total)}, 0) AS BIGINT)", "BIGINT")
         else:
-            sums[column] = Call(name, (part,), type=call.type)
+            sums[column] = FunctionCall(name, (part,), type=call.type)
     new = Aggregate(Join(left, right, join.kind, join.conditions), node.keys, sums)
     return Extend(new, finals) if finals else new
 
 
-def _can_be_added_up(call: Call) -> bool:
+def _can_be_added_up(call: FunctionCall) -> bool:
     if call.distinct or call.order or call.name not in _ADDED_UP or len(call.arguments) > 1:
         return False
     return call.name != "sum" or types.is_exact(call.arguments[0].type)
@@ -248,7 +248,7 @@ def _can_be_added_up(call: Call) -> bool:
 _NEVER_RAISE = ("count", "min", "max", "bool_and", "bool_or", "first", "any_value", "list")
 
 
-def _is_safe(call: Call) -> bool:
+def _is_safe(call: FunctionCall) -> bool:
     """Whether an aggregate gives a value whatever rows are added to it."""
     if not _all_safe(call.expressions()):
         return False

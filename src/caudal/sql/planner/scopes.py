@@ -30,7 +30,7 @@ class Environment(Protocol):
 
 
 @dataclass(frozen=True)
-class Source:
+class ScopeSource:
     """What stands in FROM under one name."""
 
     alias: str | None
@@ -44,7 +44,7 @@ class Source:
 class Scope:
     """The names that an expression may use."""
 
-    sources: list[Source] = field(default_factory=list)
+    sources: list[ScopeSource] = field(default_factory=list)
     star: list[Output] = field(default_factory=list)  # what `*` means, in order
     merged: dict[str, int] = field(default_factory=dict)  # columns joined by USING
     parent: "Scope | None" = None
@@ -63,7 +63,7 @@ class Scope:
             raise UnsupportedError(f"the name {name} could mean several columns")
         return found[0].column if found else None
 
-    def _sources(self, table: str) -> Iterable[Source]:
+    def _sources(self, table: str) -> Iterable[ScopeSource]:
         if not table:
             return self.sources
         wanted = table.lower()
