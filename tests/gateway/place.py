@@ -195,7 +195,7 @@ class Place:
 
     def work(self) -> None:
         """Until nothing waits."""
-        while execute.turn(self.ports, self.consumer) is not execute.TurnResult.IDLE:
+        while execute.take_turn(self.ports, self.consumer) is not execute.TurnResult.IDLE:
             pass
 
     def __enter__(self) -> Self:

@@ -20,6 +20,7 @@ from caudal.formats.replies import Receipt
 from caudal.jobs import beat, execute, janitor, reconciler, service, upload
 from caudal.jobs import inputs as gathering
 from caudal.jobs.beat import TaskBeat
+from caudal.jobs.events import TaskReport
 from caudal.jobs.facts import StoreFacts
 from caudal.jobs.interfaces import CondemnedError, ConflictError, NotNowError
 from caudal.jobs.objects import exists
@@ -54,11 +55,9 @@ def sabotage(name: str, kinds: Sequence[str] = KINDS, known: int = 0) -> Callabl
     return register
 
 
-def _errand(ports: Ports, found: JobRun, delivery: Delivery) -> execute.TaskTurn:
+def _turn(ports: Ports, found: JobRun, delivery: Delivery) -> execute.TaskTurn:
     message = delivery.message
-    return execute.TaskTurn(
-        ports, found, message.task, delivery.count, TaskBeat(ports, found, message)
-    )
+    return execute.TaskTurn(ports, found, TaskReport(delivery), TaskBeat(ports, found, message))
 
 
 @contextlib.contextmanager
@@ -77,7 +76,7 @@ def acknowledge_first() -> Any:
             found = ports.job_runs.running(message)
             if found is not None:
                 present = exists(ports.store, found.keys.output(message.task))
-                if present or execute._make(_errand(ports, found, delivery)):
+                if present or execute._make(_turn(ports, found, delivery)):
                     execute.follow(ports, found, message.task)
         return execute.TurnResult.ACKNOWLEDGED
 
@@ -89,10 +88,10 @@ def readiness_first() -> Any:
     ready: dict[int, list[Task]] = {}
     make = execute._make
 
-    def early(errand: execute.TaskTurn) -> execute.Made:
-        facts = StoreFacts(errand.ports.store, errand.job_run.keys)
-        ready[id(errand.ports)] = follow_up(errand.task, errand.job_run.shape, facts)
-        return make(errand)
+    def early(turn: execute.TaskTurn) -> execute.Made:
+        facts = StoreFacts(turn.ports.store, turn.job_run.keys)
+        ready[id(turn.ports)] = follow_up(turn.task, turn.job_run.shape, facts)
+        return make(turn)
 
     def follow(ports: Ports, found: JobRun, task: Task) -> None:
         tasks = ready.pop(id(ports), [])
@@ -274,21 +273,16 @@ def mixed_attempts() -> Any:
     own: dict[str, bytes] = {}
     make = execute._make
 
-    def remember(errand: execute.TaskTurn) -> execute.Made:
-        ports, found, task, deliveries = (
-            errand.ports,
-            errand.job_run,
-            errand.task,
-            errand.deliveries,
-        )
+    def remember(turn: execute.TaskTurn) -> execute.Made:
+        ports, found, task, deliveries = turn.ports, turn.job_run, turn.task, turn.deliveries
         if task.kind != "map":
-            return make(errand)
+            return make(turn)
         key = found.keys.output(task)
         try:
             inputs = gathering.gather(ports.store, found, task)
             own[key] = ports.compute.run(found.job, task, inputs, deliveries)
         except execute.DETERMINISTIC:
-            return make(errand)
+            return make(turn)
         with contextlib.suppress(AlreadyExistsError):
             ports.store.create(key, own[key])
         return execute.Made.HERE
@@ -328,7 +322,7 @@ def no_follow_up_when_present() -> Any:
             found = ports.job_runs.running(message)
             present = found is None or exists(ports.store, found.keys.output(message.task))
             if found and not present:
-                execute._make(_errand(ports, found, delivery))
+                execute._make(_turn(ports, found, delivery))
                 execute.follow(ports, found, message.task)
         except execute.PASSING:
             consumer.hand_back(delivery)
@@ -447,9 +441,9 @@ def unwanted_goes_on() -> Any:
 
 @sabotage("a task that makes way is published for nobody", PLAIN, known=56)
 def way_without_return() -> Any:
-    def carry(ports: Ports, delivery: Delivery) -> None:
+    def carry(ports: Ports, report: TaskReport) -> None:
         quiet = replace(ports, broker=_Deaf(ports.broker))
-        carried(quiet if not delivery.message.slow else ports, delivery)
+        carried(quiet if not report.delivery.message.slow else ports, report)
 
     carried = execute._carry
     return calmly(mock.patch.object(execute, "_carry", carry))

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2] / "src" / "caudal"
 ROOMS = ("jobs", "local", "gateway", "worker")
 MODULES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 READERS = {"jobs/objects.py"}
-STORES = {"local/borrowed.py", "worker/task_log.py"}  # are stores themselves, around another
+STORES = {"local/borrowed.py"}  # is a store itself, around another
 
 
 def reads(path: Path) -> list[str]:

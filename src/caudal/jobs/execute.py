@@ -1,4 +1,4 @@
-"""The worker: one loop for every task. The whole path of a task is in `handle`."""
+"""The worker: one loop for every task. The whole path of a task is in `execute_task`."""
 
 import contextlib
 import logging
@@ -23,6 +23,7 @@ from caudal.errors import (
 from caudal.formats.keys import MOST_SLOW, Task
 from caudal.jobs import objects
 from caudal.jobs.beat import Stopping, TaskBeat
+from caudal.jobs.events import TaskEnd, TaskReport
 from caudal.jobs.facts import StoreFacts
 from caudal.jobs.inputs import WrongEndError, gather, merge_group
 from caudal.jobs.interfaces import CondemnedError, NotNowError, StoppedError, is_suspect
@@ -85,10 +86,25 @@ def execute_task(ports: Ports, consumer: Consumer, delivery: Delivery) -> TurnRe
     was published by nobody of ours, and an error that nobody foresaw and that comes back with every
     delivery is the task's.
     """
+    report = TaskReport(delivery)
+    ports.events.began(delivery)
     try:
-        _carry(ports, delivery)
+        return _answer(ports, consumer, report)
+    except Exception as error:  # the broker did not hear the answer: it delivers again
+        report.note(TaskEnd.HANDED_BACK, error)
+        raise
+    finally:
+        ports.events.ended(report)
+
+
+def _answer(ports: Ports, consumer: Consumer, report: TaskReport) -> TurnResult:
+    """All five steps, or the task handed back."""
+    delivery = report.delivery
+    try:
+        _carry(ports, report)
     except PASSING as error:
         if not (isinstance(error, NotFoundError) and is_suspect(delivery.count)):
+            report.note(TaskEnd.HANDED_BACK, error)
             consumer.hand_back(delivery)
             return TurnResult.HANDED_BACK
         _log.warning("a task's input stays missing: dropped", extra=_names(delivery, error))
@@ -96,9 +112,9 @@ def execute_task(ports: Ports, consumer: Consumer, delivery: Delivery) -> TurnRe
     return TurnResult.ACKNOWLEDGED
 
 
-def _carry(ports: Ports, delivery: Delivery) -> None:
+def _carry(ports: Ports, report: TaskReport) -> None:
     """Steps 1 to 4."""
-    message = delivery.message
+    delivery, message = report.delivery, report.delivery.message
     job_run = ports.job_runs.running(message)
     if job_run is None:
         return
@@ -107,7 +123,7 @@ def _carry(ports: Ports, delivery: Delivery) -> None:
         return
     beat = TaskBeat(ports, job_run, message)
     try:
-        _advance(TaskTurn(ports, job_run, message.task, delivery.count, beat))
+        _advance(TaskTurn(ports, job_run, report, beat))
     except StoppedError:
         if beat.stopping is Stopping.MAKES_WAY:
             slower = min(message.slow + 1, MOST_SLOW)
@@ -119,6 +135,7 @@ def _carry(ports: Ports, delivery: Delivery) -> None:
         if not is_suspect(delivery.count):
             raise NotNowError(f"nobody foresaw it: {error!r}") from error
         reason = f"{message.task.kind} {message.task.name} {message.task.number}: {error!r}"
+        report.note(TaskEnd.FAILED, reason)
         end_run(ports.store, ports.clock, job_run.keys, "failed", reason[:_MOST_REASON])
     finally:
         beat.end()
@@ -136,54 +153,70 @@ class TaskTurn:
 
     ports: Ports
     job_run: JobRun
-    task: Task
-    deliveries: int
+    report: TaskReport
     beat: TaskBeat
 
+    @property
+    def task(self) -> Task:
+        return self.report.delivery.message.task
 
-def _advance(errand: TaskTurn) -> None:
+    @property
+    def deliveries(self) -> int:
+        return self.report.delivery.count
+
+    def fail(self, error: Exception) -> None:
+        """The task fails wherever it runs, and its job with it."""
+        self.report.note(TaskEnd.FAILED, error)
+        ports, keys = self.ports, self.job_run.keys
+        end_run(ports.store, ports.clock, keys, "failed", str(error))
+
+
+def _advance(turn: TaskTurn) -> None:
     """Steps 2 to 4."""
-    present = objects.exists(errand.ports.store, errand.job_run.keys.output(errand.task))
-    made = Made.BY_ANOTHER if present else _make(errand)
-    if made is Made.HERE or (made is Made.BY_ANOTHER and errand.deliveries > 1):
-        _follow_or_fail(errand)
+    present = objects.exists(turn.ports.store, turn.job_run.keys.output(turn.task))
+    made = Made.BY_ANOTHER if present else _make(turn)
+    if made is Made.HERE or (made is Made.BY_ANOTHER and turn.deliveries > 1):
+        _follow_or_fail(turn)
 
 
-def _make(errand: TaskTurn) -> Made:
+def _make(turn: TaskTurn) -> Made:
     """Step 3; NEVER if the task must fail wherever it runs, and the job with it.
 
     A damaged input is read again, by this worker or another one, before it is believed: the store
     may be well and the way to it not. It is never deleted and made anew: others have read it, and
     objects never change.
     """
-    ports, job_run, task, deliveries = errand.ports, errand.job_run, errand.task, errand.deliveries
+    ports, job_run, task, deliveries = turn.ports, turn.job_run, turn.task, turn.deliveries
     try:
         if task.kind == "merge":
             data = merge_group(ports.store, job_run, task)
         else:
             inputs = gather(ports.store, job_run, task)
-            data = ports.compute.run(job_run.job, task, inputs, deliveries, errand.beat)
+            turn.report.bytes_in = sum(len(one.data) for parts in inputs.values() for one in parts)
+            data = ports.compute.run(job_run.job, task, inputs, deliveries, turn.beat)
     except DETERMINISTIC as error:
         if isinstance(error, FormatError) and not is_suspect(deliveries):
             raise
-        end_run(ports.store, ports.clock, job_run.keys, "failed", str(error))
+        turn.fail(error)
         return Made.NEVER
     try:
         ports.store.create(job_run.keys.output(task), data)
     except AlreadyExistsError:
+        turn.report.end = TaskEnd.ADOPTED
         return Made.BY_ANOTHER
+    turn.report.end, turn.report.bytes_out = TaskEnd.DONE, len(data)
     return Made.HERE
 
 
-def _follow_or_fail(errand: TaskTurn) -> None:
+def _follow_or_fail(turn: TaskTurn) -> None:
     """Step 4. An end of a table that stays damaged fails the job, as a damaged input does."""
-    ports, job_run = errand.ports, errand.job_run
+    ports, job_run = turn.ports, turn.job_run
     try:
-        follow(ports, job_run, errand.task)
+        follow(ports, job_run, turn.task)
     except FormatError as error:
-        if not is_suspect(errand.deliveries):
+        if not is_suspect(turn.deliveries):
             raise
-        end_run(ports.store, ports.clock, job_run.keys, "failed", str(error))
+        turn.fail(error)
 
 
 def follow(ports: Ports, job_run: JobRun, task: Task) -> None:
@@ -196,7 +229,7 @@ def follow(ports: Ports, job_run: JobRun, task: Task) -> None:
         end_run(ports.store, ports.clock, job_run.keys, "done")
 
 
-def turn(ports: Ports, consumer: Consumer) -> TurnResult:
+def take_turn(ports: Ports, consumer: Consumer) -> TurnResult:
     """Take one task, if there is one, and handle it; pause if there was nothing to do."""
     ending = TurnResult.HANDED_BACK
     with contextlib.suppress(BrokerError):  # the broker delivers again what it did not hear about

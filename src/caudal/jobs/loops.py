@@ -13,7 +13,7 @@ from caudal.jobs.ports import Ports
 def work(ports: Ports, consumer: Consumer, stopping: Callable[[], bool]) -> None:
     """A worker's life; what it still holds at the end is handed back."""
     while not stopping():
-        execute.turn(ports, consumer)
+        execute.take_turn(ports, consumer)
     consumer.close()
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from caudal.broker.port import Broker
+from caudal.jobs.events import NoTaskEvents, TaskEvents
 from caudal.jobs.interfaces import Clock, Compute
 from caudal.jobs.owner_load import Loads
 from caudal.jobs.runs import JobRuns
@@ -43,3 +44,4 @@ class Ports:
     job_runs: JobRuns
     bounds: Bounds = Bounds()
     loads: Loads = field(default_factory=Loads, compare=False)
+    events: TaskEvents = field(default_factory=NoTaskEvents, compare=False)

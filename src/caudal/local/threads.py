@@ -162,7 +162,7 @@ class WorkerThreads:
         consumer, handed_back = ports.broker.consume(), 0
         try:
             while not self._stop.is_set():
-                ending = execute.turn(ports, consumer)
+                ending = execute.take_turn(ports, consumer)
                 handed_back = handed_back + 1 if ending is TurnResult.HANDED_BACK else 0
                 if handed_back > _MOST_HANDED_BACK:
                     raise self._hopeless()

@@ -42,7 +42,7 @@ from caudal.worker.compute import LocalCompute
 from caudal.worker.figures import WorkerMetrics
 from caudal.worker.settings import WorkerSettings
 from caudal.worker.suspect_tasks import Suspects
-from caudal.worker.task_log import LoggedCompute, LoggedConsumer, LoggedStore, TaskLog
+from caudal.worker.task_log import TaskLog
 from caudal.worker.warm_up import warm_up
 
 _STRANGE_SECONDS = 1.0  # pause after an error that nobody foresaw
@@ -136,24 +136,22 @@ class Worker:
         return store
 
     def _loop(self, store: Store) -> None:
-        task_log = TaskLog(self.figures)
-        watched = LoggedStore(store, task_log)
         ports = Ports(
-            store=watched,
+            store=store,
             broker=self.broker,
-            compute=LoggedCompute(self._compute, task_log),
+            compute=self._compute,
             clock=self._clock,
             new_id=new_id,
-            job_runs=JobRuns(watched),
+            job_runs=JobRuns(store),
             bounds=Bounds(quick=self.settings.quick),
+            events=TaskLog(self.figures),
         )
         self.figures.watch_broker(lambda: self.broker.connected, lambda: self.broker.dropped)
         while not self.stop.requested():
             consumer = self.broker.consume(*self.settings.turns())
             try:
-                loops.work(ports, LoggedConsumer(consumer, task_log), lambda: self._ends(ports))
+                loops.work(ports, consumer, lambda: self._ends(ports))
             except Exception:
                 _log.exception("an error that nobody foresaw: please report it")
                 consumer.close()
-                task_log.handed_back()
                 self._clock.sleep(_STRANGE_SECONDS)

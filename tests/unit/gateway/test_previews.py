@@ -112,7 +112,7 @@ def test_it_is_complete_only_with_the_answer(place: Place, client: TestClient) -
     preview = opened(place)
     send(client, "people")
     for _ in range(3):
-        execute.turn(place.ports, place.consumer)
+        execute.take_turn(place.ports, place.consumer)
     assert isinstance(preview.step(2), Rows)
     assert isinstance(preview.step(3), Waiting)
     place.work()

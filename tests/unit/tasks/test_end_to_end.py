@@ -76,7 +76,7 @@ class Place:
 
     def work(self) -> None:
         """Until nothing waits."""
-        while execute.turn(self.ports, self.consumer) is not execute.TurnResult.IDLE:
+        while execute.take_turn(self.ports, self.consumer) is not execute.TurnResult.IDLE:
             pass
 
     def stored(self) -> list[str]:
@@ -160,7 +160,7 @@ def test_everything_lost_by_the_broker_is_published_again(place: Place) -> None:
         reconciler.round()
         place.ports.clock.sleep(60)
         reconciler.round()
-        execute.turn(place.ports, place.consumer)
+        execute.take_turn(place.ports, place.consumer)
         if (status := place.gateway.status("j", "me")).outcome:
             break
     assert status.outcome

@@ -137,7 +137,7 @@ class Place:
 
         def work() -> None:
             for _ in range(60):
-                if execute.turn(theirs, consumer) is execute.TurnResult.IDLE:
+                if execute.take_turn(theirs, consumer) is execute.TurnResult.IDLE:
                     break
 
         self.work = work

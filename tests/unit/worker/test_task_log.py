@@ -1,4 +1,4 @@
-"""What the witness makes of a task, told by log and figures; and how strange errors end."""
+"""What is logged and counted of a task; and how errors that nobody foresaw end."""
 
 import itertools
 import logging
@@ -8,23 +8,22 @@ from typing import Any
 import pytest
 
 from caudal.broker import MemoryBroker
-from caudal.errors import AlreadyExistsError, NotFoundError, QueryError, StoreError
-from caudal.formats.keys import Keys, Message, Task
+from caudal.errors import QueryError
+from caudal.formats.keys import Message, Task
+from caudal.jobs.events import TaskEnd, TaskReport
 from caudal.process.logs import STABLE
 from caudal.process.signals import Stop
 from caudal.store.memory import MemoryStore
 from caudal.worker.figures import WorkerMetrics
 from caudal.worker.process import Worker
 from caudal.worker.settings import WorkerSettings
-from caudal.worker.task_log import LoggedConsumer, LoggedStore, TaskLog, names_of
+from caudal.worker.task_log import TaskLog, names_of
 
 MESSAGE = Message("j", "r", Task("map", "reviews", 7))
-KEYS = Keys("j", "r")
-OUTPUT = KEYS.output(MESSAGE.task)
 
 
 class Scene:
-    """A witness with a store and a consumer that holds one task."""
+    """A task log that is told of one delivery."""
 
     def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level("INFO")
@@ -33,13 +32,13 @@ class Scene:
         self.task_log = TaskLog(self.figures)
         broker = MemoryBroker()
         broker.publish([MESSAGE])
-        self.store = LoggedStore(MemoryStore(), self.task_log)
-        self.consumer = LoggedConsumer(broker.consume(), self.task_log)
-        delivery = self.consumer.take()
+        delivery = broker.consume().take()
         assert delivery
-        self.delivery = delivery
+        self.report = TaskReport(delivery)
+        self.task_log.began(delivery)
 
     def said(self) -> dict[str, Any]:
+        self.task_log.ended(self.report)
         (record,) = self.caplog.records
         told: dict[str, Any] = getattr(record, "caudal_fields", {})
         return {"event": record.getMessage(), "level": record.levelno, **told}
@@ -55,10 +54,7 @@ def scene(caplog: pytest.LogCaptureFixture) -> Scene:
 
 def test_a_task_that_is_done(scene: Scene) -> None:
     assert scene.figure("caudal_worker_held") == 1
-    scene.store.create(KEYS.batch("reviews", 7), b"12345")
-    scene.store.read(KEYS.batch("reviews", 7))
-    scene.store.create(OUTPUT, b"123")
-    scene.consumer.acknowledge(scene.delivery)
+    scene.report.end, scene.report.bytes_in, scene.report.bytes_out = TaskEnd.DONE, 5, 8
     said = scene.said()
     assert said.pop("seconds") >= 0
     assert said == {
@@ -71,44 +67,20 @@ def test_a_task_that_is_done(scene: Scene) -> None:
     assert scene.figures.done == 1
 
 
-def test_a_race_that_another_won(scene: Scene) -> None:
-    scene.store.create(OUTPUT, b"theirs")
-    with pytest.raises(AlreadyExistsError):
-        scene.store.create(OUTPUT, b"mine")
-    scene.consumer.acknowledge(scene.delivery)
-    assert scene.said()["event"] == "task adopted"
-
-
-def test_a_task_that_nobody_wants_any_more(scene: Scene) -> None:
-    with pytest.raises(NotFoundError):
-        scene.store.read("jobs/j/job.json")
-    scene.consumer.acknowledge(scene.delivery)
-    assert scene.said()["event"] == "task skipped"
-    assert "reason" not in scene.said()
-
-
-def test_a_task_that_fails_its_job(scene: Scene) -> None:
-    scene.task_log.failed(QueryError("no such\nthing"))
-    scene.store.create(KEYS.outcome, b"failed")
-    scene.consumer.acknowledge(scene.delivery)
+@pytest.mark.parametrize("end", [TaskEnd.FAILED, TaskEnd.HANDED_BACK])
+def test_an_end_with_a_reason_is_a_warning_of_one_line(scene: Scene, end: TaskEnd) -> None:
+    scene.report.note(end, QueryError("no such\nthing"))
     said = scene.said()
-    assert (said["event"], said["reason"]) == ("task failed", "no such thing")
+    assert (said["event"], said["reason"]) == (f"task {end}", "no such thing")
     assert said["level"] == logging.WARNING
 
 
-def test_a_task_that_is_handed_back(scene: Scene) -> None:
-    with pytest.raises(NotFoundError):
-        scene.store.read(KEYS.batch("reviews", 7))
-    scene.consumer.hand_back(scene.delivery)
+@pytest.mark.parametrize("end", [TaskEnd.ADOPTED, TaskEnd.SKIPPED])
+def test_an_end_without_a_reason_is_no_warning(scene: Scene, end: TaskEnd) -> None:
+    scene.report.end = end
     said = scene.said()
-    assert said["event"] == "task handed back"
-    assert KEYS.batch("reviews", 7) in said["reason"]
-
-
-def test_objects_of_jobs_never_change(scene: Scene) -> None:
-    change = scene.store.replace
-    with pytest.raises(StoreError, match="never change"):
-        change("k", b"other")
+    assert (said["event"], said["level"]) == (f"task {end}", logging.INFO)
+    assert "reason" not in said
 
 
 def test_the_words_of_the_glossary() -> None:
@@ -150,8 +122,8 @@ def test_an_error_that_nobody_foresaw_does_not_end_the_worker(
     events = [record.getMessage() for record in caplog.records if "caudal" in record.name]
     assert events == [
         "ready",
-        "an error that nobody foresaw: please report it",
         "task handed back",
+        "an error that nobody foresaw: please report it",
         "task skipped",
         "stopped",
     ]
