@@ -99,3 +99,23 @@ def test_packages_hold_no_code_in_their_init() -> None:
 def test_no_room_without_a_name() -> None:
     for path in MODULES:
         assert path.stem not in {"utils", "util", "helpers", "common", "misc", "base", "manager"}
+
+
+def test_only_one_room_imports_duckdb() -> None:
+    """Others take connections and errors from `duck/`, so that DuckDB's API is met in one place."""
+    for path in MODULES:
+        if room(module_name(path)) != "duck":
+            nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            names = {
+                alias.name for one in nodes if isinstance(one, ast.Import) for alias in one.names
+            }
+            assert "duckdb" not in names, path
+
+
+def test_no_class_name_stands_twice() -> None:
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(module_name(path))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

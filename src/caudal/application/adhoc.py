@@ -8,17 +8,16 @@
 3. Relative names count from the data folder.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from caudal.application import draft as drafting
 from caudal.application.folder import shipped_applications
 from caudal.application.sniff import SAMPLED_ROWS, sample, sniff
+from caudal.duck.trees import parse_tree, tree_text
 from caudal.errors import DataError, UsageError
 from caudal.files.find import find_files, shown_path
 from caudal.files.pieces import column_names, require_commas
@@ -63,7 +62,7 @@ def files_application(
         elif folder is not None and not Path(path).is_absolute():
             _point(node, str(folder / path), path)
     if named:
-        statement = _text(tree)
+        statement = tree_text(tree)
     app = Application(ADHOC, "", folder or Path(), tuple(tables.values()), ())
     return with_adhoc_query(app, statement)
 
@@ -130,9 +129,7 @@ def columns_left_out(app: Application) -> Iterator[str]:
 
 
 def _tree(statement: str) -> Any:
-    with duckdb.connect() as connection:
-        rows = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [statement]).fetchall()
-    tree = json.loads(rows[0][0])
+    tree = parse_tree(statement)
     if tree["error"]:
         reason = " ".join(str(tree["error_message"]).split())
         if reason.startswith("Only SELECT"):
@@ -141,14 +138,6 @@ def _tree(statement: str) -> Any:
     if len(tree["statements"]) != 1:
         raise UsageError("the query: must hold one SELECT and nothing else")
     return tree
-
-
-def _text(tree: Any) -> str:
-    with duckdb.connect() as connection:
-        rows = connection.execute(
-            "SELECT json_deserialize_sql(?::JSON)", [json.dumps(tree)]
-        ).fetchall()
-    return str(rows[0][0])
 
 
 def _nodes(tree: Any, kind: str) -> Iterator[dict[str, Any]]:

@@ -4,7 +4,6 @@ Names follow SQL's usual form (`review/score` becomes review_score); what a file
 stays in `raw` and in the reasons to reject, so that a reader finds it again.
 """
 
-import functools
 import itertools
 import json
 import re
@@ -12,9 +11,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import duckdb
-
 from caudal.application.sniff import ITEMS, NAMES, TEXT, Column, ColumnKind
+from caudal.duck.database import keywords
 from caudal.model import REJECT
 from caudal.sql.parameters import literal
 from caudal.sql.parsing import quote
@@ -170,7 +168,7 @@ def _telling_column(columns: Sequence[DraftColumn]) -> DraftColumn | None:
 def table_name(stem: str) -> str:
     """A name for the table of a file, which no query needs to put in quotes."""
     name = identifier(stem) or "records"
-    return f"{name}_records" if name == "raw" or name in _keywords() else name
+    return f"{name}_records" if name == "raw" or name in keywords() else name
 
 
 def identifier(text: str) -> str:
@@ -183,13 +181,5 @@ def identifier(text: str) -> str:
 
 def _sql_name(name: str) -> str:
     """A name as SQL, in quotes only where it needs them."""
-    plain = re.fullmatch(r"[a-z_][a-z0-9_]*", name) and name not in _keywords()
+    plain = re.fullmatch(r"[a-z_][a-z0-9_]*", name) and name not in keywords()
     return name if plain else quote(name)
-
-
-@functools.cache
-def _keywords() -> frozenset[str]:
-    """The words of SQL; as names, some of them need quotes."""
-    with duckdb.connect() as connection:
-        rows = connection.execute("SELECT keyword_name FROM duckdb_keywords()").fetchall()
-    return frozenset(name for (name,) in rows)

@@ -26,7 +26,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
             target = path.resolve()  # the file behind a link, not the link
             partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
             target.parent.mkdir(parents=True, exist_ok=True)
-        file = io.BufferedWriter(_Output(partial, path))
+        file = io.BufferedWriter(_OutputFile(partial, path))
     try:
         with file:
             yield file
@@ -38,7 +38,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
             partial.unlink(missing_ok=True)
 
 
-class _Output(io.FileIO):
+class _OutputFile(io.FileIO):
     """A file whose failures are explained in one line, and not taken for other errors."""
 
     def __init__(self, partial: Path, path: Path) -> None:

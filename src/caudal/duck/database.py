@@ -1,15 +1,30 @@
 """Opening DuckDB the way Caudal uses it, and turning its complaints into one line."""
 
 import contextlib
+import functools
 import tempfile
 from collections.abc import Iterator
 
 import duckdb
+from duckdb import DuckDBPyConnection as Connection
+from duckdb import Error as DuckDBError
+from duckdb import IOException as DuckDBIOError
+from duckdb import OutOfMemoryException as DuckDBMemoryError
 
 from caudal.duck.functions import register_functions
 from caudal.errors import UsageError
 from caudal.kernels.sentiment import SentimentModel
 from caudal.sizes import told_bytes
+
+__all__ = [
+    "Connection",
+    "DuckDBError",
+    "DuckDBIOError",
+    "DuckDBMemoryError",
+    "keywords",
+    "one_line",
+    "open_database",
+]
 
 # What a process holds besides DuckDB's own memory: the interpreter with its libraries, and the
 # batches that are being read. A memory limit is for the process, so DuckDB gets the rest.
@@ -63,3 +78,11 @@ def one_line(error: Exception) -> str:
     text = str(error).split("\n\nLINE ")[0].split("\nLINE ")[0]
     kind, separator, rest = text.partition(" Error: ")
     return " ".join((rest if separator and len(kind) < 30 else text).split())
+
+
+@functools.cache
+def keywords() -> frozenset[str]:
+    """Return the words of SQL; as names, some of them need quotes."""
+    with duckdb.connect() as connection:
+        rows = connection.execute("SELECT keyword_name FROM duckdb_keywords()").fetchall()
+    return frozenset(name for (name,) in rows)

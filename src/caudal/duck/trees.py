@@ -5,7 +5,10 @@ places in the text, names that are held twice, a comma instead of CROSS JOIN, th
 nulls, aliases of types, NOT around a condition that has a negation of its own.
 """
 
+import json
 from typing import Any
+
+import duckdb
 
 from caudal.sql.planner import types
 
@@ -70,3 +73,18 @@ def _digits(node: Any) -> Any:
 def _is_true(condition: Any) -> bool:
     literal = condition.get("literal") if isinstance(condition, dict) else None
     return literal == {"kind": "BOOLEAN", "text": "true"}
+
+
+def parse_tree(sql: str) -> Any:
+    """Return DuckDB's parse tree of a statement; it says itself whether there was an error."""
+    with duckdb.connect() as connection:
+        rows = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchall()
+    return json.loads(rows[0][0])
+
+
+def tree_text(tree: Any) -> str:
+    """Return a parse tree as SQL."""
+    with duckdb.connect() as connection:
+        text = json.dumps(tree)
+        rows = connection.execute("SELECT json_deserialize_sql(?::JSON)", [text]).fetchall()
+    return str(rows[0][0])

@@ -15,13 +15,12 @@ from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 
-import duckdb
 import pyarrow as pa
 
 from caudal.duck.arrow_casts import carrying_list, marked, presented, readable, without_loss
 from caudal.duck.bind import BoundQuery, RunBinding, TableLoad, bind, choose_queries
 from caudal.duck.clean import clean_piece, note_rejects
-from caudal.duck.database import one_line, open_database
+from caudal.duck.database import Connection, DuckDBError, DuckDBMemoryError, one_line, open_database
 from caudal.duck.prefilter import KeyFilters
 from caudal.duck.profile import profile_query
 from caudal.embedded.read_progress import ReadingProfile
@@ -68,7 +67,7 @@ def run(
 
 @dataclass
 class _Loader:
-    connection: duckdb.DuckDBPyConnection
+    connection: Connection
     pool: ThreadPoolExecutor
     options: RunOptions
     rejects: Rejects
@@ -104,7 +103,7 @@ class _Loader:
 class _Rows:
     """Rows on their way into a table: inserted many at a time, since each INSERT has its price."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, stored: str) -> None:
+    def __init__(self, connection: Connection, stored: str) -> None:
         self._connection = connection
         self._stored = stored
         self._waiting: list[pa.Table] = []
@@ -129,9 +128,7 @@ class _Cleaner:
     """Cleans pieces of one table, one after the other: its SQL is planned once, over a relation
     `raw` whose rows are then exchanged."""
 
-    def __init__(
-        self, cursor: duckdb.DuckDBPyConnection, load: TableLoad, filters: KeyFilters
-    ) -> None:
+    def __init__(self, cursor: Connection, load: TableLoad, filters: KeyFilters) -> None:
         self._cursor = cursor
         self._load = load
         self._filters = filters
@@ -145,7 +142,7 @@ class _Cleaner:
     def clean(self, piece: FilePiece) -> Cleaned:
         try:
             return clean_piece(piece, self._load.cleaning, self._select, self._filters)
-        except (duckdb.Error, QueryError) as error:
+        except (DuckDBError, QueryError) as error:
             raise ApplicationError(f"{self._load.table.origin}: {one_line(error)}") from None
 
     def _select(self, sql: str, relation: str, rows: pa.Table) -> pa.Table:
@@ -162,7 +159,7 @@ class _Cleaner:
 
 @contextlib.contextmanager
 def _cleaners(
-    connection: duckdb.DuckDBPyConnection, load: TableLoad, threads: int
+    connection: Connection, load: TableLoad, threads: int
 ) -> Iterator[Callable[[FilePiece], Cleaned]]:
     """A function that cleans pieces of a table, for so many threads. In the end nothing may be
     waiting for it; what is under way is waited for."""
@@ -192,7 +189,7 @@ def _cleaners(
 
 
 def _answer(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     pool: ThreadPoolExecutor,
     binding: RunBinding,
     options: RunOptions,
@@ -253,13 +250,13 @@ class _Answering:
             self.progress.query(name, self.results[name].seconds)
 
 
-def _run_query(cursor: duckdb.DuckDBPyConnection, bound: BoundQuery) -> Result:
+def _run_query(cursor: Connection, bound: BoundQuery) -> Result:
     began = time.perf_counter()
     try:
         table = presented(cursor.sql(bound.sql))
-    except duckdb.OutOfMemoryException as error:
+    except DuckDBMemoryError as error:
         raise MemoryExceededError(f"{bound.query.origin}: {one_line(error)}") from None
-    except duckdb.Error as error:
+    except DuckDBError as error:
         raise QueryError(f"{bound.query.origin}: {one_line(error)}") from None
     finally:
         cursor.close()

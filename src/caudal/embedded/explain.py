@@ -4,10 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import duckdb
-
 from caudal.duck.bind import TableLoad, bind, choose_queries
-from caudal.duck.database import open_database
+from caudal.duck.database import Connection, open_database
 from caudal.duck.operators import PLUMBING, operator_word
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, ParameterValue
@@ -43,7 +41,7 @@ def explain_query(app: Application, name: str, parameters: Mapping[str, Paramete
     return "\n".join(lines)
 
 
-def operators(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
+def operators(connection: Connection, sql: str) -> list[str]:
     """The operators of a query in the order in which rows pass them."""
     # The tables are empty here, and nothing may be concluded from that.
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")

@@ -20,12 +20,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import duckdb
-
 from caudal.duck import stages
 from caudal.duck.bind import choose_queries
 from caudal.duck.clean import note_rejects
 from caudal.duck.containment import available_bytes, memory_bound
+from caudal.duck.database import Connection
 from caudal.duck.functions import register_functions
 from caudal.duck.job_plan import make_plan
 from caudal.duck.profile import MeasuredSandbox, Measurements, profile_stages
@@ -147,8 +146,8 @@ class _Workers:
     """A contained DuckDB for every thread that asks for one."""
 
     def __init__(self, model: SentimentModel, options: RunOptions, folder: Path) -> None:
-        self._register: Callable[[duckdb.DuckDBPyConnection], None] = lambda connection: (
-            register_functions(connection, model)
+        self._register: Callable[[Connection], None] = lambda connection: register_functions(
+            connection, model
         )
         self._limits = SandboxLimits(
             memory_bytes=_share(options), spill=folder / "spilled", trusted=True

@@ -46,10 +46,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-import duckdb
 import msgspec
 
 from caudal import errors
+from caudal.duck.database import DuckDBIOError
 from caudal.worker import suspect_child
 from caudal.worker.suspect_child import Computation, kind_name
 
@@ -316,12 +316,12 @@ def _finished(output: bytes, size: int) -> Verdict:
 def judge_error(raised: Raised, limits: SuspectLimits) -> Verdict:
     """A disk error below a query reaches us as the query's; nothing else is looked for below."""
     kind = next((kind for kind in _BLAMED if raised.is_a(kind)), None)
-    if kind is not None and not raised.comes_from(duckdb.IOException):
+    if kind is not None and not raised.comes_from(DuckDBIOError):
         return Failed(kind(raised.message))
     if kind is None and raised.memory:
         return Condemned(_too_much_memory(limits))
     told = f"{raised.kinds[0][0]}: {raised.message}"
-    passing = any(raised.is_a(one) for one in _PASSING) or raised.comes_from(duckdb.IOException)
+    passing = any(raised.is_a(one) for one in _PASSING) or raised.comes_from(DuckDBIOError)
     if passing or not raised.is_a(Exception):
         return Inconclusive(told)
     return Condemned(f"the task fails as nobody foresaw ({' '.join(told.split())[:_TOLD]})")
