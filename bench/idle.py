@@ -39,7 +39,7 @@ def main() -> int:
 
 def shares(cluster: Cluster, seconds: float) -> dict[str, float]:
     """Of each process, the share of one core that it takes."""
-    records = {one.name: read_record(cluster.run, one.name) for one in cluster.here}
+    records = {one.name: read_record(cluster.run_folder, one.name) for one in cluster.here}
     pids = {name: record.pid for name, record in records.items() if record}
     before, began = {name: cpu_seconds(pid) for name, pid in pids.items()}, time.monotonic()
     time.sleep(seconds)

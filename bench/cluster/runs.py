@@ -61,7 +61,7 @@ class Bench:
     def pids(self) -> dict[str, int]:
         """Who runs, by name."""
         cluster = Cluster.open(self.real.folder)
-        records = {one.name: read_record(cluster.run, one.name) for one in cluster.here}
+        records = {one.name: read_record(cluster.run_folder, one.name) for one in cluster.here}
         return {name: record.pid for name, record in records.items() if record}
 
     @property

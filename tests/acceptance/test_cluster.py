@@ -99,7 +99,7 @@ def test_all_data_of_the_broker_is_lost_in_the_middle_of_a_job(
 ) -> None:
     with client(real, books) as process:
         job_of(process)
-        record = read_record(cluster_of(real).run, "broker")
+        record = read_record(cluster_of(real).run_folder, "broker")
         assert record is not None
         send_signal(record, signal.SIGKILL)
         shutil.rmtree(real.folder / "broker" / "data", ignore_errors=True)
@@ -193,7 +193,8 @@ def test_a_poison_batch_fails_its_own_job_only(
 def test_a_computation_of_a_minute_restarts_nobody(real: RealCluster, books: Source) -> None:
     """One core of a worker is busy in DuckDB, within one task; its own loop goes on beating."""
     before = {
-        one.name: read_record(cluster_of(real).run, one.name) for one in cluster_of(real).here
+        one.name: read_record(cluster_of(real).run_folder, one.name)
+        for one in cluster_of(real).here
     }
     where = ["--data", str(books.data), "--gateway", real.gateways, "--format", "json"]
     for seconds in (66, 200):  # again if this machine has become quicker meanwhile
@@ -203,7 +204,10 @@ def test_a_computation_of_a_minute_restarts_nobody(real: RealCluster, books: Sou
         if longest_task_seconds(real) > 60:
             break
     assert longest_task_seconds(real) > 60
-    after = {one.name: read_record(cluster_of(real).run, one.name) for one in cluster_of(real).here}
+    after = {
+        one.name: read_record(cluster_of(real).run_folder, one.name)
+        for one in cluster_of(real).here
+    }
     assert after == before
 
 
@@ -227,7 +231,9 @@ def test_power_cut(real: RealCluster, books: Source) -> None:
     """Everything at once, -9; `caudal up` is all it takes, and the job goes on."""
     with client(real, books) as process:
         job_of(process)
-        members = [read_record(cluster_of(real).run, one.name) for one in cluster_of(real).here]
+        members = [
+            read_record(cluster_of(real).run_folder, one.name) for one in cluster_of(real).here
+        ]
         medics_first = sorted(
             zip(cluster_of(real).here, members, strict=True), key=lambda one: one[0].kind != "medic"
         )

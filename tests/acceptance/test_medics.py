@@ -138,7 +138,7 @@ def test_down_leaves_no_process_and_no_lock(tmp_path: Path) -> None:
         before = [record(cluster, one.name) for one in cluster.members]
         real.caudal("down")
         assert not any(is_running(one) for one in before)
-        assert list(cluster.run.iterdir()) == []
+        assert list(cluster.run_folder.iterdir()) == []
         again = real.caudal("up")
         assert "leader" in again.stdout
         assert real.caudal("status").stdout.count("healthy") == 3

@@ -91,7 +91,7 @@ def _saying_what_runs_on(cluster: Cluster) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        if cluster.runs:
+        if cluster.is_running:
             print(
                 f"what was started runs on: `caudal status {cluster.options}` shows it, "
                 f"`caudal down {cluster.options}` stops it",

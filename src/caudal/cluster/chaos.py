@@ -184,14 +184,14 @@ def _may_be_hit(cluster: Cluster, victim: Member, hits: list[Hit]) -> bool:
 def _has_medic(cluster: Cluster, without: set[str]) -> bool:
     """Does one of this host's medics run, but for those?"""
     return any(
-        (record := read_record(cluster.run, one.name)) is not None and is_running(record)
+        (record := read_record(cluster.run_folder, one.name)) is not None and is_running(record)
         for one in cluster.here
         if one.kind is MemberKind.MEDIC and one.name not in without
     )
 
 
 def _hit(cluster: Cluster, member: Member, way: FaultKind, seen: StatusReply | None) -> Hit | None:
-    record = read_record(cluster.run, member.name)
+    record = read_record(cluster.run_folder, member.name)
     if record is None or not is_running(record) or is_frozen(record):
         return None
     number = signal.SIGSTOP if way is FaultKind.FREEZE else signal.SIGKILL

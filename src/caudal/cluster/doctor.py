@@ -133,7 +133,7 @@ def _rabbit_version() -> str:
 
 
 def _broker(cluster: Cluster) -> Iterator[Finding]:
-    if cluster.settings.broker == PRIVATE and not cluster.run.exists():
+    if cluster.settings.broker == PRIVATE and not cluster.run_folder.exists():
         return
     try:
         broker = open_broker(cluster.broker_url(), "doctor")

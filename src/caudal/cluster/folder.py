@@ -41,8 +41,8 @@ class Cluster:
         if host not in settings.hosts:
             raise UsageError(f"which host is this? Say --host with one of: {', '.join(names)}")
         found = cls(folder.resolve(), settings, host)
-        noted = read_note(found.run)
-        if noted is None or not found.runs:
+        noted = read_note(found.run_folder)
+        if noted is None or not found.is_running:
             return found
         kept = held(settings, noted)
         check(kept, str(folder / FILE))
@@ -81,14 +81,14 @@ class Cluster:
         return f"--dir {shlex.quote(str(self.folder))}{host}"
 
     @cached_property
-    def run(self) -> Path:
+    def run_folder(self) -> Path:
         """Locks, records and heart files of this host."""
         return self.folder / "run" / self.host
 
     @property
-    def runs(self) -> bool:
+    def is_running(self) -> bool:
         """Does any process of this host exist?"""
-        return anything_runs(self.run)
+        return anything_runs(self.run_folder)
 
     @property
     def logs(self) -> Path:
@@ -118,10 +118,16 @@ class Cluster:
         """Make what must exist before anything starts; for this user only, where it runs here."""
         if self.settings.launcher == "local":
             require_not_everyones(self.folder)
-            for folder in (self.run.parent, self.run, self.logs, self.node, self._store_folder):
+            for folder in (
+                self.run_folder.parent,
+                self.run_folder,
+                self.logs,
+                self.node,
+                self._store_folder,
+            ):
                 if folder is not None:
                     private_folder(folder)
-        self.run.mkdir(parents=True, exist_ok=True)
+        self.run_folder.mkdir(parents=True, exist_ok=True)
         self.logs.mkdir(exist_ok=True)
         make_secret(self.secret)
         make_secret(self.folder / "broker.password")
@@ -142,9 +148,9 @@ class Cluster:
         """What a process needs to beat, written for its next start."""
         others = [one for one in medics(self.members) if one.name != member.name]
         addresses = [(one.address, one.port) for one in others]
-        run, secret = self._as_seen(self.run), self._as_seen(self.secret)
+        run, secret = self._as_seen(self.run_folder), self._as_seen(self.secret)
         file = HeartFile(member.name, incarnation, run, secret, addresses)
-        path = self.run / f"{member.name}.heart"
+        path = self.run_folder / f"{member.name}.heart"
         if not self.settings.mount:  # else it is read by the user of a container
             private_file(path)
         path.write_bytes(msgspec.json.encode(file))

@@ -47,7 +47,7 @@ def start_all(cluster: Cluster) -> list[str]:
     """Start everything of this host that does not run; the names of what was started."""
     if cluster.strayed:
         raise UsageError(f"{cluster.strayed}: {take_down_first(cluster)}")
-    if cluster.runs and not cluster.secret.exists():  # a new one would part them from the rest
+    if cluster.is_running and not cluster.secret.exists():  # a new one splits them
         raise UsageError(
             f"{cluster.secret} is gone, and what runs here still uses it: restore it, or stop the "
             f"processes with `caudal down {cluster.options}`"
@@ -66,7 +66,7 @@ def start_all(cluster: Cluster) -> list[str]:
     if cluster.settings.launcher == "local":
         keep_private()
     cluster.lay_out()
-    write_note(cluster.run, cluster.settings)
+    write_note(cluster.run_folder, cluster.settings)
     for member in missing:
         record = records[member]
         launcher.start(member, record.incarnation if record else 0)
@@ -118,7 +118,7 @@ def stop_all(cluster: Cluster) -> list[str]:
     for member in cluster.here:
         if member.kind is MemberKind.BROKER:
             rabbit_node.stop_port_mapper(member.port)
-    remove_note(cluster.run)
+    remove_note(cluster.run_folder)
     return running
 
 

@@ -29,13 +29,13 @@ class DockerLauncher:
 
     def start(self, member: Member, dead: int) -> int | None:
         """See the port."""
-        record = read_record(self._cluster.run, member.name)
+        record = read_record(self._cluster.run_folder, member.name)
         known = record.incarnation if record else 0
         if known > dead and not self._is_gone(member.name):
             return None
         incarnation = max(dead, known) + 1
         self._cluster.write_heart(member, incarnation)
-        write_record(self._cluster.run, member.name, incarnation, 0)
+        write_record(self._cluster.run_folder, member.name, incarnation, 0)
         self._docker("kill", member.name)
         self._docker("start", member.name)
         return incarnation
@@ -44,18 +44,18 @@ class DockerLauncher:
         """See the port."""
         self._docker("stop", "--time", str(int(seconds)), name)
         for suffix in ("json", "heart", "lock"):
-            (self._cluster.run / f"{name}.{suffix}").unlink(missing_ok=True)
+            (self._cluster.run_folder / f"{name}.{suffix}").unlink(missing_ok=True)
 
     def record(self, name: str) -> Record | None:
         """See the port."""
-        found = read_record(self._cluster.run, name)
+        found = read_record(self._cluster.run_folder, name)
         if found is None:
             return None
         return Record(name, found.incarnation, self._age(name), self._is_gone(name))
 
     def names(self) -> list[str]:
         """See the port."""
-        return sorted(path.stem for path in self._cluster.run.glob("*.json"))
+        return sorted(path.stem for path in self._cluster.run_folder.glob("*.json"))
 
     def follow(self, cluster: Cluster) -> None:
         """See the port."""

@@ -65,10 +65,10 @@ class LocalLauncher:
     def start(self, member: Member, dead: int) -> int | None:
         """See the port."""
         cluster = self._cluster
-        with _locked(cluster.run / f"{member.name}.starting") as mine:
+        with _locked(cluster.run_folder / f"{member.name}.starting") as mine:
             if not mine:
                 return None
-            record = read_record(cluster.run, member.name)
+            record = read_record(cluster.run_folder, member.name)
             if record and is_running(record):
                 if record.incarnation > dead:
                     return None
@@ -77,24 +77,24 @@ class LocalLauncher:
             incarnation = max(dead, record.incarnation if record else 0) + 1
             child = self._spawn(member, incarnation)
             self._children.append(child)
-            write_record(cluster.run, member.name, incarnation, child.pid)
+            write_record(cluster.run_folder, member.name, incarnation, child.pid)
             return incarnation
 
     def stop(self, name: str, seconds: float) -> None:
         """See the port."""
-        record = read_record(self._cluster.run, name)
+        record = read_record(self._cluster.run_folder, name)
         if record and send_signal(record, signal.SIGTERM):
             send_signal(record, signal.SIGCONT)  # a frozen one cannot hear
             if not wait_until_gone(record, seconds):
                 send_signal(record, signal.SIGKILL)
                 wait_until_gone(record, _KILL_SECONDS)
         for suffix in ("json", "heart", "lock", "starting"):
-            (self._cluster.run / f"{name}.{suffix}").unlink(missing_ok=True)
+            (self._cluster.run_folder / f"{name}.{suffix}").unlink(missing_ok=True)
         self._reap()
 
     def record(self, name: str) -> Record | None:
         """See the port."""
-        found = read_record(self._cluster.run, name)
+        found = read_record(self._cluster.run_folder, name)
         if found is None:
             return None
         life = life_of(found)
@@ -104,7 +104,7 @@ class LocalLauncher:
     def names(self) -> list[str]:
         """See the port."""
         self._reap()
-        return sorted(path.stem for path in self._cluster.run.glob("*.json"))
+        return sorted(path.stem for path in self._cluster.run_folder.glob("*.json"))
 
     def follow(self, cluster: Cluster) -> None:
         """See the port."""

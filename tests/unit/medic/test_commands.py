@@ -46,7 +46,7 @@ def test_who_interrupts_up_learns_that_it_runs_on(
 ) -> None:
     def start(cluster: Cluster) -> list[str]:
         cluster.lay_out()
-        write_record(cluster.run, "worker-1", 1, os.getpid())
+        write_record(cluster.run_folder, "worker-1", 1, os.getpid())
         return ["worker-1"]
 
     def interrupted(*_: object) -> None:

@@ -85,7 +85,9 @@ def test_hearts_name_paths_as_containers_see_them(
     cluster: Cluster, launcher: DockerLauncher
 ) -> None:
     launcher.start(next(one for one in cluster.here if one.name == "worker-1"), 0)
-    heart = msgspec.json.decode((cluster.run / "worker-1.heart").read_bytes(), type=HeartFile)
+    heart = msgspec.json.decode(
+        (cluster.run_folder / "worker-1.heart").read_bytes(), type=HeartFile
+    )
     assert (heart.folder, heart.secret) == ("/cluster/run/local", "/cluster/secret")
 
 

@@ -40,17 +40,17 @@ def launcher(cluster: Cluster) -> Iterator[LocalLauncher]:
 
 def test_an_order_twice_starts_once(cluster: Cluster, launcher: LocalLauncher) -> None:
     assert launcher.start(MEMBER, 0) == 1
-    first = read_record(cluster.run, "worker-1")
+    first = read_record(cluster.run_folder, "worker-1")
     assert launcher.start(MEMBER, 0) is None
     assert LocalLauncher(cluster).start(MEMBER, 0) is None
-    assert read_record(cluster.run, "worker-1") == first
+    assert read_record(cluster.run_folder, "worker-1") == first
 
 
 def test_a_hung_process_is_killed_before_its_replacement_starts(
     cluster: Cluster, launcher: LocalLauncher
 ) -> None:
     launcher.start(MEMBER, 0)
-    hung = read_record(cluster.run, "worker-1")
+    hung = read_record(cluster.run_folder, "worker-1")
     assert hung is not None
     send_signal(hung, signal.SIGSTOP)
     while not is_frozen(hung):
@@ -66,7 +66,7 @@ def test_one_that_was_killed_is_on_record_as_gone(
     cluster: Cluster, launcher: LocalLauncher
 ) -> None:
     launcher.start(MEMBER, 0)
-    found = read_record(cluster.run, "worker-1")
+    found = read_record(cluster.run_folder, "worker-1")
     assert found is not None
     send_signal(found, signal.SIGKILL)
     while is_running(found):
@@ -81,7 +81,7 @@ def test_a_newer_one_that_died_is_replaced_although_the_order_is_old(
     cluster: Cluster, launcher: LocalLauncher
 ) -> None:
     launcher.start(MEMBER, 4)
-    found = read_record(cluster.run, "worker-1")
+    found = read_record(cluster.run_folder, "worker-1")
     assert found is not None
     assert found.incarnation == 5
     send_signal(found, signal.SIGKILL)
@@ -92,11 +92,11 @@ def test_a_newer_one_that_died_is_replaced_although_the_order_is_old(
 
 def test_stopping_leaves_nothing_behind(cluster: Cluster, launcher: LocalLauncher) -> None:
     launcher.start(MEMBER, 0)
-    record = read_record(cluster.run, "worker-1")
+    record = read_record(cluster.run_folder, "worker-1")
     launcher.stop("worker-1", 5)
     assert record is not None
     assert not is_running(record)
-    assert list(cluster.run.iterdir()) == []
+    assert list(cluster.run_folder.iterdir()) == []
     assert launcher.names() == []
 
 

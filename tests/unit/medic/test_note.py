@@ -24,8 +24,8 @@ def cluster(tmp_path: Path) -> Cluster:
     write_settings(tmp_path, broker=SECRET, gateways=0, workers=1, port=free_hundred())
     found = Cluster.open(tmp_path)
     found.lay_out()
-    write_note(found.run, found.settings)
-    write_record(found.run, "worker-1", 1, os.getpid())
+    write_note(found.run_folder, found.settings)
+    write_record(found.run_folder, "worker-1", 1, os.getpid())
     return found
 
 
@@ -78,15 +78,15 @@ def test_counts_follow_the_file_at_once(cluster: Cluster) -> None:
 
 
 def test_with_nothing_running_the_file_decides(cluster: Cluster) -> None:
-    write_record(cluster.run, "worker-1", 1, 0)
+    write_record(cluster.run_folder, "worker-1", 1, 0)
     changed = edited(cluster, OTHER_STORE)
     assert (changed.settings.store, changed.strayed) == ("other", "")
 
 
 def test_down_forgets_what_was_noted(cluster: Cluster) -> None:
-    write_record(cluster.run, "worker-1", 1, 0)
+    write_record(cluster.run_folder, "worker-1", 1, 0)
     stop_all(cluster)
-    assert list(cluster.run.iterdir()) == []
+    assert list(cluster.run_folder.iterdir()) == []
 
 
 def test_a_lost_secret_is_not_replaced_while_something_runs(cluster: Cluster) -> None:
@@ -105,7 +105,11 @@ def test_a_file_that_cannot_be_read_is_replaced_by_the_note(
     if text is not None:
         path.write_text(text)
     found = Cluster.open_anyway(cluster.folder)
-    assert (found.settings, found.host, found.run) == (cluster.settings, "local", cluster.run)
+    assert (found.settings, found.host, found.run_folder) == (
+        cluster.settings,
+        "local",
+        cluster.run_folder,
+    )
     assert str(path) in found.strayed
     with pytest.raises(UsageError, match=FILE):
         Cluster.open_anyway(cluster.folder, "other")

@@ -64,10 +64,10 @@ def filled(folder: Path) -> Cluster:
     cluster = laid_out(folder, medics=1, workers=1)
     member = next(one for one in cluster.here if one.name == "worker-1")
     cluster.write_heart(member, 1)
-    write_record(cluster.run, member.name, 1, os.getpid())
-    write_note(cluster.run, cluster.settings)
+    write_record(cluster.run_folder, member.name, 1, os.getpid())
+    write_note(cluster.run_folder, cluster.settings)
     rabbit_node.lay_out(cluster.node, "user", "a-long-password-of-the-broker")
-    (cluster.run / "worker-1.starting").touch()
+    (cluster.run_folder / "worker-1.starting").touch()
     (cluster.logs / "worker-1.log").write_text("words")
     return cluster
 
@@ -95,9 +95,9 @@ def test_a_folder_that_everybody_could_read_becomes_private(folder: Path) -> Non
 
 def test_modes(folder: Path) -> None:
     cluster = filled(folder)
-    for path in (folder, cluster.run.parent, cluster.run, cluster.logs, cluster.node):
+    for path in (folder, cluster.run_folder.parent, cluster.run_folder, cluster.logs, cluster.node):
         assert path.stat().st_mode & 0o777 == 0o700, path
-    for path in (cluster.secret, folder / "cluster.toml", *cluster.run.glob("*.heart")):
+    for path in (cluster.secret, folder / "cluster.toml", *cluster.run_folder.glob("*.heart")):
         assert path.stat().st_mode & 0o777 == 0o600, path
 
 
@@ -127,7 +127,7 @@ def test_a_started_process_has_a_private_log_and_lock(folder: Path) -> None:
     launcher = LocalLauncher(cluster)
     launcher.start(member, 0)
     try:
-        made = [cluster.run / "worker-1.starting", cluster.log_of("worker-1")]
+        made = [cluster.run_folder / "worker-1.starting", cluster.log_of("worker-1")]
         assert [path.stat().st_mode & 0o777 for path in made] == [0o600, 0o600]
     finally:
         launcher.stop("worker-1", 5)

@@ -252,8 +252,8 @@ def test_another_store_in_the_file_is_not_followed_and_said_once(
 ) -> None:
     monkeypatch.setattr(service, "_SLOW_SECONDS", 0.01)
     cluster, path = medic.cluster, medic.cluster.folder / FILE
-    write_note(cluster.run, cluster.settings)
-    write_record(cluster.run, "medic-1", 1, os.getpid())
+    write_note(cluster.run_folder, cluster.settings)
+    write_record(cluster.run_folder, "medic-1", 1, os.getpid())
     text = path.read_text()
 
     async def story() -> None:
