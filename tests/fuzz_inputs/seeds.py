@@ -137,6 +137,7 @@ def mapped_objects() -> list[bytes]:
             stages={"scan_1": [table, table.slice(0, 0)], "scan_2": [table]},
             source_bytes=9,
             source_digest="ab",
+            failed={"scan_3": "q.sql: no such thing"} if number % 2 else {},
         )
         for number, table in enumerate(tables())
     ]
@@ -153,13 +154,15 @@ def merged_objects() -> list[bytes]:
 
 @cache
 def folds() -> list[bytes]:
-    return [outputs.encode_fold("fold_1", 2, [one, one.slice(0, 0)]) for one in tables()]
+    made = [outputs.encode_fold("fold_1", 2, [one, one.slice(0, 0)]) for one in tables()]
+    return [*made, *[outputs.encode_failed_fold("fold_1", 2, "q.sql: no such thing")] * 4]
 
 
 @cache
 def results() -> list[bytes]:
     whose = outputs.Whose("j", "r", "q")
-    return [outputs.encode_result(whose, "A title", one) for one in tables()]
+    made = [outputs.encode_result(whose, "A title", one) for one in tables()]
+    return [*made, *[outputs.encode_failed_result(whose, "A title", "q.sql: no such thing")] * 4]
 
 
 @cache
@@ -193,7 +196,8 @@ def ends() -> list[bytes]:
 
 
 def outcomes() -> list[bytes]:
-    return [ending.encode_outcome(Outcome("failed", "q1.sql: no such thing", 1.0))]
+    made = Outcome("failed", "q1.sql: no such thing", 1.0), Outcome("done", "", 1.0, {"q": "no"})
+    return [ending.encode_outcome(one) for one in made]
 
 
 def messages() -> list[bytes]:

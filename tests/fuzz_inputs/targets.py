@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from caudal.client.results import rejects_of
 from caudal.duck.steps import stored_piece
-from caudal.errors import CaudalError, DataError, FormatError, UsageError
+from caudal.errors import CaudalError, DataError, FormatError, QueryError, UsageError
 from caudal.files.pieces import Wanted, require_columns
 from caudal.formats import batch, document, frame, job, mapped, merged, message, outcomes, outputs
 from caudal.formats import streams as arrow_streams
@@ -191,6 +191,8 @@ def _mapped(chance: Random) -> object:
     reader = mapped.open_bytes(_reframed(seeds.chosen(seeds.mapped_objects, chance), chance), "k")
     reader.rejects()
     reader.streams("scan_1")
+    if reader.index.failed and chance.random() < 0.3:
+        return reader.streams("scan_3")  # QueryError, or it was renamed by the damage
     return [reader.slice("scan_1", 0), reader.slice("scan_1", 1), reader.slice("scan_2", 0)]
 
 
@@ -203,7 +205,7 @@ def _fold(chance: Random) -> object:
     data = _reframed(seeds.chosen(seeds.folds, chance), chance)
     read = frame.of_bytes(data)
     index, body = outputs.decode_fold(read, "k")
-    spans = [span for span in index.slices.slices if span.length]
+    spans = [span for span in index.stage("k").slices if span.length]
     return [mapped.read_rows(mapped.read_stream(read, body, span, "k")) for span in spans]
 
 
@@ -271,6 +273,7 @@ def _heartbeat(chance: Random) -> object:
 
 
 DECODERS = (FormatError,)
+OF_QUERIES = (FormatError, QueryError)  # an object may say that its query failed
 TARGETS = {
     "csv": Target(_csv, (), 4),
     "literals": Target(_literals, (DataError, UsageError), 3),
@@ -280,10 +283,10 @@ TARGETS = {
     "batch": Target(_batch, (FormatError, DataError), 4),
     "typed batch": Target(_typed_batch, (FormatError, DataError), 4),
     "stream": Target(_stream, DECODERS, 4),
-    "mapped": Target(_mapped, DECODERS, 3),
-    "merged": Target(_merged, DECODERS),
-    "fold": Target(_fold, DECODERS, 2),
-    "result": Target(_result, DECODERS, 2),
+    "mapped": Target(_mapped, OF_QUERIES, 3),
+    "merged": Target(_merged, OF_QUERIES),
+    "fold": Target(_fold, OF_QUERIES, 2),
+    "result": Target(_result, OF_QUERIES, 2),
     "job": Target(_job, DECODERS),
     "plan": Target(_plan, DECODERS),
     "end": Target(_end, DECODERS),

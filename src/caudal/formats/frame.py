@@ -37,6 +37,10 @@ MOST_INDEX_BYTES = (
 # A number, size or place in an index: what a reader computes with fits 64 bits, whatever it adds.
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
 
+# Why a query failed, in the place of its rows. Whoever writes one cuts it.
+MOST_REASON = 2_000
+Reason = Annotated[str, msgspec.Meta(max_length=MOST_REASON)]
+
 # What msgspec raises for bytes that are no JSON of the wanted kind, or nested without end.
 JSON_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
 

@@ -8,7 +8,8 @@
     body    = the slices, at the offsets that the index states, counted from the body's start
 
 A slice is an Arrow IPC stream, its buffers compressed with zstd. A slice without rows takes no
-bytes: its schema is that of the stage, stored once. docs/formats/mapped.md has an example.
+bytes: its schema is that of the stage, stored once. A scan that failed has no slices: the index
+says why (ADR 27). docs/formats/mapped.md has an example.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,10 +18,10 @@ from typing import Annotated, NamedTuple
 import msgspec
 import pyarrow as pa
 
-from caudal.errors import FormatError
+from caudal.errors import FormatError, QueryError
 from caudal.formats import frame, streams
 from caudal.formats.digest import digest
-from caudal.formats.frame import Count, Read
+from caudal.formats.frame import MOST_REASON, Count, Read, Reason
 
 MAGIC = b"CAUDALM2"
 HEAD_BYTES = frame.HEAD_BYTES
@@ -65,9 +66,12 @@ class Index(msgspec.Struct, frozen=True, omit_defaults=True):
     stages: dict[str, StageIndex]
     source_bytes: Count = 0  # the batch's size and digest, where it was an object of the store
     source_digest: str = ""
+    failed: dict[str, Reason] = {}  # by scan: why it has no slices
 
     def stage(self, name: str, key: str) -> StageIndex:
-        """The slices of a scan; `key` is the object's, for messages."""
+        """The slices of a scan, QueryError if it failed; `key` is the object's, for messages."""
+        if name in self.failed:
+            raise QueryError(self.failed[name])
         if name not in self.stages:
             raise FormatError(f"{key} holds no slices of {name}")
         return self.stages[name]
@@ -84,6 +88,7 @@ def encode(
     stages: Mapping[str, Sequence[pa.Table]],
     source_bytes: int = 0,
     source_digest: str = "",
+    failed: Mapping[str, str] | None = None,
 ) -> bytes:
     """One map output as bytes. `rejects` has REJECTS_SCHEMA, in the order of lines."""
     body = bytearray()
@@ -97,6 +102,7 @@ def encode(
         stages={name: append_stage(body, slices) for name, slices in stages.items()},
         source_bytes=source_bytes,
         source_digest=source_digest,
+        failed={name: why[:MOST_REASON] for name, why in (failed or {}).items()},
     )
     return frame.encode(MAGIC, index) + bytes(body)
 

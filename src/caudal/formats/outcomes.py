@@ -10,7 +10,7 @@ import msgspec
 
 from caudal.formats import document
 from caudal.formats.digest import digest
-from caudal.formats.frame import Count
+from caudal.formats.frame import Count, Reason
 
 STRICT = "a row to reject: "  # how the reason begins when a strict job failed with one
 State = Literal["done", "failed", "cancelled", "expired"]
@@ -30,6 +30,7 @@ class Outcome(msgspec.Struct, frozen=True):
     state: State
     reason: str = ""
     at: float = 0.0  # seconds since 1970, UTC, by the clock of whoever wrote it
+    failed: dict[str, Reason] = {}  # of a job that is done: queries without rows, and why
 
 
 def digest_of_digests(digests: Iterable[str]) -> str:

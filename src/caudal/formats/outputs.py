@@ -1,4 +1,4 @@
-"""The outputs of fold and finish: a fold's slices, a query's rows.
+"""The outputs of fold and finish: a fold's slices, a query's rows, or why there are none (ADR 27).
 
     fold   = head body         frame.py, magic "CAUDALF2", index: class Folded
     result = head body         frame.py, magic "CAUDALR1", index: class Result
@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import msgspec
 import pyarrow as pa
 
-from caudal.errors import FormatError
+from caudal.errors import FormatError, QueryError
 from caudal.formats import frame, mapped
-from caudal.formats.frame import Count
+from caudal.formats.frame import MOST_REASON, Count, Reason
 
 FOLD_MAGIC = b"CAUDALF2"
 RESULT_MAGIC = b"CAUDALR1"
@@ -30,12 +30,21 @@ REPORT = pa.schema(  # of the rejects report
 )
 
 
-class Folded(msgspec.Struct, frozen=True):
-    """One partition of one fold, cut for its readers."""
+class Folded(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One partition of one fold, cut for its readers; or why it failed."""
 
     fold: str
     partition: Count
-    slices: mapped.StageIndex
+    slices: mapped.StageIndex | None = None
+    error: Reason = ""
+
+    def stage(self, key: str) -> mapped.StageIndex:
+        """The slices, QueryError if the fold failed; `key` is the object's, for messages."""
+        if self.error:
+            raise QueryError(self.error)
+        if self.slices is None:
+            raise FormatError(f"{key} holds neither slices nor why there are none")
+        return self.slices
 
 
 class Whose(msgspec.Struct, frozen=True):
@@ -49,14 +58,18 @@ class Whose(msgspec.Struct, frozen=True):
         return f"{self.query} of job {self.job}, run {self.run}"
 
 
-class ResultHeader(msgspec.Struct, frozen=True):
-    """The rows that answer a query, and whose they are."""
+_NO_ROWS = mapped.Span(0, 0, 0, "")  # no stream has this digest: nobody takes it for one
+
+
+class ResultHeader(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The rows that answer a query, or why it failed; and whose they are."""
 
     query: str
     title: str
-    rows: mapped.Span
+    rows: mapped.Span = _NO_ROWS
     job: str = ""
     run: str = ""
+    error: Reason = ""
 
     @property
     def whose(self) -> Whose:
@@ -73,6 +86,10 @@ def encode_fold(fold: str, partition: int, slices: Sequence[pa.Table]) -> bytes:
     return frame.encode(FOLD_MAGIC, index) + bytes(body)
 
 
+def encode_failed_fold(fold: str, partition: int, error: str) -> bytes:
+    return frame.encode(FOLD_MAGIC, Folded(fold, partition, error=error[:MOST_REASON]))
+
+
 def decode_fold(read: frame.Read, key: str) -> tuple[Folded, int]:
     """What a fold's output says about itself, and where its body begins."""
     return frame.decode(read, FOLD_MAGIC, Folded, key)
@@ -83,6 +100,13 @@ def encode_result(whose: Whose, title: str, rows: pa.Table) -> bytes:
     span = mapped.append_stream(body, rows)
     index = ResultHeader(whose.query, title, span, whose.job, whose.run)
     return frame.encode(RESULT_MAGIC, index) + bytes(body)
+
+
+def encode_failed_result(whose: Whose, title: str, error: str) -> bytes:
+    index = ResultHeader(
+        whose.query, title, job=whose.job, run=whose.run, error=error[:MOST_REASON]
+    )
+    return frame.encode(RESULT_MAGIC, index)
 
 
 def result_head(
@@ -104,11 +128,13 @@ def describe_result(head: bytes, key: str) -> ResultHeader:
     index = frame.decode_head(head, ResultHeader, key)
     if index.rows.offset != 0 or index.rows.length < 0:
         raise FormatError(f"{key} is damaged: its rows do not begin where its head ends")
+    if index.error and index.rows != _NO_ROWS:
+        raise FormatError(f"{key} is damaged: it holds rows, and why there are none")
     return index
 
 
 def decode_result(data: bytes, key: str) -> tuple[ResultHeader, pa.Table]:
-    """A result that is in memory: all of it, and nothing behind it."""
+    """A result that is in memory: all of it, and nothing behind it. QueryError if it failed."""
     read = frame.of_bytes(data)
     head = frame.read_head(read, RESULT_MAGIC, key)
     index = describe_result(head, key)
@@ -116,4 +142,6 @@ def decode_result(data: bytes, key: str) -> tuple[ResultHeader, pa.Table]:
         raise FormatError(
             f"{key} is damaged: it has {len(data)} bytes, and should have {index.size(len(head))}"
         )
+    if index.error:
+        raise QueryError(index.error)
     return index, mapped.checked_rows(read, len(head), index.rows, key)

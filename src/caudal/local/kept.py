@@ -47,11 +47,12 @@ class _Folded:
     body: int
 
     def count(self, stage: str) -> int:
-        return len(self.index.slices.slices)
+        return len(self.index.stage(stage).slices)
 
     def slice(self, stage: str, number: int) -> pa.Table:
-        span = self.index.slices.slices[number]
-        found = span if span.length else self.index.slices.empty
+        slices = self.index.stage(stage)
+        span = slices.slices[number]
+        found = span if span.length else slices.empty
         return mapped.read_rows(mapped.read_stream(self.read, self.body, found, stage))
 
 

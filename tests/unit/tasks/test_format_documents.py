@@ -4,10 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 
-from caudal.errors import FormatError
+from caudal.errors import FormatError, QueryError
 from caudal.formats import batch, document, frame, job, mapped, merged, message, outcomes, outputs
 from caudal.formats.keys import Message, Task
 from caudal.formats.outcomes import End, Outcome
@@ -50,6 +51,7 @@ MERGED = merged.encode(
     )
 )
 FOLD = outputs.encode_fold("fold_1", 3, [ROWS, ROWS.slice(0, 0)])
+FAILED_FOLD = outputs.encode_failed_fold("fold_1", 3, "q1.sql: no such thing")
 JOB = job.Job(
     id="0123456789abcdef0123456789abcdef",
     run="fedcba9876543210fedcba9876543210",
@@ -69,8 +71,14 @@ JOB = job.Job(
     versions={"caudal": "0.1", "hash": "1"},
 )
 RESULT = outputs.encode_result(Whose(JOB.id, JOB.run, "q1"), "Titles and scores", ROWS)
+FAILED_RESULT = outputs.encode_failed_result(
+    Whose(JOB.id, JOB.run, "q1"), "Titles and scores", "q1.sql: no such thing"
+)
 END = outcomes.encode_end(End(2, 72, outcomes.digest_of_digests(["ab", "cd"])))
 OUTCOME = outcomes.encode_outcome(Outcome("failed", "q1.sql: no such thing", 1_700_000_000.0))
+DONE = outcomes.encode_outcome(
+    Outcome("done", "", 1_700_000_000.0, {"q1": "q1.sql: no such thing"})
+)
 MESSAGE = message.encode(Message(JOB.id, JOB.run, Task("map", "books", 7)))
 
 
@@ -88,12 +96,12 @@ def head_of(data: bytes) -> str:
     [
         ("job.md", [job.encode(JOB).decode()]),
         ("end.md", [END.decode()]),
-        ("outcome.md", [OUTCOME.decode()]),
+        ("outcome.md", [OUTCOME.decode(), DONE.decode()]),
         ("messages.md", [MESSAGE.decode()]),
         ("batch.md", [head_of(BATCH), index_of(BATCH)]),
         ("merged.md", [head_of(MERGED), index_of(MERGED)]),
-        ("fold.md", [head_of(FOLD), index_of(FOLD)]),
-        ("result.md", [head_of(RESULT), index_of(RESULT)]),
+        ("fold.md", [head_of(FOLD), index_of(FOLD), index_of(FAILED_FOLD)]),
+        ("result.md", [head_of(RESULT), index_of(RESULT), index_of(FAILED_RESULT)]),
     ],
 )
 def test_the_documents_show_true_objects(name: str, quoted: list[str]) -> None:
@@ -116,9 +124,22 @@ def test_what_was_written_is_read() -> None:
 def fold_of(data: bytes) -> tuple[outputs.Folded, list[bytes]]:
     read = frame.of_bytes(data)
     index, body = outputs.decode_fold(read, "k")
-    spans = [index.slices.empty, index.slices.slices[0]]
+    slices = index.stage("k")
+    spans = [slices.empty, slices.slices[0]]
     return index, [mapped.read_stream(read, body, span, "k") for span in spans]
 
+
+def bare_result(data: bytes) -> outputs.ResultHeader:
+    head = frame.read_head(frame.of_bytes(data), outputs.RESULT_MAGIC, "k")
+    return outputs.describe_result(head, "k")
+
+
+_REASONS: dict[type, str] = {
+    Outcome: "failed",
+    outputs.Folded: "error",
+    outputs.ResultHeader: "error",
+    mapped.Index: "failed",
+}
 
 READERS: list[tuple[bytes, Callable[[bytes], Any]]] = [
     (job.encode(JOB), lambda data: job.decode(data, "k")),
@@ -145,6 +166,61 @@ def test_truncated_objects_are_refused(data: bytes, read: Callable[[bytes], Any]
     for length in (0, 5, 20, len(data) // 2, len(data) - 1):
         with pytest.raises(FormatError):
             read(data[:length])
+
+
+def test_objects_of_a_query_that_failed_say_why() -> None:
+    with pytest.raises(QueryError, match=r"^q1\.sql: no such thing$"):
+        fold_of(FAILED_FOLD)
+    with pytest.raises(QueryError, match=r"^q1\.sql: no such thing$"):
+        outputs.decode_result(FAILED_RESULT, "result")
+    assert outcomes.decode_outcome(DONE, "outcome").failed == {"q1": "q1.sql: no such thing"}
+
+
+@pytest.mark.parametrize(("good", "read"), [(FAILED_FOLD, fold_of), (FAILED_RESULT, bare_result)])
+def test_every_flipped_bit_of_a_reason_is_noticed(
+    good: bytes, read: Callable[[bytes], Any]
+) -> None:
+    for place in range(8 * len(good)):
+        damaged = bytearray(good)
+        damaged[place // 8] ^= 1 << place % 8
+        with pytest.raises(FormatError, match="k"):
+            read(bytes(damaged))
+
+
+def test_an_object_with_neither_rows_nor_a_reason_or_with_both_is_refused() -> None:
+    neither = frame.encode(outputs.FOLD_MAGIC, outputs.Folded("fold_1", 3))
+    with pytest.raises(FormatError, match="neither slices nor why"):
+        fold_of(neither)
+    nothing = frame.encode(outputs.RESULT_MAGIC, outputs.ResultHeader("q1", "", job="j", run="r"))
+    with pytest.raises(FormatError, match="does not match its digest"):
+        outputs.decode_result(nothing, "k")
+    head = frame.read_head(frame.of_bytes(RESULT), outputs.RESULT_MAGIC, "k")
+    index = msgspec.structs.replace(outputs.describe_result(head, "k"), error="no such thing")
+    both = frame.encode(outputs.RESULT_MAGIC, index) + RESULT[len(head) :]
+    with pytest.raises(FormatError, match="holds rows, and why there are none"):
+        outputs.decode_result(both, "k")
+
+
+def test_a_reason_is_cut_where_it_is_written_and_refused_where_it_is_longer() -> None:
+    long = outputs.encode_failed_fold("fold_1", 3, "x" * 10_000)
+    with pytest.raises(QueryError, match=f"^x{{{frame.MOST_REASON}}}$"):
+        fold_of(long)
+    longer = outputs.Folded("fold_1", 3, error="x" * (frame.MOST_REASON + 1))
+    with pytest.raises(FormatError, match="k"):
+        fold_of(frame.encode(outputs.FOLD_MAGIC, longer))
+
+
+def test_objects_from_before_reasons_are_read() -> None:
+    """The bytes of an index that was written before it could say why."""
+    for text, kind in (
+        (b'{"state":"done","reason":"","at":1.0}', Outcome),
+        (b'{"fold":"f","partition":0,"slices":{"empty":[0,8,0,"d"],"slices":[[8,0,0,""]]}}',
+         outputs.Folded),
+        (b'{"query":"q","title":"","rows":[0,8,1,"d"],"job":"j","run":"r"}', outputs.ResultHeader),
+        (b'{"table":"t","batch":0,"file":"f","rows":0,"repaired":0,"rejects":[0,8,0,"d"],'
+         b'"stages":{}}', mapped.Index),
+    ):  # fmt: skip
+        assert not getattr(msgspec.json.decode(text, type=kind), _REASONS[kind])
 
 
 def test_a_result_with_more_behind_it_is_refused() -> None:
