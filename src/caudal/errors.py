@@ -34,6 +34,10 @@ class MemoryExceededError(QueryError):
     """A query needs more memory than it may have: allow more, or ask for less at once."""
 
 
+class InterruptedQueryError(QueryError):
+    """A query was ended from outside: nothing is known about it; ask again."""
+
+
 class MissingPackageError(CaudalError):
     """An optional package is not installed: the message says how to install it."""
 

@@ -5,19 +5,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from caudal.errors import CaudalError, FormatError, JobError, RejectedRowError
+from caudal.errors import CaudalError, FormatError, JobError, QueryError, RejectedRowError
 from caudal.formats import outputs
 from caudal.formats.keys import REJECTS
 from caudal.formats.outcomes import STRICT, Outcome
 from caudal.model import RejectedRow
-from caudal.results.answers import Answers, Result
+from caudal.results.answers import Answers, Result, one_line
+from caudal.results.failures import settled
 from caudal.results.rejects import RejectReason, Rejects
 
 _PLACES_KEPT = 5  # of each reason, as in a run on this machine
 
 
 def result_of(name: str, data: bytes, seconds: float = 0.0) -> Result:
-    """One result."""
+    """One result; QueryError if the query failed."""
     index, rows = _decoded(data, f"the result of {name}")
     return Result(name, index.title, rows, seconds)
 
@@ -25,12 +26,16 @@ def result_of(name: str, data: bytes, seconds: float = 0.0) -> Result:
 def answers_of(
     results: Mapping[str, bytes], queries: Iterable[str], seconds: float = 0.0
 ) -> Answers:
-    """All results of a job, in the order of its queries."""
-    return Answers(
-        {name: result_of(name, results[name]) for name in queries},
-        rejects_of(results[REJECTS]),
-        seconds=seconds,
-    )
+    """All results of a job, in the order of its queries, as a run on this machine gives them."""
+    found: dict[str, Result] = {}
+    errors: dict[str, QueryError] = {}
+    for name in queries:
+        try:
+            found[name] = result_of(name, results[name])
+        except QueryError as error:
+            errors[name] = error
+    rejects = rejects_of(results[REJECTS])
+    return Answers(found, rejects, seconds=seconds, failures=settled(found, errors))
 
 
 def rejects_of(data: bytes) -> Rejects:
@@ -70,6 +75,8 @@ def _decoded(data: bytes, name: str) -> tuple[outputs.ResultHeader, pa.Table]:
     try:
         index, rows = outputs.decode_result(data, name)
         rows.validate(full=True)
+    except QueryError as error:
+        raise QueryError(one_line(str(error))) from None
     except (pa.ArrowException, OSError) as error:
         raise FormatError(f"{name} is no table: {error}") from error
     return index, rows

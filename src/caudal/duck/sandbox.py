@@ -28,7 +28,7 @@ from caudal.duck.arrow_casts import carried, presented, readable
 from caudal.duck.containment import ContainedCall, Excess, contained
 from caudal.duck.database import one_line
 from caudal.duck.reach import FUNCTIONS, TRUSTED_FUNCTIONS, require_own_relations
-from caudal.errors import MemoryExceededError, QueryError, UsageError
+from caudal.errors import InterruptedQueryError, MemoryExceededError, QueryError, UsageError
 
 _KNOWN = 256  # texts that are not looked at again
 
@@ -142,7 +142,7 @@ class Sandbox:
             functions = TRUSTED_FUNCTIONS if self._limits.trusted else FUNCTIONS
             require_own_relations(self._connection, sql, relations, functions)
         except duckdb.Error as error:
-            raise QueryError(one_line(error)) from error
+            raise _explained(error) from error
         if len(self._known) >= _KNOWN:
             self._known.clear()
         self._known.add((sql, relations))
@@ -160,7 +160,12 @@ class Sandbox:
         if memory or call.excess is Excess.MEMORY:
             mebibytes = self._limits.memory_bytes >> 20
             return MemoryExceededError(f"the query needs more than {mebibytes} MiB of memory")
-        return QueryError(one_line(error))
+        return _explained(error)
+
+
+def _explained(error: Exception) -> QueryError:
+    interrupted = isinstance(error, duckdb.InterruptException)
+    return (InterruptedQueryError if interrupted else QueryError)(one_line(error))
 
 
 def _configuration(

@@ -14,9 +14,16 @@ import pyarrow as pa
 
 from caudal.duck import stages
 from caudal.duck.clean import clean_piece
+from caudal.duck.containment import is_of_memory
 from caudal.duck.prefilter import KeyFilters
 from caudal.duck.sandbox import Sandbox
-from caudal.errors import ApplicationError, DataError, FormatError, QueryError
+from caudal.errors import (
+    ApplicationError,
+    DataError,
+    FormatError,
+    InterruptedQueryError,
+    QueryError,
+)
 from caudal.files.cleaning import Cleaning
 from caudal.files.pieces import Cleaned, FilePiece, TextRows, Wanted, require_columns, typed_reader
 from caudal.formats import batch, mapped, outputs, streams
@@ -61,13 +68,16 @@ def map_piece(
     split: JobPlan,
     source: batch.BatchHeader | None = None,
     failures: Failures | None = None,
+    alone: bool = False,
 ) -> tuple[bytes, Cleaned]:
     """One batch to one mapped object.
 
     With `failures` a scan that fails is noted there and left out, and one that nobody waits for is
-    not run; without, it is raised.
+    not run. Without, the object says why it failed, if that is its own doing; `alone`: nothing else
+    runs in this process.
     """
     table = work.cleaning.table
+    failed: dict[str, str] = {}
 
     def select(sql: str, relation: str, rows: pa.Table) -> pa.Table:
         try:
@@ -83,12 +93,18 @@ def map_piece(
         for one in work.works:
             name, queries = one.stage.name, one.stage.queries
             if failures is None:
-                yield name, scanned(one)
+                try:
+                    yield name, scanned(one)
+                except QueryError as error:
+                    if not _is_its_own(error, alone=alone):
+                        raise
+                    failed[name] = str(error)
             elif name not in failures.steps and not failures.concern_all(queries):
                 with failures.of(queries, name):
                     yield name, scanned(one)
 
     cleaned = clean_piece(piece, work.cleaning, select, work.filters)
+    slices = dict(all_scanned())
     data = mapped.encode(
         table=table.name,
         batch=number,
@@ -96,11 +112,20 @@ def map_piece(
         rows=cleaned.accepted,
         repaired=cleaned.repaired,
         rejects=cleaned.rejected.kept(),
-        stages=dict(all_scanned()),
+        stages=slices,
         source_bytes=source.bytes if source else 0,
         source_digest=source.digest if source else "",
+        failed=failed,
     )
     return data, cleaned
+
+
+def _is_its_own(error: QueryError, *, alone: bool) -> bool:
+    """Whether a query would meet this error everywhere and every time. For want of memory others
+    may be to blame, unless the query ran alone in its process."""
+    if isinstance(error, InterruptedQueryError):
+        return False
+    return alone or not is_of_memory(error)
 
 
 def map_records(
@@ -110,13 +135,16 @@ def map_records(
     hashing: stages.Hashing,
     sandbox: Sandbox,
     work: TableWork,
+    *,
+    alone: bool = False,
 ) -> bytes:
     """The records of a stored batch to a mapped object."""
     wanted = work.cleaning.wanted
     require_columns(index.columns, wanted.columns, index.file, index.table)
     piece = stored_piece(index, records, wanted)
-    made = map_piece(work, index.number, piece, hashing, sandbox, split=split, source=index)
-    return made[0]
+    return map_piece(
+        work, index.number, piece, hashing, sandbox, split=split, source=index, alone=alone
+    )[0]
 
 
 def stored_piece(

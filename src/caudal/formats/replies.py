@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from caudal.formats.frame import Reason
 from caudal.formats.job import Options
 from caudal.formats.outcomes import Outcome, State
 
@@ -40,6 +41,7 @@ class JobStatus(msgspec.Struct, frozen=True):
     previews: tuple[str, ...] = ()  # queries whose rows can be seen before their table is complete
     application: str = ""
     created: float = 0.0  # seconds since 1970, UTC
+    failed: dict[str, Reason] = {}  # of the results: those that hold no rows, and why
 
 
 class JobEntry(msgspec.Struct, frozen=True):
@@ -49,6 +51,7 @@ class JobEntry(msgspec.Struct, frozen=True):
     state: State | Literal["running"]
     created: float
     application: str
+    failed: tuple[str, ...] = ()  # queries, once it is done
 
 
 class Used(msgspec.Struct, frozen=True):

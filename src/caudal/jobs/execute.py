@@ -25,6 +25,7 @@ from caudal.jobs import objects
 from caudal.jobs.beat import Stopping, TaskBeat
 from caudal.jobs.events import TaskEnd, TaskReport
 from caudal.jobs.facts import StoreFacts
+from caudal.jobs.failed_queries import end_done, failed_output
 from caudal.jobs.inputs import WrongEndError, gather, merge_group
 from caudal.jobs.interfaces import CondemnedError, NotNowError, StoppedError, is_suspect
 from caudal.jobs.ports import Ports
@@ -34,7 +35,8 @@ from caudal.process.logs import fields
 
 _log = logging.getLogger(__name__)
 
-# Errors that the same task meets on every machine and every time: they fail the job.
+# Errors that the same task meets on every machine and every time: they fail its queries, if they
+# are theirs (failed_queries.py), else the job.
 DETERMINISTIC = (
     *(QueryError, ApplicationError, DataError, FormatError, WrongEndError),
     CondemnedError,
@@ -180,7 +182,8 @@ def _advance(turn: TaskTurn) -> None:
 
 
 def _make(turn: TaskTurn) -> Made:
-    """Step 3; NEVER if the task must fail wherever it runs, and the job with it.
+    """Step 3; NEVER if the task must fail wherever it runs, and the job with it. A task that fails
+    its queries only has an output like any other, which says so.
 
     A damaged input is read again, by this worker or another one, before it is believed: the store
     may be well and the way to it not. It is never deleted and made anew: others have read it, and
@@ -197,8 +200,13 @@ def _make(turn: TaskTurn) -> Made:
     except DETERMINISTIC as error:
         if isinstance(error, FormatError) and not is_suspect(deliveries):
             raise
-        turn.fail(error)
-        return Made.NEVER
+        failed = failed_output(job_run, task, error, deliveries)
+        if failed is None:
+            turn.fail(error)
+            return Made.NEVER
+        about = fields(job=job_run.job.id, run=job_run.job.run, task=task.kind, reason=str(error))
+        _log.warning("queries failed", extra=about)
+        data = failed
     try:
         ports.store.create(job_run.keys.output(task), data)
     except AlreadyExistsError:
@@ -226,7 +234,7 @@ def follow(ports: Ports, job_run: JobRun, task: Task) -> None:
     if ready:
         ports.broker.publish([job_run.message(one) for one in ready])
     if task.kind == "finish" and all_finished(job_run.shape, facts):
-        end_run(ports.store, ports.clock, job_run.keys, "done")
+        end_done(ports.store, ports.clock, job_run)
 
 
 def take_turn(ports: Ports, consumer: Consumer) -> TurnResult:

@@ -7,13 +7,15 @@ Rules
    its end names, and their digests must give the end's digest. Else the job fails: WrongEndError.
 3. Streams come in the order of (batch) or (partition). Slices without rows are not read; if all
    are empty, one schema is.
+4. Of a stage that failed nothing is read: QueryError, with the reason of the first batch or
+   partition that has one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from caudal.errors import NotFoundError
+from caudal.errors import NotFoundError, QueryError
 from caudal.formats import merged
 from caudal.formats.keys import REJECTS, Task
 from caudal.formats.mapped import Span, StageIndex
@@ -79,7 +81,8 @@ def hint_inputs(store: Store, job_run: JobRun, table: str) -> Inputs:
 
 
 def _hint_parts(store: Store, job_run: JobRun, stage: str) -> list[InputPart] | None:
-    """A stage's streams; none if they are too large, None while its table is not complete."""
+    """A stage's streams; none if they are too large or it failed, None while its table is not
+    complete."""
     scan, facts = stage_of(job_run, stage), StoreFacts(store, job_run.keys)
     end = facts.end(scan.table) if scan else None
     if scan is None or end is None:
@@ -89,7 +92,10 @@ def _hint_parts(store: Store, job_run: JobRun, stage: str) -> list[InputPart] | 
     if not table_complete(scan.table, job_run.shape, facts):
         return None
     gathered = _Gathered(store, job_run)
-    return gathered.parts(stage) if gathered.size(stage) <= _MOST_HINT_BYTES else []
+    try:
+        return gathered.parts(stage) if gathered.size(stage) <= _MOST_HINT_BYTES else []
+    except QueryError:  # it failed
+        return []
 
 
 def table_members(store: Store, job_run: JobRun, table: str) -> list[merged.MergedMember]:
@@ -165,7 +171,7 @@ class _Gathered:
         for number in range(self._job_run.shape.folds[fold].partitions):
             key = self._job_run.keys.output(Task("fold", fold, number))
             index, body = objects.folded(self._store, self._job_run.keys, fold, number)
-            yield key, body, index.slices
+            yield key, body, index.stage(key)
 
 
 def _chosen(index: StageIndex, only: int | None) -> Sequence[Span]:

@@ -39,4 +39,5 @@ def _entries(store: Store, job_id: str, owner: str) -> Iterator[JobEntry]:
     except (NotFoundError, FormatError):
         return
     state = outcome.state if outcome else "running"
-    yield JobEntry(job.id, state, job.created, job.request.application.name)
+    failed = tuple(outcome.failed) if outcome else ()
+    yield JobEntry(job.id, state, job.created, job.request.application.name, failed)

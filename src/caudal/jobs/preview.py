@@ -103,7 +103,10 @@ class Preview:
     def _at_end(self, number: int, end: int, facts: StoreFacts) -> Step:
         if number > end:
             return Aborted(f"table {self.scan.table} ended with {end} batches: too many were shown")
-        return Complete(end) if self.query in facts.finished() else Waiting()
+        if self.query not in facts.finished():
+            return Waiting()
+        found = objects.result(self.ports.store, self.job_run.keys, self.query)
+        return Aborted(found.index.error) if found.index.error else Complete(end)
 
     def _rows(self, number: int) -> pa.Table:
         """The finish over the slices of one batch: rows like those of the answer."""

@@ -15,6 +15,7 @@ from caudal.broker.port import BrokerError
 from caudal.errors import AlreadyExistsError, FormatError, StoreError
 from caudal.formats.keys import Message, Task
 from caudal.jobs.facts import OneLook, StoreFacts
+from caudal.jobs.failed_queries import end_done
 from caudal.jobs.interfaces import is_suspect
 from caudal.jobs.ports import Ports
 from caudal.jobs.readiness import all_finished
@@ -86,7 +87,7 @@ class Reconciler:
         )
         self._watches[name] = watch
         if not missing and all_finished(job_run.shape, facts):
-            end_run(self._ports.store, self._ports.clock, job_run.keys, "done")
+            end_done(self._ports.store, self._ports.clock, job_run)
         elif is_stuck(watch):
             self._publish(job_run, watch)
             self._watches[name] = published(watch, patience)

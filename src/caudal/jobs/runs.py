@@ -6,7 +6,7 @@ Rules
 2. The outcome is created once. Whoever comes second takes the first one's word.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -33,6 +33,8 @@ class JobRun:
     shape: Shape
     hints: dict[str, Sequence[InputPart]] = field(default_factory=dict, compare=False, repr=False)
     """Streams of complete stages, by stage: what hints are made of. Empty: not worth a hint."""
+    verdicts: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """Of finished queries: why they failed, empty if they did not (failed_queries.py)."""
 
     @classmethod
     def of(cls, job: Job) -> "JobRun":
@@ -131,9 +133,16 @@ def read_outcome(store: Store, keys: Keys) -> Outcome | None:
         return None
 
 
-def end_run(store: Store, clock: Clock, keys: Keys, state: State, reason: str = "") -> Outcome:
+def end_run(
+    store: Store,
+    clock: Clock,
+    keys: Keys,
+    state: State,
+    reason: str = "",
+    failed: Mapping[str, str] | None = None,
+) -> Outcome:
     """Create the outcome, and say which one it became."""
-    wanted = Outcome(state, reason, clock.now())
+    wanted = Outcome(state, reason, clock.now(), dict(failed or {}))
     try:
         store.create(keys.outcome, outcomes.encode_outcome(wanted))
     except AlreadyExistsError:

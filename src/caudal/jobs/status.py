@@ -2,6 +2,7 @@
 
 from caudal.formats.replies import JobStatus, TableStatus
 from caudal.jobs.facts import StoreFacts
+from caudal.jobs.failed_queries import failed_queries
 from caudal.jobs.intervals import IntervalSet
 from caudal.jobs.readiness import Shape
 from caudal.jobs.runs import JobRun, query_names, read_outcome
@@ -16,7 +17,7 @@ def status_of(store: Store, job_run: JobRun) -> JobStatus:
         StoreFacts(store, job_run.keys),
         job_run.shape,
     )
-    running = outcome is None
+    running, finished = outcome is None, facts.finished()
     return JobStatus(
         run=job_run.job.run,
         outcome=outcome,
@@ -25,7 +26,7 @@ def status_of(store: Store, job_run: JobRun) -> JobStatus:
             name: (len(facts.folded(name)), step.partitions)
             for name, step in (shape.folds.items() if running else ())
         },
-        results=tuple(sorted(facts.finished())),
+        results=tuple(sorted(finished)),
         reads={name: tables_of(name, shape) for name in shape.finishes},
         options=job_run.job.request.options,
         queries=tuple(query_names(job_run)),
@@ -34,6 +35,7 @@ def status_of(store: Store, job_run: JobRun) -> JobStatus:
         ),
         application=job_run.job.request.application.name,
         created=job_run.job.created,
+        failed=failed_queries(store, job_run, finished),
     )
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from caudal.errors import FormatError
+from caudal.errors import FormatError, QueryError
 from caudal.formats import frame, mapped, outputs
 from caudal.formats.digest import Digesting
 
@@ -26,12 +26,14 @@ class StoredResult:
         return outputs.describe_result(self.head, self.key)
 
     def rows(self) -> pa.Table:
-        """The rows, all at once."""
+        """The rows, all at once; QueryError if there are none."""
+        if self.index.error:
+            raise QueryError(self.index.error)
         return mapped.checked_rows(self.read, len(self.head), self.index.rows, self.key)
 
     def whole(self) -> bytes:
         """The object as it lies, all at once."""
-        return self.head + self._held()
+        return self.head if self.index.error else self.head + self._held()
 
     def pieces(self, size: int = PIECE_BYTES) -> Iterator[bytes]:
         """The stream of rows, piece by piece; FormatError before the first one if it is damaged.

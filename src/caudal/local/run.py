@@ -10,7 +10,8 @@ Rules
    (jobs/reconcile.py) and is published once, at the beginning. After that every task publishes
    what follows from it, as in a cluster.
 4. The run stays in the store until its answers are where they were wanted; only then it is
-   removed, job.json first. A run that failed is removed at once: it would fail again.
+   removed, job.json first. A run that failed is removed at once: it would fail again. A query
+   that failed alone leaves the others their answers (failed_queries.py).
 """
 
 import contextlib
@@ -44,11 +45,12 @@ from caudal.formats.keys import Task, job_key
 from caudal.formats.outcomes import End, Outcome, digest_of_digests
 from caudal.jobs import objects
 from caudal.jobs.facts import StoreFacts
+from caudal.jobs.failed_queries import end_done
 from caudal.jobs.interfaces import Compute, ConflictError, GoneError
 from caudal.jobs.ports import Ports
 from caudal.jobs.readiness import all_finished
 from caudal.jobs.reconcile import missing_tasks
-from caudal.jobs.runs import JobRun, JobRuns, end_run, read_outcome
+from caudal.jobs.runs import JobRun, JobRuns, read_outcome
 from caudal.jobs.service import JobService
 from caudal.local.borrowed import BorrowingStore, ChangedFileError
 from caudal.local.split import worker_limits
@@ -56,12 +58,14 @@ from caudal.local.table_progress import TableFollower
 from caudal.local.threads import Wakeup, WakeupBroker, WakeupClock, WorkerThreads
 from caudal.model import Application, ParameterValue
 from caudal.results.answers import Answers, Result, TableProfile
+from caudal.results.failures import settled
 from caudal.results.rejects import Rejects
 from caudal.run_options import Progress, RunOptions, Silent
 from caudal.store.port import Store, entries
 from caudal.store.probe import require_conditional_create
 from caudal.version import __version__
 from caudal.worker.compute import LocalCompute
+from caudal.worker.turns import Turns
 
 _OWNER = "this process"
 _EVERYTHING = 1 << 40
@@ -169,9 +173,8 @@ class _Going:
 
     def answers(self) -> Answers:
         limits = worker_limits(self.options)
-        with WorkerThreads(
-            self.options.threads, partial(LocalCompute, limits), self._ports
-        ) as self.workers:
+        compute = partial(LocalCompute, limits, turns=Turns())
+        with WorkerThreads(self.options.threads, compute, self._ports) as self.workers:
             job_run = self._begin(limits)
             tables = tuple(self._send(job_run, table) for table in job_run.job.tables)
             sent = time.perf_counter()
@@ -198,7 +201,7 @@ class _Going:
             if missing:
                 self.broker.publish([job_run.message(task) for task in missing])
             elif all_finished(job_run.shape, facts):
-                end_run(self.store, self.clock, job_run.keys, "done")
+                end_done(self.store, self.clock, job_run)
         return job_run
 
     def _ports(self, compute: Compute) -> Ports:
@@ -290,12 +293,15 @@ class _Going:
     def _collected(
         self, job_run: JobRun, tables: tuple[TableProfile, ...], seconds: float
     ) -> Answers:
-        results = {}
+        results, errors = {}, {}
         for query in job_run.split.queries:
             found = objects.result(self.store, job_run.keys, query.name)
+            if found.index.error:
+                errors[query.name] = QueryError(found.index.error)
+                continue
             results[query.name] = Result(query.name, found.index.title, found.rows(), seconds)
             self.progress.query(query.name, seconds)
-        return Answers(results, self.rejects, tables)
+        return Answers(results, self.rejects, tables, failures=settled(results, errors))
 
 
 def _request(

@@ -8,7 +8,8 @@ from pathlib import Path
 from caudal.duck.containment import contained_task, give_back, is_of_memory
 from caudal.duck.job_plan import make_plan
 from caudal.duck.sandbox import SandboxLimits
-from caudal.errors import ApplicationError, CaudalError, QueryError
+from caudal.errors import ApplicationError, CaudalError, InterruptedQueryError, QueryError
+from caudal.formats import mapped
 from caudal.formats.job import Job, Request
 from caudal.formats.keys import Task
 from caudal.jobs.interfaces import (
@@ -27,6 +28,7 @@ from caudal.process.logs import fields
 from caudal.worker.overseer import Overseer
 from caudal.worker.suspect_tasks import Suspects
 from caudal.worker.task_steps import Steps
+from caudal.worker.turns import Turns
 
 _FORESEEN = (CaudalError, OSError)  # all else, want of memory too, is tried again in a child
 
@@ -43,10 +45,13 @@ class LocalCompute:
         models: Mapping[str, SentimentModel] | None = None,
         *,
         confirms: bool = False,
+        turns: Turns | None = None,
     ) -> None:
-        """`confirms`: a task that takes too much memory is judged in a process of its own."""
+        """`confirms`: a task that takes too much memory is judged in a process of its own; else
+        in this one, while nobody with the same `turns` computes."""
         self._limits = limits or SandboxLimits()
         self._confirms = confirms
+        self._turns = turns or Turns()
         self._models = models or {}  # loaded before, by name: for plans
         self._steps = Steps(self._limits)
         self._suspects = suspects or Suspects()
@@ -91,7 +96,7 @@ class LocalCompute:
     ) -> bytes:
         """See the port. A task that was delivered often may be killing its workers: it runs in a
         child process, which takes the harm in their place. So does one that was short of memory:
-        what this process held besides may be to blame, and a job fails only for what is its own."""
+        what this process held besides may be to blame, and a query fails for its own faults."""
         with Overseer(beat, self._steps.interrupt) as overseer:
             try:
                 if is_suspect(deliveries):
@@ -102,32 +107,49 @@ class LocalCompute:
                     raise StoppedError("it was stopped") from error
                 if self._stopping:
                     raise NotNowError("the worker is stopping") from error
+                if isinstance(error, InterruptedQueryError):
+                    raise NotNowError("it was interrupted") from error
                 raise
 
     def _computed(self, job: Job, task: Task, inputs: Inputs, overseer: Overseer) -> bytes:
         """In this process. What cannot be the task's fault for certain is confirmed or refuted at
         once, by a child that shares nothing with this process: who repeats it there is to blame."""
         try:
-            with contained_task(self._steps.interrupt):
-                return self._steps.run(job, task, inputs)
+            with self._turns.beside(), contained_task(self._steps.interrupt):
+                return self._checked(self._steps.run(job, task, inputs), task, overseer)
         except Exception as error:
             if not overseer.stopped.is_set():  # else DuckDB may be interrupted anywhere
                 self._require_doubt(error)
             if overseer.stopped.is_set() or self._stopping:
                 raise NotNowError("it was interrupted") from error
             about = fields(job=job.id, task=task.kind, reason=repr(error))
-            _log.warning("a doubtful error: the task runs again in a child", extra=about)
+            _log.warning("a doubtful error: the task runs again, apart", extra=about)
+            in_child = self._confirms or not is_of_memory(error)
         self.relieve()
+        if not in_child:
+            return self._computed_alone(job, task, inputs, overseer)
         return self._suspects.run(job, task, inputs, self._limits, overseer.stopped)
+
+    def _computed_alone(self, job: Job, task: Task, inputs: Inputs, overseer: Overseer) -> bytes:
+        """In this process, while no other task runs: want of memory is now the task's own."""
+        with self._turns.alone():
+            if overseer.stopped.is_set() or self._stopping:
+                raise NotNowError("it was interrupted")
+            try:
+                made = self._steps.run(job, task, inputs, alone=True)
+            except MemoryError as error:
+                raise QueryError("the task needs more memory than there is") from error
+            return self._checked(made, task, overseer)
+
+    def _checked(self, made: bytes, task: Task, overseer: Overseer) -> bytes:
+        """An interruption may look like anything: a scan that failed meanwhile has not."""
+        stopped = overseer.stopped.is_set() or self._stopping
+        if stopped and task.kind == "map" and mapped.open_bytes(made).index.failed:
+            raise NotNowError("it was interrupted")
+        return made
 
     def _require_doubt(self, error: Exception) -> None:
         """Raise an error that is the task's own for certain. Want of memory may be the fault of
         what this process held besides, and an error that nobody foresaw that of anything."""
-        if is_of_memory(error):
-            if self._confirms:
-                return
-            if isinstance(error, MemoryError):
-                raise QueryError("the task needs more memory than there is") from error
-            raise error
-        if isinstance(error, _FORESEEN):
+        if isinstance(error, _FORESEEN) and not is_of_memory(error):
             raise error

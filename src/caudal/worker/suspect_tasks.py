@@ -3,9 +3,11 @@
 Rules
 1. One suspect at a time in a process, whatever its number of threads: what is judged here is how
    much memory and time one task takes. Whoever comes second hands its task back.
-2. Condemned fails the job: CondemnedError. What the computation itself raised is raised here too.
+2. Condemned is CondemnedError. What the computation itself raised is raised here too.
    Everything else is NotNowError, and the task is handed back: nobody knows that it is to blame.
 3. The child is given what the worker had: job.json's content, the task, and its inputs as files.
+4. Whoever takes too much memory is condemned by the parent. But the child of a map ends its scan
+   before that, since only the child knows which one it is: that scan fails, and no other (ADR 27).
 """
 
 import threading
@@ -52,7 +54,7 @@ class _Suspect(msgspec.Struct, frozen=True):
     memory_bytes: int  # limits of its sandboxes, as in the worker
     seconds: float
     spills: bool
-    process_bytes: int  # that the child holds itself to, above where its parent condemns it
+    process_bytes: int  # that the child holds itself to (rule 4)
 
 
 def compute_suspect(arguments: bytes, folder: Path) -> bytes:
@@ -69,7 +71,7 @@ def compute_suspect(arguments: bytes, folder: Path) -> bytes:
     steps = Steps(SandboxLimits(suspect.memory_bytes, suspect.seconds, spill))
     job = job_format.decode(suspect.job, "job.json")
     with memory_bound(suspect.process_bytes, tasks=True), contained_task(steps.interrupt):
-        return steps.run(job, suspect.task, inputs)
+        return steps.run(job, suspect.task, inputs, alone=True)
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,13 @@ class Suspects:
             case Inconclusive(reason):
                 raise NotNowError(reason)
 
+    def _process_bytes(self, task: Task) -> int:
+        """Rule 4."""
+        most = self.limits.memory_bytes
+        if task.kind != "map":
+            return most + RESERVE_BYTES
+        return max(most - 2 * RESERVE_BYTES, most // 2)
+
     def _call(self, job: Job, task: Task, inputs: Inputs, sandbox: SandboxLimits) -> SuspectCall:
         files: dict[str, bytes | Path] = {}
         described: dict[str, list[_Input]] = {}
@@ -124,6 +133,6 @@ class Suspects:
             memory_bytes=sandbox.memory_bytes,
             seconds=sandbox.seconds,
             spills=sandbox.spill is not None,
-            process_bytes=self.limits.memory_bytes + RESERVE_BYTES,
+            process_bytes=self._process_bytes(task),
         )
         return SuspectCall(self.compute, msgspec.msgpack.encode(suspect), files)

@@ -84,13 +84,14 @@ class Steps:
         for sandbox in list(self._sandboxes.values()):
             sandbox.interrupt()
 
-    def run(self, job: Job, task: Task, inputs: Inputs) -> bytes:
-        """The output of a map, fold or finish."""
+    def run(self, job: Job, task: Task, inputs: Inputs, *, alone: bool = False) -> bytes:
+        """The output of a map, fold or finish. `alone`: nothing else runs in this process, so that
+        want of memory is the task's own."""
         known = self._open(job)
         hashing = Hashing(job.request.options.partitions, partition_of)
         sandbox = self._sandbox(job, Types.LOSSLESS)
         if task.kind == "map":
-            data = self._map(known, task, inputs, hashing, sandbox)
+            data = self._map(known, task, inputs, hashing, sandbox, alone=alone)
             if job.request.options.strict:
                 _refuse_rejects(data)
             return data
@@ -104,7 +105,14 @@ class Steps:
         return steps.fold_partition(known.split, task.name, task.number, streams, hashing, sandbox)
 
     def _map(
-        self, known: _Known, task: Task, inputs: Inputs, hashing: Hashing, sandbox: Sandbox
+        self,
+        known: _Known,
+        task: Task,
+        inputs: Inputs,
+        hashing: Hashing,
+        sandbox: Sandbox,
+        *,
+        alone: bool,
     ) -> bytes:
         batch, place = inputs[task.name][0], f"batch {task.number} of {task.name}"
         one = known.split.table(task.name)
@@ -119,7 +127,9 @@ class Steps:
             index, records = batch_format.view(batch.data, place)
             if (index.table, index.number) != (task.name, task.number):
                 raise FormatError(f"{place} is batch {index.number} of {index.table}")
-            return steps.map_records(known.split, index, records, hashing, sandbox, work)
+            return steps.map_records(
+                known.split, index, records, hashing, sandbox, work, alone=alone
+            )
         except _UNREADABLE as error:
             if isinstance(error, MemoryError):
                 raise

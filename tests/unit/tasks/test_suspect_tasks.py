@@ -169,13 +169,17 @@ def test_a_task_that_crashes_its_process_fails_the_job(
     assert not here.made(MAP)
 
 
-def test_a_task_that_takes_too_much_memory_fails_the_job(place: Callable[..., Place]) -> None:
+def test_a_query_that_takes_too_much_memory_fails_and_not_its_job(
+    place: Callable[..., Place],
+) -> None:
     here = place(BOMB, Suspects(replace(LIMITS, memory_bytes=300 << 20)))
     here.until_ready(FINISH)
     assert here.deliver(FINISH) is TurnResult.ACKNOWLEDGED
     outcome = here.outcome()
     assert outcome
-    assert outcome.reason == "finish q 0: the task needs more than 300 MiB of memory"
+    assert outcome.state == "done"
+    why = "q.sql: finish q 0: the task needs more than 300 MiB of memory"
+    assert outcome.failed == {"q": why}
 
 
 def test_too_much_memory_here_is_confirmed_in_a_fresh_process(
@@ -195,17 +199,44 @@ def test_too_much_memory_here_is_confirmed_in_a_fresh_process(
     assert here.deliver(FINISH, count=1) is TurnResult.ACKNOWLEDGED
     outcome = here.outcome()
     assert outcome
-    assert outcome.state == "failed"
-    assert "the query needs more than 32 MiB of memory" in outcome.reason
+    assert outcome.state == "done"
+    assert outcome.failed == {"q": "q.sql: the query needs more than 32 MiB of memory"}
 
 
-def test_an_endless_computation_fails_the_job(place: Callable[..., Place]) -> None:
+def test_want_of_memory_in_a_scan_is_confirmed_and_fails_its_query(
+    place: Callable[..., Place],
+) -> None:
+    sql = "SELECT k, list_sort(range(10000000 + length(k))) AS n FROM t"
+    here = place(sql, Suspects(LIMITS), SandboxLimits(memory_bytes=32 << 20))
+    assert here.deliver(MAP, count=1) is TurnResult.ACKNOWLEDGED
+    job_run = here.ports.job_runs.open("j")
+    assert job_run is not None
+    index = objects.mapped_reader(here.ports.store, job_run.keys, "t", 0).index
+    assert list(index.failed.values()) == ["q.sql: the query needs more than 32 MiB of memory"]
+    assert here.outcome() is None
+
+
+def test_memory_that_duckdb_does_not_count_fails_the_query_of_a_scan(
+    place: Callable[..., Place],
+) -> None:
+    """The child ends the scan before its parent ends the child."""
+    here = place("SELECT k, repeat(k, 20000000) AS n FROM t", Suspects(LIMITS))
+    assert here.deliver(MAP) is TurnResult.ACKNOWLEDGED
+    assert here.outcome() is None
+    job_run = here.ports.job_runs.open("j")
+    assert job_run is not None
+    index = objects.mapped_reader(here.ports.store, job_run.keys, "t", 0).index
+    assert "q.sql: the query needs more than" in "".join(index.failed.values())
+
+
+def test_an_endless_computation_fails_its_query(place: Callable[..., Place]) -> None:
     here = place(ENDLESS, Suspects(replace(LIMITS, cpu_seconds=2)))
     here.until_ready(FINISH)
     assert here.deliver(FINISH) is TurnResult.ACKNOWLEDGED
     outcome = here.outcome()
     assert outcome
-    assert outcome.reason == "finish q 0: the task needs more than 2 s of CPU time"
+    why = "q.sql: finish q 0: the task needs more than 2 s of CPU time"
+    assert (outcome.state, outcome.failed) == ("done", {"q": why})
 
 
 def test_a_child_killed_from_outside_proves_nothing(
@@ -257,13 +288,12 @@ def test_a_model_that_is_missing_here_is_not_the_tasks_fault(place: Callable[...
 
 def test_what_a_query_raises_is_its_error_in_a_child_too(place: Callable[..., Place]) -> None:
     here = place("SELECT CAST(k AS INTEGER) AS n FROM t ORDER BY n", Suspects(LIMITS))
-    for task in (MAP, FINISH):
-        here.until_ready(task)
-        if here.deliver(task) and (outcome := here.outcome()):
-            break
+    here.until_ready(FINISH)
+    assert here.deliver(FINISH) is TurnResult.ACKNOWLEDGED
+    outcome = here.outcome()
     assert outcome
-    assert outcome.state == "failed"
-    assert "Could not convert string 'one' to INT32" in outcome.reason
+    assert outcome.state == "done"
+    assert "q.sql: Could not convert string 'one' to INT32" in outcome.failed["q"]
 
 
 def test_a_healthy_job_whose_every_task_was_redelivered_twenty_times(
