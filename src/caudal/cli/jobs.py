@@ -17,16 +17,16 @@ from caudal.cli.gateways import (
     TokenFileOption,
 )
 from caudal.cli.options import QueryOptions, with_asking
-from caudal.cli.output import checked_format, give
+from caudal.cli.output import checked_format, give, require_all
 from caudal.cli.show import print_rejects
 from caudal.client.http import HttpGateways
 from caudal.client.results import error_of_outcome, rejects_of, result_of
-from caudal.errors import JobError, UsageError
+from caudal.errors import JobError, QueryError, UsageError
 from caudal.formats.keys import REJECTS
 from caudal.formats.quotas import Quota, told
 from caudal.formats.replies import JobStatus
 from caudal.model import ADHOC
-from caudal.results.answers import Result
+from caudal.results.answers import Result, one_line
 
 JobArgument = Annotated[str, typer.Argument(help="The job's id.", metavar="JOB")]
 _NOT_OF_FILES = frozenset(field.name for field in fields(QueryOptions)) - {"form", "out"}
@@ -48,7 +48,8 @@ def jobs(
             typer.echo("no jobs", err=True)
         for job in found:
             created = datetime.fromtimestamp(job.created).astimezone()
-            typer.echo(f"{job.id}  {job.state:<9}  {created:%Y-%m-%d %H:%M:%S}  {job.application}")
+            line = f"{job.id}  {job.state:<9}  {created:%Y-%m-%d %H:%M:%S}  {job.application}"
+            typer.echo(line + (f"  (failed: {', '.join(job.failed)})" if job.failed else ""))
 
 
 @partial(with_asking, without=_NOT_OF_FILES)
@@ -63,7 +64,7 @@ def results(
     patience: PatienceOption = 60.0,
     ca: CaOption = None,
 ) -> None:
-    """Give the answers of a job on a cluster, those that are there.
+    """Give the answers of a job on a cluster, those that are there. Queries that failed are named.
 
     Example: `caudal results 8b1f0c… --gateway http://one:8421 --out answers --format csv`
     """
@@ -71,14 +72,22 @@ def results(
     with GatewayOptions(gateway, token_file, patience, ca).open() as gateways:
         status = gateways.status(job, "")
         asked = _chosen(job, status, query)
-        ready = [name for name in asked if name in status.results]
+        failures = {
+            name: QueryError(one_line(status.failed[name]))
+            for name in asked
+            if name in status.failed
+        }
+        ready = [name for name in asked if name in status.results and name not in failures]
+        if not ready:
+            require_all(failures)
         form = checked_format(asking.form, asking.out, len(ready))
         give({name: _result(gateways, job, name, status.run) for name in ready}, form, asking.out)
         if REJECTS in status.results:
             print_rejects(rejects_of(gateways.result(job, "", REJECTS, status.run)), console)
-    missing = [name for name in asked if name not in ready]
+    missing = [name for name in asked if name not in status.results]
     if missing:
         console.print(f"still to come: {', '.join(missing)}", highlight=False)
+    require_all(failures)
 
 
 def cancel(

@@ -29,10 +29,10 @@ def deliver(name: str, answers: Answers, form: Format, out: Path | None) -> None
     console.print(f"{name}: {answers.seconds:.2f} s", highlight=False)
 
 
-def require_all(answers: Answers) -> None:
+def require_all(failures: Mapping[str, QueryError]) -> None:
     """Raises if a query failed; to be called once the answers of all others are given."""
-    if answers.failures:
-        raise QueryError("; ".join(dict.fromkeys(map(str, answers.failures.values()))))
+    if failures:
+        raise QueryError("; ".join(dict.fromkeys(map(str, failures.values()))))
 
 
 def give(results: Mapping[str, Result], form: Format, out: Path | None) -> None:

@@ -68,7 +68,7 @@ def run(
                 application, sources, query, values, options=options, progress=progress
             )
         deliver(application.name, answers, form, asking.out)
-    require_all(answers)
+    require_all(answers.failures)
 
 
 @with_asking

@@ -17,7 +17,7 @@ from caudal.cli.gateways import (
     TokenFileOption,
 )
 from caudal.cli.options import AppArgument, ParamOption, QueryOptions, parameter_values, with_asking
-from caudal.cli.output import checked_format, reject_file
+from caudal.cli.output import checked_format, reject_file, require_all
 from caudal.cli.show import print_rejects
 from caudal.cli.submit_progress import SubmitProgress
 from caudal.client.batches import Compress
@@ -147,6 +147,8 @@ def _answer(
         raise error_of_outcome(delivery.job_id, outcome)
     delivery.finish(submission.asked)
     _report(submission.app, asking, results[REJECTS], delivery, console)
+    require_all({name: delivery.failures[name] for name in submission.asked
+                 if name in delivery.failures})  # fmt: skip
 
 
 def _report(

@@ -19,6 +19,7 @@ from caudal.client.http import HttpGateways
 from caudal.client.previews import PreviewThreads
 from caudal.client.results import result_of
 from caudal.client.submit import Watching
+from caudal.errors import QueryError
 from caudal.formats.batch import BatchHeader
 from caudal.formats.keys import REJECTS
 from caudal.formats.replies import JobStatus
@@ -40,6 +41,7 @@ class SubmitProgress(Watching):
         untitled: bool = False,
     ) -> None:
         self.results: dict[str, Result] = {}
+        self.failures: dict[str, QueryError] = {}
         self.job_id = ""
         self._gateways = gateways
         self._form = form
@@ -110,12 +112,17 @@ class SubmitProgress(Watching):
         self._display.saw(status)
 
     def answered(self, query: str, result: bytes) -> None:
-        """An answer is there: its file is written, or it is shown."""
+        """An answer is there: its file is written, or it is shown. Or the query failed."""
         if query == REJECTS:
             return
         if self._previewing is not None:
             self._previewing.finish(query)
-        found = result_of(query, result, self.seconds)
+        try:
+            found = result_of(query, result, self.seconds)
+        except QueryError as error:
+            self.failures[query] = error
+            self._display.failed(query, str(error))
+            return
         if self._untitled:
             found = Result(found.name, "", found.table, found.seconds)
         self.results[query] = found
@@ -127,7 +134,8 @@ class SubmitProgress(Watching):
     def finish(self, queries: Sequence[str]) -> None:
         """What had to wait for all answers: one JSON object on standard output."""
         if self._out is None and self._form is Format.JSON:
-            give({name: self.results[name] for name in queries}, self._form, self._out)
+            given = {name: self.results[name] for name in queries if name in self.results}
+            give(given, self._form, self._out)
 
     def _show_rows(self, query: str, rows: list[dict[str, Any]]) -> None:
         """Some rows of a preview, each on a line."""
@@ -170,6 +178,9 @@ class _Lines:
 
     def answered(self, query: str, seconds: float) -> None:
         self.say(f"answered {query}: {seconds:.2f} s")
+
+    def failed(self, query: str, why: str) -> None:
+        self.say(f"{query} failed: {why}")
 
 
 class _Bars:
@@ -234,3 +245,8 @@ class _Bars:
         if query in self._queries:
             told = f"answered, {seconds:.2f} s"
             self._bars.update(self._queries[query], total=1, completed=1, told=told)
+
+    def failed(self, query: str, why: str) -> None:
+        self.say(f"{query} failed: {why}")
+        if query in self._queries:
+            self._bars.update(self._queries[query], total=1, completed=1, told="failed")

@@ -83,7 +83,8 @@ def take_result(whose: Whose) -> Take:
         if found != size:
             told = "more" if found > size else f"only {found}"
             raise FormatError(f"{name} should have {size} bytes, and has {told}")
-        mapped.read_stream(body.read, len(head), index.rows, name)
+        if not index.error:
+            mapped.read_stream(body.read, len(head), index.rows, name)
         return body.whole()
 
     return take

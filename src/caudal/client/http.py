@@ -137,7 +137,7 @@ def _take(kind: type[Kind]) -> Take:
 
 def _check_names(status: JobStatus) -> None:
     """Names of queries become those of files, and each waits for tables."""
-    for name in (*status.queries, *status.results, *status.previews):
+    for name in (*status.queries, *status.results, *status.previews, *status.failed):
         if not is_name(name) or name not in status.reads:
             raise FormatError(f"speaks of a query {name[:40]!r}, which cannot be one")
     for name in status.previews:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from caudal.errors import ApplicationError, CaudalError, UsageError
+from caudal.errors import ApplicationError, CaudalError, QueryError, UsageError
 from caudal.formats.outcomes import Outcome
 from caudal.jobs.interfaces import ConflictError, GoneError, JobError
 from caudal.results.answers import one_line
@@ -53,6 +53,8 @@ def error_of(address: str, status: int, body: bytes) -> CaudalError:
             return ConflictError(message)
         case "cannot_plan":
             return ApplicationError(message)
+        case "query_failed":
+            return QueryError(message)
         case _ if 400 <= status < 500:
             return UsageError(message)
     return JobError(f"{address} answered {status}: {message}")

@@ -60,7 +60,7 @@ class _Pulse:
 
 
 async def job_events(service: Service, job_run: JobRun, first: JobStatus) -> AsyncIterator[bytes]:
-    """Progress whenever it changed, each query that is done, and how the job ended."""
+    """Progress whenever it changed, each query that is done or failed, and how the job ended."""
     status: JobStatus | None = first
     shown, done, pulse = None, set[str](), _Pulse()
     while not service.stopping():
@@ -110,7 +110,10 @@ def _news(status: JobStatus, done: set[str]) -> Iterator[bytes]:
     for query in status.results:
         if query not in done:
             done.add(query)
-            yield event("query-done", {"query": query})
+            if why := status.failed.get(query):
+                yield event("query-failed", {"query": query, "reason": why})
+            else:
+                yield event("query-done", {"query": query})
     if status.outcome is not None:
         yield event("outcome", status.outcome)
 

@@ -31,7 +31,7 @@ _SAID = {
     413: "The body is too large.",
     415: "The body is of another media type.",
     421: "Without tokens a gateway answers to loopback's names only.",
-    422: "The application cannot be planned.",
+    422: "The application cannot be planned, or the query failed; the message says why.",
     429: "Too much at once, or over a quota, which is named: again after Retry-After.",
     431: "The head of the request is too large.",
     503: "The store or the broker does not answer: again after Retry-After.",

@@ -93,15 +93,15 @@ OPERATIONS = (
         _RECEIPT, (404, 408, 409, 410, 413, 415), MediaContent(JSON, End), right=Right.SUBMIT,
     ),
     Operation(
-        "GET", _RESULT, results.result, "The rows of a query.", _RESULTS, (404, 406, 410),
-        action="fetch",
+        "GET", _RESULT, results.result, "The rows of a query.", _RESULTS,
+        (404, 406, 410, 422), action="fetch",
     ),
     Operation(
         "GET", f"{_JOB}/rejects", results.rejects, "The rejects report.", _RESULTS,
         (404, 406, 410), action="fetch",
     ),
     Operation(
-        "GET", f"{_JOB}/events", streams.job, "Progress, queries that are done, the outcome.",
+        "GET", f"{_JOB}/events", streams.job, "Progress, queries that ended, the outcome.",
         _EVENTS, (404,), room=Room.STREAM,
     ),
     Operation(

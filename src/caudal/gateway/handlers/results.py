@@ -37,6 +37,10 @@ async def _answer(service: Service, call: RequestCall, query: str) -> Response:
         raise Refusal(406, "not_acceptable", f"a result can be had as {offered}")
     found = await service.threads.run(service.gateway.open_result, *call.job, query)
     headers = {"vary": "accept"}
+    if found.index.error:
+        if form != accept_header.RESULT:
+            raise Refusal(422, "query_failed", found.index.error, headers=headers)
+        return Response(found.head, media_type=form, headers=headers)
     if form in _WRITTEN:
         rows = await service.threads.run(_rows, found)
         pieces = await service.threads.run(_begun, _WRITTEN[form](rows))
