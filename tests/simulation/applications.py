@@ -45,7 +45,15 @@ def _little(name: str, queries: Mapping[str, str], **parameters: Any) -> Applica
 
 
 LITTLE = _little("little", _QUERIES, below=20)
-POISON = _little("poison", {"bad": "SELECT CAST(k AS INTEGER) AS n FROM t ORDER BY n"})
+POISON = _little(
+    "poison",
+    {
+        "bad": "SELECT CAST(k AS INTEGER) AS n FROM t ORDER BY n",
+        "worse": "SELECT k, CAST(CASE WHEN sum(w) > 4 THEN k ELSE '1' END AS INTEGER) AS n FROM u "
+        "GROUP BY k ORDER BY k",
+        "some": _QUERIES["some"],
+    },
+)
 KILLER = _little("killer", {DEADLY: _QUERIES["sums"], "some": _QUERIES["some"]})
 ODD = _little("odd", {STRANGE: _QUERIES["sums"], "some": _QUERIES["some"]})
 HOLDER = _little("holder", {ENDLESS: _QUERIES["sums"], "some": _QUERIES["some"]})
@@ -89,7 +97,7 @@ class Choice:
     asked: Asked
     other: Tables
     partitions: int = 3
-    fails: bool = False
+    fails: bool = False  # the whole job; a query that fails takes no other with it
 
 
 def choose(chance: Random, seed: int) -> Choice:
@@ -100,10 +108,10 @@ def choose(chance: Random, seed: int) -> Choice:
         one, other = (case_data(name, case, 500) for case in chance.sample(SHIPPED[name], 2))
         return Choice(Asked(shipped(name), one), other)
     if kind < 0.16:
-        return Choice(Asked(POISON, little_data(1, 30)), little_data(2, 30), fails=True)
+        return Choice(Asked(POISON, little_data(1, 30)), little_data(2, 30))
     if kind < 0.21:
         app = chance.choice((KILLER, ODD, HOLDER))
-        return Choice(Asked(app, little_data(1, 40)), little_data(2, 40), fails=True)
+        return Choice(Asked(app, little_data(1, 40)), little_data(2, 40), fails=app is ODD)
     if kind < 0.55:
         made = random_application(seed // BLOCK)
         return Choice(made.asked, made.other, made.partitions)

@@ -14,6 +14,7 @@ from caudal.formats import job as job_format
 from caudal.formats import outcomes as ending
 from caudal.formats.keys import REJECTS, Keys, Task, job_key
 from caudal.formats.outcomes import Outcome, digest_of_digests
+from caudal.jobs import objects
 from caudal.jobs.preview import Rows
 from caudal.jobs.runs import JobRun
 from caudal.store.memory import MemoryStore
@@ -51,6 +52,7 @@ class Truth:
     decided: dict[tuple[str, str], str] = field(default_factory=dict)  # by job and run
     reads: dict[tuple[str, str], set[str]] = field(default_factory=dict)  # tables of a query
     finished: int = 0
+    failed: int = 0  # queries of jobs that are done
 
     def learn(self, tables: Tables) -> None:
         for table, batches in tables.items():
@@ -66,6 +68,7 @@ class Truth:
             if outcome.state != "done" and not outcome.reason:
                 raise ViolationError(f"{parts[1]} is {outcome.state} and nobody says why")
             self._check_decided_once(parts[1], parts[2], outcome)
+            self._check_failed(parts[1], parts[2], outcome)
             self.outcomes.setdefault(parts[1], []).append(outcome)
 
     def _check_decided_once(self, job_id: str, run: str, outcome: Outcome) -> None:
@@ -74,6 +77,18 @@ class Truth:
         self.decided.setdefault((job_id, run), outcome.state)
         if before is not None and job_run is not None and job_run.job.run == run:
             raise ViolationError(f"{job_id} was {before} and is {outcome.state} now")
+
+    def _check_failed(self, job_id: str, run: str, outcome: Outcome) -> None:
+        """The outcome of a job that is done names the queries whose results hold no rows."""
+        job_run, failed = self._job_run(job_id), dict[str, str]()
+        if job_run is None or job_run.job.run != run or outcome.state != "done":
+            return
+        for query in job_run.shape.finishes:
+            error = objects.result(self.memory, job_run.keys, query).index.error
+            failed |= {query: error} if error else {}
+        if outcome.failed != failed:
+            raise ViolationError(f"{job_id} says that {outcome.failed} failed, not {failed}")
+        self.failed += len(failed)
 
     def _check_result(self, job_id: str, run: str, query: str) -> None:
         """A result of a living job is the answer to what its client ended with."""

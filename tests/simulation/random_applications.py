@@ -31,6 +31,14 @@ _LIMITED = (
     "GROUP BY shop ORDER BY shop NULLS FIRST"
 )
 _CONSTANT = "SELECT 42 AS answer"
+_FAILS = "CAST(CASE WHEN {when} THEN 'none' ELSE '1' END AS INTEGER) AS i"
+# In a scan, a fold, a finish; whether it fails depends on the data.
+_FAILING = (
+    f"SELECT rid, {_FAILS.format(when='rid % 7 = {n}')} FROM sales ORDER BY rid",
+    f"SELECT shop, {_FAILS.format(when='count(*) > {n}')} FROM sales GROUP BY shop "
+    "ORDER BY shop NULLS FIRST",
+    f"SELECT {_FAILS.format(when='count(*) > {n}')} FROM sales",
+)
 _FITTING = {"UHUGEINT": "HUGEINT"}  # DuckDB gives Arrow no number beyond 2^127
 
 
@@ -53,10 +61,18 @@ def random_application(number: int) -> RandomApplication:
     finally:
         maker.close()
     queries, unordered = _queries(chance, versions)
+    queries |= _failing(Random(f"failing {number}"))
     parameters: dict[str, Any] = {"least": chance.randrange(6)} if "limited" in queries else {}
     app = _application(f"random{number}", queries)
     asked = Asked(app, versions[0], parameters, unordered=unordered, exact=False)
     return RandomApplication(asked, versions[1], chance.choice((1, 2, 5)))
+
+
+def _failing(chance: Random) -> dict[str, str]:
+    """One more query, which may fail; all others are to be answered."""
+    if chance.random() < 0.3:
+        return {}
+    return {"failing": chance.choice(_FAILING).format(n=chance.choice((0, 1, 3)))}
 
 
 def _application(name: str, queries: dict[str, str]) -> Application:

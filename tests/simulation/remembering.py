@@ -15,7 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from caudal.embedded.engine import run as run_embedded
-from caudal.errors import CaudalError
+from caudal.errors import CaudalError, QueryError
 from caudal.files.sources import Sources
 from caudal.formats import batch as batch_format
 from caudal.formats import frame, outputs
@@ -31,6 +31,7 @@ from tests.fuzz.check import DifferenceError, compare
 DEADLY = "deadly"  # the query whose finish kills its process
 STRANGE = "strange"  # the query whose finish raises what nobody foresaw
 ENDLESS = "endless"  # the query whose finish has no end
+SIMULATED = (DEADLY, ENDLESS)  # these fail, and no other query with them
 _MOST = 20_000
 Tables = Mapping[str, Sequence[bytes]]  # table -> batches
 Value = TypeVar("Value")
@@ -148,9 +149,13 @@ def _without_times(options: Options) -> bytes:
 def _renamed(result: bytes, job: Job) -> bytes:
     """The same result as one of another job: whose it is does not change its rows."""
     head = frame.read_head(frame.of_bytes(result), outputs.RESULT_MAGIC, "a result")
-    index = outputs.describe_result(head, "a result")
-    mine = msgspec.structs.replace(index, job=job.id, run=job.run)
+    mine = msgspec.structs.replace(_described(result), job=job.id, run=job.run)
     return frame.encode(outputs.RESULT_MAGIC, mine) + result[len(head) :]
+
+
+def _described(result: bytes) -> outputs.ResultHeader:
+    head = frame.read_head(frame.of_bytes(result), outputs.RESULT_MAGIC, "a result")
+    return outputs.describe_result(head, "a result")
 
 
 def padded(data: bytes, spaces: int) -> bytes:
@@ -189,12 +194,26 @@ class Asked:
 
     def difference(self, query: str, batches: Tables, result: bytes) -> str | None:
         """How a result is wrong, if it is."""
-        rows = outputs.decode_result(result, query)[0].rows.digest
-        key = *self._key({**self.data, **batches}), query, rows
+        index = _described(result)
+        if query in SIMULATED:
+            return None if index.error.endswith("(simulated)") else "it did not fail"
+        key = *self._key({**self.data, **batches}), query, index.rows.digest, index.error
         return ENGINE.right.get(key, lambda: self._compared(query, batches, result)) or None
+
+    def failure(self, query: str, batches: Tables) -> str:
+        """Why a query must fail, by the embedded engine; empty if it must not."""
+        try:
+            self.expected(query, batches)
+        except QueryError as error:
+            return str(error)
+        return ""
 
     def _compared(self, query: str, batches: Tables, result: bytes) -> str:
         """The difference in words, empty if there is none."""
+        error, wanted_error = _described(result).error, self.failure(query, batches)
+        if error or wanted_error:
+            own = error.startswith(f"{query}.sql: ") and wanted_error.startswith(f"{query}.sql: ")
+            return "" if own else f"{error or 'rows'}, not {wanted_error or 'rows'}"
         _, rows = outputs.decode_result(result, query)
         wanted = self.expected(query, batches)
         if self.exact:

@@ -459,6 +459,20 @@ def stray_is_believed() -> Any:
     return mock.patch.object(execute, "belongs", return_value=True)
 
 
+@sabotage("one query's failure fails the job", PLAIN, known=2)
+def failure_is_everybodys() -> Any:
+    return mock.patch.object(execute, "failed_output", return_value=None)
+
+
+@sabotage("a batch over which a scan failed is left out", PLAIN, known=5)
+def failed_is_fewer() -> Any:
+    def table_members(store: Any, found: JobRun, table: str) -> list[merged.MergedMember]:
+        return [one for one in members(store, found, table) if not one.index.failed]
+
+    members = gathering.table_members
+    return mock.patch.object(gathering, "table_members", table_members)
+
+
 class _Deaf:
     """A broker that drops what goes to the slow lane."""
 
