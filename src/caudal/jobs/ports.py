@@ -15,7 +15,9 @@ from caudal.store.port import Store
 class Bounds:
     """How much may wait, and how long to."""
 
-    lane_limit: int = 10_000  # messages in a lane of map tasks; beyond it batches are refused
+    lane_limit: int = (
+        10_000  # messages in a lane of map tasks, shared by owners (jobs/lane_shares.py)
+    )
     nearly_empty: int = 64  # the reconciler publishes only into lanes with fewer messages
     patience_seconds: float = 10.0  # how long a task may be missing before it is published again
     patience_most_seconds: float = 300.0  # patience doubles with every round that changed nothing

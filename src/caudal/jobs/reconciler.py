@@ -17,9 +17,11 @@ from caudal.formats.keys import Message, Task
 from caudal.jobs.facts import OneLook, StoreFacts
 from caudal.jobs.failed_queries import end_done
 from caudal.jobs.interfaces import is_suspect
+from caudal.jobs.lane_shares import is_worth_counting
+from caudal.jobs.owner_load import Waiting
 from caudal.jobs.ports import Ports
 from caudal.jobs.readiness import all_finished
-from caudal.jobs.reconcile import awaits_client, missing_tasks
+from caudal.jobs.reconcile import ROUND, awaits_client, missing_tasks
 from caudal.jobs.runs import JobRun, end_run, read_outcome
 from caudal.jobs.watch import (
     Beating,
@@ -46,10 +48,13 @@ class Reconciler:
         self._beats: dict[tuple[str, str], dict[Task, Beating]] = {}
         self._owners: Counter[str] = Counter()  # of the jobs that ran in the last round
         self._crowded: set[tuple[str, str]] = set()  # jobs that were told so
+        self._waiting: Waiting = Counter()  # of this round, where many wait
+        self._looks_for = ROUND  # missing tasks of a job, in this round
 
     def round(self) -> None:
         """Look at every job once. What a store or broker refuses now is left to the next round."""
         seen, owners = set(), Counter[str]()
+        self._waiting, self._looks_for = Counter(), self._worth_looking_for()
         for job_id in job_ids(self._ports.store):
             try:
                 job_run = self._ports.job_runs.open(job_id)
@@ -64,7 +69,14 @@ class Reconciler:
         self._beats = {name: one for name, one in self._beats.items() if name in seen}
         self._crowded &= seen
         self._owners = owners
-        self._ports.loads.seen(owners)
+        self._ports.loads.seen(owners, self._waiting)
+
+    def _worth_looking_for(self) -> int:
+        """How many missing tasks of a job: more where lanes fill, since their owners share them."""
+        limit, deepest = self._ports.bounds.lane_limit, 0
+        with contextlib.suppress(BrokerError):
+            deepest = max(self._ports.broker.depths().values())
+        return max(ROUND, limit) if is_worth_counting(deepest, limit) else ROUND
 
     def _look_or_fail(self, job_run: JobRun) -> None:
         """A job whose objects stay damaged fails: there may be no worker that would meet them."""
@@ -79,7 +91,10 @@ class Reconciler:
 
     def _look(self, job_run: JobRun) -> None:
         facts = StoreFacts(self._ports.store, job_run.keys)
-        missing = tuple(missing_tasks(job_run.shape, OneLook(facts)))
+        found = missing_tasks(job_run.shape, OneLook(facts), self._looks_for)
+        lanes = (job_run.message(one).lane for one in found if one.kind == "map")
+        self._waiting.update((job_run.job.owner, lane) for lane in lanes)
+        missing = tuple(found[:ROUND])
         name, patience = (job_run.job.id, job_run.job.run), self._patience(job_run)
         idle = self._not_computed(job_run, missing, facts)
         watch = observe(

@@ -36,6 +36,7 @@ from caudal.jobs.interfaces import (
     UnknownNameError,
 )
 from caudal.jobs.job_list import jobs_of
+from caudal.jobs.lane_shares import has_room
 from caudal.jobs.ports import Ports
 from caudal.jobs.preview import Preview
 from caudal.jobs.readiness import after_end, at_creation
@@ -112,7 +113,9 @@ class JobService:
             )
         check_batch(data, index, self._ports.bounds.batch_bytes)
         new = self._create_batch(job_run, index, data)
-        self._publish(job_run, [Task("map", index.table, index.number)])
+        task = Task("map", index.table, index.number)
+        self._publish(job_run, [task])
+        self._ports.loads.sent(job_run.job.owner, job_run.message(task).lane)
         return Receipt(job_run.job.run, job_run.job.tables, new=new)
 
     def put_end(self, job_id: str, owner: str, table: str, end: End) -> Receipt:
@@ -320,7 +323,9 @@ class JobService:
             )
 
     def _refuse_when_full(self, job_run: JobRun, task: Task) -> None:
-        if self._ports.broker.depths()[job_run.message(task).lane] >= self._ports.bounds.lane_limit:
+        lane, limit = job_run.message(task).lane, self._ports.bounds.lane_limit
+        mine, owners = self._ports.loads.waiting(job_run.job.owner, lane)
+        if not has_room(mine, owners, self._ports.broker.depths()[lane], limit):
             raise BusyError("too many batches are waiting to be read: try again in a moment")
 
     def _hear(self, job_run: JobRun) -> None:

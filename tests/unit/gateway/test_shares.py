@@ -31,6 +31,9 @@ from caudal.formats.quotas import Allowances, Quota, Quotas, Share, complaints, 
 from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.shares import usual_quotas
 from caudal.gateway.tokens import Tokens
+from caudal.jobs import execute
+from caudal.jobs.ports import Bounds
+from caudal.jobs.reconciler import Reconciler
 
 LIMITS = GatewayLimits(bodies_seconds=0.3)
 URL = "/jobs/{job}/tables/people/batches/{number}"
@@ -304,3 +307,28 @@ def test_a_file_of_quotas_may_hold_other_tables(tmp_path: Path) -> None:
         file.write_text(text)
         with pytest.raises(UsageError, match=r"cluster\.toml"):
             read_quotas(file)
+
+
+def test_one_owner_cannot_fill_a_lane_for_others() -> None:
+    """Alice, alone, has all of it. Berta is let in; and from then on each of them has half."""
+    data = batches("people")
+    with Place(bounds=Bounds(lane_limit=4 * len(data))) as place:
+        alice, berta = place.client(), place.client(BERTA)
+        reconciler = Reconciler(place.ports)
+        for job in "abcd":
+            create(alice, job=job)
+            for number, one in enumerate(data):
+                assert put_batch(alice, "people", number, one, job) == 201
+            reconciler.round()
+        create(berta, job="e")
+        assert put_batch(alice, "people", 0, data[0], "a") == 429, "the lane is full"
+        assert put_batch(berta, "people", 0, data[0], "e") == 201
+        assert put_batch(berta, "people", 1, data[1], "e") == 429, "a little only, while it is full"
+        for _ in range(2 * len(data)):
+            execute.turn(place.ports, place.consumer)
+        reconciler.round()
+        assert put_batch(alice, "people", 0, data[0], "d") == 429, "she has half of it"
+        assert put_batch(berta, "people", 1, data[1], "e") == 201
+        place.work()
+        reconciler.round()
+        assert put_batch(alice, "people", 0, data[0], "a") == 200
