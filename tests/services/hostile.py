@@ -19,7 +19,8 @@ PIECE = 1 << 16
 class Spoilt:
     """An answer: its true body, or another one; `forever` is sent behind it again and again.
 
-    `announced` is its Content-Length; without one it is chunked.
+    `announced` is its Content-Length; without one it is chunked. What is `raw` has no head of HTTP
+    but the one that its body begins with.
     """
 
     body: bytes
@@ -27,6 +28,7 @@ class Spoilt:
     forever: bytes = b""
     announced: int | None = None
     headers: dict[str, str] = field(default_factory=dict)
+    raw: bool = False
 
 
 Spoil = Callable[[str, bytes], Spoilt | None]  # path and true body -> what is sent in its place
@@ -97,6 +99,10 @@ class Hostile:
             return  # the client has had enough
 
     def _send(self, handler: BaseHTTPRequestHandler, what: Spoilt) -> None:
+        if what.raw:
+            for piece in _pieces(what):
+                handler.wfile.write(piece)
+                self.sent += len(piece)
         handler.send_response(what.status)
         for name, value in what.headers.items():
             handler.send_header(name, value)

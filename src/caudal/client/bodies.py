@@ -5,7 +5,8 @@ Rules
 2. A result says in its head how large it is, and whose. The head comes first and is bounded; then
    exactly so many bytes are read. More, fewer, other ones, or those of another query, job or run
    are refused, and so is a size that this machine could not hold.
-3. Nothing is unpacked on the way: no compression is asked for, and none is taken.
+3. Of a stream of lines each is bounded, and one that was begun must go on at a pace (pace.py).
+4. Nothing is unpacked on the way: no compression is asked for, and none is taken.
 
 What is refused is FormatError, which says what is wrong with it but not who sent it.
 """
@@ -14,8 +15,10 @@ import os
 import time
 from collections.abc import Callable, Iterator
 
+import httpcore
 import httpx
 
+from caudal.client.pace import Pace
 from caudal.errors import FormatError
 from caudal.formats import mapped, outputs
 from caudal.formats.outputs import Whose
@@ -24,6 +27,7 @@ IDENTITY = {"Accept-Encoding": "identity"}
 MOST_REPLY_BYTES = 16 << 20
 _MOST_INDEX_BYTES = 1 << 20  # of a result's head: a title, and a few names and numbers
 _REPLY_SECONDS = 60.0
+LINE_SECONDS = 15.0
 
 Take = Callable[[httpx.Response], bytes]
 
@@ -105,12 +109,23 @@ def memory_bytes() -> int:
 
 def lines_of(answer: httpx.Response, most: int) -> Iterator[str]:
     """The lines of a stream that may never end, none of which is longer than `most` bytes."""
-    rest = bytearray()
+    rest, pace = bytearray(), Pace(LINE_SECONDS)
     for piece in Body(answer).pieces():
         *whole, last = piece.split(b"\n")
         for end in whole:
             yield (bytes(rest) + end).removesuffix(b"\r").decode("utf-8", "replace")
             rest.clear()
         rest += last
+        if not rest or whole:
+            pace.begin()
+        pace.note(len(piece))
+        _require_pace(pace)
         if len(rest) > most:
             raise FormatError(f"sent a line of more than {most >> 20} MiB")
+
+
+def _require_pace(pace: Pace) -> None:
+    try:
+        pace.left()
+    except httpcore.ReadTimeout as error:
+        raise httpx.ReadTimeout(str(error)) from None

@@ -2,8 +2,9 @@
 
 Rules
 1. Every request may be sent twice (jobs/service.py), so one whose answer was lost is sent again.
-2. Lost connections, time-outs, 408 and 5xx mean: the next address, and after a round of all of
-   them a pause that grows, with jitter. The address that answered last is asked first.
+2. Lost connections, time-outs, answers that drip (pace.py), 408 and 5xx mean: the next address,
+   and after a round of all of them a pause that grows, with jitter. The address that answered last
+   is asked first.
 3. When none has answered for the time of patience: UnreachableError, naming all of them.
    A body that cannot be what was asked for (bodies.py), or a store that is damaged, means the next
    address too; when all of them answer so, three rounds in a row: FormatError, naming them.
@@ -26,6 +27,7 @@ import httpx
 
 from caudal.client import bodies
 from caudal.client.addresses import is_loopback
+from caudal.client.pace import pace_sockets, paced
 from caudal.client.refusals import code_of, error_of, quota_of
 from caudal.errors import CaudalError, FormatError, UsageError
 from caudal.jobs.interfaces import JobError, UnreachableError
@@ -39,7 +41,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 3.0
 _LONGEST_RETRY_AFTER = 30.0
 _LAST_WORD_SECONDS = 2.0
 _CONNECT_SECONDS = 3.0
-_SECONDS = 15.0  # of silence, after which the next gateway is asked
+_SECONDS = 15.0  # of silence, or of dripping, after which the next gateway is asked
 _LONG_SECONDS = 45.0  # where much is read, written or planned before an answer
 _PIECE_BYTES = 256 << 10  # of a body; of more, httpcore copies what a socket did not take at once
 
@@ -120,6 +122,7 @@ class Failover:
             verify=True if trusted is None else trusted,
             trust_env=not all(is_loopback(one) for one in addresses),  # no proxy to this machine
         )
+        pace_sockets(self._http)
         self._best = 0  # which address answered last
         self._lock = threading.Lock()
 
@@ -208,13 +211,17 @@ class Failover:
     def _one(self, address: str, request: "_Request") -> Answer:
         """Ask one gateway. Of a body that is refused no more is read."""
         content = _pieces(request.body) if request.body is not None else None
-        with self._http.stream(
-            request.method,
-            address + request.path,
-            content=content,
-            headers=request.all_headers,
-            timeout=httpx.Timeout(request.seconds, connect=_CONNECT_SECONDS),
-        ) as answer:
+        with (
+            paced(request.seconds) as pace,
+            self._http.stream(
+                request.method,
+                address + request.path,
+                content=content,
+                headers=request.all_headers,
+                timeout=httpx.Timeout(request.seconds, connect=_CONNECT_SECONDS),
+            ) as answer,
+        ):
+            pace.end_of_head()
             take = request.take if answer.is_success else bodies.take_reply
             return Answer(address, answer.status_code, take(answer), _retry_after(answer))
 
@@ -242,7 +249,8 @@ class Failover:
         request = self._http.build_request(
             "GET", address + path, headers={**self._headers, **headers}
         )
-        return self._http.send(request, stream=True)
+        with paced(_SECONDS):
+            return self._http.send(request, stream=True)
 
     def _check_open(self) -> None:
         if self.stop.requested():

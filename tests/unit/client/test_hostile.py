@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import httpcore
 import msgspec
 import pytest
 from tests.services.cluster import Cluster
@@ -13,6 +14,7 @@ from tests.services.hostile import PIECE, Hostile, Spoilt, fair, hostile
 from tests.unit.client.conftest import BATCH_BYTES, PARAMETERS, check
 
 from caudal.client import bodies, events
+from caudal.client import pace as pacing
 from caudal.client.bodies import MOST_REPLY_BYTES
 from caudal.client.client import Client
 from caudal.client.http import HttpGateways
@@ -184,6 +186,76 @@ def test_a_reply_that_takes_for_ever_is_given_up(
         pytest.raises(FormatError, match="took more than 0 seconds for a reply"),
     ):
         gateways.status(place.job, "")
+
+
+@pytest.fixture
+def dripping(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """Every byte of the hostile gateway takes a second, and nothing that it sends is enough."""
+    monkeypatch.setattr(pacing, "now", lambda: float(place.hostile.sent))
+    monkeypatch.setattr(pacing, "LEAST_BYTES", 1 << 60)
+    return place
+
+
+@pytest.mark.parametrize("kind", ["its body", "its head", "interim answers"])
+def test_a_result_that_drips_is_asked_of_another_gateway(kind: str, dripping: Place) -> None:
+    place = dripping
+    true = place.results[place.job, "q1"]
+    drip = {
+        "its body": Spoilt(true[:9], announced=1 << 40, forever=b" "),
+        "its head": Spoilt(b"HTTP/1.1 200 OK\r\nx: ", raw=True, forever=b"x"),
+        "interim answers": Spoilt(b"", raw=True, forever=b"HTTP/1.1 102 Processing\r\n\r\n"),
+    }[kind]
+    place.hostile.spoil = lambda path, body: drip
+    with place.gateways(place.hostile.address, place.honest) as gateways:
+        assert gateways.result(place.job, "", "q1", place.run) == true
+    assert place.hostile.sent < BUFFERS
+    assert len(place.hostile.asked) == 1
+    with (
+        place.gateways(place.hostile.address, patience=0.0) as gateways,
+        pytest.raises(UnreachableError, match=r"no answer in time|connection was lost"),
+    ):
+        gateways.result(place.job, "", "q1", place.run)
+
+
+def test_interim_answers_without_end_are_no_answer(place: Place) -> None:
+    """Also where they come quickly."""
+    flood = Spoilt(b"", raw=True, forever=b"HTTP/1.1 102 Processing\r\n\r\n" * 999)
+    place.hostile.spoil = lambda path, body: flood
+    with place.gateways(place.hostile.address, place.honest) as gateways:
+        true = place.results[place.job, "q1"]
+        assert gateways.result(place.job, "", "q1", place.run) == true
+    assert place.hostile.sent < BUFFERS
+
+
+def test_a_line_of_events_that_drips_is_given_up(dripping: Place) -> None:
+    place = dripping
+    place.hostile.spoil = lambda path, body: Spoilt(b"data: ", forever=b"x")
+    with (
+        place.gateways(place.hostile.address, place.honest) as both,
+        place.gateways(place.honest) as honest,
+    ):
+        shown = list(events.previews(both, place.job, "q1", lambda: False))
+        assert shown == list(events.previews(honest, place.job, "q1", lambda: False))
+        assert shown
+    assert place.hostile.sent < BUFFERS
+
+
+def test_a_pace_is_kept_for_each_time_of_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole may take as long as it likes."""
+    time = [0.0]
+    monkeypatch.setattr(pacing, "now", lambda: time[0])
+    pace = pacing.Pace(10.0)
+    for _ in range(100):
+        pace.note(pacing.LEAST_BYTES)
+        time[0] += 9.0
+        assert 0.0 < pace.left() <= 10.0
+    pace.begin()
+    pace.note(pacing.LEAST_BYTES - 1)
+    time[0] += 9.0
+    assert pace.left() == 1.0
+    time[0] += 1.0
+    with pytest.raises(httpcore.ReadTimeout, match="65535 bytes in 10 seconds"):
+        pace.left()
 
 
 @pytest.mark.parametrize("seconds", ["nan", "-inf", "soon", "-1"])
