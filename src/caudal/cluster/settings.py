@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from caudal.errors import UsageError
-from caudal.formats.quotas import Quotas
+from caudal.formats.quotas import USUAL_GATEWAYS, Quotas
 from caudal.formats.quotas import complaints as quota_complaints
 
 FILE = "cluster.toml"
@@ -44,6 +44,7 @@ key = ""
 # jobs = 64            # running
 # kept = 10000         # jobs that run or whose results are kept
 # stored = "100GB"     # of all objects of its jobs
+# gateways = 2         # that share what is left of the last three; if not given, those of all hosts
 # [quotas.owners.alice]
 # jobs = 200           # of this owner; the rest as for everybody
 
@@ -63,7 +64,7 @@ class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     address: str = "127.0.0.1"
     port: int = 8420
     medics: int = 3
-    gateways: int = 2
+    gateways: int = USUAL_GATEWAYS
     workers: int = 2
     broker: bool = False
 

@@ -23,6 +23,7 @@ class Quota(StrEnum):
     STORED = "stored"  # bytes of all objects of an owner's jobs
 
 
+USUAL_GATEWAYS = 2  # of a host that does not say how many
 SIZES = frozenset({Quota.UPLOADS, Quota.STORED})
 IN_STORE = (Quota.JOBS, Quota.KEPT, Quota.STORED)
 
@@ -51,6 +52,7 @@ class Quotas(Share, frozen=True, forbid_unknown_fields=True):
     """Those of everybody, and those of some owners."""
 
     owners: dict[str, Share] = {}
+    gateways: int | None = None  # that share what an owner may store; by default those of [hosts]
 
 
 NONE_GIVEN = Quotas()
@@ -87,6 +89,8 @@ def complaints(quotas: Quotas) -> list[str]:
             found.append(f"{where} {error}")
         else:
             found += [f"{where} {one} cannot be negative" for one in wrong]
+    if quotas.gateways is not None and quotas.gateways < 1:
+        found.append("[quotas] gateways must be 1 at least")
     for name in quotas.owners:
         try:
             check_name(name)
@@ -102,8 +106,8 @@ def _named(quotas: Quotas) -> list[tuple[str, Share]]:
 def read_quotas(path: Path) -> Quotas:
     """The table of a file, or a UsageError that names what to mend."""
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8")).get("quotas", {})
-        quotas = msgspec.convert(table, Quotas)
+        file = tomllib.loads(path.read_text(encoding="utf-8"))
+        quotas = msgspec.convert(file.get("quotas", {}), Quotas)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except msgspec.ValidationError as error:
@@ -112,7 +116,16 @@ def read_quotas(path: Path) -> Quotas:
         raise UsageError(f"{path} is not valid TOML, mend it: {error}") from None
     for complaint in complaints(quotas):
         raise UsageError(f"{path}: {complaint}")
+    if quotas.gateways is None:
+        return msgspec.structs.replace(quotas, gateways=_hosted_gateways(file.get("hosts", {})))
     return quotas
+
+
+def _hosted_gateways(hosts: object) -> int:
+    """How many gateways a cluster has. Whether its hosts are sound is told by whoever starts it."""
+    each = hosts.values() if isinstance(hosts, dict) else ()
+    counts = (one.get("gateways", USUAL_GATEWAYS) for one in each if isinstance(one, dict))
+    return max(1, sum(count for count in counts if isinstance(count, int)))
 
 
 def told(quota: Quota, value: int | None) -> str:

@@ -1,23 +1,24 @@
 """What every handler is given: the gateway's functions, and room to run them in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
-from caudal.formats.quotas import IN_STORE, NONE_GIVEN, Allowances, Quotas
+from caudal.formats.quotas import IN_STORE, NONE_GIVEN, Allowances, Quota, Quotas
 from caudal.gateway.audit import Audit
-from caudal.gateway.census import OwnerUsage
+from caudal.gateway.census import OwnerUsage, Room
 from caudal.gateway.figures import GatewayMetrics
 from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.rates import Rates
-from caudal.gateway.refusals import Refusal
+from caudal.gateway.refusals import Refusal, later
 from caudal.gateway.room import Bodies, RequestPlaces, Threads, Turns
 from caudal.gateway.shares import Shares, usual_quotas
 from caudal.gateway.tokens import EVERYBODY, Caller, Tokens
 from caudal.jobs.ports import Ports
 from caudal.jobs.service import JobService
 
+_COUNT_SECONDS = 2  # until it is worth to ask again: the next count comes soon
 _DIGITS = 9  # of a batch's number; what is longer is no number of a batch
 
 
@@ -72,6 +73,18 @@ class Service:
             ("census", OwnerUsage(self.ports.store, is_counted)),
         ):
             object.__setattr__(self, name, room)
+
+    def lasting_refusal(self, owner: str, amounts: Mapping[Quota, int]) -> Refusal | None:
+        """Why the owner may not store so much more now; None if it may."""
+        for quota, amount in amounts.items():
+            most = self.shares.limit(owner, quota)
+            room = self.census.room(owner, quota, amount, most, self.quotas().gateways or 1)
+            if room is Room.FULL:
+                return self.shares.refusal(owner, quota)
+            if room is Room.LATER:
+                told = f"quota {quota} is nearly full, and several gateways share what is left"
+                return later("busy", f"{told}: try again in a moment", _COUNT_SECONDS)
+        return None
 
     def _threads(self, count: int, name: str) -> Threads:
         """With tokens, one owner holds half of them at most."""

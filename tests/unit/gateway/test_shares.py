@@ -4,8 +4,10 @@ Alice is the hostile one. Every test looks at a real server through real sockets
 """
 
 import json
+import random
 import socket
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -28,12 +30,14 @@ from tests.gateway.server import PATIENCE_SECONDS, Running, head, read_all, read
 
 from caudal.errors import UsageError
 from caudal.formats.quotas import Allowances, Quota, Quotas, Share, complaints, read_quotas
+from caudal.gateway.census import OwnerUsage, Room
 from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.shares import usual_quotas
 from caudal.gateway.tokens import Tokens
 from caudal.jobs import execute
 from caudal.jobs.ports import Bounds
 from caudal.jobs.reconciler import Reconciler
+from caudal.store.memory import MemoryStore
 
 LIMITS = GatewayLimits(bodies_seconds=0.3)
 URL = "/jobs/{job}/tables/people/batches/{number}"
@@ -214,6 +218,82 @@ def test_jobs_of_other_gateways_count_too(place: Place) -> None:
     assert code_of(place.client(service=other).put("/jobs/k", content=job_content()))[0] == 429
 
 
+class Owner:
+    """Asks gateways for as much as they let in, in any order of counts and requests."""
+
+    def __init__(self, gateways: int, most: int) -> None:
+        self.most, self.left = most, most
+        self.store = MemoryStore()
+        self.gateways = [OwnerUsage(self.store) for _ in range(gateways)]
+        self.count(*range(gateways))
+
+    def count(self, *numbers: int) -> None:
+        for number in numbers:
+            one = self.gateways[number]
+            one._count = lambda: Counter({("alice", Quota.STORED): self.stored})  # type: ignore[method-assign]
+            one.round()
+
+    @property
+    def stored(self) -> int:
+        return self.most - self.left
+
+    def take_all(self, number: int, item: int) -> None:
+        one = self.gateways[number]
+        amounts = {Quota.STORED: item}
+        count = len(self.gateways)
+        while one.room("alice", Quota.STORED, item, self.most, count) is Room.FREE:
+            with one.holding("alice", amounts) as hold:
+                hold.lasts(amounts)
+            self.left -= item
+
+
+@pytest.mark.parametrize("gateways", [1, 2, 3, 7])
+@pytest.mark.parametrize("item", [1, 10, 333, 1000])
+def test_several_gateways_together_pass_a_quota_by_one_item_each(gateways: int, item: int) -> None:
+    """No gateway counts three times while another counts once; the seed decides all the rest."""
+    for seed in range(50):
+        chance, owner = random.Random(seed), Owner(gateways, 1000)
+        for _ in range(20):
+            order = [number for number in range(gateways) for _ in range(chance.choice((1, 2)))]
+            chance.shuffle(order)
+            for number in order:
+                if chance.random() < 0.7:
+                    owner.take_all(chance.randrange(gateways), item)
+                owner.count(number)
+                owner.take_all(number, item)
+        assert owner.left >= -(gateways - 1) * item
+        for _ in range(60):
+            owner.count(*range(gateways))
+            owner.take_all(0, item)
+        assert owner.left < item, "and in the end all of it can be used"
+
+
+def test_however_unevenly_gateways_count_an_owner_has_less_than_half_more() -> None:
+    owner = Owner(2, 1_000_000)
+    for _ in range(100):
+        owner.take_all(0, 1)
+        owner.count(0)
+    owner.take_all(1, 1)
+    assert -250_001 <= owner.left < 0, "the worst that is known"
+
+
+def test_a_gateway_that_has_never_counted_lets_nothing_in(place: Place) -> None:
+    place.quotas = Quotas(jobs=9, gateways=2)
+    answer = place.client().put("/jobs/j", content=job_content())
+    assert code_of(answer) == (429, "busy")
+    place.service.census.round()
+    create(place.client())
+
+
+def test_what_is_on_its_way_counts(place: Place) -> None:
+    """Bodies that were let in side by side were each counted as if there were no other."""
+    place.quotas = Quotas(stored="1MiB")
+    with place.service.census.holding("alice", {Quota.STORED: 1 << 20}):
+        create(place.client())
+        assert put_batch(place.client(), "people", 0, batches("people")[0]) == 429
+    assert put_batch(place.client(), "people", 0, batches("people")[0]) == 201
+
+
 def test_stored_bytes_are_counted_and_bounded(place: Place) -> None:
     data = batches("people")
     client = place.client()
@@ -298,11 +378,19 @@ def test_a_file_of_quotas_may_hold_other_tables(tmp_path: Path) -> None:
     file = tmp_path / "cluster.toml"
     file.write_text('name = "x"\n[hosts.a]\nport = 1\n[quotas]\njobs = 5\n')
     assert read_quotas(file).jobs == 5
+    assert read_quotas(file).gateways == 2, "what a host has that does not say"
+    file.write_text("[hosts.a]\ngateways = 3\n[hosts.b]\ngateways = 4\n")
+    assert read_quotas(file).gateways == 7
+    file.write_text("[quotas]\ngateways = 5\n[hosts.a]\n")
+    assert read_quotas(file).gateways == 5
+    file.write_text("[quotas]\njobs = 1\n")
+    assert read_quotas(file).gateways == 1
     for text in (
         "[quotas]\njobs = 'x'\n",
         "[quotas]\nroom = 1\n",
         "[quotas",
         "[quotas]\njobs=-1\n",
+        "[quotas]\ngateways=0\n",
     ):
         file.write_text(text)
         with pytest.raises(UsageError, match=r"cluster\.toml"):

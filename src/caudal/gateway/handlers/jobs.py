@@ -1,6 +1,7 @@
 """Jobs: create, list, look, cancel."""
 
 import logging
+from collections.abc import Mapping
 
 from starlette.responses import Response
 
@@ -15,33 +16,32 @@ from caudal.process.logs import fields
 
 _log = logging.getLogger(__name__)
 _MOST_LISTED = 1000
-_OF_JOBS = (Quota.JOBS, Quota.KEPT)
+_ONE_JOB = {Quota.JOBS: 1, Quota.KEPT: 1}
 
 
 async def create(service: Service, call: RequestCall) -> Response:
     """PUT /jobs/{job}"""
     check_job_id(call.name("job"))
     async with json_body(service, call, Request) as request:
-        await _require_a_place(service, call)
-        async with service.plans.one(call.owner):
-            receipt = await service.planners.run(service.gateway.create, *call.job, request)
+        place = await _place(service, call)
+        with service.census.holding(call.owner, place) as hold:
+            async with service.plans.one(call.owner):
+                receipt = await service.planners.run(service.gateway.create, *call.job, request)
+            if receipt.new:
+                hold.lasts(_ONE_JOB)
     if receipt.new:
-        for quota in _OF_JOBS:
-            service.census.note(call.owner, quota, 1)
         _log.info("job created", extra=fields(job=call.name("job"), run=receipt.run))
     return receipt_answer(receipt)
 
 
-async def _require_a_place(service: Service, call: RequestCall) -> None:
-    """May the owner run one more? The same job again is no other one."""
-    owner, shares = call.owner, service.shares
-    full = [
-        one
-        for one in _OF_JOBS
-        if not shares.has_room(owner, one, 1, service.census.used(owner, one))
-    ]
-    if full and await service.threads.run(service.ports.job_runs.open, call.name("job")) is None:
-        raise shares.refusal(owner, full[0])
+async def _place(service: Service, call: RequestCall) -> Mapping[Quota, int]:
+    """What one more job takes of the owner's quotas. The same job again is no other one."""
+    refusal = service.lasting_refusal(call.owner, _ONE_JOB)
+    if refusal is None:
+        return _ONE_JOB
+    if await service.threads.run(service.ports.job_runs.open, call.name("job")) is None:
+        raise refusal
+    return {}
 
 
 async def listing(service: Service, call: RequestCall) -> Response:

@@ -1,6 +1,7 @@
 """Tables: their batches and their end."""
 
 import logging
+from collections.abc import Mapping
 
 import msgspec
 from starlette.responses import Response
@@ -37,24 +38,27 @@ async def put_batch(service: Service, call: RequestCall) -> Response:
     admission = await service.takers.run(
         service.gateway.admit, *call.job, call.name("table"), number
     )
-    await _require_space(service, call, size)
-    async with service.bodies.holding(call.owner, size):
-        data = await read_body(call.request, most, service.limits)
-        receipt = await service.takers.run(service.gateway.put_admitted, admission, data)
+    space = await _space(service, call, size)
+    with service.census.holding(call.owner, space) as hold:
+        async with service.bodies.holding(call.owner, size):
+            data = await read_body(call.request, most, service.limits)
+            receipt = await service.takers.run(service.gateway.put_admitted, admission, data)
+        if receipt.new:
+            hold.lasts({Quota.STORED: stored_size(len(data))})
     service.figures.body_bytes.inc(len(data))
-    if receipt.new:
-        service.census.note(call.owner, Quota.STORED, stored_size(len(data)))
     return receipt_answer(receipt)
 
 
-async def _require_space(service: Service, call: RequestCall, size: int) -> None:
-    """May the owner store so much more? What is stored already takes no more."""
-    used = service.census.used(call.owner, Quota.STORED)
-    if service.shares.has_room(call.owner, Quota.STORED, size, used):
-        return
+async def _space(service: Service, call: RequestCall, size: int) -> Mapping[Quota, int]:
+    """What a batch takes of the owner's quotas. What is stored already takes no more."""
+    space = {Quota.STORED: stored_size(size)}
+    refusal = service.lasting_refusal(call.owner, space)
+    if refusal is None:
+        return space
     batch = call.name("table"), call.number("number")
     if await service.threads.run(service.gateway.stored_digest, *call.job, *batch) is None:
-        raise service.shares.refusal(call.owner, Quota.STORED)
+        raise refusal
+    return {}
 
 
 async def stored_digest(service: Service, call: RequestCall) -> Response:
