@@ -186,10 +186,12 @@ def read_stream(read: Read, body: int, span: Span, key: str) -> bytes:
     return data
 
 
-def checked_rows(read: Read, body: int, span: Span, key: str) -> pa.Table:
+def checked_rows(
+    read: Read, body: int, span: Span, key: str, terms: streams.Terms = streams.OWN
+) -> pa.Table:
     """The rows of one stream of an object whose body begins at `body`, checked."""
     data = read_stream(read, body, span, key)
-    return streams.read_rows(data, f"a slice of {key}", rows=span.rows)
+    return streams.read_rows(data, f"a slice of {key}", terms, span.rows)
 
 
 def read_rows(stream: bytes | memoryview, key: str = "a stream") -> pa.Table:

@@ -7,17 +7,18 @@
 docs/formats/fold.md and result.md have examples.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import pyarrow as pa
 
 from caudal.errors import FormatError, QueryError
-from caudal.formats import frame, mapped
+from caudal.formats import frame, mapped, streams
 from caudal.formats.frame import MOST_REASON, Count, Reason
 
 FOLD_MAGIC = b"CAUDALF2"
 RESULT_MAGIC = b"CAUDALR1"
+BATCH_BYTES = 4 << 20  # of a result's record batch, unless one row takes more
 
 _PLACE = pa.struct([("file", pa.string()), ("line", pa.int64())])
 REPORT = pa.schema(  # of the rejects report
@@ -97,7 +98,7 @@ def decode_fold(read: frame.Read, key: str) -> tuple[Folded, int]:
 
 def encode_result(whose: Whose, title: str, rows: pa.Table) -> bytes:
     body = bytearray()
-    span = mapped.append_stream(body, rows)
+    span = mapped.append_stream(body, pa.Table.from_batches(_light(rows), rows.schema))
     index = ResultHeader(whose.query, title, span, whose.job, whose.run)
     return frame.encode(RESULT_MAGIC, index) + bytes(body)
 
@@ -107,6 +108,24 @@ def encode_failed_result(whose: Whose, title: str, error: str) -> bytes:
         whose.query, title, job=whose.job, run=whose.run, error=error[:MOST_REASON]
     )
     return frame.encode(RESULT_MAGIC, index)
+
+
+def _light(rows: pa.Table) -> list[pa.RecordBatch]:
+    """Rows in batches of a few megabytes, so that whoever reads them need not hold all."""
+    return [part for batch in rows.to_batches() for part in _halved(batch)]
+
+
+def _halved(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    if batch.nbytes <= BATCH_BYTES or batch.num_rows < 2:
+        yield batch
+        return
+    half = batch.num_rows // 2
+    parts = batch.slice(0, half), batch.slice(half)
+    if all(part.nbytes == batch.nbytes for part in parts):  # all of it is shared by all rows
+        yield batch
+        return
+    for part in parts:
+        yield from _halved(part)
 
 
 def result_head(
@@ -133,7 +152,9 @@ def describe_result(head: bytes, key: str) -> ResultHeader:
     return index
 
 
-def decode_result(data: bytes, key: str) -> tuple[ResultHeader, pa.Table]:
+def decode_result(
+    data: bytes, key: str, terms: streams.Terms = streams.OWN
+) -> tuple[ResultHeader, pa.Table]:
     """A result that is in memory: all of it, and nothing behind it. QueryError if it failed."""
     read = frame.of_bytes(data)
     head = frame.read_head(read, RESULT_MAGIC, key)
@@ -144,4 +165,4 @@ def decode_result(data: bytes, key: str) -> tuple[ResultHeader, pa.Table]:
         )
     if index.error:
         raise QueryError(index.error)
-    return index, mapped.checked_rows(read, len(head), index.rows, key)
+    return index, mapped.checked_rows(read, len(head), index.rows, key, terms)

@@ -54,6 +54,16 @@ def heads_of(stream: pa.Buffer, key: str) -> Iterator[Head]:
                 raise FormatError(f"{key} is damaged: a message's head makes no sense") from error
 
 
+def message_head(metadata: bytes) -> tuple[int, int]:
+    """The number of a message's kind, and the length of its body. struct.error or ValueError if the
+    metadata makes no sense."""
+    table = _number("<I", metadata, 0)
+    kind, size = _field(metadata, table, 1, "<B"), _field(metadata, table, 3, "<q")
+    if size < 0:
+        raise ValueError("a negative length")
+    return kind, size
+
+
 def _head(message: pa.Message) -> Head:
     metadata = message.metadata.to_pybytes()
     header = _child(metadata, _number("<I", metadata, 0), 2)

@@ -25,6 +25,10 @@ from caudal.formats.stream_heads import heads_of
 _ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError)
 
 
+class TooLargeError(FormatError):
+    """It is more than is taken here, and may be sound all the same."""
+
+
 @dataclass(frozen=True)
 class Terms:
     """What is taken of a stream."""
@@ -36,6 +40,8 @@ class Terms:
 
 
 CLIENTS = Terms(bytes=256 << 20, rows=1 << 20, nested=False, compressed=False)
+PARTS = Terms(bytes=32 << 20, rows=1 << 24, nested=True, compressed=True)
+"""Of a result's record batches, each: `outputs.encode_result` makes far smaller ones."""
 OWN = Terms(bytes=8 << 30, rows=1 << 40, nested=True, compressed=True)
 
 
@@ -64,7 +70,16 @@ def read_rows(
     return table
 
 
-def _require_terms(data: pa.Buffer, key: str, terms: Terms, rows: int | None) -> None:
+def claims(stream: bytes, key: str, terms: Terms) -> tuple[int, int]:
+    """How many rows and unpacked bytes a stream says that it holds; nothing of it is unpacked."""
+    try:
+        return _require_terms(pa.py_buffer(stream), key, terms, None)
+    except _ARROW_ERRORS as error:
+        raise FormatError(f"{key} is damaged: {_one_line(error)}") from error
+
+
+def _require_terms(data: pa.Buffer, key: str, terms: Terms, rows: int | None) -> tuple[int, int]:
+    """The rows and unpacked bytes in all; FormatError beyond the terms."""
     held = size = 0
     most_rows = terms.rows if rows is None else min(rows, terms.rows)
     for head in heads_of(data, key):
@@ -73,9 +88,10 @@ def _require_terms(data: pa.Buffer, key: str, terms: Terms, rows: int | None) ->
         held += head.rows
         size += head.bytes
         if held > most_rows:
-            raise FormatError(f"{key} claims {held} rows: at most {most_rows} are taken")
+            raise TooLargeError(f"{key} claims {held} rows: at most {most_rows} are taken")
         if size > terms.bytes:
-            raise FormatError(f"{key} unpacks to {size} bytes: at most {terms.bytes} are taken")
+            raise TooLargeError(f"{key} unpacks to {size} bytes: at most {terms.bytes} are taken")
+    return held, size
 
 
 def _require_types(schema: pa.Schema, key: str, terms: Terms) -> None:

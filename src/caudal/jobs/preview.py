@@ -17,12 +17,16 @@ from caudal.errors import FormatError, NotFoundError, QueryError
 from caudal.formats import outputs
 from caudal.formats.keys import Task
 from caudal.formats.outcomes import Outcome
+from caudal.formats.streams import PARTS
 from caudal.jobs import objects
 from caudal.jobs.facts import StoreFacts
 from caudal.jobs.interfaces import InputPart, UnknownNameError
 from caudal.jobs.ports import Ports
 from caudal.jobs.runs import JobRun, read_outcome
+from caudal.results.weight import weight
 from caudal.sql.planner import Scan, source_of
+
+_MOST_WEIGHT = 128 << 20  # of a batch's rows as Python values, of which an event is made
 
 
 @dataclass(frozen=True)
@@ -115,4 +119,7 @@ class Preview:
         inputs = {self.scan.name: [InputPart(one) for one in found.streams(self.scan.name)]}
         task = Task("finish", self.query)
         made = self.ports.compute.run(self.job_run.job, task, inputs, 1)
-        return outputs.decode_result(made, f"the preview of {self.query}")[1]
+        rows = outputs.decode_result(made, f"the preview of {self.query}", PARTS)[1]
+        if sum(weight(part) for column in rows.columns for part in column.chunks) > _MOST_WEIGHT:
+            raise QueryError(f"batch {number} gives too much for a preview: wait for the answer")
+        return rows

@@ -1,9 +1,14 @@
-"""Results as bytes, in pieces: JSON, CSV, Parquet, Arrow. The same on screen and over HTTP."""
+"""Results as bytes, in pieces: JSON, CSV, Parquet, Arrow. The same on screen and over HTTP.
+
+Rows come as tables, one after the other, and are turned into text a few at a time: as many as weigh
+little as Python values (`results/weight.py`).
+"""
 
 import csv
 import io
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import IO
 
 import pyarrow as pa
@@ -12,41 +17,84 @@ import pyarrow.parquet as pq
 from caudal.errors import UsageError
 from caudal.results.answers import Result
 from caudal.results.values import json_bytes, python_values, text
+from caudal.results.weight import light_parts
 
-_ROWS = 16_384  # turned into text at a time
 _PIECE_BYTES = 1 << 20
 _SPOOL_BYTES = 8 << 20  # a larger Parquet file goes through a temporary file
 
 
 def json_pieces(result: Result) -> Iterator[bytes]:
     """What json_bytes gives for all rows, some rows at a time."""
+    return json_of([result.table])
+
+
+def csv_pieces(result: Result) -> Iterator[bytes]:
+    """Lists and structs stand as JSON inside their field; null is an empty field."""
+    return csv_of([result.table])
+
+
+def json_of(tables: Iterable[pa.Table], most_row: int | None = None) -> Iterator[bytes]:
+    """See json_pieces."""
     begun = False
-    for part in _parts(result):
-        rows = [json_bytes(row).decode().rstrip("\n").replace("\n", "\n ") for row in part.rows()]
+    for part in _parts(tables, most_row):
+        found = Result("", "", part).rows()
+        rows = [json_bytes(row).decode().rstrip("\n").replace("\n", "\n ") for row in found]
         if rows:
             yield ((",\n " if begun else "[\n ") + ",\n ".join(rows)).encode()
             begun = True
     yield b"\n]\n" if begun else b"[]\n"
 
 
-def csv_pieces(result: Result) -> Iterator[bytes]:
-    """Lists and structs stand as JSON inside their field; null is an empty field."""
-    yield _csv_lines([result.table.column_names])
-    for part in _parts(result):
-        columns = [[text(value) for value in python_values(one)] for one in part.table.columns]
-        yield _csv_lines([list(row) for row in zip(*columns, strict=True)])
+def csv_of(tables: Iterable[pa.Table], most_row: int | None = None) -> Iterator[bytes]:
+    """See csv_pieces."""
+    heading: bytes | None = None
+    for table in tables:
+        heading = _csv_lines([table.column_names]) if heading is None else heading
+        for part in light_parts(table, most_row):
+            columns = [[text(value) for value in python_values(one)] for one in part.columns]
+            yield heading + _csv_lines([list(row) for row in zip(*columns, strict=True)])
+            heading = b""
+    yield heading or b""
+
+
+def parquet_of(tables: Iterable[pa.Table], most_row: int | None = None) -> Iterator[bytes]:
+    """A Parquet file that is never whole anywhere: a row group for each table."""
+    del most_row  # nothing becomes a Python value
+    sink, writer = io.BytesIO(), None
+    for table in tables:
+        with _lacking("the result"):
+            writer = writer or pq.ParquetWriter(pa.PythonFile(sink, "w"), table.schema)
+            writer.write_table(table)
+        yield _taken(sink)
+    if writer is not None:
+        writer.close()
+        yield _taken(sink)
+
+
+def _taken(sink: io.BytesIO) -> bytes:
+    """What was written since it was last taken."""
+    data = sink.getvalue()
+    sink.seek(0)
+    sink.truncate()
+    return data
+
+
+@contextmanager
+def _lacking(name: str) -> Iterator[None]:
+    try:
+        yield
+    except pa.ArrowNotImplementedError as error:
+        raise UsageError(
+            f"{name}: Parquet lacks a type of it ({' '.join(str(error).split())}): "
+            "CAST that column AS VARCHAR, or choose --format arrow"
+        ) from error
 
 
 def parquet_pieces(result: Result) -> Iterator[bytes]:
     """A Parquet file."""
     with tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES) as file:
-        try:
+        with _lacking(result.name):
             pq.write_table(result.table, file)
-        except pa.ArrowNotImplementedError as error:
-            raise UsageError(
-                f"{result.name}: Parquet lacks a type of it ({' '.join(str(error).split())}): "
-                "CAST that column AS VARCHAR, or choose --format arrow"
-            ) from error
         yield from _content(file)
 
 
@@ -58,9 +106,9 @@ def arrow_pieces(result: Result) -> Iterator[bytes]:
         yield from _content(file)
 
 
-def _parts(result: Result) -> Iterator[Result]:
-    for batch in result.table.to_batches(max_chunksize=_ROWS):
-        yield Result(result.name, result.title, pa.Table.from_batches([batch]))
+def _parts(tables: Iterable[pa.Table], most_row: int | None) -> Iterator[pa.Table]:
+    for table in tables:
+        yield from light_parts(table, most_row)
 
 
 def _content(file: IO[bytes]) -> Iterator[bytes]:

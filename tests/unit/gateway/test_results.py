@@ -2,16 +2,22 @@
 
 import csv
 import io
+from pathlib import Path
 
+import httpx
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.gateway.place import ADULT_ROWS, Place, code_of, create, send
+from tests.gateway.place import ADULT_ROWS, ALICE, Place, code_of, create, send
+from tests.gateway.server import PATIENCE_SECONDS, running
 from tests.services.damaging import flipped, spread
+from tests.services.peak import peak_mib
 
 from caudal.errors import FormatError
-from caudal.formats import frame, outputs
+from caudal.formats import frame, mapped, outputs
 from caudal.formats.outputs import Whose
+from caudal.formats.quotas import Quota
 from caudal.gateway.accept_header import OFFERED, choose
 from caudal.jobs.stored_results import StoredResult
 
@@ -154,6 +160,90 @@ def test_a_large_result_is_checked_before_its_first_piece_leaves() -> None:
         assert error.startswith("the key is damaged")
         assert len(part) < len(given), "never whole"
         assert not part or bad >= count, "damaged where it lies: not a byte leaves"
+
+
+def replace_result(place: Place, rows: pa.Table, *, light: bool = True) -> bytes:
+    """Put another result in the place of the adults; not `light`: as one record batch."""
+    key, whose = "jobs/j/run0/results/adults", Whose("j", "run0", "adults")
+    place.store.delete(key)
+    if light:
+        data = outputs.encode_result(whose, "", rows)
+    else:
+        body = bytearray()
+        index = outputs.ResultHeader("adults", "", mapped.append_stream(body, rows), "j", "run0")
+        data = frame.encode(outputs.RESULT_MAGIC, index) + bytes(body)
+    place.store.create(key, data)
+    return data
+
+
+FORMS = ("application/json", "text/csv", "application/vnd.apache.parquet")
+WIDE = 200_000, 2_000  # rows, and characters of each: 400 MB unpacked, and little as it lies
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_large_result_is_converted_in_pieces(answered: Place, form: str) -> None:
+    """What is held at once is a small part of what is sent."""
+    rows, wide = WIDE
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), ["x" * wide])
+    replace_result(answered, pa.table({"n": range(rows), "t": texts.cast(pa.string())}))
+    del texts
+    pa.default_memory_pool().release_unused()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here on
+    before, sent = peak_mib(), 0
+    with running(answered) as server, httpx.stream(
+        "GET", server.url + URL, headers={"authorization": f"Bearer {ALICE}", "accept": form},
+        timeout=PATIENCE_SECONDS,
+    ) as answer:  # fmt: skip
+        assert answer.status_code == 200
+        for piece in answer.iter_raw():
+            sent += len(piece)
+    assert sent > (400_000_000 if "parquet" not in form else 1_000)
+    assert peak_mib() - before < 130
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", ["one batch", "one row", "a list of small values"])
+def test_what_cannot_be_converted_in_pieces_is_refused(
+    answered: Place, form: str, kind: str
+) -> None:
+    if kind == "one batch":
+        data = replace_result(answered, pa.table({"t": ["x" * 1000] * 50_000}), light=False)
+    elif kind == "one row":
+        data = replace_result(answered, pa.table({"t": ["x" * (40 << 20)]}))
+    else:
+        values = pa.array(np.zeros(4 << 20, np.bool_))  # half a megabyte, or 256 as values
+        data = replace_result(
+            answered, pa.table({"t": pa.ListArray.from_arrays([0, len(values)], values)})
+        )
+    client = answered.client()
+    answer = client.get(URL, headers={"accept": form})
+    if kind.startswith("a list") and "parquet" in form:
+        assert answer.status_code == 200, "nothing becomes a Python value there"
+    else:
+        assert code_of(answer) == (406, "not_acceptable")
+        assert "ask for" in answer.json()["error"]["message"]
+    whole = client.get(URL, headers={"accept": "application/vnd.caudal.result"})
+    assert whole.content == data
+    assert answered.service.shares.held("alice", Quota.UPLOADS) == 0
+
+
+def test_conversions_of_one_owner_leave_room_for_others(answered: Place) -> None:
+    """They hold room like bodies that come in, and give it back, also when nobody reads on."""
+    shares = answered.service.shares
+    most = shares.limit("alice", Quota.UPLOADS)
+    assert most is not None
+    answered.service.bodies._seconds = 0.0  # nobody waits for room
+    headers = {"authorization": f"Bearer {ALICE}"}
+    with running(answered) as server, httpx.Client(base_url=server.url, headers=headers) as client:
+
+        def statuses() -> list[int]:
+            return [client.get(URL, headers={"accept": one}).status_code for one in FORMS]
+
+        shares.take("alice", Quota.UPLOADS, most)
+        assert statuses() == [429] * 3
+        shares.give_back("alice", Quota.UPLOADS, most)
+        assert statuses() == [200] * 3
+    assert shares.held("alice", Quota.UPLOADS) == 0
 
 
 @pytest.mark.parametrize(

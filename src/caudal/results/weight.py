@@ -1,0 +1,90 @@
+"""How much memory rows take as Python values, about; and rows cut so that no part takes much.
+
+Arrow holds a list of a million booleans in 128 kB and texts that are repeated once: as Python
+values each of them is an object. So values are counted at every depth, and texts as often as they
+occur.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caudal.errors import UsageError
+
+_VALUE_BYTES = 64  # of a small Python object, with its place in a list
+_LIGHT_BYTES = 1 << 20
+_ROWS = 16_384
+
+
+def weight(array: pa.Array) -> int:
+    """The bytes that the values of an array take as Python objects, about."""
+    kind, types = array.type, pa.types
+    own = _VALUE_BYTES * len(array)
+    if isinstance(kind, pa.BaseExtensionType):
+        return weight(array.storage)
+    if types.is_dictionary(kind):
+        return own + _repeated(array)
+    if types.is_struct(kind):
+        return own + sum(map(weight, array.flatten()))
+    if types.is_union(kind):
+        return own + sum(weight(array.field(place)) for place in range(kind.num_fields))
+    if types.is_nested(kind):
+        return own + _inner(array)
+    lengths = _lengths(array)
+    return own + (array.nbytes if lengths is None else _total(lengths))
+
+
+def light_parts(
+    table: pa.Table, most_row: int | None = None, light: int = _LIGHT_BYTES
+) -> Iterator[pa.Table]:
+    """The rows, a few at a time; a row that weighs more than `most_row` is a UsageError."""
+    for batch in table.to_batches(max_chunksize=_ROWS):
+        for part in _light(batch, light, most_row):
+            yield pa.Table.from_batches([part])
+
+
+def _light(batch: pa.RecordBatch, light: int, most_row: int | None) -> Iterator[pa.RecordBatch]:
+    weighs = sum(map(weight, batch.columns))
+    if weighs <= light or batch.num_rows < 2:
+        if most_row is not None and batch.num_rows == 1 and weighs > most_row:
+            raise UsageError(
+                f"one row takes more than {most_row >> 20} MiB: ask for it as an Arrow stream"
+            )
+        yield batch
+        return
+    half = batch.num_rows // 2
+    for part in (batch.slice(0, half), batch.slice(half)):
+        yield from _light(part, light, most_row)
+
+
+def _inner(array: pa.Array) -> int:
+    """Of the values in lists and maps."""
+    if pa.types.is_map(array.type):
+        start, stop = array.offsets[0].as_py(), array.offsets[len(array)].as_py()
+        return sum(weight(one.slice(start, stop - start)) for one in (array.keys, array.items))
+    return weight(array.flatten())
+
+
+def _lengths(array: pa.Array) -> pa.Array | None:
+    """Of texts and blobs; None of what is neither."""
+    kind, types = array.type, pa.types
+    if types.is_string_view(kind) or types.is_binary_view(kind):
+        words = np.frombuffer(array.buffers()[1], "<u4", 4 * len(array), 16 * array.offset)
+        return pa.array(words[::4])
+    is_text = types.is_string(kind) or types.is_large_string(kind)
+    is_blob = types.is_binary(kind) or types.is_large_binary(kind)
+    return pc.binary_length(array) if is_text or is_blob else None
+
+
+def _repeated(array: pa.DictionaryArray) -> int:
+    """Of values that stand in a dictionary, as often as they occur."""
+    lengths = _lengths(array.dictionary)
+    if lengths is None:
+        return int(array.dictionary.nbytes)
+    return _total(lengths.cast(pa.int64()).take(array.indices))
+
+
+def _total(lengths: pa.Array) -> int:
+    return int(pc.sum(lengths.cast(pa.int64())).as_py() or 0)
