@@ -65,6 +65,11 @@ class TaskBeat:
                 return False
         return True
 
+    @property
+    def is_slow(self) -> bool:
+        """Is it a task of the slow lane? Such ones run at low priority (compute.py)."""
+        return self.message.slow > 0
+
     def end(self) -> None:
         """Take the last mark away. What is left behind is cleaned up with the job."""
         if self._marks:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from caudal.duck.containment import contained_task, give_back, is_of_memory
@@ -25,6 +26,7 @@ from caudal.jobs.plan import to_json
 from caudal.kernels.sentiment import SentimentModel, load_model
 from caudal.model import Application
 from caudal.process.logs import fields
+from caudal.worker.low_priority import gently
 from caudal.worker.overseer import Overseer
 from caudal.worker.suspect_tasks import Suspects
 from caudal.worker.task_steps import Steps
@@ -96,7 +98,12 @@ class LocalCompute:
     ) -> bytes:
         """See the port. A task that was delivered often may be killing its workers: it runs in a
         child process, which takes the harm in their place. So does one that was short of memory:
-        what this process held besides may be to blame, and a query fails for its own faults."""
+        what this process held besides may be to blame, and a query fails for its own faults.
+        A task of the slow lane runs at low priority."""
+        run = partial(self._run, job, task, inputs, deliveries, beat)
+        return gently(run) if getattr(beat, "is_slow", False) else run()
+
+    def _run(self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: MayGoOn) -> bytes:
         with Overseer(beat, self._steps.interrupt) as overseer:
             try:
                 if is_suspect(deliveries):
