@@ -210,3 +210,12 @@ def test_a_client_cannot_name_a_folder_of_the_servers_as_its_model(place: Place)
     )
     assert answer.status_code == 400
     assert "not offered here" in answer.json()["error"]["message"]
+
+
+def test_a_limit_of_any_length_is_refused(place: Place) -> None:
+    """One with thousands of digits was a bug, since Python makes no number of it."""
+    client = place.client()
+    for limit in ("000000001" + "9" * 5_000, "0" * 9 + "1", "1001", "0", "-1", "\u0661"):
+        answer = client.get("/jobs", params={"limit": limit})
+        assert code_of(answer) == (400, "bad_request"), limit[:20]
+    assert client.get("/jobs", params={"limit": "1000"}).status_code == 200

@@ -53,7 +53,8 @@ async def listing(service: Service, call: RequestCall) -> Response:
     after, text = asked.get("after", ""), asked.get("limit", "100")
     if after:
         check_job_id(after)
-    if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:9]) <= _MOST_LISTED:
+    is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(_MOST_LISTED))
+    if not is_number or not 1 <= int(text) <= _MOST_LISTED:
         raise Refusal(400, "bad_request", f"limit must lie between 1 and {_MOST_LISTED}")
     page = await service.threads.run(service.gateway.jobs, owner, after, int(text))
     return json_answer(page)
