@@ -26,6 +26,8 @@ class Bounds:
     silence_seconds: tuple[float, float] = (1.0, 30 * 86_400.0)  # least and most that is granted
     sentiments: tuple[str, ...] | None = None  # models that a request may name; None: any
     jobs_ahead: int = 4  # of one owner; tasks of later ones wait in the slow lane
+    folds_ahead: int = 512  # tasks of folds of one job; those of a larger one wait there, too
+    folds_most: int = 10_000  # the same; a larger job is refused
     look_seconds: float = 1.0  # how often a worker looks whether its task is wanted
     mark_seconds: float = 3.0  # how often a worker marks the task that it computes
     stale_seconds: float = 16.0  # a mark that stays the same for so long is of a dead worker

@@ -224,8 +224,8 @@ class JobService:
             tables=planned.tables,
             plan=job_format.raw(planned.plan),
             versions={"caudal": __version__, "hash": str(HASH_VERSION)},
-            behind=self._ports.loads.of(owner) >= self._ports.bounds.jobs_ahead,
         )
+        job = msgspec.structs.replace(job, behind=self._is_behind(owner, JobRun.of(job)))
         try:
             self._ports.store.create(job_key(job_id), job_format.encode(job))
         except AlreadyExistsError:
@@ -235,6 +235,20 @@ class JobService:
             return job_run
         self._ports.loads.created(owner)
         return JobRun.of(job)
+
+    def _is_behind(self, owner: str, job_run: JobRun) -> bool:
+        """Do its tasks wait in the slow lane? One request makes all tasks of folds at once, so that
+        partitions times folds would bury the tasks of everybody else."""
+        bounds, folds = (
+            self._ports.bounds,
+            sum(one.partitions for one in job_run.shape.folds.values()),
+        )
+        if folds > bounds.folds_most:
+            raise UsageError(
+                f"{folds} tasks of folds are too many, at most {bounds.folds_most} are taken: ask "
+                "for fewer partitions, or send the queries in several jobs"
+            )
+        return folds > bounds.folds_ahead or self._ports.loads.of(owner) >= bounds.jobs_ahead
 
     def _granted(self, request: Request) -> Request:
         least, most = self._ports.bounds.silence_seconds

@@ -4,9 +4,11 @@ import dataclasses
 
 import msgspec
 import pytest
-from tests.gateway.place import BERTA, REQUEST, Place, code_of, create, job_content, send
+from tests.gateway.place import BERTA, PEOPLE, REQUEST, Place, code_of, create, job_content, send
 
-from caudal.formats.job import Request
+from caudal.formats.job import Options, Request, Text
+from caudal.formats.keys import Lane
+from caudal.formats.outcomes import digest_of_digests
 from caudal.jobs.ports import Bounds
 from caudal.model import Query
 
@@ -219,3 +221,28 @@ def test_a_limit_of_any_length_is_refused(place: Place) -> None:
         answer = client.get("/jobs", params={"limit": limit})
         assert code_of(answer) == (400, "bad_request"), limit[:20]
     assert client.get("/jobs", params={"limit": "1000"}).status_code == 200
+
+
+def groups(count: int, partitions: int) -> Request:
+    """Queries with a fold each."""
+    queries = tuple(
+        Query(
+            f"q{n}", "", f"SELECT name, max(age) AS m FROM people WHERE age > {n} GROUP BY 1", "q"
+        )
+        for n in range(count)
+    )
+    return Request(Text("t", "", (PEOPLE,), queries), options=Options(partitions=partitions))
+
+
+def test_one_small_request_cannot_bury_the_tasks_of_others(place: Place) -> None:
+    """Two folds of 9,999 partitions, and an empty table that makes all of them ready at once."""
+    client = place.client()
+    answer = client.put("/jobs/j", content=job_content(groups(2, 9_999)))
+    assert code_of(answer) == (400, "bad_request")
+    assert "19998 tasks of folds are too many" in answer.json()["error"]["message"]
+    end = {"batches": 0, "bytes": 0, "digest": digest_of_digests([])}
+    for job, partitions, lane in (("large", 300, Lane.SLOW), ("small", 200, Lane.FOLD)):
+        before = place.broker.depths()[lane]
+        create(client, groups(2, partitions), job)
+        assert client.put(f"/jobs/{job}/tables/people/end", json=end).status_code == 201
+        assert place.broker.depths()[lane] - before >= 2 * partitions
