@@ -6,8 +6,9 @@ Rules
 2. A process's use of the file is a *session*. It holds a lock on a file of its own below
    `sessions/`, which the kernel frees when the process ends in whatever way. What a session holds
    whose lock is free is delivered again.
-3. An idle consumer asks SQLite only whether anyone changed the file since it last found nothing.
-   That costs some microseconds; the caller decides how often it asks.
+3. An idle consumer waits in `take` until anyone changes the folder (changes.py), for half a second
+   at most. Then it asks SQLite whether the file is another one than when it last found nothing. So
+   an idle one costs next to nothing, and a message is taken as soon as it is there.
 4. Every call is one short transaction of one connection, so threads of a process take turns.
 """
 
@@ -23,9 +24,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import TypeVar
-from uuid import uuid4
 
+from caudal.broker.changes import Changes
 from caudal.broker.port import BrokerError, Delivery, LaneFullError
+from caudal.broker.sessions import Session, inode_of, is_over
 from caudal.broker.topology import LANE_LIMIT, LAST_SECONDS, MAP_LANES, VERSION
 from caudal.errors import FormatError
 from caudal.formats import message as message_format
@@ -36,6 +38,7 @@ FILE = f"queues-{VERSION}.sqlite"
 _SESSIONS, _REPLACING = "sessions", "replacing"
 _BUSY_SECONDS = 5.0  # how long a call waits for another process's transaction
 _REAP_SECONDS = 0.5  # pause between looks for sessions that are over
+_WAIT_SECONDS = 0.5  # of `take` for a message: a wish to stop, and sessions that are over, wait too
 _TRIES = 3  # of a call that finds the file gone or damaged
 
 _SETTINGS = (
@@ -51,6 +54,7 @@ _NEXT = "SELECT id, body, count FROM messages WHERE session IS NULL AND lane = ?
 
 Answer = TypeVar("Answer")
 Act = Callable[[sqlite3.Connection], Answer]
+Version = tuple[int, int, int]
 
 _log = logging.getLogger(__name__)
 
@@ -63,10 +67,12 @@ class EmbeddedBroker:
         self._lane_limit = lane_limit
         self._lock = threading.Lock()
         self._file: _File | None = None
-        self._session: _Session | None = None
+        self._session: Session | None = None
         self._consumers = count(1)
         self._open: list[EmbeddedConsumer] = []
+        self._opens = 0  # how often a file was opened
         self._next_reap = 0.0
+        self._nobody_at: Version | None = None  # when no other session held anything
         self.connected = True
         self.dropped = 0
 
@@ -90,7 +96,8 @@ class EmbeddedBroker:
         self, lanes: Sequence[Lane] = tuple(Lane), last: Sequence[Lane] = ()
     ) -> "EmbeddedConsumer":
         """See the port."""
-        consumer = EmbeddedConsumer(self, next(self._consumers), lanes, last)
+        number, changes = next(self._consumers), Changes(self._folder)
+        consumer = EmbeddedConsumer(self, number, changes, lanes, last)
         with self._lock:
             self._open = [one for one in self._open if not one.closed] + [consumer]
         return consumer
@@ -111,13 +118,14 @@ class EmbeddedBroker:
         """The name under which this process holds messages."""
         with self._lock:
             if self._session is None:
-                self._session = _Session.begun(self._folder / _SESSIONS)
+                self._session = Session.begun(self._folder / _SESSIONS)
             return self._session.name
 
-    def version(self) -> int:
-        """Return a number that differs once anyone has changed the file."""
+    def version(self) -> Version:
+        """Return what differs once anyone has changed the file, or it is another one."""
         with self._lock, self._told():
-            return self._opened().version()
+            version = self._opened().version()
+            return (self._opens, *version)
 
     def act(self, act: Act[Answer]) -> Answer:
         """Run one transaction, on a new file if this one is gone or damaged."""
@@ -134,9 +142,14 @@ class EmbeddedBroker:
         if time.monotonic() < self._next_reap:
             return
         self._next_reap = time.monotonic() + _REAP_SECONDS
-        for name in self.act(_sessions):
-            if name != self.session and _is_over(self._folder / _SESSIONS / name):
+        version = self.version()
+        if version == self._nobody_at:
+            return
+        others = [name for name in self.act(_sessions) if name != self.session]
+        for name in others:
+            if is_over(self._folder / _SESSIONS / name):
                 self.act(_freeing("session = ?", name))
+        self._nobody_at = None if others else version
 
     def _require_room(self, connection: sqlite3.Connection, more: Mapping[str, int]) -> None:
         waiting = _waiting(connection)
@@ -152,6 +165,7 @@ class EmbeddedBroker:
         if self._file is not None:
             self._file.close()
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._opens += 1
         self._file = _File.opened(path)
         return self._file
 
@@ -159,7 +173,7 @@ class EmbeddedBroker:
         """Remove a damaged file, unless somebody else did so already."""
         path = self._folder / FILE
         with _locked(self._folder / _REPLACING):
-            if _inode(path) == inode:
+            if inode_of(path) == inode:
                 for name in (f"{FILE}-journal", FILE):
                     (self._folder / name).unlink(missing_ok=True)
 
@@ -180,17 +194,36 @@ class EmbeddedConsumer:
     """Takes from its lanes in turn. Not for use by two threads at once."""
 
     def __init__(
-        self, broker: EmbeddedBroker, number: int, lanes: Sequence[Lane], last: Sequence[Lane]
+        self,
+        broker: EmbeddedBroker,
+        number: int,
+        changes: Changes,
+        lanes: Sequence[Lane],
+        last: Sequence[Lane],
     ) -> None:
         self._broker = broker
         self._number = number
+        self._changes = changes
         self._turns, self._last = list(lanes), list(last)
         self._worked = time.monotonic()
-        self._empty_at: tuple[int, bool] | None = None  # what was the case when nothing was found
+        self._empty_at: tuple[Version, bool] | None = None  # when nothing was found
         self.closed = False
 
     def take(self) -> Delivery | None:
-        """See the port."""
+        """See the port. Waits a little for one to come (rule 3)."""
+        self._changes.forget()
+        delivery = self._look()
+        if delivery is None:
+            self._changes.wait(self._patience())
+            delivery = self._look()
+        return delivery
+
+    def _patience(self) -> float:
+        """Until it is time to look at the last lanes, if that comes first."""
+        left = self._worked + LAST_SECONDS - time.monotonic()
+        return min(left, _WAIT_SECONDS) if self._last and left > 0 else _WAIT_SECONDS
+
+    def _look(self) -> Delivery | None:
         self._broker.reap()
         idle = time.monotonic() - self._worked >= LAST_SECONDS
         at = self._broker.version(), idle
@@ -214,6 +247,7 @@ class EmbeddedConsumer:
     def close(self) -> None:
         """See the port."""
         self.closed = True
+        self._changes.close()
         session = self._broker.session
         with contextlib.suppress(BrokerError):
             self._broker.act(_freeing("session = ? AND consumer = ?", session, self._number))
@@ -267,7 +301,7 @@ class _File:
     def opened(cls, path: Path) -> "_File":
         """The file, made if it is absent."""
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        inode = _inode(path)
+        inode = inode_of(path)
         connection = sqlite3.connect(
             path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
@@ -276,13 +310,13 @@ class _File:
         return file
 
     def is_at(self, path: Path) -> bool:
-        return _inode(path) == self._inode
+        return inode_of(path) == self._inode
 
-    def version(self) -> int:
+    def version(self) -> tuple[int, int]:
         ((found,),) = self._guarded(
             lambda: self._connection.execute("PRAGMA data_version").fetchall()
         )
-        return int(found) * (1 << 32) + self._own
+        return int(found), self._own
 
     def run(self, act: Act[Answer]) -> Answer:
         return self._guarded(lambda: self._transaction(act))
@@ -292,6 +326,7 @@ class _File:
             self._connection.close()
 
     def _transaction(self, act: Act[Answer]) -> Answer:
+        before = self._connection.total_changes
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             answer = act(self._connection)
@@ -300,7 +335,7 @@ class _File:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
             raise
-        self._own += 1
+        self._own += self._connection.total_changes != before  # a look is no change
         return answer
 
     def _guarded(self, act: Callable[[], Answer]) -> Answer:
@@ -315,49 +350,6 @@ class _File:
             raise _DamagedError(self._inode, str(error)) from error
 
 
-class _Session:
-    """A file whose lock lasts as long as this process."""
-
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self._path = path
-        self._descriptor = descriptor
-        self.name = path.name
-
-    @classmethod
-    def begun(cls, folder: Path) -> "_Session":
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for path in folder.iterdir():
-            _is_over(path)  # which removes it then
-        while True:
-            path = folder / uuid4().hex
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if _inode(path) == os.fstat(descriptor).st_ino:
-                return cls(path, descriptor)
-            os.close(descriptor)  # somebody took it for one that is over, just before the lock
-
-    def close(self) -> None:
-        self._path.unlink(missing_ok=True)
-        os.close(self._descriptor)
-
-
-def _is_over(path: Path) -> bool:
-    """Whether nobody holds the lock of a session any more; if so its file is removed."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    else:
-        path.unlink(missing_ok=True)
-        return True
-    finally:
-        os.close(descriptor)
-
-
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -366,14 +358,6 @@ def _locked(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _inode(path: Path) -> int:
-    """The number of the file at a path; 0 if there is none."""
-    try:
-        return path.stat().st_ino
-    except FileNotFoundError:
-        return 0
 
 
 def _waiting(connection: sqlite3.Connection) -> dict[str, int]:

@@ -35,7 +35,7 @@ class Consumer(Protocol):
     """One taker of messages."""
 
     def take(self) -> Delivery | None:
-        """The next message, or None if there is none now."""
+        """The next message, or None if there is none now; it may wait for one for a moment."""
 
     def acknowledge(self, delivery: Delivery) -> None:
         """It is done with: never deliver it again."""
