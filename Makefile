@@ -39,9 +39,9 @@ bench: compiled
 	$(BIN)/python -m bench --write docs/benchmarks.md
 
 # A real cluster beside the embedded engine, PySpark and Dask:
-# make bench-cluster [SCALE=0.3] [REPEATS=3] [GROWTH=0.1,0.3,1] [ONLY=whole,rivals,scaling,small,growth]
+# make bench-cluster [SCALE=0.3] [REPEATS=3] [GROWTH=0.1,0.3,1] [ONLY=whole,rivals,scaling,small,growth,idle]
 bench-cluster: SCALE = 0.3
-bench-cluster: compiled .venv/rabbitmq .venv/rivals
+bench-cluster: compiled $(if $(filter idle,$(ONLY)),,.venv/rabbitmq .venv/rivals)
 	$(BIN)/python -m bench.cluster --scale $(SCALE) --write docs/benchmarks.md \
 	  $(if $(REPEATS),--repeats $(REPEATS)) $(if $(GROWTH),--growth $(GROWTH)) $(if $(ONLY),--only $(ONLY))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import section
+from bench import idle, section
 from bench.answers import DifferentAnswersError
 from bench.cluster import growth, rivals, scaling, small_job, whole
 from bench.race import ContestantFailedError
@@ -37,6 +37,11 @@ record ends by code of ours, read by pyarrow.""",
     "scaling": "### From one worker to two",
     "small": "### A small job beside a large one",
     "growth": "### Growth",
+    "idle": """\
+### Idle
+
+The default cluster on the embedded broker (two gateways, two workers, three medics), left alone for
+a minute: user and system time of its processes.""",
 }
 
 
@@ -88,6 +93,7 @@ def _parts(chosen: argparse.Namespace) -> dict[str, Callable[[], list[Table]]]:
         "scaling": partial(scaling.measure, round(scale / 3, 4), repeats),
         "small": partial(small_job.measure, scale, repeats),
         "growth": partial(growth.measure, grown, repeats),
+        "idle": idle.measure,
     }
 
 

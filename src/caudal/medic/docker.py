@@ -8,6 +8,7 @@ of a container is kept for a second, since asking costs a process.
 import json
 import subprocess
 import time
+from collections.abc import Container, Sequence
 from datetime import datetime
 
 from caudal.cluster.folder import Cluster
@@ -52,6 +53,10 @@ class DockerLauncher:
         if found is None:
             return None
         return Record(name, found.incarnation, self._age(name), self._is_gone(name))
+
+    def records(self, names: Sequence[str], closely: Container[str]) -> list[Record]:
+        """See the port. That a container is paused shows by its silence."""
+        return [record for name in names if (record := self.record(name)) is not None]
 
     def names(self) -> list[str]:
         """See the port."""

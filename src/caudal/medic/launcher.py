@@ -12,7 +12,7 @@ import fcntl
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -23,6 +23,7 @@ from caudal.process.privacy import private_file
 from caudal.process.pulse import Record
 from caudal.process.records import (
     ProcessLife,
+    ProcessRecord,
     age_of,
     is_running,
     life_of,
@@ -31,6 +32,7 @@ from caudal.process.records import (
     wait_until_gone,
     write_record,
 )
+from caudal.process.watch_pids import Attendance
 
 LOG_MOST = 20 << 20
 _KILL_SECONDS = 10.0
@@ -48,6 +50,9 @@ class Launcher(Protocol):
     def record(self, name: str) -> Record | None:
         """What is on record about it; None if it was never started here."""
 
+    def records(self, names: Sequence[str], closely: Container[str]) -> list[Record]:
+        """The records of all these, quickly; whether one is stopped for those of `closely` only."""
+
     def names(self) -> list[str]:
         """Everything that is on record here."""
 
@@ -61,6 +66,7 @@ class LocalLauncher:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._children: list[subprocess.Popen[bytes]] = []
+        self._attendance = Attendance(cluster.run_folder)
 
     def start(self, member: Member, dead: int) -> int | None:
         """See the port."""
@@ -94,12 +100,12 @@ class LocalLauncher:
 
     def record(self, name: str) -> Record | None:
         """See the port."""
-        found = read_record(self._cluster.run_folder, name)
-        if found is None:
-            return None
-        life = life_of(found)
-        gone, stopped = life is ProcessLife.GONE, life is ProcessLife.STOPPED
-        return Record(name, found.incarnation, age_of(found), gone, stopped)
+        found = read_record(self._cluster.run, name)
+        return _told(name, found, life_of(found)) if found else None
+
+    def records(self, names: Sequence[str], closely: Container[str]) -> list[Record]:
+        """See the port."""
+        return [_told(*seen) for seen in self._attendance.look(names, closely)]
 
     def names(self) -> list[str]:
         """See the port."""
@@ -138,6 +144,11 @@ class LocalLauncher:
     def _reap(self) -> None:
         """Our own children that have ended must not stay as zombies."""
         self._children = [child for child in self._children if child.poll() is None]
+
+
+def _told(name: str, found: ProcessRecord, life: ProcessLife) -> Record:
+    gone, stopped = life is ProcessLife.GONE, life is ProcessLife.STOPPED
+    return Record(name, found.incarnation, age_of(found), gone, stopped)
 
 
 def shorten(log: Path) -> None:

@@ -10,9 +10,11 @@ import asyncio
 import contextlib
 import logging
 import secrets
+import socket
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -37,11 +39,13 @@ from caudal.medic.talk import (
 from caudal.process.heart import PACKET_MOST, Heart, Heartbeat, HeartSession
 from caudal.process.logs import fields
 from caudal.process.pulse import Pulse, Record
-from caudal.process.ticks import Tick
+from caudal.process.ticks import Tick, next_moment
 
 TICK_SECONDS = 0.1
 BEAT_SECONDS = 0.5
+_HEARD_AT_ONCE = 64  # heartbeats, before anything else has its turn
 _QUICK_BEATS = 5  # at first, since the others answer the first one with their sessions
+_CLOSELY_SECONDS = 0.75  # of silence; a broker, which does not beat, is always looked at closely
 _SLOW_SECONDS = 5.0
 _BROKER = SupervisionTiming(
     silence=10.0, start=90.0
@@ -76,40 +80,40 @@ class Medic:
         loop = asyncio.get_running_loop()
         seal = self.heart.seal
         server = await serve(self.me.address, self.me.port, seal, self._answer)
-        transport, _ = await loop.create_datagram_endpoint(
-            lambda: _Ear(self), local_addr=(self.me.address, self.me.port)
-        )
-        self._transport = transport
+        ear = self._ear = await _listening(self.me.address, self.me.port)
+        loop.add_reader(ear, self._listen)
         for one in medics(self.cluster.members):
             if one != self.me:
                 self._links[one.number] = MedicLink(one.address, one.port, seal)
         tasks = [asyncio.create_task(link.keep()) for link in self._links.values()]
-        tasks += [asyncio.create_task(each()) for each in (self._ticks, self._beats, self._slowly)]
+        tasks += [asyncio.create_task(each()) for each in (self._beats, self._slowly)]
+        ticks = _Ticks(self._tick)
         self._send(self._first_words)
         ended = asyncio.create_task(stop.wait())
         try:
-            done, _ = await asyncio.wait({ended, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+            waits: set[asyncio.Future[Any]] = {ended, ticks.broken, *tasks}
+            done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()  # a loop that broke breaks the medic: it is started again
         finally:
+            ticks.stop()
             for task in (ended, *tasks, *self._busy.values()):
                 task.cancel()
             await asyncio.gather(*tasks, *self._busy.values(), return_exceptions=True)
             server.close()
-            transport.close()
+            loop.remove_reader(ear)
+            ear.close()
 
-    async def _ticks(self) -> None:
-        while True:
-            now = time.monotonic()
-            self._step(election.tick(self.seat, now), now)
-            records = self._records()
-            self._see(records, now)
-            self._miss(records, now)
-            if self.seat.role is Role.LEADING:
-                self.ward, orders = supervision.look(self.ward, now)
-                for order in orders:
-                    self._order(order)
-            await asyncio.sleep(TICK_SECONDS)
+    def _tick(self) -> None:
+        now = time.monotonic()
+        self._step(election.tick(self.seat, now), now)
+        records = self._records()
+        self._see(records, now)
+        self._miss(records, now)
+        if self.seat.role is Role.LEADING:
+            self.ward, orders = supervision.look(self.ward, now)
+            for order in orders:
+                self._order(order)
 
     async def _beats(self) -> None:
         while True:
@@ -120,8 +124,9 @@ class Medic:
             for member in self.cluster.here:
                 if member.kind is MemberKind.BROKER:
                     self._in_background(f"greet {member.name}", self._greet(member))
-            is_new = self._number <= _QUICK_BEATS
-            await asyncio.sleep(TICK_SECONDS if is_new else BEAT_SECONDS)
+            is_new, now = self._number <= _QUICK_BEATS, time.monotonic()
+            beat = next_moment(now, BEAT_SECONDS) - now
+            await asyncio.sleep(TICK_SECONDS if is_new else beat)
 
     async def _slowly(self) -> None:
         """What a person changed, and what grows."""
@@ -168,6 +173,13 @@ class Medic:
 
     # Heartbeats
 
+    def _listen(self) -> None:
+        """Hear what has arrived; what is left is heard at the loop's next turn."""
+        with contextlib.suppress(OSError):
+            for _ in range(_HEARD_AT_ONCE):
+                data, sender = self._ear.recvfrom(PACKET_MOST + 1)
+                self.hear(data, sender)
+
     def hear(self, data: bytes, sender: tuple[str, int]) -> None:
         payload = self.heart.seal.open(data)
         if payload is None or len(data) > PACKET_MOST:
@@ -176,7 +188,7 @@ class Medic:
             beat = _DECODER.decode(payload)
             if beat.session != self.session:
                 answer = msgspec.json.encode(HeartSession(self.session))
-                self._transport.sendto(self.heart.seal.close(answer), sender)
+                self._ear.sendto(self.heart.seal.close(answer), sender)
                 return
             self._hear(beat.pulse)
             self._see(beat.records, time.monotonic())
@@ -189,8 +201,15 @@ class Medic:
             self.ward = supervision.see(self.ward, record, now)
 
     def _records(self) -> list[Record]:
-        found = (self.launcher.record(one.name) for one in self.cluster.here)
-        return [record for record in found if record is not None]
+        """What is on record here. One that was heard just now is not stopped."""
+        now = time.monotonic()
+        closely = {
+            one.name
+            for one in self.cluster.here
+            if one.kind is MemberKind.BROKER
+            or now - self.ward.patients[one.name].heard > _CLOSELY_SECONDS
+        }
+        return self.launcher.records([one.name for one in self.cluster.here], closely)
 
     async def _greet(self, broker: Member) -> None:
         record = self.launcher.record(broker.name)
@@ -321,9 +340,38 @@ class Medic:
         task.add_done_callback(lambda _: self._busy.pop(what, None))
 
 
-class _Ear(asyncio.DatagramProtocol):
-    def __init__(self, medic: Medic) -> None:
-        self._medic = medic
+class _Ticks:
+    """Calls `tick` ten times a second by plain timers, which wake the loop once for each."""
 
-    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
-        self._medic.hear(data, addr)
+    def __init__(self, tick: Callable[[], None]) -> None:
+        self._tick = tick
+        self._loop = asyncio.get_running_loop()
+        self.broken: asyncio.Future[None] = self._loop.create_future()
+        self._next = self._loop.call_soon(self._turn)
+
+    def stop(self) -> None:
+        self._next.cancel()
+        self.broken.cancel()
+
+    def _turn(self) -> None:
+        try:
+            self._tick()
+        except Exception as error:
+            self.broken.set_exception(error)
+            return
+        self._next = self._loop.call_later(TICK_SECONDS, self._turn)
+
+
+async def _listening(address: str, port: int) -> socket.socket:
+    """A socket for heartbeats that never blocks."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(address, port, type=socket.SOCK_DGRAM)
+    family, kind, protocol, _, where = found[0]
+    ear = socket.socket(family, kind, protocol)
+    try:
+        ear.setblocking(False)
+        ear.bind(where)
+    except BaseException:
+        ear.close()
+        raise
+    return ear

@@ -127,7 +127,7 @@ def _healthy_since(patient: WatchedProcess, pulse: Pulse, now: float) -> float |
 
 def see(ward: WatchList, record: Record, now: float) -> WatchList:
     """A medic on the host of a process tells what is on record there."""
-    patient = ward.patients.get(record.name)
+    patient = before = ward.patients.get(record.name)
     if patient is None or record.incarnation < patient.newest:
         return ward
     if record.incarnation > patient.newest:
@@ -137,9 +137,9 @@ def see(ward: WatchList, record: Record, now: float) -> WatchList:
         )
     if record.stopped != (patient.stopped is not None):
         patient = replace(patient, stopped=now if record.stopped else None)
-    if record.gone:
+    if record.gone and patient.gone != record.incarnation:
         patient = replace(patient, gone=record.incarnation)
-    return _with(ward, record.name, patient)
+    return ward if patient is before else _with(ward, record.name, patient)
 
 
 @dataclass(frozen=True)

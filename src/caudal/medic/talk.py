@@ -174,7 +174,8 @@ class MedicLink:
             frames = Frames(self._seal, nonce, b"there")
             while not reader.at_eof():
                 writer.write(frames.close(msgspec.json.encode(words)))
-                await asyncio.wait_for(writer.drain(), CONNECT_SECONDS)
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    await writer.drain()
                 words = await self._waiting.get()
         finally:
             writer.close()

@@ -219,3 +219,10 @@ def test_one_that_goes_on_although_it_was_called_dead_is_left_alone() -> None:
     story.wait(60, beating=1)
     assert len(story.orders) == 1
     assert story.state is State.HEALTHY
+
+
+def test_a_record_that_says_nothing_new_changes_nothing() -> None:
+    known = see(ward(), Record("worker-1", 1, 5.0, False), 10.0)
+    for record in (Record("worker-1", 1, 6.0, False), Record("worker-1", 1, 9.0, True)):
+        known = see(known, record, 11.0)
+        assert see(known, record, 12.0) is known

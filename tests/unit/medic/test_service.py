@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -39,6 +39,9 @@ class NobodyToStart:
 
     def record(self, name: str) -> Record | None:
         return None
+
+    def records(self, names: Sequence[str], closely: Container[str]) -> list[Record]:
+        return []
 
     def names(self) -> list[str]:
         return []
@@ -150,6 +153,32 @@ def test_forged_replayed_and_garbled_packets_are_not_heard(cluster: Cluster, med
             await until(lambda: (heard(medic) or Pulse("", 0, 0)).sequence == 6)
 
     run(medic, story)
+
+
+def test_one_that_was_heard_just_now_is_not_looked_at_closely(medic: Medic) -> None:
+    """What the kernel says of a process is asked only once it is silent."""
+    looks: list[set[str]] = []
+
+    def records(names: Sequence[str], closely: Container[str]) -> list[Record]:
+        looks.append({name for name in names if name in closely})
+        return []
+
+    medic.launcher.records = records  # type: ignore[method-assign]
+    medic._records()
+    medic._hear(Pulse("worker-1", 1, 1))
+    medic._records()
+    assert looks == [{"medic-1", "worker-1"}, {"medic-1"}]
+
+
+def test_a_tick_that_breaks_breaks_the_medic(medic: Medic) -> None:
+    """So that it is started again, rather than half alive."""
+
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    medic._tick = broken  # type: ignore[method-assign]
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(medic.run(asyncio.Event()))
 
 
 def test_who_does_not_know_the_secret_gets_no_answer(medic: Medic) -> None:

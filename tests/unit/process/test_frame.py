@@ -10,7 +10,7 @@ import pytest
 from caudal.process.clock import SystemClock, new_id
 from caudal.process.frame import ProcessExit, run_framed
 from caudal.process.signals import Stop
-from caudal.process.ticks import Tick
+from caudal.process.ticks import Tick, next_moment
 
 
 def test_a_signal_asks_the_work_to_stop() -> None:
@@ -91,3 +91,8 @@ def test_a_sleep_ends_when_the_process_should() -> None:
 
 def _require(fact: bool) -> None:
     assert fact
+
+
+def test_all_processes_tick_at_the_same_moments() -> None:
+    moments = [next_moment(now, 0.5) for now in (7.0, 7.2, 7.499, 7.5, 7.9)]
+    assert moments == [7.5, 7.5, 7.5, 8.0, 8.0]
