@@ -68,11 +68,12 @@ simulate: compiled
 	$(BIN)/python -m tests.simulation.run \
 	  $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST) --processes 2)
 
-# A real cluster under fire, jobs streaming all the time: make chaos KILLS=1000 [S3=1]
+# A real cluster under fire, jobs streaming all the time: make chaos KILLS=1000 [S3=1] [EMBEDDED=1]
 # HOSTILE=1: hostile clients beside honest ones instead: [JOBS=12] [KINDS=endless,planning]
 KILLS ?= 100
-chaos: compiled .venv/rabbitmq
-	$(BIN)/python -m tests.acceptance.chaos --kills $(KILLS) $(if $(S3),--s3) $(if $(SEED),--seed $(SEED)) \
+chaos: compiled $(if $(EMBEDDED),,.venv/rabbitmq)
+	$(BIN)/python -m tests.acceptance.chaos --kills $(KILLS) $(if $(S3),--s3) \
+	  $(if $(EMBEDDED),--embedded) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(HOSTILE),--hostile) $(if $(JOBS),--jobs $(JOBS)) $(if $(KINDS),--kinds $(KINDS))
 
 format: .venv/ready

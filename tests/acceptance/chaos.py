@@ -36,6 +36,7 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=0.003)
     parser.add_argument("--broker", type=float, default=0.02, help="share of kills of the broker")
     parser.add_argument("--s3", action="store_true", help="the store on a local S3 server")
+    parser.add_argument("--embedded", action="store_true", help="the queues in a file")
     parser.add_argument("--hostile", action="store_true", help="hostile clients, no kills")
     parser.add_argument("--kinds", default=",".join(KINDS), help="of hostile clients")
     parser.add_argument("--jobs", type=int, default=12, help="honest ones, besieged")
@@ -50,6 +51,8 @@ def main() -> int:
         environment: Mapping[str, str] = {}
         if given.s3:
             _, more, environment = held.enter_context(s3_store(folder))
+        if given.embedded:
+            more, given.broker = [*more, "--broker", "embedded"], 0.0  # there is no broker to kill
         cluster = held.enter_context(running(folder / "cluster", *more, environment=environment))
         sources = [Source.of(app, folder / app, given.scale) for app in ("books", "movies")]
         began = time.monotonic()

@@ -103,6 +103,7 @@ class World:
             stale_seconds=40.0,
             slice_seconds=5.0,
             jobs_ahead=2,
+            rest_seconds=30.0,
         )
         self.clients = Clients(
             self.faults,

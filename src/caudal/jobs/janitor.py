@@ -7,7 +7,9 @@ Rules
    tables, by which a late client knows its data. Whatever a late worker adds goes in a later round.
 3. When the results' time is over: results, then job.json, then the outcome. Without its outcome a
    job that still has its job.json would seem to run.
-4. In a directory, temporary files of writers that died are swept, the store itself knows which, and
+4. A job that has ended, and of which a look found nothing to delete, rests until its results' time
+   is over, or a while (ended_jobs.py). A job that was never seen to end is looked at in every round.
+5. In a directory, temporary files of writers that died are swept, the store itself knows which, and
    empty folders.
 
 The one delete that is not harmless when late is that of job.json, whose key a new life under the
@@ -21,11 +23,13 @@ from collections.abc import Iterator
 from caudal.errors import FormatError, StoreError
 from caudal.formats.keys import job_key
 from caudal.formats.outcomes import Outcome
+from caudal.jobs.ended_jobs import spread
 from caudal.jobs.ports import Ports
 from caudal.jobs.reconciler import job_ids
 from caudal.jobs.runs import JobRun, read_outcome
 from caudal.store.port import Store, folder_names, key_in, pages
 
+_LOOP = "janitor"
 _SWEPT_SECONDS = 3_600.0  # younger temporary files are not even looked at
 
 
@@ -37,7 +41,8 @@ class Janitor:
 
     def round(self) -> None:
         """Look at every job once. What a store refuses now is left to the next round."""
-        for job_id in job_ids(self._ports.store):
+        now, jobs = self._ports.clock.elapsed(), list(job_ids(self._ports.store))
+        for job_id in self._ports.resting.awake(_LOOP, jobs, now):
             try:
                 self._clean(job_id)
             except (StoreError, FormatError):
@@ -61,8 +66,12 @@ class Janitor:
     def _clean_ended(self, job_run: JobRun, outcome: Outcome) -> None:
         keys = job_run.keys
         kept = (keys.results(), keys.outcome)
-        self._delete(f"{keys.root}/", but=(*kept, keys.ends()) if outcome.state == "done" else kept)
-        if self._ports.clock.now() - outcome.at < job_run.job.request.options.keep_seconds:
+        but = (*kept, keys.ends()) if outcome.state == "done" else kept
+        deleted = self._delete(f"{keys.root}/", but=but)
+        left = job_run.job.request.options.keep_seconds - (self._ports.clock.now() - outcome.at)
+        if left > 0:
+            if not deleted:
+                self._rest(job_run.job.id, left)
             return
         self._delete(keys.results())
         self._delete(keys.ends())
@@ -71,11 +80,20 @@ class Janitor:
             self._ports.store.delete(job_key(job_run.job.id))
         self._ports.store.delete(keys.outcome)
 
-    def _delete(self, prefix: str, but: tuple[str, ...] = ()) -> None:
+    def _rest(self, job_id: str, left: float) -> None:
+        """Rule 4."""
+        seconds = min(left, spread(job_id, self._ports.bounds.rest_seconds))
+        self._ports.resting.rest(_LOOP, job_id, self._ports.clock.elapsed() + seconds)
+
+    def _delete(self, prefix: str, but: tuple[str, ...] = ()) -> int:
+        """Delete what lies below a prefix, but for some; how much it was."""
+        deleted = 0
         for page in list(pages(self._ports.store, prefix)):
             for key in (*(one.key for one in page.entries), *map(key_in, page.folders)):
                 if not key.startswith(but):
                     self._ports.store.delete(key)
+                    deleted += 1
+        return deleted
 
 
 def run_names(store: Store, job_id: str) -> Iterator[str]:

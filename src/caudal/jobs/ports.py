@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from caudal.broker.port import Broker
+from caudal.jobs.ended_jobs import Resting
 from caudal.jobs.events import NoTaskEvents, TaskEvents
 from caudal.jobs.interfaces import Clock, Compute
 from caudal.jobs.owner_load import Loads
@@ -33,6 +34,7 @@ class Bounds:
     stale_seconds: float = 16.0  # a mark that stays the same for so long is of a dead worker
     slice_seconds: float = 3.0  # a task that takes longer makes way for others (beat.py)
     quick: bool = False  # a worker that is kept free for short tasks
+    rest_seconds: float = 300.0  # a job that has ended is looked at again after so long, at most
     batch_bytes: int = 1 << 30  # of the records of one batch; what claims to hold more is refused
 
 
@@ -49,3 +51,4 @@ class Ports:
     bounds: Bounds = Bounds()
     loads: Loads = field(default_factory=Loads, compare=False)
     events: TaskEvents = field(default_factory=NoTaskEvents, compare=False)
+    resting: Resting = field(default_factory=Resting, compare=False)

@@ -2,7 +2,7 @@
 
 A round looks at every running job: what it lacks, compared with what it lacked before, decides
 whether tasks are published again (jobs/watch.py). What somebody computes is not missing. Several
-reconcilers do no harm: a task published twice is done once.
+reconcilers do no harm: a task published twice is done once. Jobs that have ended rest (ended_jobs.py).
 """
 
 import contextlib
@@ -14,6 +14,7 @@ import msgspec
 from caudal.broker.port import BrokerError
 from caudal.errors import AlreadyExistsError, FormatError, StoreError
 from caudal.formats.keys import Message, Task
+from caudal.jobs.ended_jobs import spread
 from caudal.jobs.facts import OneLook, StoreFacts
 from caudal.jobs.failed_queries import end_done
 from caudal.jobs.interfaces import is_suspect
@@ -37,6 +38,8 @@ from caudal.jobs.watch import (
 )
 from caudal.store.port import Store, folder_names
 
+_LOOP = "reconciler"
+
 
 class Reconciler:
     """Watches jobs; what it remembers may be lost at any time."""
@@ -55,13 +58,19 @@ class Reconciler:
         """Look at every job once. What a store or broker refuses now is left to the next round."""
         seen, owners = set(), Counter[str]()
         self._waiting, self._looks_for = Counter(), self._worth_looking_for()
-        for job_id in job_ids(self._ports.store):
+        now, jobs = self._ports.clock.elapsed(), list(job_ids(self._ports.store))
+        for job_id in self._ports.resting.awake(_LOOP, jobs, now):
             try:
                 job_run = self._ports.job_runs.open(job_id)
-                if job_run is not None and read_outcome(self._ports.store, job_run.keys) is None:
+                if job_run is None:
+                    continue
+                if read_outcome(self._ports.store, job_run.keys) is None:
                     seen.add((job_id, job_run.job.run))
                     owners[job_run.job.owner] += 1
                     self._look_or_fail(job_run)
+                else:
+                    until = now + spread(job_id, self._ports.bounds.rest_seconds)
+                    self._ports.resting.rest(_LOOP, job_id, until)
             except (StoreError, BrokerError, FormatError):
                 continue
         self._watches = {name: one for name, one in self._watches.items() if name in seen}

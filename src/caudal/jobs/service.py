@@ -82,6 +82,7 @@ class JobService:
         check_sentiment(request, self._ports.bounds.sentiments)
         found = self._ports.job_runs.open(job_id)
         job_run = found or self._create(job_id, owner, request)
+        self._ports.resting.wake(job_id)
         self._check_owner(job_run, job_id, owner)
         if job_run.job.request_digest != identity(request):
             raise ConflictError(f"job {job_id} exists with another content: choose another id")
