@@ -11,10 +11,12 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from caudal.cli.cluster_show import addresses, show_status
+from caudal.cli.cluster_show import addresses, show_status, status_json
 from caudal.cluster import upkeep
 from caudal.cluster.doctor import not_ready
 from caudal.cluster.folder import Cluster
+from caudal.cluster.log_files import added_lines, newest_lines
+from caudal.cluster.roster import MemberKind
 from caudal.cluster.settings import FILE, parse
 from caudal.cluster.write_config import write_settings
 from caudal.errors import JobError, UsageError
@@ -27,7 +29,7 @@ HostOption = Annotated[
     str | None, typer.Option("--host", help="This host's name, if cluster.toml has several.")
 ]
 DEFAULT_DIR = Path("caudal-cluster")
-_UP_SECONDS = 180.0
+_UP_SECONDS = 300.0  # the first start after an installation compiles kernels
 
 
 def up(
@@ -73,9 +75,11 @@ def up(
         print(f"broker: {cluster.broker_words}", file=sys.stderr)
         print(f"starting {', '.join(started) or 'nothing: everything runs'}", file=sys.stderr)
         try:
-            told = _wait_until_healthy(cluster)
-            print(addresses(cluster, told))
+            told = _wait_until_healthy(cluster, but=MemberKind.WORKER)
             missing = _missing(cluster)
+            if not missing:  # workers are not healthy before they reach store and broker
+                told = _wait_until_healthy(cluster)
+            print(addresses(cluster, told))
             if missing and not foreground:
                 raise JobError(missing)
             if foreground:
@@ -100,8 +104,8 @@ def _saying_what_runs_on(cluster: Cluster) -> Iterator[None]:
         raise
 
 
-def _wait_until_healthy(cluster: Cluster) -> StatusReply:
-    names = [member.name for member in cluster.here]
+def _wait_until_healthy(cluster: Cluster, but: MemberKind | None = None) -> StatusReply:
+    names = [member.name for member in cluster.here if member.kind is not but]
     told = upkeep.wait_until_healthy(cluster, _UP_SECONDS, names)
     ill = names if told is None else upkeep.unhealthy(told, names)
     if told is not None and not ill:
@@ -158,11 +162,17 @@ def status(
     folder: DirOption = DEFAULT_DIR,
     host: HostOption = None,
     watch: Annotated[bool, typer.Option("--watch", help="Again every second.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs: one JSON object.")] = False,
 ) -> None:
-    """Show every process: state, incarnation, restarts, last heartbeat, progress, memory."""
+    """Show every process: state, incarnation, restarts, last heartbeat, memory, version."""
+    if watch and as_json:
+        raise UsageError("choose --watch or --json")
     cluster = Cluster.open(folder, host)
     if cluster.strayed:
         print(f"{cluster.strayed}: {upkeep.take_down_first(cluster)}", file=sys.stderr)
+    if as_json:
+        print(status_json(cluster, upkeep.look(cluster)))
+        return
     show_status(cluster, lambda: upkeep.look(cluster), watch=watch)
 
 
@@ -171,13 +181,19 @@ def logs(
     folder: DirOption = DEFAULT_DIR,
     host: HostOption = None,
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, max=100_000)] = 50,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with what is added, until Ctrl-C.")
+    ] = False,
 ) -> None:
     """Show the newest log lines of a process of this host."""
     cluster = _opened_anyway(folder, host)
     if name not in [member.name for member in cluster.here] and not cluster.log_of(name).exists():
         raise UsageError(f"no process {name!r} here: {', '.join(one.name for one in cluster.here)}")
-    for line in upkeep.last_lines(cluster, name, lines):
-        print(line)
+    newest, end = newest_lines(cluster.log_of(name), lines)
+    for line in newest:
+        print(line, flush=follow)
+    for line in added_lines(cluster.log_of(name), end) if follow else ():
+        print(line, flush=True)
 
 
 def _opened_anyway(folder: Path, host: str | None) -> Cluster:

@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable
 
+import msgspec
 from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
@@ -23,7 +24,7 @@ _COLOURS = {
 }
 _COLUMNS = (
     "process", "state", "incarnation", "restarts", "heard", "progress", "memory", "pid", "role",
-    "address",
+    "address", "version",
 )  # fmt: skip
 
 
@@ -61,6 +62,13 @@ def show_status(cluster: Cluster, look: Callable[[], StatusReply | None], *, wat
             time.sleep(1)
 
 
+def status_json(cluster: Cluster, told: StatusReply | None) -> str:
+    """The same for programs: one object, as the medics tell it."""
+    if told is None:
+        raise nobody_answers(cluster)
+    return msgspec.json.format(msgspec.json.encode(told)).decode()
+
+
 def status_table(cluster: Cluster, told: StatusReply) -> Table:
     """Everyone, as one medic sees them."""
     table = Table(
@@ -91,4 +99,5 @@ def _row(one: ProcessStatus) -> list[str]:
         str(one.pid or ""),
         one.detail,
         one.address,
+        one.version,
     ]

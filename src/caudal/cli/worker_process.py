@@ -6,6 +6,7 @@ import socket
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -61,6 +62,8 @@ def work(
         on_tick: OnTick = ignore
         if beating is not None:
             beating.progress = lambda: figures.done
+            beating.ready = False  # kernels are compiled, store and broker waited for
+            worker.on_ready = partial(setattr, beating, "ready", True)
             on_tick = beating.beat
         if worker.run(on_tick) is ProcessExit.ABANDONED:
             _leave(folder)

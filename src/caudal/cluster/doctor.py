@@ -1,7 +1,6 @@
 """`caudal doctor`: what could be wrong with a cluster's surroundings, each with its remedy."""
 
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from caudal.broker.open_broker import open_broker
-from caudal.cluster import rabbit_node
+from caudal.cluster import open_files, rabbit_node
 from caudal.cluster.folder import Cluster
 from caudal.cluster.ports import refusals
 from caudal.cluster.roster import MemberKind
@@ -24,7 +23,6 @@ from caudal.store import open_store, require_conditional_create
 from caudal.store.s3_settings import S3Settings
 
 _DISK_BYTES = 2 << 30
-_FILES = 1024
 _WORKER_BYTES = 700 << 20
 _NEW_TOKEN = "make one: caudal token new NAME"
 
@@ -69,9 +67,8 @@ def _python(cluster: Cluster) -> Iterator[Finding]:
 
 def _files(cluster: Cluster) -> Iterator[Finding]:
     del cluster
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    remedy = "" if soft >= _FILES else f"raise it: ulimit -n {_FILES}"
-    yield Finding("open files", f"{soft} allowed per process", remedy)
+    found = f"{open_files.allowed()} allowed per process"
+    yield Finding("open files", found, open_files.remedy(open_files.WANTED))
 
 
 def _memory(cluster: Cluster) -> Iterator[Finding]:
@@ -95,7 +92,7 @@ def _ports(cluster: Cluster) -> Iterator[Finding]:
     refused = list(refusals(missing))
     for one in refused:
         found = f"of {one.member.address}, for {one.member.name}: {one.reason}"
-        yield Finding(f"port {one.member.port}", found, one.remedy)
+        yield Finding(f"{one.protocol} port {one.member.port}", found, one.remedy)
     if not refused:
         yield Finding("ports", f"of {len(cluster.here)} processes looked at")
 

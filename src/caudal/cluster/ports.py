@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from caudal.cluster.roster import Member
+from caudal.cluster.roster import Member, MemberKind
 from caudal.cluster.settings import FILE
 
 
@@ -14,6 +14,7 @@ class PortProblem:
     """A member that could not listen: why, and what helps."""
 
     member: Member
+    protocol: str  # TCP or UDP
     reason: str
     remedy: str
 
@@ -21,14 +22,27 @@ class PortProblem:
 def refusals(members: Iterable[Member]) -> Iterator[PortProblem]:
     """Those whose port is taken, or whose address is none of this machine."""
     for member in members:
-        if not member.port:
-            continue
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        for protocol in _protocols(member):
             try:
-                probe.bind((member.address, member.port))
+                _probe(member, protocol)
             except OSError as error:
-                yield PortProblem(member, error.strerror or str(error), _remedy(member, error))
+                reason = error.strerror or str(error)
+                yield PortProblem(member, protocol, reason, _remedy(member, error))
+
+
+def _protocols(member: Member) -> tuple[str, ...]:
+    """Medics hear heartbeats by UDP, under the number of their TCP port."""
+    if not member.port:
+        return ()
+    return ("TCP", "UDP") if member.kind is MemberKind.MEDIC else ("TCP",)
+
+
+def _probe(member: Member, protocol: str) -> None:
+    kind = socket.SOCK_STREAM if protocol == "TCP" else socket.SOCK_DGRAM
+    with socket.socket(type=kind) as probe:
+        if protocol == "TCP":  # what an earlier process left behind is no reason to refuse
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((member.address, member.port))
 
 
 def _remedy(member: Member, error: OSError) -> str:

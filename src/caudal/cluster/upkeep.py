@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from caudal.cluster import rabbit_node
+from caudal.cluster import open_files, rabbit_node
 from caudal.cluster.folder import Cluster
+from caudal.cluster.log_files import newest_lines
 from caudal.cluster.ports import refusals
 from caudal.cluster.roster import Member, MemberKind, medics
 from caudal.cluster.settings import FILE, PRIVATE
@@ -58,6 +59,7 @@ def start_all(cluster: Cluster) -> list[str]:
             'rabbitmq-server, or write broker = "embedded" (one host only) or the address of a '
             "running one, amqp://user:password@host:5672/"
         )
+    _require_files()
     _require_tokens(cluster)
     launcher = launcher_of(cluster)
     records = {member: launcher.record(member.name) for member in cluster.here}
@@ -78,6 +80,13 @@ def take_down_first(cluster: Cluster) -> str:
     return f"take it down first (`caudal down {cluster.options}`), or change it back"
 
 
+def _require_files() -> None:
+    """A broker or a worker that cannot open its files hangs, and says nothing."""
+    if how := open_files.remedy(open_files.LEAST):
+        allowed = open_files.allowed()
+        raise UsageError(f"each process may open {allowed} files only, which is too few: {how}")
+
+
 def _require_tokens(cluster: Cluster) -> None:
     """Gateways without tokens listen on loopback only: say so before anything is started."""
     if cluster.settings.tokens or cluster.settings.launcher != "local":
@@ -93,7 +102,7 @@ def _require_tokens(cluster: Cluster) -> None:
 
 def _require_ports(members: list[Member]) -> None:
     for one in refusals(members):
-        where = f"port {one.member.port} of {one.member.address}"
+        where = f"{one.protocol} port {one.member.port} of {one.member.address}"
         raise UsageError(
             f"{where} cannot be used for {one.member.name} ({one.reason}): {one.remedy}"
         )
@@ -195,8 +204,4 @@ def unhealthy(told: StatusReply, names: Iterable[str]) -> list[str]:
 
 def last_lines(cluster: Cluster, name: str, count: int = 5) -> list[str]:
     """The newest words of a process, for those who wonder why it died."""
-    try:
-        text = cluster.log_of(name).read_bytes()[-20_000:].decode("utf-8", "replace")
-    except OSError:
-        return []
-    return text.splitlines()[-count:]
+    return newest_lines(cluster.log_of(name), count)[0]

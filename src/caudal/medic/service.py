@@ -21,6 +21,7 @@ import msgspec
 from caudal.cluster import rabbit_node
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member, MemberKind, medics
+from caudal.errors import UsageError
 from caudal.formats.frame import JSON_ERRORS
 from caudal.medic import election, supervision
 from caudal.medic.election import ElectionState, Role
@@ -79,8 +80,15 @@ class Medic:
         self._warn()
         loop = asyncio.get_running_loop()
         seal = self.heart.seal
-        server = await serve(self.me.address, self.me.port, seal, self._answer)
-        ear = self._ear = await _listening(self.me.address, self.me.port)
+        try:
+            ear = self._ear = await _listening(self.me.address, self.me.port)
+            with contextlib.ExitStack() as held:
+                held.callback(ear.close)
+                server = await serve(self.me.address, self.me.port, seal, self._answer)
+                held.pop_all()
+        except OSError as error:
+            where = f"port {self.me.port} (TCP and UDP) of {self.me.address}"
+            raise UsageError(f"cannot listen on {where}: {error.strerror or error}") from error
         loop.add_reader(ear, self._listen)
         for one in medics(self.cluster.members):
             if one != self.me:
@@ -328,6 +336,7 @@ class Medic:
             pid=pulse.pid,
             detail=pulse.detail,
             address=f"{member.address}:{member.port}" if member.port else member.address,
+            version=pulse.version,
         )
 
     def _in_background(self, what: str, work: Coroutine[None, None, None]) -> None:

@@ -53,6 +53,7 @@ class ProcessStatus(msgspec.Struct, frozen=True):
     pid: int
     detail: str
     address: str
+    version: str = ""  # of Caudal
 
 
 class StatusReply(msgspec.Struct, frozen=True, tag="told"):

@@ -30,6 +30,7 @@ from caudal.process.pulse import Pulse, Record
 from caudal.process.records import write_record
 from caudal.process.ticks import Tick
 from caudal.process.wire import Seal, read_secret
+from caudal.version import __version__
 
 PACKET_MOST = 16_384
 LOADING_BEAT_SECONDS = 0.25
@@ -78,7 +79,7 @@ class Heart:
         write_record(folder, self.file.name, self.file.incarnation, os.getpid())
         self.seal = Seal(read_secret(Path(self.file.secret)))
         self.progress: Callable[[], int] = lambda: 0
-        self._ready = True
+        self.ready = True  # a process that is not yet able to do its work says so
         self._sequence = 0
         self._sessions: dict[tuple[str, int], str] = {}
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -98,7 +99,7 @@ class Heart:
         self, load: Callable[[], Loaded], most_seconds: float = LOADING_MOST_SECONDS
     ) -> Loaded:
         """Load in another thread, and meanwhile beat as one that is not ready yet."""
-        self._ready = False
+        self.ready = False
         try:
             with ThreadPoolExecutor(1, "loading") as pool:
                 loading = pool.submit(load)
@@ -108,7 +109,7 @@ class Heart:
                         break
                 return loading.result()
         finally:
-            self._ready = True
+            self.ready = True
 
     def _pulse(self, ticks: int, detail: str) -> Pulse:
         self._sequence += 1
@@ -121,7 +122,8 @@ class Heart:
             progress=self.progress(),
             memory=resident_bytes(),
             detail=detail,
-            ready=self._ready,
+            ready=self.ready,
+            version=__version__,
         )
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ class Pulse:
     memory: int = 0  # resident bytes
     detail: str = ""  # a medic: its role and term
     ready: bool = True  # it does its work; before, it loads
+    version: str = ""  # of Caudal
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,7 @@ class Worker:
             confirms=True,
         )
         self._idle_bytes = 0
+        self.on_ready: Callable[[], None] = lambda: None  # called once it takes tasks
         self.outgrown = False  # it left because it held too much (rule 5)
 
     def run(self, on_tick: OnTick = ignore) -> ProcessExit:
@@ -149,6 +150,7 @@ class Worker:
         self.figures.watch_broker(lambda: self.broker.connected, lambda: self.broker.dropped)
         while not self.stop.requested():
             consumer = self.broker.consume(*self.settings.turns())
+            self.on_ready()
             try:
                 loops.work(ports, consumer, lambda: self._ends(ports))
             except Exception:

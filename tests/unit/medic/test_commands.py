@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.acceptance.cluster import free_hundred
 
@@ -12,7 +13,7 @@ from caudal.cluster import upkeep
 from caudal.cluster.folder import Cluster
 from caudal.cluster.settings import FILE
 from caudal.cluster.write_config import write_settings
-from caudal.medic.talk import StatusReply
+from caudal.medic.talk import ProcessStatus, StatusReply
 from caudal.process.records import write_record
 
 AWAY = "amqp://nobody@127.0.0.1:1/"
@@ -99,3 +100,34 @@ def test_suggested_commands_can_be_pasted(
     with (folder / FILE).open("a") as file:
         file.write('[hosts.b]\naddress = "127.0.0.2"\n')
     assert Cluster.open(folder, "b").options == f"--dir '{folder}' --host b"
+
+
+def test_the_status_for_programs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = ProcessStatus(
+        "worker-1", "worker", "local", "healthy", 2, 1, 0.5, 7, 1 << 20, 99, "", "here", "1.2.3"
+    )
+    told = StatusReply("medic-1", "leading", 1, "medic-1", [one])
+    monkeypatch.setattr(upkeep, "look", lambda cluster: told)
+    assert main(["status", "--json", "--dir", str(folder)]) == ExitStatus.OK
+    assert msgspec.json.decode(capsys.readouterr().out, type=StatusReply) == told
+    monkeypatch.setattr(upkeep, "look", lambda cluster: None)
+    assert main(["status", "--json", "--dir", str(folder)]) == ExitStatus.UNREACHABLE
+
+
+def test_up_waits_for_workers_only_if_nothing_else_is_missing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that cannot reach the broker is not healthy: `up` says what is missing, at once."""
+    waited: list[list[str]] = []
+
+    def wait(cluster: Cluster, seconds: float, names: list[str]) -> StatusReply:
+        waited.append(names)
+        return StatusReply("medic-1", "leading", 1, "medic-1", [])
+
+    monkeypatch.setattr(upkeep, "start_all", lambda cluster: [])
+    monkeypatch.setattr(upkeep, "wait_until_healthy", wait)
+    monkeypatch.setattr(upkeep, "unhealthy", lambda *_: [])
+    assert main(["up", "--dir", str(folder)]) == ExitStatus.JOB
+    assert waited == [["gateway-1", "medic-1"]]

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import socket
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator, Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member
 from caudal.cluster.settings import FILE
 from caudal.cluster.start_note import write_note
+from caudal.errors import UsageError
 from caudal.medic import service, talk
 from caudal.medic.service import Medic
 from caudal.medic.talk import ask
@@ -23,6 +25,7 @@ from caudal.process.pulse import Pulse, Record
 from caudal.process.records import write_record
 from caudal.process.ticks import Tick
 from caudal.process.wire import Seal, read_secret
+from caudal.version import __version__
 
 
 class NobodyToStart:
@@ -179,6 +182,32 @@ def test_a_tick_that_breaks_breaks_the_medic(medic: Medic) -> None:
     medic._tick = broken  # type: ignore[method-assign]
     with pytest.raises(ZeroDivisionError):
         asyncio.run(medic.run(asyncio.Event()))
+
+
+def test_a_medic_whose_udp_port_is_taken_says_so(medic: Medic) -> None:
+    with socket.socket(type=socket.SOCK_DGRAM) as other:
+        other.bind((medic.me.address, medic.me.port))
+        with pytest.raises(UsageError, match=f"cannot listen on port {medic.me.port}"):
+            asyncio.run(medic.run(asyncio.Event()))
+
+
+def test_one_that_is_not_ready_is_starting_and_its_version_is_told(
+    cluster: Cluster, medic: Medic
+) -> None:
+    worker = next(one for one in cluster.here if one.name == "worker-1")
+    heart = Heart(cluster.write_heart(worker, 1))
+
+    def status() -> tuple[str, str]:
+        medic._hear(heart.beat(Tick(1, 0.0)))
+        told = medic._told(time.monotonic())
+        found = next(one for one in told.processes if one.name == "worker-1")
+        return found.state, found.version
+
+    with contextlib.closing(heart):
+        heart.ready = False
+        assert status() == ("starting", __version__)
+        heart.ready = True
+        assert status() == ("healthy", __version__)
 
 
 def test_who_does_not_know_the_secret_gets_no_answer(medic: Medic) -> None:

@@ -1,5 +1,6 @@
 """What `caudal up` looks at before it starts anything."""
 
+import resource
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,6 +39,26 @@ def test_with_a_port_taken_nothing_is_started(cluster: Cluster, taken: int) -> N
     assert not list(cluster.folder.glob("run/*/*.json"))
 
 
+def test_a_medic_needs_its_port_for_udp_too(cluster: Cluster) -> None:
+    medic = cluster.here[-1]
+    with socket.socket(type=socket.SOCK_DGRAM) as other:
+        other.bind((medic.address, medic.port))
+        with pytest.raises(UsageError, match=f"UDP port {medic.port} .*medic-1.*change `port`"):
+            start_all(cluster)
+    assert not list(cluster.folder.glob("run/*/*.json"))
+
+
+def test_with_too_few_open_files_nothing_is_started(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
+    with pytest.raises(UsageError, match=r"may open 64 files only.*ulimit -n 1024"):
+        start_all(cluster)
+    assert not list(cluster.folder.glob("run/*/*.json"))
+    told = {one.what: one for one in examine(cluster)}["open files"]
+    assert (told.found, told.remedy) == ("64 allowed per process", "raise it: ulimit -n 1024")
+
+
 def test_an_address_of_another_machine_is_named_as_such(tmp_path: Path) -> None:
     write_settings(tmp_path, broker=AWAY, medics=1, gateways=0, workers=0, address="192.0.2.1")
     with pytest.raises(UsageError, match=r"change `address` of \[hosts\.local\]"):
@@ -46,7 +67,7 @@ def test_an_address_of_another_machine_is_named_as_such(tmp_path: Path) -> None:
 
 def test_the_doctor_calls_ports_good_only_if_all_are(cluster: Cluster, taken: int) -> None:
     ports = [one for one in examine(cluster) if "port" in one.what]
-    assert [one.what for one in ports] == [f"port {taken}"]
+    assert [one.what for one in ports] == [f"TCP port {taken}"]
     assert "change `port`" in ports[0].remedy
 
 

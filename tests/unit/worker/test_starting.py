@@ -1,12 +1,25 @@
 """Waiting for what is away: patient, quiet, and not for ever if told so."""
 
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from tests.services.clock import HandClock
 
+from caudal.broker import MemoryBroker
+from caudal.broker.port import BrokerError
 from caudal.errors import StoreError, UsageError
+from caudal.formats.keys import Lane
+from caudal.process.signals import Stop
+from caudal.store.memory import MemoryStore
+from caudal.worker import process
 from caudal.worker.await_services import waited_for
+from caudal.worker.figures import WorkerMetrics
+from caudal.worker.process import Worker
+from caudal.worker.settings import WorkerSettings
 
 
 @dataclass
@@ -62,3 +75,35 @@ def test_what_cannot_mend_itself_is_raised_at_once() -> None:
 
     with pytest.raises(UsageError, match="promise"):
         waited_for("store", ask, StoreError, HandClock(), never)
+
+
+def test_a_worker_is_ready_once_it_takes_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not while it compiles kernels, and not before it has reached its broker."""
+    said: list[str] = []
+
+    class Broker(MemoryBroker):
+        def depths(self) -> Mapping[Lane, int]:
+            said.append("asked")
+            if said.count("asked") == 1:
+                raise BrokerError("away")
+            return super().depths()
+
+        def consume(self, *lanes: Sequence[Lane]) -> Any:
+            said.append("consumes")
+            return super().consume(*lanes)
+
+    worker = Worker(
+        WorkerSettings("w"), MemoryStore, cast(Any, Broker()), tmp_path, WorkerMetrics(), Stop()
+    )
+    monkeypatch.setattr(process, "warm_up", lambda compute: said.append("compiles"))
+    monkeypatch.setattr(process, "memory_bound", lambda *_, **__: nullcontext())
+
+    def ready() -> None:
+        said.append("ready")
+        worker.stop.request("enough")
+
+    worker.on_ready = ready
+    worker._work()
+    assert said == ["compiles", "asked", "asked", "consumes", "ready"]

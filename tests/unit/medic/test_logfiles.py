@@ -1,0 +1,68 @@
+"""The newest lines of a log, and those that are added."""
+
+from pathlib import Path
+
+import pytest
+
+from caudal.cli.main import main
+from caudal.cli.status import ExitStatus
+from caudal.cluster.folder import Cluster
+from caudal.cluster.log_files import added_lines, newest_lines
+from caudal.cluster.write_config import write_settings
+
+LINES = [f"{number:04} " + "x" * 300 for number in range(1_000)]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "worker-1.log"
+    path.write_text("\n".join(LINES) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("count", [1, 200, 999, 1_000, 5_000])
+def test_as_many_lines_as_asked_for_each_whole(log: Path, count: int) -> None:
+    found, end = newest_lines(log, count)
+    assert found == LINES[-count:]
+    assert end == log.stat().st_size
+
+
+def test_a_line_without_an_end_counts(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("one\ntwo\nthr")
+    assert newest_lines(path, 2)[0] == ["two", "thr"]
+
+
+def test_no_log_has_no_lines(tmp_path: Path) -> None:
+    assert newest_lines(tmp_path / "none", 5) == ([], 0)
+
+
+class EnoughError(Exception):
+    """The story is over."""
+
+
+def test_what_is_added_follows_also_after_the_log_was_shortened(log: Path) -> None:
+    deeds = iter([("a", "added\nbeg"), ("a", "un\n"), ("w", "anew\n"), ("w", "a\n")])
+
+    def pause() -> None:
+        for mode, text in deeds:
+            with log.open(mode) as file:
+                file.write(text)
+            return
+        raise EnoughError
+
+    found: list[str] = []
+    with pytest.raises(EnoughError):
+        found.extend(added_lines(log, newest_lines(log, 1)[1], pause))
+    assert found == ["added", "begun", "anew", "a"]
+
+
+def test_the_command_gives_all_lines_that_were_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_settings(tmp_path, broker="embedded")
+    cluster = Cluster.open(tmp_path)
+    cluster.logs.mkdir()
+    cluster.log_of("worker-1").write_text("\n".join(LINES) + "\n")
+    assert main(["logs", "worker-1", "-n", "200", "--dir", str(tmp_path)]) == ExitStatus.OK
+    assert capsys.readouterr().out.splitlines() == LINES[-200:]
