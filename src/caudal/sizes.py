@@ -1,4 +1,4 @@
-"""Sizes as people write them."""
+"""Sizes and times as people write them."""
 
 import re
 
@@ -15,6 +15,17 @@ def parse_bytes(text: str) -> int:
         raise UsageError(f"{text!r} is not a size: write it like 512MB, 2GB or 1.5GiB")
     units = _BINARY_UNITS if match[3] else _UNITS
     return int(float(match[1]) * units[match[2].upper()])
+
+
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+
+
+def parse_seconds(text: str) -> float:
+    """`90s`, `30m`, `12h`, `7d` as a number of seconds."""
+    match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*([smhd])\s*", text, re.ASCII)
+    if match is None:
+        raise UsageError(f"{text!r} is not a time: write it like 90s, 30m, 12h or 7d")
+    return float(match[1]) * _SECONDS[match[2]]
 
 
 def told_bytes(size: int) -> str:

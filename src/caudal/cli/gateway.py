@@ -59,6 +59,14 @@ def gateway(
             help="Seconds after which a job whose client is silent expires, at most.",
         ),
     ] = 30 * 86_400.0,
+    keep_results: Annotated[
+        str | None,
+        typer.Option(
+            "--keep-results",
+            help="How long results stay after a job's end, like 12h or 7d.",
+            show_default="as each job asked for, one day",
+        ),
+    ] = None,
     rate: Annotated[
         float, typer.Option("--rate", min=1.0, help="Requests a second of one owner.")
     ] = GatewayLimits.rate_per_second,
@@ -92,6 +100,7 @@ def gateway(
             access=Access(token_file, tls_certificate, tls_key, quotas, audit),
             name=name,
             job_timeout=job_timeout,
+            keep_results=keep_results,
             rate=rate,
             sentiment=sentiment or [],
             log_format=log_format,

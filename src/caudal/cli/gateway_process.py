@@ -29,6 +29,7 @@ from caudal.process.logs import Style, set_up_logs
 from caudal.process.signals import Stop
 from caudal.process.ticks import OnTick, Tick, ignore
 from caudal.process.watched_files import Followed
+from caudal.sizes import parse_seconds
 from caudal.store import Store, open_store, require_conditional_create
 from caudal.store.s3_settings import S3Settings
 
@@ -44,6 +45,7 @@ def serve(
     access: "Access",
     name: str | None,
     job_timeout: float,
+    keep_results: str | None,
     rate: float,
     sentiment: list[str],
     log_format: Style,
@@ -77,6 +79,7 @@ def serve(
             job_runs=JobRuns(opened),
             bounds=Bounds(
                 silence_seconds=(min(_LEAST_SILENCE_SECONDS, job_timeout), job_timeout),
+                keep_seconds=parse_seconds(keep_results) if keep_results else None,
                 batch_bytes=limits.records_bytes,
                 sentiments=models,
             ),

@@ -33,16 +33,32 @@ _NOT_OF_FILES = frozenset(field.name for field in fields(QueryOptions)) - {"form
 
 
 def jobs(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="`delete JOB …` deletes jobs that have ended.", metavar="[delete JOB …]"
+        ),
+    ] = None,
     gateway: GatewayOption = None,
     token_file: TokenFileOption = None,
     patience: PatienceOption = 60.0,
     ca: CaOption = None,
 ) -> None:
-    """List the jobs of this token on a cluster.
+    """List the jobs of this token on a cluster, or delete some that have ended.
 
-    Example: `caudal jobs --gateway http://one:8421`
+    Examples:
+
+    - `caudal jobs --gateway http://one:8421`
+    - `caudal jobs delete 8b1f0c… --gateway http://one:8421`
     """
+    action, *names = words or ["list"]
+    if action not in ("list", "delete") or (action == "delete") != bool(names):
+        raise UsageError("write `caudal jobs`, or `caudal jobs delete JOB …`")
     with GatewayOptions(gateway, token_file, patience, ca).open() as gateways:
+        for name in names:
+            typer.echo(f"job {name} ({gateways.delete(name).state}) is deleted")
+        if names:
+            return
         found = sorted(gateways.jobs(), key=lambda one: one.created)
         if not found:
             typer.echo("no jobs", err=True)

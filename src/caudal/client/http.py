@@ -84,6 +84,10 @@ class HttpGateways(Failover):
         del owner
         return self._get(Outcome, "DELETE", _path(job_id))
 
+    def delete(self, job_id: str) -> Outcome:
+        """Delete all that is kept of a job that has ended."""
+        return self._get(Outcome, "DELETE", _path(job_id, "results"))
+
     def jobs(self) -> Iterator[JobEntry]:
         """The jobs of this token, page by page."""
         after = ""

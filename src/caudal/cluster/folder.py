@@ -177,6 +177,8 @@ class Cluster:
         """What a gateway is told of clients. Files that change are read again by the gateway."""
         words = ["--quotas", str(self.folder / FILE), "--audit", str(self.audit_of(member.name))]
         tls, tokens = self.settings.tls, self.settings.tokens
+        if self.settings.keep_results:
+            words += ["--keep-results", self.settings.keep_results]
         if tokens:
             words += ["--token-file", str(self.folder / tokens)]
         if tls.certificate:

@@ -13,6 +13,7 @@ import msgspec
 from caudal.errors import UsageError
 from caudal.formats.quotas import USUAL_GATEWAYS, Quotas
 from caudal.formats.quotas import complaints as quota_complaints
+from caudal.sizes import parse_seconds
 
 FILE = "cluster.toml"
 PRIVATE = "private"
@@ -30,6 +31,7 @@ store = "{store}"      # a folder that all hosts share, or s3://bucket/prefix
 broker = "{broker}"
 tokens = ""            # what `caudal token new` writes; without it gateways listen on loopback only
 worker_memory = "{worker_memory}"  # bound of each worker; what exceeds it spills to disk
+keep_results = ""      # like "12h" or "7d": after the end of a job; empty: as it asked for, 1 day
 launcher = "local"     # "local": processes of this machine; "docker": containers of these names
 mount = ""             # docker only: where the containers see this folder
 
@@ -85,6 +87,7 @@ class ClusterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     broker: str = PRIVATE
     tokens: str = ""
     worker_memory: str = "700MB"
+    keep_results: str = ""
     launcher: str = "local"
     mount: str = ""
     tls: Tls = Tls()
@@ -135,6 +138,10 @@ def _complaints(settings: ClusterSettings) -> list[str]:
         found.append(f'launcher = "{settings.launcher}": choose "local" or "docker"')
     for name, host in settings.hosts.items():
         found += _host_complaints(name, host)
+    try:
+        parse_seconds(settings.keep_results or "1d")
+    except UsageError as error:
+        found.append(f"keep_results: {error}")
     if bool(settings.tls.certificate) != bool(settings.tls.key):
         found.append("[tls] needs both certificate and key, or neither")
     found += quota_complaints(settings.quotas)

@@ -80,6 +80,11 @@ OPERATIONS = (
         {200: _json(Outcome)}, (404,), right=Right.SUBMIT, action="cancel",
     ),
     Operation(
+        "DELETE", f"{_JOB}/results", jobs.delete,
+        "Delete all that is kept of a job that has ended.",
+        {200: _json(Outcome)}, (404, 409), right=Right.SUBMIT, action="delete",
+    ),
+    Operation(
         "PUT", _BATCH, tables.put_batch, "Send a batch; the same again is no error.",
         _RECEIPT, (404, 408, 409, 410, 413, 415), MediaContent(tables.BATCH, schema=_BINARY),
         right=Right.SUBMIT,

@@ -6,7 +6,8 @@ Rules
 2. Once a life has its outcome, its data goes: everything but results, the outcome, and the ends of
    tables, by which a late client knows its data. Whatever a late worker adds goes in a later round.
 3. When the results' time is over: results, then job.json, then the outcome. Without its outcome a
-   job that still has its job.json would seem to run.
+   job that still has its job.json would seem to run. Their time is over when it is by this clock
+   and by that of the store, if it has one: a clock that is ahead deletes nothing early.
 4. A job that has ended, and of which a look found nothing to delete, rests until its results' time
    is over, or a while (ended_jobs.py). A job that was never seen to end is looked at in every round.
 5. In a directory, temporary files of writers that died are swept, the store itself knows which, and
@@ -18,6 +19,7 @@ that read and the delete, and goes on after the id was given a new life, removes
 job.json; its client is told that there is no such job, and begins again. No answer is wrong.
 """
 
+import logging
 from collections.abc import Iterator
 
 from caudal.errors import FormatError, StoreError
@@ -27,7 +29,10 @@ from caudal.jobs.ended_jobs import spread
 from caudal.jobs.ports import Ports
 from caudal.jobs.reconciler import job_ids
 from caudal.jobs.runs import JobRun, read_outcome
-from caudal.store.port import Store, folder_names, key_in, pages
+from caudal.process.logs import fields
+from caudal.store.port import Store, Timed, folder_names, key_in, pages
+
+_log = logging.getLogger(__name__)
 
 _LOOP = "janitor"
 _SWEPT_SECONDS = 3_600.0  # younger temporary files are not even looked at
@@ -68,17 +73,24 @@ class Janitor:
         kept = (keys.results(), keys.outcome)
         but = (*kept, keys.ends()) if outcome.state == "done" else kept
         deleted = self._delete(f"{keys.root}/", but=but)
-        left = job_run.job.request.options.keep_seconds - (self._ports.clock.now() - outcome.at)
-        if left > 0:
-            if not deleted:
-                self._rest(job_run.job.id, left)
-            return
-        self._delete(keys.results())
-        self._delete(keys.ends())
-        again = self._ports.job_runs.open(job_run.job.id)
-        if again is not None and again.job.run == job_run.job.run:
-            self._ports.store.delete(job_key(job_run.job.id))
-        self._ports.store.delete(keys.outcome)
+        left = self._left(job_run, outcome)
+        if left <= 0:
+            delete_ended(self._ports, job_run)
+        elif not deleted:
+            self._rest(job_run.job.id, left)
+
+    def _left(self, job_run: JobRun, outcome: Outcome) -> float:
+        """For how many seconds the results still stay."""
+        store, kept = self._ports.store, self._ports.bounds.keep_seconds
+        ends = outcome.at + (job_run.job.request.options.keep_seconds if kept is None else kept)
+        left = ends - self._ports.clock.now()
+        if left > 0 or not isinstance(store, Timed) or (truly := ends - store.time()) <= 0:
+            return left
+        ahead = round(truly - left)
+        _log.warning(
+            "this clock is ahead of the store's", extra=fields(job=job_run.job.id, by=ahead)
+        )
+        return truly
 
     def _rest(self, job_id: str, left: float) -> None:
         """Rule 4."""
@@ -86,14 +98,28 @@ class Janitor:
         self._ports.resting.rest(_LOOP, job_id, self._ports.clock.elapsed() + seconds)
 
     def _delete(self, prefix: str, but: tuple[str, ...] = ()) -> int:
-        """Delete what lies below a prefix, but for some; how much it was."""
-        deleted = 0
-        for page in list(pages(self._ports.store, prefix)):
-            for key in (*(one.key for one in page.entries), *map(key_in, page.folders)):
-                if not key.startswith(but):
-                    self._ports.store.delete(key)
-                    deleted += 1
-        return deleted
+        return _delete_below(self._ports.store, prefix, but)
+
+
+def delete_ended(ports: Ports, job_run: JobRun) -> None:
+    """Delete all that is left of a life that has its outcome, in the order of rule 3."""
+    keys = job_run.keys
+    _delete_below(ports.store, f"{keys.root}/", but=(keys.outcome,))
+    again = ports.job_runs.open(job_run.job.id)
+    if again is not None and again.job.run == job_run.job.run:
+        ports.store.delete(job_key(job_run.job.id))
+    ports.store.delete(keys.outcome)
+
+
+def _delete_below(store: Store, prefix: str, but: tuple[str, ...] = ()) -> int:
+    """Delete what lies below a prefix, but for some; how much it was."""
+    deleted = 0
+    for page in list(pages(store, prefix)):
+        for key in (*(one.key for one in page.entries), *map(key_in, page.folders)):
+            if not key.startswith(but):
+                store.delete(key)
+                deleted += 1
+    return deleted
 
 
 def run_names(store: Store, job_id: str) -> Iterator[str]:

@@ -34,6 +34,7 @@ class Bounds:
     stale_seconds: float = 16.0  # a mark that stays the same for so long is of a dead worker
     slice_seconds: float = 3.0  # a task that takes longer makes way for others (beat.py)
     quick: bool = False  # a worker that is kept free for short tasks
+    keep_seconds: float | None = None  # how long results stay; None: as each request says
     rest_seconds: float = 300.0  # a job that has ended is looked at again after so long, at most
     batch_bytes: int = 1 << 30  # of the records of one batch; what claims to hold more is refused
 

@@ -35,6 +35,7 @@ from caudal.jobs.interfaces import (
     NotReadyError,
     UnknownNameError,
 )
+from caudal.jobs.janitor import delete_ended
 from caudal.jobs.job_list import jobs_of
 from caudal.jobs.lane_shares import has_room
 from caudal.jobs.ports import Ports
@@ -210,6 +211,15 @@ class JobService:
         job_run = self._job_run(job_id, owner)
         reason = "the client cancelled it"
         return end_run(self._ports.store, self._ports.clock, job_run.keys, "cancelled", reason)
+
+    def delete(self, job_id: str, owner: str) -> Outcome:
+        """Delete all that is kept of a job that has ended; gives how it ended."""
+        job_run = self._job_run(job_id, owner)
+        outcome = read_outcome(self._ports.store, job_run.keys)
+        if outcome is None:
+            raise ConflictError(f"job {job_id} runs: cancel it first")
+        delete_ended(self._ports, job_run)
+        return outcome
 
     def _create(self, job_id: str, owner: str, request: Request) -> JobRun:
         now = self._ports.clock.now()

@@ -129,6 +129,12 @@ class DirectoryStore(Store):
         keys.check_key(key if twin is None else twin)
         return self._until_settled("replace", key, lambda: self._replace(key, data, twin))
 
+    def time(self) -> float:
+        """See the port. The file system dates its root: over a network, by the server's clock."""
+        with self._errors("date", ""):
+            os.utime(self._root_descriptor)
+            return os.fstat(self._root_descriptor).st_mtime
+
     def sweep(self, older_than_seconds: float) -> int:
         """Remove temporary files of dead writers that are older than this; gives how many."""
         with self._errors("sweep", TEMPORARY_FOLDER):

@@ -21,7 +21,7 @@ Rules that every implementation keeps (tests/contract/test_store.py):
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 PAGE = 1000
 
@@ -108,6 +108,14 @@ class Store(Protocol):
         """Remove what interrupted writes of that age left behind, if this store can have such;
         gives how many."""
         return 0
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """A store that has a clock of its own, which its users may compare theirs with."""
+
+    def time(self) -> float:
+        """Seconds since 1970, UTC, by the clock that dates its objects."""
 
 
 def pages(store: Store, prefix: str, *, recursive: bool = True) -> Iterator[Page]:

@@ -175,6 +175,17 @@ def test_a_job_is_cancelled_once(place: Place) -> None:
     assert answer.json()["error"]["outcome"] == first
 
 
+def test_only_a_job_that_has_ended_is_deleted(place: Place) -> None:
+    client = place.client()
+    create(client)
+    assert code_of(client.delete("/jobs/j/results")) == (409, "conflict")
+    client.delete("/jobs/j")
+    assert code_of(place.client(BERTA).delete("/jobs/j/results")) == (404, "no_job")
+    assert client.delete("/jobs/j/results").json()["state"] == "cancelled"
+    assert client.get("/jobs").json()["jobs"] == []
+    assert code_of(client.delete("/jobs/j/results")) == (404, "no_job")
+
+
 def test_the_gateway_grants_silence_and_the_request_stays_the_same() -> None:
     with Place(bounds=Bounds(silence_seconds=(5.0, 60.0))) as place:
         client = place.client()

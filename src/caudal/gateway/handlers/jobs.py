@@ -1,4 +1,4 @@
-"""Jobs: create, list, look, cancel."""
+"""Jobs: create, list, look, cancel, delete."""
 
 import logging
 from collections.abc import Mapping
@@ -69,4 +69,11 @@ async def cancel(service: Service, call: RequestCall) -> Response:
     """DELETE /jobs/{job}"""
     outcome = await service.threads.run(service.gateway.cancel, *call.job)
     _log.info("job cancelled", extra=fields(job=call.name("job"), reason=outcome.state))
+    return json_answer(outcome)
+
+
+async def delete(service: Service, call: RequestCall) -> Response:
+    """DELETE /jobs/{job}/results"""
+    outcome = await service.threads.run(service.gateway.delete, *call.job)
+    _log.info("job deleted", extra=fields(job=call.name("job"), reason=outcome.state))
     return json_answer(outcome)
