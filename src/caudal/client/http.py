@@ -21,6 +21,7 @@ from caudal.jobs.requests import check_job_id, is_name
 
 _BATCH_TYPE = "application/vnd.caudal.batch"
 _JSON = {"Content-Type": "application/json"}
+_MOST_LISTED = 1000  # jobs of one page: what a gateway gives at most
 Kind = TypeVar("Kind")
 
 
@@ -92,7 +93,8 @@ class HttpGateways(Failover):
         """The jobs of this token, page by page."""
         after = ""
         while True:
-            page = self._get(JobPage, "GET", "/jobs" + (f"?after={quote(after)}" if after else ""))
+            behind = f"&after={quote(after)}" if after else ""
+            page = self._get(JobPage, "GET", f"/jobs?limit={_MOST_LISTED}{behind}")
             yield from page.jobs
             if page.next is None:
                 return

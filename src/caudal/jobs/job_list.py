@@ -13,7 +13,7 @@ from caudal.jobs import objects
 from caudal.jobs.runs import read_outcome
 from caudal.store.port import Store
 
-_LOOKED_AT = 500  # jobs of anybody, per page
+_LOOKED_AT = 1000  # jobs of anybody, per page
 
 
 def jobs_of(store: Store, owner: str, after: str, limit: int) -> JobPage:
