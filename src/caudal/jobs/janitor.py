@@ -9,7 +9,7 @@ Rules
    job that still has its job.json would seem to run. Their time is over when it is by this clock
    and by that of the store, if it has one: a clock that is ahead deletes nothing early.
 4. A job that has ended, and of which a look found nothing to delete, rests until its results' time
-   is over, or a while (ended_jobs.py). A job that was never seen to end is looked at in every round.
+   is over, or a while (ended_jobs.py). One that was never seen to end is looked at in every round.
 5. In a directory, temporary files of writers that died are swept, the store itself knows which, and
    empty folders.
 
@@ -30,7 +30,7 @@ from caudal.jobs.ports import Ports
 from caudal.jobs.reconciler import job_ids
 from caudal.jobs.runs import JobRun, read_outcome
 from caudal.process.logs import fields
-from caudal.store.port import Store, Timed, folder_names, key_in, pages
+from caudal.store.port import Store, folder_names, key_in, pages
 
 _log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class Janitor:
         store, kept = self._ports.store, self._ports.bounds.keep_seconds
         ends = outcome.at + (job_run.job.request.options.keep_seconds if kept is None else kept)
         left = ends - self._ports.clock.now()
-        if left > 0 or not isinstance(store, Timed) or (truly := ends - store.time()) <= 0:
+        if left > 0 or (dated := store.time()) is None or (truly := ends - dated) <= 0:
             return left
         ahead = round(truly - left)
         _log.warning(

@@ -2,7 +2,7 @@
 
 A round looks at every running job: what it lacks, compared with what it lacked before, decides
 whether tasks are published again (jobs/watch.py). What somebody computes is not missing. Several
-reconcilers do no harm: a task published twice is done once. Jobs that have ended rest (ended_jobs.py).
+reconcilers do no harm: a task published twice is done once. Ended jobs rest (ended_jobs.py).
 """
 
 import contextlib

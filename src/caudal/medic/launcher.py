@@ -100,7 +100,7 @@ class LocalLauncher:
 
     def record(self, name: str) -> Record | None:
         """See the port."""
-        found = read_record(self._cluster.run, name)
+        found = read_record(self._cluster.run_folder, name)
         return _told(name, found, life_of(found)) if found else None
 
     def records(self, names: Sequence[str], closely: Container[str]) -> list[Record]:

@@ -21,7 +21,7 @@ Rules that every implementation keeps (tests/contract/test_store.py):
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 PAGE = 1000
 
@@ -109,13 +109,9 @@ class Store(Protocol):
         gives how many."""
         return 0
 
-
-@runtime_checkable
-class Timed(Protocol):
-    """A store that has a clock of its own, which its users may compare theirs with."""
-
-    def time(self) -> float:
-        """Seconds since 1970, UTC, by the clock that dates its objects."""
+    def time(self) -> float | None:
+        """Return the time by the clock that dates its objects, since 1970; None without one."""
+        return None
 
 
 def pages(store: Store, prefix: str, *, recursive: bool = True) -> Iterator[Page]:

@@ -413,7 +413,7 @@ def test_one_owner_cannot_fill_a_lane_for_others() -> None:
         assert put_batch(berta, "people", 0, data[0], "e") == 201
         assert put_batch(berta, "people", 1, data[1], "e") == 429, "a little only, while it is full"
         for _ in range(2 * len(data)):
-            execute.turn(place.ports, place.consumer)
+            execute.take_turn(place.ports, place.consumer)
         reconciler.round()
         assert put_batch(alice, "people", 0, data[0], "d") == 429, "she has half of it"
         assert put_batch(berta, "people", 1, data[1], "e") == 201

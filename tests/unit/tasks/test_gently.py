@@ -48,7 +48,7 @@ class Watched:
         steps = self.compute._steps
         run: Callable[[Job, Task, Inputs], bytes] = steps.run
 
-        def noted(job: Job, task: Task, inputs: Inputs) -> bytes:
+        def noted(job: Job, task: Task, inputs: Inputs, *, alone: bool = False) -> bytes:
             self.seen.append(priority())
             return run(job, task, inputs)
 
