@@ -1,9 +1,8 @@
 """Imports go one way, and never in a circle."""
 
 import ast
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[2] / "src" / "caudal"
 
@@ -35,6 +34,7 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
 def imports(path: Path) -> set[str]:
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -51,15 +51,21 @@ def room(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
-@pytest.mark.parametrize("path", MODULES, ids=module_name)
-def test_a_module_imports_only_from_rooms_below(path: Path) -> None:
-    here = room(module_name(path))
+def test_a_module_imports_only_from_rooms_below() -> None:
+    assert [wrong for path in MODULES for wrong in imports_from_above(path)] == []
+
+
+def imports_from_above(path: Path) -> list[str]:
+    module = module_name(path)
+    here = room(module)
     if not here:
-        return  # caudal/__init__.py re-exports
-    for name in imports(path):
-        there = room(name)
-        if there in LEVEL and there != here:
-            assert LEVEL[there] <= LEVEL[here], f"{module_name(path)} imports {name}"
+        return []  # caudal/__init__.py re-exports
+    rooms = {name: room(name) for name in imports(path)}
+    return [
+        f"{module} imports {name}"
+        for name, there in rooms.items()
+        if there in LEVEL and there != here and LEVEL[there] > LEVEL[here]
+    ]
 
 
 def test_every_room_has_its_place() -> None:
