@@ -128,9 +128,9 @@ def test_a_client_that_dies_and_never_returns_leaves_nothing(
         with client(real, books, "--job-timeout", "5", "--file", "reviews=-") as process:
             job = job_of(process)
             until(lambda: bool(stored(real, job)))
-        until(lambda: set(stored(real, job)) <= {"job.json", "outcome.json"}, seconds=120)
+        until(lambda: set(stored(real, job)) <= {"job.json", "outcome.json"})
         assert answer(other) == movies.answer
-    until(lambda: waiting(real) == 0, seconds=60)
+    until(lambda: waiting(real) == 0)
 
 
 def waiting(real: RealCluster) -> int:

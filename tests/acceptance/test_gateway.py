@@ -18,10 +18,9 @@ import pytest
 from tests.gateway.place import ALICE, BATCH, BERTA, batches, job_content, write_token
 from tests.gateway.server import head
 from tests.services.certificates import make_authority, make_server
-from tests.services.waiting import until
+from tests.services.waiting import GUARD_SECONDS, until
 
 COMMAND = [sys.executable, "-m", "caudal", "gateway", "--broker", "memory:"]
-PATIENCE_SECONDS = 60.0
 
 
 @dataclass
@@ -35,12 +34,12 @@ class GatewayProcess:
     def client(self, token: str = ALICE) -> httpx.Client:
         headers = {"authorization": f"Bearer {token}"}
         return httpx.Client(
-            base_url=f"http://127.0.0.1:{self.port}", headers=headers, timeout=PATIENCE_SECONDS
+            base_url=f"http://127.0.0.1:{self.port}", headers=headers, timeout=GUARD_SECONDS
         )
 
     def leave(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(PATIENCE_SECONDS)
+        return self.process.wait(GUARD_SECONDS)
 
 
 @contextmanager
@@ -71,7 +70,7 @@ def tokens(tmp_path: Path) -> Path:
 
 def refused(*options: str) -> tuple[int, str]:
     done = subprocess.run(
-        [*COMMAND, *options], capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS
+        [*COMMAND, *options], capture_output=True, text=True, check=False, timeout=GUARD_SECONDS
     )
     return done.returncode, done.stderr.strip()
 
@@ -106,7 +105,7 @@ def test_a_request_under_way_is_finished(tmp_path: Path, tokens: Path) -> None:
         headers = {"content-type": BATCH, "content-length": str(len(data))}
         url = "/jobs/j/tables/people/batches/0"
         assert client.put(url, content=body(), headers=headers).status_code == 201
-        assert gateway.process.wait(PATIENCE_SECONDS) == 0
+        assert gateway.process.wait(GUARD_SECONDS) == 0
     with running(tmp_path, "--token-file", str(tokens)) as other, other.client() as client:
         assert client.get(url).status_code == 200, "any gateway knows it"
 
@@ -186,7 +185,7 @@ def test_a_hostile_owner_does_not_stop_an_honest_one(tmp_path: Path, tokens: Pat
 
         def hold(start: bytes) -> None:
             address = ("127.0.0.1", gateway.port)
-            connection = socket.create_connection(address, timeout=PATIENCE_SECONDS)
+            connection = socket.create_connection(address, timeout=GUARD_SECONDS)
             stack.enter_context(connection).sendall(start)
 
         with gateway.client() as alice:

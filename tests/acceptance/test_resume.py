@@ -19,11 +19,11 @@ from random import Random
 import pytest
 
 from caudal.generate import generate
+from tests.services.waiting import GUARD_SECONDS
 
 KILLS = int(os.environ.get("CAUDAL_KILLS", "6"))
 SEED = int(os.environ.get("CAUDAL_SEED", "1"))
 _LOOK_SECONDS = 0.001
-GUARD_SECONDS = 300.0  # against a run that hangs, not a limit
 FORMATS = ("json", "csv", "parquet")
 
 

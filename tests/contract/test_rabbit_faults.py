@@ -17,7 +17,7 @@ from tests.services.freezing import freeze
 from tests.services.rabbit import PASSWORD, Node, require_rabbit, started, started_three
 from tests.services.rabbit import rabbit as rabbit
 from tests.services.rabbit import rabbit_url as rabbit_url
-from tests.services.waiting import until
+from tests.services.waiting import GUARD_SECONDS, until
 
 from caudal.broker.open_broker import open_broker, read_settings
 from caudal.broker.port import BrokerError, Consumer, Delivery, LaneFullError, OpenedBroker
@@ -108,7 +108,7 @@ def test_a_node_killed_while_publishing_loses_nothing_confirmed(
 
     publisher = threading.Thread(target=publish)
     publisher.start()
-    assert begun.wait(60)
+    assert begun.wait(GUARD_SECONDS)
     victim.restart()
     publisher.join()
     consumer, found = broker.consume(), set[int]()

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from caudal.gateway.process import GatewaySettings, Server, listening, make_server
 from caudal.process.certificates import Certificate
 from tests.gateway.place import ALICE, Place
-
-PATIENCE_SECONDS = 20.0  # for what must come: longer than any bound that is tested
+from tests.services.waiting import GUARD_SECONDS
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Running:
         return f"http://127.0.0.1:{self.port}"
 
     def raw(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_SECONDS)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=GUARD_SECONDS)
 
     def says(self, *pieces: bytes) -> bytes:
         """What is answered until the server closes the connection."""
@@ -52,7 +51,7 @@ def running(place: Place, certificate: Certificate | None = None) -> Iterator[Ru
         finally:
             place.stopping = True
             server.should_exit = True
-            thread.join(PATIENCE_SECONDS)
+            thread.join(GUARD_SECONDS)
             assert not thread.is_alive()
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from tests.services.seaweed import S3Server
 from tests.services.seaweed import s3_server as s3_server
+from tests.services.waiting import GUARD_SECONDS
 
 from caudal.application import find_application
 from caudal.store import S3Settings, S3Store
 from caudal.store.port import entries
 
-GUARD_SECONDS = 300.0  # against a run that hangs, not a limit
 LOOK_SECONDS = 0.01
 CASE = find_application("books").folder / "cases" / "books_and_reviews_apart"
 

@@ -27,10 +27,10 @@ import pytest
 
 from tests.services.freezing import freeze, thaw
 from tests.services.seaweed import refuse
+from tests.services.waiting import GUARD_SECONDS
 
 PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 USER, PASSWORD = "caudal", "rabbit-test-password"
-_READY_SECONDS = 90.0
 
 _NODE = pytest.StashKey["Node"]()
 
@@ -117,7 +117,7 @@ class Node:
 
     def wait_until_ready(self) -> None:
         """It answers a client's greeting."""
-        deadline = time.monotonic() + _READY_SECONDS
+        deadline = time.monotonic() + GUARD_SECONDS
         while time.monotonic() < deadline:
             if self._process is None or self._process.poll() is not None:
                 break

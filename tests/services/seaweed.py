@@ -27,9 +27,10 @@ from typing import NoReturn
 
 import pytest
 
+from tests.services.waiting import GUARD_SECONDS
+
 BUCKET = "caudal-tests"
 ACCESS_KEY, SECRET_KEY = "caudal-test-key", "caudal-test-secret"
-_READY_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def _arguments(folder: Path, ports: tuple[int, int, int, int], grpc: list[int]) 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], server: S3Server) -> None:
     """It answers: any answer at all, since an unsigned request is refused by a healthy server."""
-    deadline = time.monotonic() + _READY_SECONDS
+    deadline = time.monotonic() + GUARD_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:
             break

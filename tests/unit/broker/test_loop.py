@@ -4,6 +4,7 @@ import asyncio
 import threading
 
 import pytest
+from tests.services.waiting import GUARD_SECONDS
 
 from caudal.broker.loop import LoopThread
 from caudal.errors import BrokerError
@@ -48,7 +49,7 @@ def test_closing_ends_what_waits_and_what_comes_later() -> None:
 
     waiting = threading.Thread(target=caller)
     waiting.start()
-    assert begun.wait(60)
+    assert begun.wait(GUARD_SECONDS)
     loop.close()
     waiting.join()
     assert endings == ["RabbitMQ was not heard in time"]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.services.waiting import GUARD_SECONDS
 
 from caudal.cli.program import COMMANDS, load
 from caudal.cli.status import ExitStatus
@@ -19,7 +20,7 @@ CAUDAL = [sys.executable, "-m", "caudal"]
 def shell(line: str, *arguments: str | bytes) -> subprocess.CompletedProcess[bytes]:
     """A line of shell in which "$@" is caudal with these arguments."""
     words: Sequence[str | bytes] = ["bash", "-c", line, "bash", *CAUDAL, *arguments]
-    return subprocess.run(words, capture_output=True, timeout=120, check=False)
+    return subprocess.run(words, capture_output=True, timeout=GUARD_SECONDS, check=False)
 
 
 def test_a_full_standard_output() -> None:
@@ -144,13 +145,13 @@ def test_sigterm_leaves_nothing_behind(tmp_path: Path, engine: str) -> None:
     process = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment)
     try:
         partial = f".rejects.csv.{process.pid}.partial"
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + GUARD_SECONDS
         while not ((tmp_path / partial).exists() and any(spill.iterdir())):
             assert process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=GUARD_SECONDS)
     finally:
         process.kill()
         process.wait()

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 from tests.services.cluster import Cluster, cluster
+from tests.services.waiting import GUARD_SECONDS
 from tests.unit.client.conftest import BATCH_BYTES, PARAMETERS, check
 
 import caudal
@@ -227,7 +228,7 @@ class Held:
 
     def readinto(self, buffer: memoryview, /) -> int:
         if self._file.tell() > self._size // 2 and not self.was_let:
-            self.was_let = self._let.wait(60)
+            self.was_let = self._let.wait(GUARD_SECONDS)
         count = self._file.readinto(buffer)
         if not count:
             self._file.close()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.services.cluster import Cluster, cluster
+from tests.services.waiting import GUARD_SECONDS
 from tests.unit.client.conftest import PARAMETERS
 
 import caudal
@@ -184,7 +185,7 @@ def test_rows_are_previewed_while_files_are_sent(
         def sent(self, table: str, batch: BatchHeader) -> None:
             super().sent(table, batch)
             if table == "books" and batch.number == 1:
-                assert previewed.wait(60)
+                assert previewed.wait(GUARD_SECONDS)
 
     monkeypatch.setattr("caudal.cli.submit.Delivery", Waiting)
     many = books.parent / "many.csv"

@@ -6,6 +6,7 @@ import sys
 import threading
 
 import pytest
+from tests.services.waiting import GUARD_SECONDS
 
 from caudal.duck.containment import RESERVE_BYTES, ContainedCall, allowance
 
@@ -52,7 +53,10 @@ with Sandbox(Limits(memory_bytes=limit << 20)) as sandbox:
 
 def python(script: str, *arguments: str) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", script, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=GUARD_SECONDS,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.splitlines()

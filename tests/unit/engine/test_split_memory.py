@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tests.services.waiting import GUARD_SECONDS
 
 from caudal.errors import UsageError
 from caudal.files.sources import Sources
@@ -93,7 +94,7 @@ print(peak_mib())
         [sys.executable, "-c", script, str(folder), sql],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=GUARD_SECONDS,
         cwd=Path(__file__).parents[3],
     )
     assert done.returncode == 0, done.stderr[-2000:]
@@ -198,7 +199,7 @@ def _run_script(script: str, *arguments: str) -> str:
         [sys.executable, "-c", script, *arguments],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=GUARD_SECONDS,
         cwd=Path(__file__).parents[3],
     )
     assert done.returncode == 0, done.stderr[-2000:]

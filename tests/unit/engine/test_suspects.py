@@ -22,6 +22,7 @@ import duckdb
 import msgspec
 import pytest
 from tests.services.freezing import freeze, thaw
+from tests.services.waiting import GUARD_SECONDS
 
 from caudal import errors
 from caudal.jobs.interfaces import SUSPECT_AFTER, is_suspect
@@ -39,7 +40,6 @@ from caudal.worker.suspects import (
 )
 
 LIMITS = SuspectLimits(memory_bytes=512 << 20, cpu_seconds=60)
-HANGS_MILLISECONDS = 120_000  # a guard against a test that waits for ever, not a limit
 
 TASKS = """
 import atexit, ctypes, hashlib, os, pathlib
@@ -166,7 +166,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 def is_readable(descriptor: int) -> bool:
     poller = select.poll()
     poller.register(descriptor, select.POLLIN)
-    return bool(poller.poll(HANGS_MILLISECONDS))
+    return bool(poller.poll(1000 * GUARD_SECONDS))
 
 
 def condemned(verdict: Verdict) -> str:

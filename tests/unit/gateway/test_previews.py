@@ -17,6 +17,7 @@ from tests.gateway.place import (
     send,
 )
 from tests.gateway.server import running
+from tests.services.waiting import GUARD_SECONDS
 
 from caudal.jobs import execute
 from caudal.jobs.janitor import Janitor
@@ -83,7 +84,7 @@ def test_rows_are_seen_while_the_table_still_arrives(place: Place, client: TestC
     headers = {"authorization": f"Bearer {ALICE}"}
     with (
         running(place) as server,
-        httpx.stream("GET", server.url + URL, headers=headers, timeout=60) as stream,
+        httpx.stream("GET", server.url + URL, headers=headers, timeout=GUARD_SECONDS) as stream,
     ):
         lines = (line for line in stream.iter_lines() if line and line[0] != ":")
         for number, data in enumerate(batches("people")):

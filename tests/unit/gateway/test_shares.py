@@ -26,7 +26,8 @@ from tests.gateway.place import (
     job_content,
     put_batch,
 )
-from tests.gateway.server import PATIENCE_SECONDS, Running, head, read_all, read_answer, running
+from tests.gateway.server import Running, head, read_all, read_answer, running
+from tests.services.waiting import GUARD_SECONDS
 
 from caudal.errors import UsageError
 from caudal.formats.quotas import Allowances, Quota, Quotas, Share, complaints, read_quotas
@@ -46,7 +47,7 @@ URL = "/jobs/{job}/tables/people/batches/{number}"
 @contextmanager
 def client_of(server: Running, token: str = BERTA) -> Iterator[httpx.Client]:
     headers = {"authorization": f"Bearer {token}"}
-    with httpx.Client(base_url=server.url, headers=headers, timeout=PATIENCE_SECONDS) as client:
+    with httpx.Client(base_url=server.url, headers=headers, timeout=GUARD_SECONDS) as client:
         yield client
 
 
@@ -167,7 +168,7 @@ def test_one_owners_work_holds_half_of_the_threads_at_most(place: Place) -> None
             for _ in range(16):
                 opened(server, stack, head("GET", "/jobs/a"))
             for _ in range(LIMITS.threads // 2):
-                assert held.acquire(timeout=PATIENCE_SECONDS)
+                assert held.acquire(timeout=GUARD_SECONDS)
             with client_of(server) as client:
                 assert client.get("/jobs/b").status_code == 200
             assert not held.acquire(blocking=False)

@@ -11,8 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.gateway.place import ALICE, Place, job_content
-from tests.gateway.server import PATIENCE_SECONDS, Running, head, read_all, running
+from tests.gateway.server import Running, head, read_all, running
 from tests.services.certificates import Pair, make_authority, make_server
+from tests.services.waiting import GUARD_SECONDS
 
 from caudal.client.addresses import read_ca
 from caudal.client.http import HttpGateways
@@ -143,7 +144,7 @@ def test_a_request_in_the_first_packet_behind_the_handshake_is_answered(
     context = client_context(authority.certificate)
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = context.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
-    with socket.create_connection(("127.0.0.1", server.port), PATIENCE_SECONDS) as raw:
+    with socket.create_connection(("127.0.0.1", server.port), GUARD_SECONDS) as raw:
         while True:
             try:
                 tls.do_handshake()

@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+from tests.services.waiting import GUARD_SECONDS
 
 from caudal.process.clock import SystemClock, new_id
 from caudal.process.frame import ProcessExit, run_framed
@@ -18,7 +19,7 @@ def test_a_signal_asks_the_work_to_stop() -> None:
 
     def work() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
-        assert stop.wait(60)
+        assert stop.wait(GUARD_SECONDS)
 
     assert run_framed(work, stop) is ProcessExit.COMPLETE
     assert stop.reason == "SIGTERM"
@@ -33,7 +34,7 @@ def test_the_loop_ticks_while_the_work_computes() -> None:
         if tick.number == 2:
             second.set()
 
-    assert run_framed(lambda: _require(second.wait(60)), Stop(), on_tick=on_tick)
+    assert run_framed(lambda: _require(second.wait(GUARD_SECONDS)), Stop(), on_tick=on_tick)
     assert [tick.number for tick in ticks[:2]] == [1, 2]
 
 
@@ -45,7 +46,7 @@ def test_a_tick_that_fails_does_not_end_the_ticking(caplog: pytest.LogCaptureFix
             second.set()
         raise ValueError("no")
 
-    run_framed(lambda: _require(second.wait(60)), Stop(), on_tick=on_tick)
+    run_framed(lambda: _require(second.wait(GUARD_SECONDS)), Stop(), on_tick=on_tick)
     assert "a tick failed" in caplog.text
 
 
@@ -54,7 +55,7 @@ def test_what_is_still_busy_is_abandoned() -> None:
 
     def work() -> None:
         os.kill(os.getpid(), signal.SIGINT)
-        release.wait(60)
+        release.wait(GUARD_SECONDS)
 
     assert run_framed(work, Stop(), grace_seconds=0.01) is ProcessExit.ABANDONED
     release.set()
@@ -65,7 +66,7 @@ def test_what_is_late_is_urged() -> None:
 
     def work() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
-        assert urged.wait(60)
+        assert urged.wait(GUARD_SECONDS)
 
     ending = run_framed(work, Stop(), on_late=urged.set, late_seconds=0.01, grace_seconds=60)
     assert ending is ProcessExit.COMPLETE

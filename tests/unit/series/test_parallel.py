@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from tests.services.waiting import GUARD_SECONDS
 
 from caudal.series import parallel
 from caudal.series.parallel import WorkerPool
@@ -33,11 +34,11 @@ def test_after_ctrl_c_no_item_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def do(item: int) -> None:
         begun.release()
-        assert go_on.wait(60)
+        assert go_on.wait(GUARD_SECONDS)
         done.append(item)
 
     def interrupted(futures: object) -> None:
-        assert all(begun.acquire(timeout=60) for _ in range(2))
+        assert all(begun.acquire(timeout=GUARD_SECONDS) for _ in range(2))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(parallel, "wait", interrupted)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.services.waiting import GUARD_SECONDS
 
 from caudal.broker import MemoryBroker
 from caudal.broker.port import Delivery
@@ -48,7 +49,6 @@ ENDLESS = (
 # DuckDB counts this memory, but its limit is far above the suspect's.
 BOMB = "SELECT list(x) AS n FROM range(200000000) r(x) WHERE x > (SELECT length(min(k)) FROM t)"
 LIMITS = SuspectLimits(memory_bytes=1 << 30, cpu_seconds=60)
-HANGS_MILLISECONDS = 120_000  # a guard against a test that waits for ever, not a limit
 
 MODULE = """
 import ctypes, os, pathlib
@@ -331,5 +331,5 @@ class held_child:  # noqa: N801 - reads as the context manager that it is
     def _pid(self) -> int:
         poller = select.poll()
         poller.register(self._told, select.POLLIN)
-        assert poller.poll(HANGS_MILLISECONDS), "the computation did not begin"
+        assert poller.poll(1000 * GUARD_SECONDS), "the computation did not begin"
         return int(os.read(self._told, 100))
