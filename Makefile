@@ -3,7 +3,7 @@ PYTHON ?= python3
 SCALE ?= 0.01
 BIN := .venv/bin
 
-.PHONY: compiled demo test lint types unit transformers bench bench-cluster bench-series fuzz-planner fuzz-inputs simulate chaos format clean lock
+.PHONY: compiled demo test lint types unit transformers bench bench-cluster bench-series fuzz-planner fuzz-inputs properties simulate chaos format clean lock
 
 # Bytecode of our own modules, also where PYTHONDONTWRITEBYTECODE is set: a cluster starts many
 # processes, and each would compile them anew.
@@ -66,6 +66,11 @@ bench-series: compiled
 SECONDS ?= 300
 fuzz-planner: compiled
 	$(BIN)/python -m tests.fuzz.run $(SECONDS) $(SEED)
+
+# The properties of the tests with many more examples, new ones each time: make properties TIMES=20
+TIMES ?= 20
+properties: compiled .venv/kernels
+	CAUDAL_TIMES=$(TIMES) $(BIN)/pytest -q -n 2 tests/property
 
 # Damaged batches, streams, objects, messages and columns, read in a child process that must neither
 # crash nor raise what it does not document: make fuzz-inputs CASES=1000000 [SEED=K] [BOUNDS=1]

@@ -5,13 +5,15 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.examples import TIMES
+
 ROOT = Path(__file__).parents[1]
 
 # Deterministic: the same examples in every run, so that a failure is never a matter of luck.
-# `HYPOTHESIS_PROFILE=explore` looks for new ones.
+# `make properties` looks for new ones.
 settings.register_profile("steady", derandomize=True, deadline=None, database=None)
-settings.register_profile("explore", max_examples=2_000, deadline=None)
-settings.load_profile("steady")
+settings.register_profile("explore", deadline=None)
+settings.load_profile("steady" if TIMES == 1 else "explore")
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.fuzz.check import Bench
 from tests.fuzz.kinds import KindGenerator
 from tests.fuzz.odd import OddGenerator
@@ -23,7 +24,7 @@ def bench() -> Iterator[Bench]:
 
 
 @settings(
-    max_examples=150,
+    max_examples=examples(40),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -33,7 +34,7 @@ def test_a_plan_gives_the_rows_of_duckdb(bench: Bench, chance: random.Random) ->
     bench.check(WildGenerator(chance).queries(), tables, chance)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(chance=st.randoms(use_true_random=False))
 def test_columns_of_every_type_give_the_rows_of_duckdb(bench: Bench, chance: random.Random) -> None:
     tables = bench.maker.kinds(chance)
@@ -47,7 +48,7 @@ def test_a_seed_that_once_differed(bench: Bench, seed: int) -> None:
 
 def test_most_random_queries_are_split(bench: Bench) -> None:
     strategies = []
-    for seed in range(80):
+    for seed in range(examples(40)):
         chance = random.Random(seed)
         tables = bench.maker.tables(chance)
         made = bench.check(OddGenerator(chance).queries(), tables, chance)

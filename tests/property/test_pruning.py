@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.fuzz.check import Bench
 from tests.fuzz.odd import OddGenerator
 
@@ -33,7 +34,7 @@ def check(bench: Bench, chance: random.Random) -> list[bool]:
 
 
 @settings(
-    max_examples=60,
+    max_examples=examples(30),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -45,5 +46,5 @@ def test_a_query_over_pruned_tables_gives_the_rows_of_duckdb(
 
 
 def test_many_random_queries_leave_rows_out(bench: Bench) -> None:
-    pruned = [one for seed in range(40) for one in check(bench, random.Random(seed))]
+    pruned = [one for seed in range(examples(40)) for one in check(bench, random.Random(seed))]
     assert sum(pruned) >= len(pruned) / 5
