@@ -3,9 +3,6 @@
 import csv
 import io
 import json
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +12,6 @@ import pytest
 from caudal import errors
 from caudal.cli.main import main
 from caudal.cli.status import ExitStatus, status_of
-from caudal.generate import generate
 
 MOVIES = """\
 id,title,genres,production_countries,spoken_languages,release_date,budget,revenue,overview
@@ -189,21 +185,3 @@ def test_every_error_has_a_status_of_its_own_kind() -> None:
 
 def test_every_status_is_distinct() -> None:
     assert len({int(status) for status in ExitStatus}) == len(ExitStatus)
-
-
-def test_an_interrupt_leaves_no_half_written_file(tmp_path: Path) -> None:
-    data, out = tmp_path / "data", tmp_path / "out"
-    generate("books", scale=0.02, seed=1, out=data)
-    command = [sys.executable, "-m", "caudal", "run", "books", "-d", str(data)]
-    command += ["--out", str(out), "--rejects", str(tmp_path / "rejects.csv")]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, bufsize=1)
-    assert process.stderr is not None
-    process.stderr.readline()  # the first table has been read: the run is under way
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate()
-    if process.returncode == ExitStatus.OK:
-        pytest.skip("it was over before the interrupt came")
-    assert process.returncode == ExitStatus.INTERRUPTED
-    assert "interrupted" in err
-    assert "Traceback" not in err
-    assert [path.name for path in tmp_path.iterdir()] == ["data"]

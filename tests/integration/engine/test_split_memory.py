@@ -78,7 +78,7 @@ from caudal.local.engines import run_with
 from caudal.files.sources import Engine, RunOptions, Sources
 from caudal.errors import QueryError
 from tests.services.peak import peak_mib
-from tests.unit.engine.test_split_memory import application
+from tests.integration.engine.test_split_memory import application
 folder = Path(sys.argv[1])
 def run(sql):
     options = RunOptions(threads=2, memory_limit=600_000_000)
@@ -131,7 +131,7 @@ from pathlib import Path
 from caudal.local.engines import run_with
 from caudal.files.sources import Engine, RunOptions, Sources
 from tests.services.peak import peak_mib
-from tests.unit.engine.test_split_memory import LARGE, LIMIT_MIB, application
+from tests.integration.engine.test_split_memory import LARGE, LIMIT_MIB, application
 folder = Path(sys.argv[1])
 options = RunOptions(threads=2, memory_limit=LIMIT_MIB << 20)
 answers = run_with(Engine.SPLIT, application(folder, LARGE), Sources(folder), options=options)
@@ -154,7 +154,7 @@ from pathlib import Path
 from caudal.local.engines import run_with
 from caudal.files.sources import Engine, RunOptions, Sources
 from tests.services.peak import peak_mib
-from tests.unit.engine.test_split_memory import star_application
+from tests.integration.engine.test_split_memory import star_application
 options = RunOptions(threads=2, memory_limit=600_000_000)
 answers = run_with(Engine.SPLIT, star_application(), Sources(Path(sys.argv[1])), options=options)
 print(answers["star"].rows(), peak_mib())

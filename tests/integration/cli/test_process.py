@@ -133,12 +133,21 @@ def test_what_is_ignored_stays_ignored() -> None:
     assert done.returncode == ExitStatus.OK
 
 
-@pytest.mark.parametrize("engine", ["embedded", "split"])
-def test_sigterm_leaves_nothing_behind(tmp_path: Path, engine: str) -> None:
-    """It reads from a pipe that never ends, so it is certain to be in the middle of its work."""
-    spill, pipe = tmp_path / "tmp", tmp_path / "ratings.csv"
+@pytest.mark.parametrize(
+    ("engine", "number", "status", "word"),
+    [
+        ("embedded", signal.SIGTERM, ExitStatus.TERMINATED, b"terminated"),
+        ("split", signal.SIGTERM, ExitStatus.TERMINATED, b"terminated"),
+        ("embedded", signal.SIGINT, ExitStatus.INTERRUPTED, b"interrupted"),
+    ],
+)
+def test_a_signal_leaves_nothing_behind(
+    tmp_path: Path, engine: str, number: int, status: ExitStatus, word: bytes
+) -> None:
+    """Its query would take hours, so it is certain to be in the middle of its work."""
+    spill = tmp_path / "tmp"
     spill.mkdir()
-    pipe.write_text("userId,movieId,rating\n" + "1,1,4\n" * 2_000_000)
+    (tmp_path / "ratings.csv").write_text("userId,movieId,rating\n" + "1,1,4\n" * 2_000_000)
     command = [*CAUDAL, "sql", "movies", SLOW, "-d", str(tmp_path), "--engine", engine]
     command += ["--rejects", str(tmp_path / "rejects.csv"), "--out", str(tmp_path / "out")]
     environment = {**os.environ, "TMPDIR": str(spill)}
@@ -150,14 +159,14 @@ def test_sigterm_leaves_nothing_behind(tmp_path: Path, engine: str) -> None:
             assert process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         _, err = process.communicate(timeout=GUARD_SECONDS)
     finally:
         process.kill()
         process.wait()
-    assert process.returncode == ExitStatus.TERMINATED
+    assert process.returncode == status
     assert b"Traceback" not in err
-    assert err.endswith(b"caudal: terminated\n")
+    assert err.endswith(b"caudal: " + word + b"\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ratings.csv", "tmp"]
     assert list(spill.iterdir()) == []
 
