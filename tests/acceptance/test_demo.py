@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.acceptance.cluster import free_hundred
 from tests.services.rabbit import PROGRAM, require_rabbit
 
 SCRIPT = Path(__file__).parents[2] / "deploy" / "demo.sh"
@@ -24,6 +25,10 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def demo(books: Path) -> list[str]:
+    return ["sh", str(SCRIPT), str(CAUDAL), str(books), str(free_hundred())]
+
+
 def shown(command: list[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -32,7 +37,7 @@ def shown(command: list[str]) -> str:
 
 
 def test_without_rabbitmq_the_demo_shows_a_cluster_all_the_same(books: Path) -> None:
-    command = ["sh", str(SCRIPT), str(CAUDAL), str(books)]
+    command = demo(books)
     if PROGRAM.exists():
         command = hidden(PROGRAM.parents[1], command)
     assert "broker: embedded" in shown(command)
@@ -40,7 +45,7 @@ def test_without_rabbitmq_the_demo_shows_a_cluster_all_the_same(books: Path) -> 
 
 def test_with_rabbitmq_the_demo_uses_it(books: Path) -> None:
     require_rabbit()
-    assert "broker: a private RabbitMQ" in shown(["sh", str(SCRIPT), str(CAUDAL), str(books)])
+    assert "broker: a private RabbitMQ" in shown(demo(books))
 
 
 def hidden(folder: Path, command: list[str]) -> list[str]:
