@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 CAUDAL = [sys.executable, "-m", "caudal"]
+_SHARERS = 8
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,14 @@ def running(
 
 
 def free_hundred() -> int:
-    """The first of a hundred ports of which nobody uses those that a cluster does."""
+    """The first of a hundred ports of which nobody uses those that a cluster does.
+
+    Processes that share the tests draw from different hundreds: what one of them found free may
+    not be in use yet when another looks.
+    """
+    ours = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _SHARERS
     for _ in range(200):
-        first = 20_000 + 100 * secrets.randbelow(120)
+        first = 20_000 + 100 * (secrets.randbelow(120 // _SHARERS) * _SHARERS + ours)
         with contextlib.ExitStack() as held, contextlib.suppress(OSError):
             for port in (1, 2, 3, 50, 51, 52, 90, 91, 92):
                 probe = held.enter_context(socket.socket())
