@@ -121,7 +121,7 @@ format: .venv/ready
 
 # A real broker for the tests, from the system's packages; without it those tests skip.
 .venv/rabbitmq: .venv/ready
-	@sh tests/services/install_rabbitmq.sh
+	@sh tests/harness/install_rabbitmq.sh
 	@touch $@
 
 # PySpark and Dask for bench-cluster, in an environment of their own: they are too large for the

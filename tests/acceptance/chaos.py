@@ -22,7 +22,7 @@ from tests.acceptance.cluster import RealCluster, running
 from tests.acceptance.hostile import KINDS
 from tests.acceptance.siege import Siege, besiege
 from tests.acceptance.streaming import Source, Stream, Tally
-from tests.services import seaweed
+from tests.harness import seaweed
 
 Phases = Counter[tuple[str, MemberKind]]  # hits by what a job was doing, and by the victim's kind
 

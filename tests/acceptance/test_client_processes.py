@@ -16,8 +16,8 @@ import caudal
 from caudal.cli.status import ExitStatus
 from caudal.model import ParameterValue
 from caudal.store.port import entries
-from tests.services.cluster import Cluster, cluster
-from tests.services.waiting import until
+from tests.harness.memory_cluster import Cluster, cluster
+from tests.harness.waiting import until
 
 PARAMETERS: dict[str, ParameterValue] = {"min_reviews": 3, "min_decades": 1}
 PARAM = [f"--param={name}={value}" for name, value in PARAMETERS.items()]

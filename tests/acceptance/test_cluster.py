@@ -21,9 +21,9 @@ from caudal.process.records import read_record, send_signal
 from tests.acceptance.chaos import s3_store, storm
 from tests.acceptance.cluster import CAUDAL, RealCluster, running
 from tests.acceptance.streaming import Source
-from tests.services.freezing import freeze, thaw
-from tests.services.rabbit import require_rabbit, started_three
-from tests.services.waiting import until
+from tests.harness.freezing import freeze, thaw
+from tests.harness.rabbit import require_rabbit, started_three
+from tests.harness.waiting import until
 
 SMALL = ("--batch-size", "64KiB", "--patience", "600")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.cluster import free_hundred
-from tests.services.rabbit import PROGRAM, require_rabbit
+from tests.harness.rabbit import PROGRAM, require_rabbit
 
 SCRIPT = Path(__file__).parents[2] / "deploy" / "demo.sh"
 CAUDAL = Path(sys.executable).with_name("caudal")

@@ -17,8 +17,8 @@ import pytest
 
 from tests.gateway.place import ALICE, BATCH, BERTA, batches, job_content, write_token
 from tests.gateway.server import head
-from tests.services.certificates import make_authority, make_server
-from tests.services.waiting import GUARD_SECONDS, until
+from tests.harness.certificates import make_authority, make_server
+from tests.harness.waiting import GUARD_SECONDS, until
 
 COMMAND = [sys.executable, "-m", "caudal", "gateway", "--broker", "memory:"]
 

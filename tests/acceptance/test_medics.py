@@ -17,7 +17,7 @@ from caudal.medic.supervision import State
 from caudal.medic.talk import ProcessStatus, StatusReply
 from caudal.process.records import ProcessRecord, is_running, read_record, send_signal
 from tests.acceptance.cluster import CAUDAL, RealCluster, free_hundred, running
-from tests.services.waiting import until
+from tests.harness.waiting import until
 
 AWAY = "amqp://nobody@127.0.0.1:1/"
 

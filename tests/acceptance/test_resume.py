@@ -19,7 +19,7 @@ from random import Random
 import pytest
 
 from caudal.generate import generate
-from tests.services.waiting import GUARD_SECONDS
+from tests.harness.waiting import GUARD_SECONDS
 
 KILLS = int(os.environ.get("CAUDAL_KILLS", "6"))
 SEED = int(os.environ.get("CAUDAL_SEED", "1"))

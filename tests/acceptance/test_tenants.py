@@ -11,8 +11,8 @@ import pytest
 from caudal.cluster.settings import FILE
 from caudal.cluster.write_config import write_settings
 from tests.acceptance.cluster import CAUDAL, RealCluster, free_hundred
-from tests.services.certificates import Pair, make_authority, make_server
-from tests.services.waiting import until
+from tests.harness.certificates import Pair, make_authority, make_server
+from tests.harness.waiting import until
 
 FILMS = (
     "id,title,genres,production_countries,spoken_languages,release_date,budget,revenue,overview\n"

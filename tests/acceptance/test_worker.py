@@ -27,11 +27,11 @@ from caudal.model import Query
 from caudal.process.clock import SystemClock, new_id
 from caudal.store import DirectoryStore
 from caudal.worker.compute import LocalCompute
-from tests.services.rabbit import PASSWORD
-from tests.services.rabbit import rabbit as rabbit
-from tests.services.rabbit import rabbit_url as rabbit_url
-from tests.services.waiting import until
-from tests.services.workers import WorkerProcess, starting, working
+from tests.harness.rabbit import PASSWORD
+from tests.harness.rabbit import rabbit as rabbit
+from tests.harness.rabbit import rabbit_url as rabbit_url
+from tests.harness.waiting import until
+from tests.harness.worker_processes import WorkerProcess, starting, working
 
 BOOKS = find_application("books")
 CASE = sorted((BOOKS.folder / "cases").iterdir())[0]

@@ -6,8 +6,8 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.services.seaweed import S3Server
-from tests.services.seaweed import s3_server as s3_server
+from tests.harness.seaweed import S3Server
+from tests.harness.seaweed import s3_server as s3_server
 
 from caudal.store import DirectoryStore, MemoryStore, S3Settings, S3Store, Store, temporaries
 

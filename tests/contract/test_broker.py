@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.services.rabbit import rabbit as rabbit
-from tests.services.rabbit import rabbit_url as rabbit_url
-from tests.services.waiting import until
+from tests.harness.rabbit import rabbit as rabbit
+from tests.harness.rabbit import rabbit_url as rabbit_url
+from tests.harness.waiting import until
 
 from caudal.broker import MemoryBroker
 from caudal.broker.embedded import EmbeddedBroker

@@ -11,8 +11,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.services import broker_holder
-from tests.services.waiting import until
+from tests.harness import broker_holder
+from tests.harness.waiting import until
 
 from caudal.broker.embedded import FILE, EmbeddedBroker
 from caudal.broker.open_broker import open_broker

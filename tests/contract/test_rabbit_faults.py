@@ -12,12 +12,12 @@ from pathlib import Path
 
 import aio_pika
 import pytest
-from tests.services import broker_holder
-from tests.services.freezing import freeze
-from tests.services.rabbit import PASSWORD, Node, require_rabbit, started, started_three
-from tests.services.rabbit import rabbit as rabbit
-from tests.services.rabbit import rabbit_url as rabbit_url
-from tests.services.waiting import GUARD_SECONDS, until
+from tests.harness import broker_holder
+from tests.harness.freezing import freeze
+from tests.harness.rabbit import PASSWORD, Node, require_rabbit, started, started_three
+from tests.harness.rabbit import rabbit as rabbit
+from tests.harness.rabbit import rabbit_url as rabbit_url
+from tests.harness.waiting import GUARD_SECONDS, until
 
 from caudal.broker.open_broker import open_broker, read_settings
 from caudal.broker.port import BrokerError, Consumer, Delivery, LaneFullError, OpenedBroker

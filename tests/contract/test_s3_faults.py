@@ -6,8 +6,8 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.services.fault_proxy import DONE, Fault, FaultProxy, proxy_before
-from tests.services.seaweed import S3Server
+from tests.harness.fault_proxy import DONE, Fault, FaultProxy, proxy_before
+from tests.harness.seaweed import S3Server
 
 from caudal.errors import AlreadyExistsError, NotFoundError, StoreError
 from caudal.store import S3Settings, S3Store, Store

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
+from tests.harness.fault_proxy import FaultProxy, proxy_before
+from tests.harness.seaweed import S3Server
 from tests.series.on_s3 import s3_settings
-from tests.services.fault_proxy import FaultProxy, proxy_before
-from tests.services.seaweed import S3Server
 
 from caudal.store import S3Store, entries
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from caudal.gateway.process import GatewaySettings, Server, listening, make_server
 from caudal.process.certificates import Certificate
 from tests.gateway.place import ALICE, Place
-from tests.services.waiting import GUARD_SECONDS
+from tests.harness.waiting import GUARD_SECONDS
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import sys
 import time
 from pathlib import Path
 
-from tests.services.seaweed import S3Server
-from tests.services.seaweed import s3_server as s3_server
-from tests.services.waiting import GUARD_SECONDS
+from tests.harness.seaweed import S3Server
+from tests.harness.seaweed import s3_server as s3_server
+from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.application import find_application
 from caudal.store import S3Settings, S3Store

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator
 
 from caudal.store import S3Settings, S3Store, Store
-from tests.services.seaweed import S3Server
+from tests.harness.seaweed import S3Server
 
 
 def s3_settings(server: S3Server) -> S3Settings:

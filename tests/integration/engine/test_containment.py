@@ -6,7 +6,7 @@ import sys
 import threading
 
 import pytest
-from tests.services.waiting import GUARD_SECONDS
+from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.duck.containment import RESERVE_BYTES, ContainedCall, allowance
 
@@ -36,7 +36,7 @@ SCRIPT = """
 import sys
 from caudal.duck.sandbox import Limits, Sandbox
 from caudal.errors import QueryError
-from tests.services.peak import peak_mib
+from tests.harness.peak_memory import peak_mib
 limit, sql = int(sys.argv[1]), sys.argv[2]
 with Sandbox(Limits(memory_bytes=limit << 20)) as sandbox:
     assert sandbox.select("SELECT 1 AS a", {}).num_rows == 1
@@ -94,7 +94,7 @@ with memory_bound(500 << 20):
             print(message)
     with Sandbox() as sandbox:
         print(sandbox.select("SELECT 1 AS a", {}).num_rows)
-from tests.services.peak import peak_mib
+from tests.harness.peak_memory import peak_mib
 print(peak_mib())
 """
     first, second, rows, peak = python(script)
@@ -147,7 +147,7 @@ with memory_bound(500 << 20, tasks=True), Sandbox(Limits(memory_bytes=4 << 30)) 
         except MemoryError:
             print("refused")
     print(len(np.ones(800 << 17)) >> 17)
-from tests.services.peak import peak_mib
+from tests.harness.peak_memory import peak_mib
 print(peak_mib())
 """
     counted, query, refused, after, _peak = python(script)

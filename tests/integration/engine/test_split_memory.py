@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.services.waiting import GUARD_SECONDS
+from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.errors import UsageError
 from caudal.files.sources import Sources
@@ -77,7 +77,7 @@ from pathlib import Path
 from caudal.local.engines import run_with
 from caudal.files.sources import Engine, RunOptions, Sources
 from caudal.errors import QueryError
-from tests.services.peak import peak_mib
+from tests.harness.peak_memory import peak_mib
 from tests.integration.engine.test_split_memory import application
 folder = Path(sys.argv[1])
 def run(sql):
@@ -130,7 +130,7 @@ import sys
 from pathlib import Path
 from caudal.local.engines import run_with
 from caudal.files.sources import Engine, RunOptions, Sources
-from tests.services.peak import peak_mib
+from tests.harness.peak_memory import peak_mib
 from tests.integration.engine.test_split_memory import LARGE, LIMIT_MIB, application
 folder = Path(sys.argv[1])
 options = RunOptions(threads=2, memory_limit=LIMIT_MIB << 20)
@@ -153,7 +153,7 @@ import sys
 from pathlib import Path
 from caudal.local.engines import run_with
 from caudal.files.sources import Engine, RunOptions, Sources
-from tests.services.peak import peak_mib
+from tests.harness.peak_memory import peak_mib
 from tests.integration.engine.test_split_memory import star_application
 options = RunOptions(threads=2, memory_limit=600_000_000)
 answers = run_with(Engine.SPLIT, star_application(), Sources(Path(sys.argv[1])), options=options)

@@ -21,8 +21,8 @@ from pathlib import Path
 import duckdb
 import msgspec
 import pytest
-from tests.services.freezing import freeze, thaw
-from tests.services.waiting import GUARD_SECONDS
+from tests.harness.freezing import freeze, thaw
+from tests.harness.waiting import GUARD_SECONDS
 
 from caudal import errors
 from caudal.jobs.interfaces import SUSPECT_AFTER, is_suspect

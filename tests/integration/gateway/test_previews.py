@@ -17,7 +17,7 @@ from tests.gateway.place import (
     send,
 )
 from tests.gateway.server import running
-from tests.services.waiting import GUARD_SECONDS
+from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.jobs import execute
 from caudal.jobs.janitor import Janitor

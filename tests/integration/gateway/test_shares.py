@@ -27,7 +27,7 @@ from tests.gateway.place import (
     put_batch,
 )
 from tests.gateway.server import Running, head, read_all, read_answer, running
-from tests.services.waiting import GUARD_SECONDS
+from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.errors import UsageError
 from caudal.formats.quotas import Allowances, Quota, Quotas, Share, complaints, read_quotas

@@ -12,8 +12,8 @@ import httpx
 import pytest
 from tests.gateway.place import ALICE, Place, job_content
 from tests.gateway.server import Running, head, read_all, running
-from tests.services.certificates import Pair, make_authority, make_server
-from tests.services.waiting import GUARD_SECONDS
+from tests.harness.certificates import Pair, make_authority, make_server
+from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.client.addresses import read_ca
 from caudal.client.http import HttpGateways

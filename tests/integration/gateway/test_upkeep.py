@@ -6,7 +6,7 @@ import threading
 from dataclasses import replace
 
 from tests.gateway.place import Place, batches, create
-from tests.services.clock import HandClock
+from tests.harness.hand_clock import HandClock
 
 from caudal.formats.keys import Lane, Task
 from caudal.gateway.figures import GatewayMetrics

@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.harness.seaweed import S3Server
+from tests.harness.seaweed import s3_server as s3_server
 from tests.series.actors import Place, consolidate, ingest_and_consolidate, watch
 from tests.series.nursery import nursery
 from tests.series.on_s3 import s3_settings, s3_stores
@@ -29,8 +31,6 @@ from tests.series.stores import (
     copy_of,
 )
 from tests.series.world import CODES, Watcher, World, check_truth, objects
-from tests.services.seaweed import S3Server
-from tests.services.seaweed import s3_server as s3_server
 
 from caudal.errors import StoreError
 from caudal.series import MonthResult, consolidate_all, consolidate_month, ingest, layout

@@ -23,7 +23,7 @@ from caudal.jobs.interfaces import Part
 from caudal.worker.suspect_tasks import Suspects
 from caudal.worker.settings import WorkerSettings
 from pathlib import Path
-from tests.services.peak import peak_mib
+from tests.harness.peak_memory import peak_mib
 
 settings = WorkerSettings("w")
 sql = "SELECT a, CASE WHEN a IS NULL THEN repeat('no value ', 3) END AS reject FROM raw"

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from tests.services.waiting import until
+from tests.harness.waiting import until
 
 from caudal.application.folder import find_application
 from caudal.errors import ApplicationError, QueryError, UsageError

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.services.waiting import GUARD_SECONDS
+from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.broker import MemoryBroker
 from caudal.broker.port import Delivery

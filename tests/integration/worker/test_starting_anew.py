@@ -4,13 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.services.waiting import until
+from tests.harness.waiting import until
 
 LIFE = """
 import os, sys
 from caudal.cli.main import main
 from caudal.worker.settings import WorkerSettings
-from tests.services.waiting import until
+from tests.harness.waiting import until
 if not os.environ.get("SECOND_LIFE"):
     os.environ["SECOND_LIFE"] = "yes"
     WorkerSettings.idle_bytes = lambda self, warm: 1

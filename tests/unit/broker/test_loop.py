@@ -4,7 +4,7 @@ import asyncio
 import threading
 
 import pytest
-from tests.services.waiting import GUARD_SECONDS
+from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.broker.loop import LoopThread
 from caudal.errors import BrokerError

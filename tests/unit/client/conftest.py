@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.services.cluster import Cluster, cluster
+from tests.harness.memory_cluster import Cluster, cluster
 
 import caudal
 from caudal.model import ParameterValue

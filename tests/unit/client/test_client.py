@@ -9,8 +9,8 @@ import polars
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from tests.services.cluster import Cluster, cluster
-from tests.services.waiting import GUARD_SECONDS
+from tests.harness.memory_cluster import Cluster, cluster
+from tests.harness.waiting import GUARD_SECONDS
 from tests.unit.client.conftest import BATCH_BYTES, PARAMETERS, check
 
 import caudal

@@ -5,8 +5,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.services.cluster import Cluster, cluster
-from tests.services.waiting import GUARD_SECONDS
+from tests.harness.memory_cluster import Cluster, cluster
+from tests.harness.waiting import GUARD_SECONDS
 from tests.unit.client.conftest import PARAMETERS
 
 import caudal

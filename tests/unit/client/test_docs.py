@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.services.cluster import Cluster
+from tests.harness.memory_cluster import Cluster
 
 import caudal.client.addresses
 import caudal.client.client

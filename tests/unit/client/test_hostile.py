@@ -9,8 +9,8 @@ from pathlib import Path
 import httpcore
 import msgspec
 import pytest
-from tests.services.cluster import Cluster
-from tests.services.hostile import PIECE, Hostile, Spoilt, fair, hostile
+from tests.harness.lying_gateway import PIECE, Hostile, Spoilt, fair, hostile
+from tests.harness.memory_cluster import Cluster
 from tests.unit.client.conftest import BATCH_BYTES, PARAMETERS, check
 
 from caudal.client import bodies, events

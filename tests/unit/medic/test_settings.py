@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.gateway.place import ALICE, write_token
-from tests.services.certificates import make_authority, make_server
+from tests.harness.certificates import make_authority, make_server
 
 from caudal.cluster.doctor import _access
 from caudal.cluster.folder import Cluster

@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from tests.services.waiting import GUARD_SECONDS
+from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.process.clock import SystemClock, new_id
 from caudal.process.frame import ProcessExit, run_framed

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 from prometheus_client import Counter
-from tests.services.waiting import GUARD_SECONDS, until
+from tests.harness.waiting import GUARD_SECONDS, until
 
 from caudal.errors import UsageError
 from caudal.process import metrics

@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from tests.services.waiting import GUARD_SECONDS
+from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.series import parallel
 from caudal.series.parallel import WorkerPool

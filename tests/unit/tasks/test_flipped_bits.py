@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.services.damaging import DamagingStore, flipped, spread
+from tests.harness.damaging_store import DamagingStore, flipped, spread
 
 from caudal.broker import MemoryBroker
 from caudal.errors import CaudalError, FormatError

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from tests.services.clock import HandClock
+from tests.harness.hand_clock import HandClock
 
 from caudal.broker import MemoryBroker
 from caudal.broker.port import BrokerError

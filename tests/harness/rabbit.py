@@ -25,9 +25,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.services.freezing import freeze, thaw
-from tests.services.seaweed import refuse
-from tests.services.waiting import GUARD_SECONDS
+from tests.harness.freezing import freeze, thaw
+from tests.harness.seaweed import refuse
+from tests.harness.waiting import GUARD_SECONDS
 
 PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 USER, PASSWORD = "caudal", "rabbit-test-password"

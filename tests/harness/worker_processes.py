@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.services.freezing import freeze, thaw
-from tests.services.waiting import until
+from tests.harness.freezing import freeze, thaw
+from tests.harness.waiting import until
 
 
 @dataclass

@@ -27,7 +27,7 @@ from typing import NoReturn
 
 import pytest
 
-from tests.services.waiting import GUARD_SECONDS
+from tests.harness.waiting import GUARD_SECONDS
 
 BUCKET = "caudal-tests"
 ACCESS_KEY, SECRET_KEY = "caudal-test-key", "caudal-test-secret"

@@ -29,7 +29,7 @@ from caudal.process.signals import Stop
 from caudal.process.tokens import Known
 from caudal.store.memory import MemoryStore
 from caudal.worker.compute import LocalCompute
-from tests.services.waiting import until
+from tests.harness.waiting import until
 
 Judge = Callable[[str, str], int | None]  # method and path -> a status in place of the answer
 

@@ -1,0 +1,1 @@
+"""What tests share: real services, processes and clusters, stores that misbehave, clocks, waits."""
