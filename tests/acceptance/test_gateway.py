@@ -15,9 +15,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.gateway.place import ALICE, BATCH, BERTA, batches, job_content, write_token
-from tests.gateway.server import head
 from tests.harness.certificates import make_authority, make_server
+from tests.harness.gateway_place import ALICE, BATCH, BERTA, batches, job_content, write_token
+from tests.harness.gateway_server import head
 from tests.harness.waiting import GUARD_SECONDS, until
 
 COMMAND = [sys.executable, "-m", "caudal", "gateway", "--broker", "memory:"]

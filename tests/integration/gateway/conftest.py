@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.gateway.place import Place
+from tests.harness.gateway_place import Place
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks
 from starlette.routing import Route
-from tests.gateway.place import ALICE, BATCH, Place, batches, create, put_batch, send
+from tests.harness.gateway_place import ALICE, BATCH, Place, batches, create, put_batch, send
 
 from caudal.gateway.application import make_application
 from caudal.gateway.openapi import PATH, describe

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.gateway.place import ALICE, BATCH, BERTA, Place, create, job_content, send
-from tests.gateway.server import Running, code_in, head, read_answer, running
+from tests.harness.gateway_place import ALICE, BATCH, BERTA, Place, create, job_content, send
+from tests.harness.gateway_server import Running, code_in, head, read_answer, running
 
 from caudal.gateway import audit
 from caudal.gateway.audit import Audit

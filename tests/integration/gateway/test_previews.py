@@ -6,7 +6,7 @@ from dataclasses import replace
 import httpx
 import pytest
 from starlette.testclient import TestClient
-from tests.gateway.place import (
+from tests.harness.gateway_place import (
     ADULT_ROWS,
     ALICE,
     Place,
@@ -16,7 +16,7 @@ from tests.gateway.place import (
     put_batch,
     send,
 )
-from tests.gateway.server import running
+from tests.harness.gateway_server import running
 from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.jobs import execute

@@ -11,8 +11,8 @@ from contextlib import ExitStack
 
 import httpx
 import pytest
-from tests.gateway.place import ALICE, BATCH, Place, batches, code_of, job_content
-from tests.gateway.server import Running, code_in, head, read_all, read_answer, running
+from tests.harness.gateway_place import ALICE, BATCH, Place, batches, code_of, job_content
+from tests.harness.gateway_server import Running, code_in, head, read_all, read_answer, running
 
 from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.process import listening

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.gateway.place import (
+from tests.harness.gateway_place import (
     ALICE,
     BATCH,
     BERTA,
@@ -26,7 +26,7 @@ from tests.gateway.place import (
     job_content,
     put_batch,
 )
-from tests.gateway.server import Running, head, read_all, read_answer, running
+from tests.harness.gateway_server import Running, head, read_all, read_answer, running
 from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.errors import UsageError

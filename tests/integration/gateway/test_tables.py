@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.gateway.place import (
+from tests.harness.gateway_place import (
     BATCH,
     BERTA,
     Answer,

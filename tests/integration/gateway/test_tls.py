@@ -10,9 +10,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.gateway.place import ALICE, Place, job_content
-from tests.gateway.server import Running, head, read_all, running
 from tests.harness.certificates import Pair, make_authority, make_server
+from tests.harness.gateway_place import ALICE, Place, job_content
+from tests.harness.gateway_server import Running, head, read_all, running
 from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.client.addresses import read_ca

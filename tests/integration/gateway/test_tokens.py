@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.gateway.place import (
+from tests.harness.gateway_place import (
     ALICE,
     BERTA,
     BOTH,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from tests.gateway.place import Place, code_of, create, job_content
+from tests.harness.gateway_place import Place, code_of, create, job_content
 
 from caudal.formats.job import Request, Text
 from caudal.gateway.refusals import Refusal

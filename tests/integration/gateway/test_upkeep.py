@@ -5,7 +5,7 @@ import random
 import threading
 from dataclasses import replace
 
-from tests.gateway.place import Place, batches, create
+from tests.harness.gateway_place import Place, batches, create
 from tests.harness.hand_clock import HandClock
 
 from caudal.formats.keys import Lane, Task

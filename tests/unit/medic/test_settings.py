@@ -4,8 +4,8 @@ import itertools
 from pathlib import Path
 
 import pytest
-from tests.gateway.place import ALICE, write_token
 from tests.harness.certificates import make_authority, make_server
+from tests.harness.gateway_place import ALICE, write_token
 
 from caudal.cluster.doctor import _access
 from caudal.cluster.folder import Cluster

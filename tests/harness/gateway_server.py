@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from caudal.gateway.process import GatewaySettings, Server, listening, make_server
 from caudal.process.certificates import Certificate
-from tests.gateway.place import ALICE, Place
+from tests.harness.gateway_place import ALICE, Place
 from tests.harness.waiting import GUARD_SECONDS
 
 

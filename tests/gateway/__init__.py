@@ -1,1 +1,0 @@
-"""A gateway on memory adapters, for its tests."""
