@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.harness.fault_proxy import FaultProxy, proxy_before
 from tests.harness.seaweed import S3Server
-from tests.series.on_s3 import s3_settings
+from tests.harness.stores_on_s3 import s3_settings
 
 from caudal.store import S3Store, entries
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from tests.series.world import World, objects
+from tests.harness.series_world import World, objects
 from typer.testing import CliRunner, Result
 
 from caudal.cli.series import series

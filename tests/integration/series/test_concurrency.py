@@ -13,12 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.harness.seaweed import S3Server
-from tests.harness.seaweed import s3_server as s3_server
-from tests.series.actors import Place, consolidate, ingest_and_consolidate, watch
-from tests.series.nursery import nursery
-from tests.series.on_s3 import s3_settings, s3_stores
-from tests.series.stores import (
+from tests.harness.misbehaving_stores import (
     ContentTagged,
     DiedError,
     Dying,
@@ -30,7 +25,12 @@ from tests.series.stores import (
     Unreliable,
     copy_of,
 )
-from tests.series.world import CODES, Watcher, World, check_truth, objects
+from tests.harness.nursery import nursery
+from tests.harness.seaweed import S3Server
+from tests.harness.seaweed import s3_server as s3_server
+from tests.harness.series_actors import Place, consolidate, ingest_and_consolidate, watch
+from tests.harness.series_world import CODES, Watcher, World, check_truth, objects
+from tests.harness.stores_on_s3 import s3_settings, s3_stores
 
 from caudal.errors import StoreError
 from caudal.series import MonthResult, consolidate_all, consolidate_month, ingest, layout

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.harness.misbehaving_stores import DiedError, Dying, Moment, Powered, Recording, copy_of
+from tests.harness.nursery import nursery
 from tests.harness.seaweed import S3Server
 from tests.harness.seaweed import s3_server as s3_server
-from tests.series.nursery import nursery
-from tests.series.on_s3 import s3_stores
-from tests.series.stores import DiedError, Dying, Moment, Powered, Recording, copy_of
-from tests.series.victim import die_at, die_before_call
-from tests.series.world import Watcher, World, settled
+from tests.harness.series_victim import die_at, die_before_call
+from tests.harness.series_world import Watcher, World, settled
+from tests.harness.stores_on_s3 import s3_stores
 
 from caudal.series import Freshness, consolidate_all, consolidate_month, ingest, survey
 from caudal.store import DirectoryStore, MemoryStore, Store, temporaries

@@ -4,8 +4,8 @@ that may not last yet."""
 from pathlib import Path
 
 import pytest
-from tests.series.stores import Failing, Recording
-from tests.series.world import World, check_truth, forget, objects, values
+from tests.harness.misbehaving_stores import Failing, Recording
+from tests.harness.series_world import World, check_truth, forget, objects, values
 
 from caudal.errors import FormatError, StoreError
 from caudal.series import (

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.series.stores import Around, Failing, Moment, Recording
-from tests.series.world import World, check_truth, objects
+from tests.harness.misbehaving_stores import Around, Failing, Moment, Recording
+from tests.harness.series_world import World, check_truth, objects
 
 from caudal.errors import FormatError, StoreError
 from caudal.series import (

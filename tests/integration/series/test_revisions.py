@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.series.world import World, forget, objects, settled, values
+from tests.harness.series_world import World, forget, objects, settled, values
 
 from caudal.series import (
     Freshness,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import pytest
-from tests.series.world import World, objects
+from tests.harness.series_world import World, objects
 
 from caudal.series import Catalog, consolidate_all, find_config, ingest, load_config, read_series
 from caudal.series.errors import SourceError

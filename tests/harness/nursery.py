@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from caudal.store import MemoryStore
-from tests.series.world import World
+from tests.harness.series_world import World
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,7 +39,7 @@ class Nursery:
 def nursery() -> Iterator[Nursery]:
     ours, theirs = multiprocessing.Pipe()
     server = subprocess.Popen(
-        [sys.executable, "-m", "tests.series.nursery", str(theirs.fileno())],
+        [sys.executable, "-m", "tests.harness.nursery", str(theirs.fileno())],
         pass_fds=[theirs.fileno()],
         cwd=ROOT,
     )

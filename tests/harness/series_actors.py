@@ -6,7 +6,7 @@ from pathlib import Path
 
 from caudal.series import MonthResult, consolidate_all
 from caudal.store import DirectoryStore, S3Settings, S3Store, Store
-from tests.series.world import Watcher, World
+from tests.harness.series_world import Watcher, World
 
 
 @dataclass(frozen=True)
