@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.examples import TIMES
+from tests.harness.examples import TIMES
 
 ROOT = Path(__file__).parents[1]
 

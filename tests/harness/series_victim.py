@@ -5,9 +5,9 @@ import signal
 from pathlib import Path
 
 from caudal.store import DirectoryStore
+from tests.harness.killing import kill_before_call
 from tests.harness.misbehaving_stores import Dying, Moment
 from tests.harness.series_world import World
-from tests.killing import kill_before_call
 
 
 def die_before_call(folder: Path, store: Path, source: Path, number: int) -> None:

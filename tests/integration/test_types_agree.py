@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
-from tests.typed import TYPES, texts_of
+from tests.harness.duckdb_types import TYPES, texts_of
 
 from caudal.duck.arrow_casts import presented
 from caudal.errors import ApplicationError

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.examples import examples
 from tests.fuzz.check import Bench
 from tests.fuzz.odd import OddGenerator
+from tests.harness.examples import examples
 
 from caudal.kernels.hashing import partition_of
 

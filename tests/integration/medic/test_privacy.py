@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.unit.medic.clusters import laid_out
+from tests.harness.cluster_folder import laid_out
 
 from caudal.cluster import rabbit_node
 from caudal.cluster.folder import Cluster

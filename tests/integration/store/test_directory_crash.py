@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from tests.killing import kill_before_call
+from tests.harness.killing import kill_before_call
 
 from caudal.errors import NotFoundError
 from caudal.store import DirectoryStore, entries, temporaries

@@ -6,7 +6,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.typed import TYPES, texts_of
+from tests.harness.duckdb_types import TYPES, texts_of
 
 from caudal.duck.arrow_casts import TYPE, carried, readable
 from caudal.duck.sandbox import Sandbox

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from tests.unit.medic.clusters import laid_out
+from tests.harness.cluster_folder import laid_out
 
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import medics

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.unit.medic.clusters import laid_out
+from tests.harness.cluster_folder import laid_out
 
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member

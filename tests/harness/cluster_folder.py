@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from tests.acceptance.cluster import free_hundred
-
 from caudal.cluster.folder import Cluster
 from caudal.cluster.write_config import write_settings
+from tests.acceptance.cluster import free_hundred
 
 AWAY = "amqp://nobody@127.0.0.1:1/"
 
