@@ -1,4 +1,4 @@
-"""What a stranger tried, and what must never come back."""
+"""Answers and arguments that are odd: two columns of one name, markup, commands to the terminal."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Small things that a newcomer meets: where paths count from, words, numbers, statuses."""
+"""Where paths count from, what counts as a value, and the status of each kind of mistake."""
 
 import json
 from pathlib import Path
