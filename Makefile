@@ -70,7 +70,7 @@ fuzz-planner: compiled
 # The properties of the tests with many more examples, new ones each time: make properties TIMES=20
 TIMES ?= 20
 properties: compiled .venv/kernels
-	CAUDAL_TIMES=$(TIMES) $(BIN)/pytest -q -n 2 tests/property
+	CAUDAL_TIMES=$(TIMES) $(BIN)/pytest -q -n 2 tests/property tests/integration/series/test_concurrency.py
 
 # Damaged batches, streams, objects, messages and columns, read in a child process that must neither
 # crash nor raise what it does not document: make fuzz-inputs CASES=1000000 [SEED=K] [BOUNDS=1]

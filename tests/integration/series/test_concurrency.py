@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.harness.examples import examples
 from tests.harness.misbehaving_stores import (
     ContentTagged,
     DiedError,
@@ -211,7 +212,7 @@ def test_series_loser_of_an_ingest_race_leaves_no_part(world: World) -> None:
             assert outcome.version == 3
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(examples(10)))
 def test_series_everyone_at_once_in_a_seeded_order(world: World, seed: int) -> None:
     store = begun(world, MemoryStore())
     turns = Turns.seeded(seed)
@@ -238,7 +239,7 @@ def test_series_everyone_at_once_in_a_seeded_order(world: World, seed: int) -> N
     assert min(watcher.reads for watcher in watchers.values()) == 12
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(examples(16)))
 def test_series_everyone_at_once_on_a_bad_day(world: World, seed: int) -> None:
     """Processes die, answers are lost, what was lost lands later; consolidators use force."""
     dice, turns = random.Random(seed), Turns.seeded(seed)
