@@ -1,5 +1,6 @@
 """What all tests share: a deterministic hypothesis, and the way to the real data if it is there."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,10 @@ from hypothesis import settings
 from tests.harness.examples import TIMES
 
 ROOT = Path(__file__).parents[1]
+
+# A shell lets its background jobs ignore SIGINT, and so would every process that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Deterministic: the same examples in every run, so that a failure is never a matter of luck.
 # `make properties` looks for new ones.

@@ -144,7 +144,7 @@ def test_what_is_ignored_stays_ignored() -> None:
 def test_a_signal_leaves_nothing_behind(
     tmp_path: Path, engine: str, number: int, status: ExitStatus, word: bytes
 ) -> None:
-    """Its query would take hours, so it is certain to be in the middle of its work."""
+    """It has begun to write and to spill: it is in the middle of its work."""
     spill = tmp_path / "tmp"
     spill.mkdir()
     (tmp_path / "ratings.csv").write_text("userId,movieId,rating\n" + "1,1,4\n" * 2_000_000)

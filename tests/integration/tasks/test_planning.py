@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from tests.harness.waiting import until
+from tests.harness.waiting import GUARD_SECONDS, until
 
 from caudal.application.folder import find_application
 from caudal.errors import ApplicationError, QueryError, UsageError
@@ -17,7 +17,7 @@ from caudal.jobs.interfaces import BusyError
 from caudal.model import Query, Table
 from caudal.worker.compute import LocalCompute
 
-LIMITS = PlanLimits(cpu_seconds=1, memory_bytes=300 << 20)
+LIMITS = PlanLimits(cpu_seconds=1, memory_bytes=300 << 20, patience_seconds=GUARD_SECONDS)
 TABLE = Table("t", ("t.csv",), ("k",), "SELECT k FROM raw", "t.sql")
 EACH_TWICE = (  # 700 bytes
     "WITH a0 AS (SELECT k FROM t), "
