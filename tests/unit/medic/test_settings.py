@@ -4,10 +4,7 @@ import itertools
 from pathlib import Path
 
 import pytest
-from tests.harness.certificates import make_authority, make_server
-from tests.harness.gateway_place import ALICE, write_token
 
-from caudal.cluster.doctor import _access
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import MemberKind, roster
 from caudal.cluster.settings import FILE, ClusterSettings, Host, Tls, read_settings
@@ -135,23 +132,3 @@ def test_what_the_world_reaches_is_not_started_without_tokens(tmp_path: Path) ->
     with pytest.raises(UsageError, match="caudal token new NAME"):
         start_all(Cluster.open(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == [FILE], "nothing was made"
-
-
-def test_the_doctor_looks_at_tokens_and_certificates(tmp_path: Path) -> None:
-    text = 'broker = "amqp://x@127.0.0.1:1/"\ntokens = "who"\n'
-    text += '[tls]\ncertificate = "c"\nkey = "k"\n[hosts.a]\n'
-    written(tmp_path, text)
-    cluster = Cluster.open(tmp_path)
-    assert "who cannot be read" in _found(cluster)["access"]
-    write_token(tmp_path / "who", "alice", ALICE)
-    assert "cannot be used" in _found(cluster)["access"]
-    pair = make_server(tmp_path, make_authority(tmp_path), "gateway")
-    pair.certificate.rename(tmp_path / "c")
-    pair.key.rename(tmp_path / "k")
-    found = _found(cluster)
-    assert found["tokens"] == "of 1 owners"
-    assert found["certificate"] == "c fits its key"
-
-
-def _found(cluster: Cluster) -> dict[str, str]:
-    return {one.what: one.found for one in _access(cluster)}
