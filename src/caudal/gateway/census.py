@@ -36,7 +36,7 @@ _BLOCK = 4096
 Counts = Counter[tuple[str, Quota]]
 
 
-class Room(Enum):
+class QuotaRoom(Enum):
     """Whether an owner may have more."""
 
     FREE = "there is room"
@@ -90,19 +90,21 @@ class OwnerUsage:
         with self._lock:
             return self._counted[owner, quota] + self._added(owner, quota)
 
-    def room(self, owner: str, quota: Quota, amount: int, most: int | None, gateways: int) -> Room:
+    def room(
+        self, owner: str, quota: Quota, amount: int, most: int | None, gateways: int
+    ) -> QuotaRoom:
         """May the owner have so much more, here and now? (Rules 3 and 4.)"""
         if most is None:
-            return Room.FREE
+            return QuotaRoom.FREE
         with self._lock:
             added = self._added(owner, quota)
             left = most - self._counted[owner, quota]
             if added + amount > left:
-                return Room.FULL
+                return QuotaRoom.FULL
             if gateways < 2:
-                return Room.FREE
+                return QuotaRoom.FREE
             is_part = not added or (added + amount) * 2 * gateways <= left
-            return Room.FREE if is_part and self._has_counted else Room.LATER
+            return QuotaRoom.FREE if is_part and self._has_counted else QuotaRoom.LATER
 
     @contextmanager
     def holding(self, owner: str, amounts: Mapping[Quota, int]) -> Iterator[Hold]:

@@ -7,7 +7,7 @@ from starlette.requests import Request
 
 from caudal.formats.quotas import IN_STORE, NONE_GIVEN, Allowances, Quota, Quotas
 from caudal.gateway.audit import Audit
-from caudal.gateway.census import OwnerUsage, Room
+from caudal.gateway.census import OwnerUsage, QuotaRoom
 from caudal.gateway.figures import GatewayMetrics
 from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.rates import Rates
@@ -79,9 +79,9 @@ class Service:
         for quota, amount in amounts.items():
             most = self.shares.limit(owner, quota)
             room = self.census.room(owner, quota, amount, most, self.quotas().gateways or 1)
-            if room is Room.FULL:
+            if room is QuotaRoom.FULL:
                 return self.shares.refusal(owner, quota)
-            if room is Room.LATER:
+            if room is QuotaRoom.LATER:
                 told = f"quota {quota} is nearly full, and several gateways share what is left"
                 return later("busy", f"{told}: try again in a moment", _COUNT_SECONDS)
         return None

@@ -65,7 +65,7 @@ from caudal.store.port import Store, entries
 from caudal.store.probe import require_conditional_create
 from caudal.version import __version__
 from caudal.worker.compute import LocalCompute
-from caudal.worker.turns import Turns
+from caudal.worker.turns import SharedTurns
 
 _OWNER = "this process"
 _EVERYTHING = 1 << 40
@@ -173,7 +173,7 @@ class _Going:
 
     def answers(self) -> Answers:
         limits = worker_limits(self.options)
-        compute = partial(LocalCompute, limits, turns=Turns())
+        compute = partial(LocalCompute, limits, turns=SharedTurns())
         with WorkerThreads(self.options.threads, compute, self._ports) as self.workers:
             job_run = self._begin(limits)
             tables = tuple(self._send(job_run, table) for table in job_run.job.tables)

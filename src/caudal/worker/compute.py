@@ -30,7 +30,7 @@ from caudal.worker.low_priority import gently
 from caudal.worker.overseer import Overseer
 from caudal.worker.suspect_tasks import Suspects
 from caudal.worker.task_steps import Steps
-from caudal.worker.turns import Turns
+from caudal.worker.turns import SharedTurns
 
 _FORESEEN = (CaudalError, OSError)  # all else, want of memory too, is tried again in a child
 
@@ -47,13 +47,13 @@ class LocalCompute:
         models: Mapping[str, SentimentModel] | None = None,
         *,
         confirms: bool = False,
-        turns: Turns | None = None,
+        turns: SharedTurns | None = None,
     ) -> None:
         """`confirms`: a task that takes too much memory is judged in a process of its own; else
         in this one, while nobody with the same `turns` computes."""
         self._limits = limits or SandboxLimits()
         self._confirms = confirms
-        self._turns = turns or Turns()
+        self._turns = turns or SharedTurns()
         self._models = models or {}  # loaded before, by name: for plans
         self._steps = Steps(self._limits)
         self._suspects = suspects or Suspects()

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 
 
-class Turns:
+class SharedTurns:
     """Any number side by side, or one alone. Whoever waits to be alone goes before newcomers."""
 
     def __init__(self) -> None:

@@ -4,7 +4,16 @@ import dataclasses
 
 import msgspec
 import pytest
-from tests.gateway.place import BERTA, PEOPLE, REQUEST, Place, code_of, create, job_content, send
+from tests.harness.gateway_place import (
+    BERTA,
+    PEOPLE,
+    REQUEST,
+    Place,
+    code_of,
+    create,
+    job_content,
+    send,
+)
 
 from caudal.formats.job import Options, Request, Text
 from caudal.formats.keys import Lane

@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.gateway.place import ADULT_ROWS, ALICE, Place, code_of, create, send
-from tests.gateway.server import PATIENCE_SECONDS, running
-from tests.services.damaging import flipped, spread
-from tests.services.peak import peak_mib
+from tests.harness.damaging_store import flipped, spread
+from tests.harness.gateway_place import ADULT_ROWS, ALICE, Place, code_of, create, send
+from tests.harness.gateway_server import running
+from tests.harness.peak_memory import peak_mib
+from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.errors import FormatError
 from caudal.formats import frame, mapped, outputs
@@ -192,7 +193,7 @@ def test_a_large_result_is_converted_in_pieces(answered: Place, form: str) -> No
     before, sent = peak_mib(), 0
     with running(answered) as server, httpx.stream(
         "GET", server.url + URL, headers={"authorization": f"Bearer {ALICE}", "accept": form},
-        timeout=PATIENCE_SECONDS,
+        timeout=GUARD_SECONDS,
     ) as answer:  # fmt: skip
         assert answer.status_code == 200
         for piece in answer.iter_raw():

@@ -31,7 +31,7 @@ from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.errors import UsageError
 from caudal.formats.quotas import Allowances, Quota, Quotas, Share, complaints, read_quotas
-from caudal.gateway.census import OwnerUsage, Room
+from caudal.gateway.census import OwnerUsage, QuotaRoom
 from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.shares import usual_quotas
 from caudal.gateway.tokens import Tokens
@@ -242,7 +242,7 @@ class Owner:
         one = self.gateways[number]
         amounts = {Quota.STORED: item}
         count = len(self.gateways)
-        while one.room("alice", Quota.STORED, item, self.most, count) is Room.FREE:
+        while one.room("alice", Quota.STORED, item, self.most, count) is QuotaRoom.FREE:
             with one.holding("alice", amounts) as hold:
                 hold.lasts(amounts)
             self.left -= item

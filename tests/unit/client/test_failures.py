@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import msgspec
 import pytest
-from tests.services.cluster import Cluster
+from tests.harness.memory_cluster import Cluster
 
 import caudal
 from caudal.cli.main import main

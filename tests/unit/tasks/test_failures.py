@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.services.waiting import until
+from tests.harness.waiting import until
 from tests.unit.engine.test_failing import FAILING, SOUND, application
 from tests.unit.tasks.test_end_to_end import Place, order_of
 
@@ -39,7 +39,7 @@ from caudal.sql.planner import Fold
 from caudal.store import MemoryStore
 from caudal.store.port import entries
 from caudal.worker.compute import LocalCompute
-from caudal.worker.turns import Turns
+from caudal.worker.turns import SharedTurns
 
 QUICK = {name: sql for name, sql in FAILING.items() if name != "memory"}
 SMALL = Options(batch_bytes=1000, partitions=3, group=2)
@@ -268,7 +268,7 @@ def test_an_interruption_is_told_apart() -> None:
 
 
 def test_one_alone_waits_for_all_and_goes_before_newcomers() -> None:
-    turns, order = Turns(), list[str]()
+    turns, order = SharedTurns(), list[str]()
 
     def alone() -> None:
         with turns.alone():

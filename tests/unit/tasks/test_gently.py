@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 import pytest
-from tests.gateway.place import Place, create, send
+from tests.harness.gateway_place import Place, create, send
 
 from caudal.errors import QueryError
 from caudal.formats.job import Job

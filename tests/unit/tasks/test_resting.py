@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.gateway.place import REQUEST
-from tests.services.clock import HandClock
+from tests.harness.gateway_place import REQUEST
+from tests.harness.hand_clock import HandClock
 
 from caudal.broker import MemoryBroker
 from caudal.formats.job import Options

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.services.waiting import until
+from tests.harness.waiting import until
 
 from caudal.process import watch_pids
 from caudal.process.records import ProcessLife, ProcessRecord, is_frozen, read_record, write_record
