@@ -23,14 +23,15 @@ from caudal.cli.options import (
 )
 from caudal.cli.output import checked_format, deliver, reject_file, require_all
 from caudal.cli.progress import watch
+from caudal.duck.explain import explain_split
 from caudal.embedded.explain import explain_query
 from caudal.errors import UsageError
 from caudal.local.engines import run_with
-from caudal.local.split import explain_plan
 from caudal.model import ADHOC
 from caudal.results.answers import one_line
 from caudal.run_options import Engine
 from caudal.sql.adhoc import asker_mistakes, require_values, with_adhoc_query
+from caudal.sql.graph import PlanFormat
 
 
 @with_asking
@@ -131,6 +132,9 @@ def explain(
     param: ParamOption = None,
     engine: EngineOption = Engine.EMBEDDED,
     sql: Annotated[bool, typer.Option("--sql", help="Show the SQL of every stage too.")] = False,
+    form: Annotated[
+        PlanFormat, typer.Option("--format", help="Text, or a picture for Mermaid or Graphviz.")
+    ] = PlanFormat.TEXT,
 ) -> None:
     """Show what a query reads and the operators its rows pass, in order.
 
@@ -139,14 +143,17 @@ def explain(
     - `caudal explain books q5`
     - `caudal explain books q5 --engine split --sql`
     - `caudal explain books "SELECT count(*) FROM reviews" --engine split`
+    - `caudal explain books q5 --engine split --format dot | dot -Tsvg > q5.svg`
     """
+    if sql and (engine is not Engine.SPLIT or form is not PlanFormat.TEXT):
+        raise UsageError("--sql is for --engine split --format text")
     application = find_application(app)
     if " " in query.strip():
         application, query = with_adhoc_query(application, query), ADHOC
     values = parameter_values(application, param)
     with asker_mistakes():
         if engine is Engine.SPLIT:
-            explained = explain_plan(application, query, values, sql=sql)
+            explained = explain_split(application, query, values, form, sql=sql)
         else:
-            explained = explain_query(application, query, values)
+            explained = explain_query(application, query, values, form)
     typer.echo(explained)

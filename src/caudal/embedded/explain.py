@@ -1,74 +1,57 @@
 """`caudal explain` for the embedded engine: what is read, and the operators in order."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from caudal.duck.bind import TableLoad, bind, choose_queries
 from caudal.duck.database import Connection, open_database
 from caudal.duck.operators import PLUMBING, operator_word
+from caudal.embedded.draw import details, draw_query
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, ParameterValue
 from caudal.sql.footprint import EVERYTHING, Lift
-
-_DETAILS = (
-    "Table",
-    "Join Type",
-    "Conditions",
-    "Expression",
-    "Filters",
-    "Groups",
-    "Aggregates",
-    "Top",
-    "Order By",
-)
+from caudal.sql.graph import PlanFormat, render
 
 
-def explain_query(app: Application, name: str, parameters: Mapping[str, ParameterValue]) -> str:
-    """The explanation of one query as text."""
+def explain_query(
+    app: Application,
+    name: str,
+    parameters: Mapping[str, ParameterValue],
+    form: PlanFormat = PlanFormat.TEXT,
+) -> str:
+    """Return what one query reads and the operators that its rows pass."""
     chosen = choose_queries(app, [name], parameters)
     with open_database(load_model(app.sentiment)) as connection:
         binding = bind(app, chosen, parameters, connection)
         for load in binding.loads:
             for statement in load.create:
                 connection.execute(statement)
-        steps = operators(connection, binding.queries[0].sql)
+        roots = _operator_trees(connection, binding.queries[0].sql)
+    if form is not PlanFormat.TEXT:
+        return render(draw_query(binding.loads, roots, chosen[0]), form)
     lines = [f"{app.name} {name}: {chosen[0].title}", "engine: embedded", ""]
     for load in binding.loads:
         lines += _table_lines(load)
     lines.append("then")
-    lines += [f"  {place:>2}. {step}" for place, step in enumerate(steps, start=1)]
+    lines += [f"  {place:>2}. {step}" for place, step in enumerate(_steps(roots), start=1)]
     return "\n".join(lines)
 
 
-def operators(connection: Connection, sql: str) -> list[str]:
-    """The operators of a query in the order in which rows pass them."""
+def _operator_trees(connection: Connection, sql: str) -> list[dict[str, Any]]:
     # The tables are empty here, and nothing may be concluded from that.
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
     row = connection.execute(f"EXPLAIN (FORMAT json) {sql}").fetchone()
-    steps: list[str] = []
+    return json.loads(row[1]) if row else []
 
-    def visit(node: dict[str, Any]) -> None:
-        for child in node["children"]:
-            visit(child)
+
+def _steps(roots: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Yield the operators of a query in the order in which rows pass them."""
+    for node in roots:
+        yield from _steps(node["children"])
         word = operator_word(node["name"])
         if word not in PLUMBING:
-            steps.append(f"{word:<8}{_detail(node['extra_info'])}".rstrip())
-
-    for root in json.loads(row[1]) if row else ():
-        visit(root)
-    return steps
-
-
-def _detail(info: Mapping[str, Any]) -> str:
-    parts = []
-    for key in _DETAILS:
-        value = info.get(key) or []
-        texts = value if isinstance(value, list) else [value]
-        named = [text.removeprefix('memory."stored".') for text in texts if "#" not in text]
-        if named:
-            parts.append(", ".join(named))
-    return f" {'; '.join(parts)}" if parts else ""
+            yield f"{word:<8} {'; '.join(details(node['extra_info']))}".rstrip()
 
 
 def _lift_line(lift: Lift) -> str:

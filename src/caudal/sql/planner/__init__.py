@@ -2,6 +2,7 @@
 
 from caudal.sql.planner.averages import rewrite_averages
 from caudal.sql.planner.binder import Binder, OutputColumn, Reads
+from caudal.sql.planner.draw import draw
 from caudal.sql.planner.explain import explain
 from caudal.sql.planner.filtering import only_filters, source_of
 from caudal.sql.planner.plan import (
@@ -32,6 +33,7 @@ __all__ = [
     "Scan",
     "Strategy",
     "TableSchema",
+    "draw",
     "explain",
     "from_json",
     "only_filters",

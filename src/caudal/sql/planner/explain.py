@@ -38,19 +38,21 @@ def _lines(plan: Plan, finish: Finish, sql: bool) -> Iterator[str]:
             yield from _sharing(fold, query)
             yield from _fragment(fold.sql, sql)
     reads = "all of " + (", ".join(finish.inputs.values()) or "nothing")
-    yield f"  {'finish':8}{reads}: {_operators(finish.operators)}"
+    yield f"  {'finish':8}{reads}: {operators_told(finish.operators)}"
     yield from _fragment(finish.sql, sql)
 
 
 def _line(name: str, reads: str, operators: tuple[str, ...], partition: Partition) -> str:
-    return f"  {name:8}{reads}: {_operators(operators)} -> {_placed(partition)}"
+    return f"  {name:8}{reads}: {operators_told(operators)} -> {partition_told(partition)}"
 
 
-def _operators(operators: tuple[str, ...]) -> str:
+def operators_told(operators: tuple[str, ...]) -> str:
+    """Return the operators of a stage as words."""
     return ", ".join(operators) or "read"
 
 
-def _placed(partition: Partition) -> str:
+def partition_told(partition: Partition) -> str:
+    """Return how the rows of a stage reach their readers, as words."""
     if partition.kind == "hash":
         return f"hashed by {', '.join(partition.keys)}"
     return "spread as it lies" if partition.kind == "spread" else "gathered"
