@@ -6,7 +6,8 @@ Labels may hold any text of a query, so escaping is by what is known to be harml
    digits and spaces of ASCII and a little punctuation where it cannot mean anything. Otherwise a
    quotation mark would end the label, `<` would begin HTML, `%%{` a directive, `$$` a formula,
    `1.` or `-` at the begin of a line a Markdown list, `www.` a link; and Mermaid drops the `;` of
-   an escape that follows the word `style` and a colon.
+   an escape that follows the word `style` and a colon. `$$`, and `ﬂ°` which Mermaid writes for an
+   escape itself, are looked for again when the escapes are gone: a space of no width parts them.
 2. DOT. A backslash and a quotation mark get a backslash, `&` would begin an HTML entity.
 3. Control characters become spaces, and long lines are cut, in both.
 """
@@ -18,9 +19,10 @@ from enum import StrEnum
 
 _MOST_CHARACTERS = 100  # of a line of a label
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_ONCE_MORE = re.compile(r"\$(?=\$)|ﬂ(?=°)")
 _ENCODED = re.compile(
     r"""
-    ^[^A-Za-z]                     # the first character, unless it is a letter
+    ^[^A-Za-z]  # the first character, unless it is a letter
     | (?!
         [A-Za-z0-9(),/]
         | (?<=[A-Za-z0-9])_(?=[A-Za-z0-9])
@@ -96,7 +98,7 @@ def render(graph: Graph, form: PlanFormat) -> str:
 _MERMAID_BRACKETS = {
     NodeShape.TABLE: ("[(", ")]"),
     NodeShape.STEP: ("[", "]"),
-    NodeShape.ANSWER: ("([", "])"),
+    NodeShape.ANSWER: ("(", ")"),
 }
 _DOT_SHAPES = {NodeShape.TABLE: "cylinder", NodeShape.STEP: "box", NodeShape.ANSWER: "oval"}
 
@@ -133,7 +135,8 @@ def mermaid_label(text: str) -> str:
     >>> mermaid_label('"year" >= 1990')
     '#34;year#34; #62;#61; 1990'
     """
-    return _ENCODED.sub(lambda found: f"#{ord(found[0])};", _one_line(text))
+    line = _ONCE_MORE.sub("\\g<0>\u200b", _one_line(text))
+    return _ENCODED.sub(lambda found: f"#{ord(found[0])};", line)
 
 
 def to_dot(graph: Graph) -> str:

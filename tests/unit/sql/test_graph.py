@@ -12,6 +12,7 @@ from tests.fuzz.tables import SCHEMAS
 from caudal.sql.graph import Edge, Graph, Node, dot_label, mermaid_label, to_dot, to_mermaid
 from caudal.sql.planner import draw, plan
 
+NO_WIDTH = "\u200b"
 HOSTILE = [
     'a"]; click n0 href "javascript:alert(1)"',
     "<script>alert(1)</script> & <br/>",
@@ -48,7 +49,8 @@ def _with_examples(function: Callable[[str], None]) -> Callable[[str], None]:
 def test_a_label_of_mermaid_is_harmless_and_says_the_text(text: str) -> None:
     label = mermaid_label(text)
     shown = re.sub(r"#(\d+);", lambda found: chr(int(found[1])), label)
-    assert shown == _plain(text)
+    assert shown.replace(NO_WIDTH, "") == _plain(text).replace(NO_WIDTH, "")
+    assert "$$" not in shown
     left = re.sub(r"#\d+;", "¤", label)
     assert re.fullmatch(r"[A-Za-z0-9(),/_.= ¤]*", left)
     assert not re.search(r"^[^A-Za-z¤]|  |^ | $|\d\. |www\.|(^|[^A-Za-z0-9])_|==", left)
