@@ -3,7 +3,7 @@ PYTHON ?= python3
 SCALE ?= 0.01
 BIN := .venv/bin
 
-.PHONY: compiled demo test lint types unit transformers bench bench-cluster bench-series fuzz-planner fuzz-inputs properties simulate chaos format clean lock
+.PHONY: compiled demo test lint types unit transformers bench bench-cluster bench-series fuzz-planner fuzz-inputs properties simulate chaos format pictures clean lock
 
 # Bytecode of our own modules, also where PYTHONDONTWRITEBYTECODE is set: a cluster starts many
 # processes, and each would compile them anew.
@@ -98,6 +98,10 @@ chaos: compiled $(if $(EMBEDDED),,.venv/rabbitmq)
 format: .venv/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The diagrams that are generated: of the rooms in ARCHITECTURE.md, of the plans in docs/queries/.
+pictures: compiled
+	$(BIN)/python -m tests.tidy.pictures
 
 # The environment, exactly as locked. uv is in the lock too, so that it survives the sync.
 .venv/ready: requirements.lock pyproject.toml

@@ -1,54 +1,9 @@
 """Imports go one way, and never in a circle."""
 
 import ast
-from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2] / "src" / "caudal"
-
-# From the bottom up. A module may import from its own room and from rooms above it in this list.
-LAYERS = [
-    ("errors", "model", "sizes", "version"),
-    ("sql",),
-    ("formats",),
-    ("kernels", "store", "broker", "process"),
-    ("results", "run_options"),
-    ("files",),
-    ("jobs",),
-    ("duck",),
-    ("embedded",),
-    ("worker",),
-    ("gateway", "local"),
-    ("medic", "cluster"),
-    ("application", "generate", "series"),
-    ("client",),
-    ("api",),
-    ("cli", "__main__"),
-]
-LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
-MODULES = sorted(path for path in ROOT.rglob("*.py") if "apps" not in path.parts)
-
-
-def module_name(path: Path) -> str:
-    parts = path.relative_to(ROOT.parent).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-@cache
-def imports(path: Path) -> set[str]:
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            found.add(node.module or "")
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return {name for name in found if name.split(".")[0] == "caudal"}
-
-
-def room(module: str) -> str:
-    return module.split(".")[1] if "." in module else ""
+from tests.tidy.layers import LEVEL, MODULES, ROOT, imports, module_name, room
 
 
 def test_a_module_imports_only_from_rooms_below() -> None:

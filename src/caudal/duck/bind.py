@@ -1,6 +1,6 @@
 """Binding an application: do its SQL files fit each other, and what must be read for a run?
 
-DuckDB decides, on empty tables (describing.py); no row is read here. Columns that nothing reads are
+DuckDB decides, on empty tables (describe.py); no row is read here. Columns that nothing reads are
 never kept: they appear as typed nulls, so the SQL still binds.
 """
 
