@@ -8,10 +8,12 @@ import pytest
 from tests.tidy.documents import ADRS, DOCUMENTS, FILE, definitions, exists, shown
 
 TREES = ("src", "tests", "docs", "deploy", "bench")
+MAP = ADRS.parent / "README.md"
 OLD_ROOMS = ("core", "engine", "tasks")
 FORMER = re.compile(r"\bformer(ly)?\b")  # how a line of an ADR says that a name is an old one
 _FOLDER = re.compile(r"`([\w-]+)/([\w/-]*)`")
 _TEST = re.compile(r"`(test_\w+)`")
+_CLASS = re.compile(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)+)`")
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
@@ -49,10 +51,19 @@ def test_links_lead_somewhere(path: Path) -> None:
     assert sorted(link for link in links if not (path.parent / link).exists()) == []
 
 
+@pytest.mark.parametrize("path", DOCUMENTS, ids=shown)
+def test_named_classes_exist(path: Path) -> None:
+    named = {name for line in lines(path) for name in _CLASS.findall(line)}
+    assert named <= definitions("src")
+
+
 def test_every_document_is_on_the_map() -> None:
-    """docs/README.md leads to every page, or to the README of its folder."""
-    docs = ADRS.parent
-    text = (docs / "README.md").read_text(encoding="utf-8")
-    linked = {(docs / link).resolve() for link in _LINK.findall(text)}
-    for path in docs.rglob("*.md"):
-        assert path == docs / "README.md" or path in linked or path.parent in linked, path
+    linked = {(MAP.parent / link).resolve() for link in _LINK.findall(MAP.read_text("utf-8"))}
+    pages = {path for path in MAP.parent.rglob("*.md") if path.parent != MAP.parent / "queries"}
+    assert pages - linked == {MAP}
+
+
+def test_decisions_are_listed_by_their_titles() -> None:
+    listed = re.findall(r"^\d+\. \[(.*)\]\(adr/(.*)\)$", MAP.read_text("utf-8"), re.MULTILINE)
+    titles = [path.read_text("utf-8").splitlines()[0] for path in sorted(ADRS.glob("*.md"))]
+    assert [f"# {int(name[:4])}. {title}" for title, name in listed] == titles
