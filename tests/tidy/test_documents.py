@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.tidy.documents import ADRS, DOCUMENTS, FILE, definitions, exists, shown
+from caudal.cli.program import COMMANDS
+from tests.tidy.documents import ADRS, DOCUMENTS, FILE, ROOT, definitions, exists, shown
 
 TREES = ("src", "tests", "docs", "deploy", "bench")
 MAP = ADRS.parent / "README.md"
@@ -14,6 +15,8 @@ FORMER = re.compile(r"\bformer(ly)?\b")  # how a line of an ADR says that a name
 _FOLDER = re.compile(r"`([\w-]+)/([\w/-]*)`")
 _TEST = re.compile(r"`(test_\w+)`")
 _CLASS = re.compile(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)+)`")
+_MAKE = re.compile(r"(?:`make |^make (?=\S+ +#))([\w./-]+)", re.MULTILINE)
+_COMMAND = re.compile(r"(?:`|^|\| )caudal ([a-z]+)\b(?!:)", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
@@ -55,6 +58,15 @@ def test_links_lead_somewhere(path: Path) -> None:
 def test_named_classes_exist(path: Path) -> None:
     named = {name for line in lines(path) for name in _CLASS.findall(line)}
     assert named <= definitions("src")
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=shown)
+def test_named_commands_and_make_targets_exist(path: Path) -> None:
+    text = "\n".join(lines(path))
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"^([\w./-]+):", makefile, re.MULTILINE))
+    assert set(_MAKE.findall(text)) <= targets
+    assert set(_COMMAND.findall(text)) <= {command.name for command in COMMANDS}
 
 
 def test_every_document_is_on_the_map() -> None:
