@@ -22,7 +22,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _ONCE_MORE = re.compile(r"\$(?=\$)|ﬂ(?=°)")
 _ENCODED = re.compile(
     r"""
-    ^[^A-Za-z]  # the first character, unless it is a letter
+    ^[^A-Za-z(]  # the first character, unless it is a letter or a parenthesis
     | (?!
         [A-Za-z0-9(),/]
         | (?<=[A-Za-z0-9])_(?=[A-Za-z0-9])
