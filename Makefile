@@ -99,7 +99,7 @@ format: .venv/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The diagrams that are generated: of the rooms in ARCHITECTURE.md, of the plans in docs/queries/.
+# The diagrams that are generated: of rooms and an election in ARCHITECTURE.md, of plans in docs/queries/.
 pictures: compiled
 	$(BIN)/python -m tests.tidy.pictures
 

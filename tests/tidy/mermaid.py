@@ -18,7 +18,7 @@ _FLOW_GROUP = re.compile(rf"\s+subgraph (\w+)\[{_LABEL}\]")
 _STATE = re.compile(r"\s+(\[\*\]|\w+) --> (\[\*\]|\w+)(?:: [^;#\"]+)?")
 _PARTICIPANT = re.compile(r"\s+participant (\w+) as [^;#\"]+")
 _MESSAGE = re.compile(r"\s+(\w+)->>(\w+): [^;#\"]+")
-_NOTE = re.compile(r"\s+Note over (\w+),(\w+): [^;#\"]+")
+_NOTE = re.compile(r"\s+Note over (\w+)(?:,(\w+))?: [^;#\"]+")
 
 
 class MermaidError(AssertionError):
@@ -103,7 +103,7 @@ def _read_sequence(diagram: Diagram, lines: list[str]) -> None:
         if found := _PARTICIPANT.fullmatch(line):
             diagram.nodes.append(found[1])
         elif found := _MESSAGE.fullmatch(line) or _NOTE.fullmatch(line):
-            diagram.edges.append((found[1], found[2]))
+            diagram.edges.append((found[1], found[2] or found[1]))
         else:
             raise MermaidError(line)
 

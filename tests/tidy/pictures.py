@@ -1,9 +1,8 @@
-"""The pictures that are generated: the rooms in ARCHITECTURE.md and the pages of docs/queries/.
+"""The pictures that are generated: two in ARCHITECTURE.md, and the pages of docs/queries/.
 
 `make pictures` writes them; test_pictures.py fails when they differ from what is generated now.
 """
 
-import re
 from pathlib import Path
 
 from caudal.application import load_application, shipped_applications
@@ -13,38 +12,42 @@ from caudal.kernels.sentiment import load_model
 from caudal.model import Application, Query
 from caudal.sql.graph import PlanFormat, to_mermaid
 from caudal.sql.planner import Plan, draw
+from tests.tidy.election_story import leader_dies
 from tests.tidy.layers import LAYERS, room_imports, without_shortcuts
 
 ROOT = Path(__file__).parents[2]
 ARCHITECTURE = ROOT / "ARCHITECTURE.md"
 QUERIES = ROOT / "docs" / "queries"
-_ROOMS = re.compile(
-    r"(<!-- rooms: written by `make pictures` -->\n```mermaid\n)(.*?)(^```$)", re.M | re.S
-)
 
 
 def rooms_diagram() -> str:
     """Return the rooms and their imports, without those that follow from others."""
-    base = LAYERS[0]
-    drawn = {"base" if name in base else name for layer in LAYERS for name in layer}
-    graph: dict[str, set[str]] = {name: set() for name in drawn}
+    graph: dict[str, set[str]] = {}
     for source, targets in room_imports().items():
-        to = {"base" if name in base else name for name in targets}
-        graph["base" if source in base else source] |= to
-    graph["base"].clear()
-    lines = ["flowchart TD"]
-    for layer in reversed(LAYERS[1:]):
-        lines += [f'  {name}["{name.strip("_")}"]' for name in layer]
-    lines.append(f'  base["{", ".join(base)}"]')
-    for source, targets in without_shortcuts(graph).items():
-        lines += [f"  {source} --> {target}" for target in sorted(targets)]
-    return "\n".join([*lines[: len(drawn) + 1], *sorted(lines[len(drawn) + 1 :])]) + "\n"
+        graph.setdefault(_drawn(source), set()).update(map(_drawn, targets))
+    arrows = without_shortcuts({source: graph[source] - {source} for source in graph})
+    lines = [f'  {name}["{name.strip("_")}"]' for layer in reversed(LAYERS[1:]) for name in layer]
+    lines.append(f'  base["{", ".join(LAYERS[0])}"]')
+    lines += sorted(f"  {source} --> {one}" for source, to in arrows.items() for one in to)
+    return "\n".join(["flowchart TD", *lines]) + "\n"
+
+
+def _drawn(room: str) -> str:
+    return "base" if room in LAYERS[0] else room
+
+
+DIAGRAMS = {"rooms": rooms_diagram, "election": leader_dies}
 
 
 def architecture() -> str:
-    """Return ARCHITECTURE.md with the present diagram of rooms."""
+    """Return ARCHITECTURE.md with its generated diagrams as they are now."""
     text = ARCHITECTURE.read_text(encoding="utf-8")
-    return _ROOMS.sub(lambda found: found[1] + rooms_diagram() + found[3], text)
+    for name, diagram in DIAGRAMS.items():
+        mark = f"<!-- {name}: written by `make pictures` -->\n```mermaid\n"
+        before, found, rest = text.partition(mark)
+        assert found, name
+        text = before + mark + diagram() + rest[rest.index("```\n") :]
+    return text
 
 
 def query_pages() -> dict[str, str]:

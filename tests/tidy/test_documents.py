@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from caudal.cli.program import COMMANDS
-from tests.tidy.documents import ADRS, DOCUMENTS, FILE, ROOT, definitions, exists, shown
+from tests.tidy.documents import ADRS, DOCUMENTS, FILE, PACKAGE, ROOT, definitions, exists, shown
 
 TREES = ("src", "tests", "docs", "deploy", "bench")
 MAP = ADRS.parent / "README.md"
@@ -30,6 +30,14 @@ def lines(path: Path) -> list[str]:
 def test_named_files_exist(path: Path) -> None:
     named = {name for line in lines(path) for name in FILE.findall(line) if name.endswith(".py")}
     assert sorted(name for name in named if not exists(name)) == []
+
+
+def test_files_named_in_code_exist() -> None:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        named = set(FILE.findall(path.read_text(encoding="utf-8")))
+        near = {name for name in named if (path.parent / name).exists()}
+        wrong = {name for name in named - near if name.endswith(".py") and not exists(name)}
+        assert not wrong, shown(path)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=shown)
