@@ -12,7 +12,7 @@ PRODUCTION = sorted(path for room in ROOMS for path in (ROOT / "src/caudal" / ro
 SIMULATION = sorted((ROOT / "tests/simulation").glob("*.py"))
 BREAKS_ON_PURPOSE = {"sabotage.py", "test_sabotage.py", "try_sabotage.py", "test_simulation.py"}
 TO_BE_SUBCLASSED = {"Listener", "Store"}  # a port, and one that is told what happens
-LOOPS = {"loops", "Gateway", "Janitor", "Reconciler", "Client"}
+LOOPS = {"loops", "JobService", "Janitor", "Reconciler", "Uploader"}
 _WORDS = re.compile(r"simulat|greenlet|\bmock|monkeypatch|in_test|testing", re.IGNORECASE)
 
 
