@@ -99,7 +99,7 @@ format: .venv/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The diagrams that are generated: of rooms and an election in ARCHITECTURE.md, of plans in docs/queries/.
+# What is generated: diagrams in ARCHITECTURE.md and docs/queries/, the list of ADRs in docs/README.md.
 pictures: compiled
 	$(BIN)/python -m tests.tidy.pictures
 

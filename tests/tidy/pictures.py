@@ -1,4 +1,4 @@
-"""The pictures that are generated: two in ARCHITECTURE.md, and the pages of docs/queries/.
+"""What is generated: two diagrams in ARCHITECTURE.md, the pages of docs/queries/, the list of ADRs.
 
 `make pictures` writes them; test_pictures.py fails when they differ from what is generated now.
 """
@@ -17,6 +17,8 @@ from tests.tidy.layers import LAYERS, room_imports, without_shortcuts
 
 ROOT = Path(__file__).parents[2]
 ARCHITECTURE = ROOT / "ARCHITECTURE.md"
+ADRS = ROOT / "docs" / "adr"
+DOCUMENT_MAP = ROOT / "docs" / "README.md"
 QUERIES = ROOT / "docs" / "queries"
 
 
@@ -48,6 +50,16 @@ def architecture() -> str:
         assert found, name
         text = before + mark + diagram() + rest[rest.index("```\n") :]
     return text
+
+
+def document_map() -> str:
+    """Return docs/README.md with the present list of decisions."""
+    before, found, _ = DOCUMENT_MAP.read_text(encoding="utf-8").partition("## Decisions\n")
+    heads = {
+        path.name: path.read_text("utf-8").splitlines()[0] for path in sorted(ADRS.glob("*.md"))
+    }
+    rows = [f"- [{head.removeprefix('# ')}](adr/{name})\n" for name, head in heads.items()]
+    return before + found + "".join(rows)
 
 
 def query_pages() -> dict[str, str]:
@@ -101,8 +113,9 @@ Written by `make pictures`.
 
 
 def write() -> None:
-    """Write every generated picture."""
+    """Write everything that is generated."""
     ARCHITECTURE.write_text(architecture(), encoding="utf-8")
+    DOCUMENT_MAP.write_text(document_map(), encoding="utf-8")
     QUERIES.mkdir(exist_ok=True)
     for name, text in query_pages().items():
         (QUERIES / name).write_text(text, encoding="utf-8")

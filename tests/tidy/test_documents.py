@@ -81,9 +81,3 @@ def test_every_document_is_on_the_map() -> None:
     linked = {(MAP.parent / link).resolve() for link in _LINK.findall(MAP.read_text("utf-8"))}
     pages = {path for path in MAP.parent.rglob("*.md") if path.parent != MAP.parent / "queries"}
     assert pages - linked == {MAP}
-
-
-def test_decisions_are_listed_by_their_titles() -> None:
-    listed = re.findall(r"^\d+\. \[(.*)\]\(adr/(.*)\)$", MAP.read_text("utf-8"), re.MULTILINE)
-    titles = [path.read_text("utf-8").splitlines()[0] for path in sorted(ADRS.glob("*.md"))]
-    assert [f"# {int(name[:4])}. {title}" for title, name in listed] == titles

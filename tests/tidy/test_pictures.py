@@ -68,6 +68,11 @@ def test_generated_diagrams_are_what_is_generated_now(name: str) -> None:
     assert pictures.architecture() == text
 
 
+def test_the_map_lists_the_decisions_that_there_are() -> None:
+    text = pictures.DOCUMENT_MAP.read_text(encoding="utf-8")
+    assert pictures.document_map() == text, "run `make pictures`"
+
+
 def test_every_room_has_a_row() -> None:
     text = pictures.ARCHITECTURE.read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`.*?`) \|", text[text.index("## Rooms\n") :], re.MULTILINE)
