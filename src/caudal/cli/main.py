@@ -6,12 +6,12 @@ first second is the same quiet interrupt as later, and SIGTERM leaves no half-wr
 
 import signal
 import sys
-import traceback
 from types import FrameType
 
 from caudal.cli import streams
 from caudal.cli.status import ExitStatus, status_of
 from caudal.errors import CaudalError
+from caudal.version import __version__
 
 _ENDINGS = {
     signal.SIGINT: ("interrupted", ExitStatus.INTERRUPTED),
@@ -29,11 +29,12 @@ def main(arguments: list[str] | None = None) -> int:
         if arguments is None:
             streams.make_safe()
             _listen()
+            sys.meta_path.insert(0, _WithoutPandas())
         status = _run([argument for argument in given if argument != "--debug"] or ["--help"])
     except BaseException as error:
         line, status = _explained(error)
         if debug:
-            traceback.print_exc()
+            sys.excepthook(type(error), error, error.__traceback__)
         if line:
             print(f"caudal: {line}", file=sys.stderr)
         if arguments is None:
@@ -41,6 +42,16 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:
         sys.exit(status)
     return int(status)
+
+
+class _WithoutPandas:
+    """Arrow loads pandas wherever it is installed, to know its objects when it meets them: half a
+    second, and no command meets any."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        del path, target
+        if name == "pandas":
+            raise ModuleNotFoundError("no command of Caudal uses pandas", name=name)
 
 
 def _listen() -> None:
@@ -57,6 +68,9 @@ def _note(number: int, frame: FrameType | None) -> None:
 
 
 def _run(arguments: list[str]) -> int:
+    if arguments == ["--version"]:  # scripts ask often: it waits for nothing
+        print(f"caudal {__version__}", flush=True)
+        return ExitStatus.OK
     from caudal.cli.program import make_program
 
     outcome = make_program().main(arguments, prog_name="caudal", standalone_mode=False)

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from caudal.cli.plain_values import take_plainly
 from caudal.cli.status import ExitStatus
 from caudal.errors import UsageError
 from caudal.version import __version__
@@ -202,6 +203,7 @@ def load(command: Command) -> Any:
         found = single
     loaded = get_command(found)
     loaded.name = command.name
+    take_plainly(loaded)
     return loaded
 
 
@@ -247,4 +249,6 @@ def make_program() -> Any:
     program.callback()(_options)
     for command in COMMANDS:
         program.command(command.name, help=command.about)(lambda: None)
-    return get_command(program)
+    made = get_command(program)
+    take_plainly(made)
+    return made
