@@ -6,9 +6,10 @@ BIN := .venv/bin
 .PHONY: compiled demo test lint types unit transformers bench bench-cluster bench-series fuzz-planner fuzz-inputs properties simulate chaos format pictures clean lock
 
 # Bytecode of our own modules, also where PYTHONDONTWRITEBYTECODE is set: a cluster starts many
-# processes, and each would compile them anew.
+# processes, and each would compile them anew. And the kernels, if their sources have changed.
 compiled: .venv/ready
 	@$(BIN)/python -m compileall -q src
+	@$(BIN)/python -m caudal.kernels.building
 
 demo: compiled
 	@$(BIN)/caudal generate movies --scale $(SCALE) --out demo-data/movies
@@ -108,6 +109,7 @@ pictures: compiled
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	@$(BIN)/uv pip sync --quiet --compile-bytecode --require-hashes --python $(BIN)/python requirements.lock
+	@PYTHONPATH=src $(BIN)/python -m caudal.kernels.building
 	@$(BIN)/uv pip install --quiet --no-deps --python $(BIN)/python --editable .
 	@touch $@
 

@@ -1,7 +1,7 @@
 """The commands of `caudal`: where each one lives and what it is for.
 
-A command's module is imported when the command is called, not before: DuckDB, Arrow and numba take
-a second to load, and `caudal --help` needs none of them.
+A command's module is imported when the command is called, not before: DuckDB and Arrow take
+a while to load, and `caudal --help` needs none of them.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""A worker with everything that it needs: DuckDB, Arrow, numba and the broker's library."""
+"""A worker with everything that it needs: DuckDB, Arrow and the broker's library."""
 
 import os
 import shutil

@@ -7,12 +7,17 @@ lane (higher bits may lie, the lowest never does). Words are read unaligned, lit
 
 from typing import Any
 
-from llvmlite import ir
-from numba import int64, njit, types, uint64
-from numba.core import cgutils
-from numba.extending import intrinsic
-
-from caudal.kernels.compiled import entry
+from caudal.kernels.compiled import (
+    cgutils,
+    entry,
+    inlined,
+    int64,
+    intrinsic,
+    ir,
+    types,
+    uint64,
+)
+from caudal.kernels.declaring import BYTE, BYTES, FLAG, INT, Array, filled
 
 _ONES = 0x0101010101010101
 _TOPS = 0x8080808080808080
@@ -70,13 +75,13 @@ def set_bits(_typing: Any, word: Any) -> Any:
     return types.intp(types.uint64), codegen
 
 
-@njit(inline="always")
+@inlined
 def zero_lanes(word: int) -> int:
     lanes: int = (word - uint64(_ONES)) & ~word & uint64(_TOPS)
     return lanes
 
 
-@entry
+@entry(BYTES, INT, INT, BYTE, gives=INT)
 def find_byte(buffer: Any, start: int, end: int, byte: int) -> int:
     """Where `byte` first stands in buffer[start:end], or `end`."""
     lanes = uint64(byte) * uint64(_ONES)
@@ -92,7 +97,7 @@ def find_byte(buffer: Any, start: int, end: int, byte: int) -> int:
     return i
 
 
-@entry
+@entry(BYTES, BYTE, gives=FLAG)
 def holds_byte(buffer: Any, byte: int) -> bool:
     """Does `byte` stand anywhere in the buffer?"""
     end = len(buffer)
@@ -105,7 +110,7 @@ def holds_byte(buffer: Any, byte: int) -> bool:
     return place < end
 
 
-@entry
+@entry(BYTES, INT, INT, BYTE, BYTE, gives=INT)
 def find_either(buffer: Any, start: int, end: int, one: int, other: int) -> int:
     """Where `one` or `other` first stands in buffer[start:end], or `end`."""
     one_lanes = uint64(one) * uint64(_ONES)
@@ -137,7 +142,7 @@ def store_word(_typing: Any, buffer: Any, index: Any, word: Any) -> Any:
     return types.none(buffer, types.intp, types.uint64), codegen
 
 
-@entry
+@entry(BYTES, INT, INT, filled("u1"), INT)
 def copy_bytes(source: Any, start: int, end: int, target: Any, at: int) -> None:
     """source[start:end] to target[at:]; the target has eight bytes of room to spare."""
     i = start
@@ -149,7 +154,7 @@ def copy_bytes(source: Any, start: int, end: int, target: Any, at: int) -> None:
         i += 1
 
 
-@entry
+@entry(BYTES, Array("i8"), BYTE, filled("i8"))
 def count_between(buffer: Any, starts: Any, byte: int, counts: Any) -> None:
     """How often `byte` stands before each of the ascending places `starts`."""
     count = int64(0)

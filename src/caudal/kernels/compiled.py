@@ -1,30 +1,74 @@
-"""How kernels are compiled.
+"""How kernels are compiled: ahead of time where that was done for this processor, else by numba.
 
 `compiled`, `inlined` and `entry` work without numba's reference counting: they only borrow the
 arrays that their caller owns and allocate none, and counting references at each access would be
-most of the running time. `allocating` is for the few that make arrays.
+most of the running time.
 
-Only `entry` and `allocating` functions can be called from Python, and only their code is cached on
-disk, with that of all they call. Numba renews it when the function's own file changes, but not
-when another one does; kernels of several files put a digest of their sources into what the cache
-looks at as well (the type of a table, a closure).
+Only `entry` functions can be called from Python. Each declares what it takes and gives, since it is
+compiled before it is called (`building.py`). `objects.py` finds its code, `ahead.py` calls it.
+Which of the two forms a process uses is decided once, here, for all kernels:
+
+1. `CAUDAL_KERNELS=numba`, or any of numba's own switches that change what is compiled: numba.
+2. Code that fits this processor and these very sources: ahead of time.
+3. Else numba.
 """
 
+import os
 from typing import Any
 
-from numba import njit
+from caudal.errors import MissingPackageError
+from caudal.kernels import ahead
+from caudal.kernels.objects import fitting_code
 
-_BORROWING = {"nogil": True, "_nrt": False}
-_INNER = {**_BORROWING, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+BUILD, NUMBA = "build", "numba"
+SWITCH = "CAUDAL_KERNELS"
+_NUMBAS_SWITCHES = ("NUMBA_BOUNDSCHECK", "NUMBA_DISABLE_JIT", "NUMBA_OPT", "NUMBA_DEBUG")
 
-entry: Any = njit(cache=True, **_BORROWING)
-"""A function that Python calls."""
 
-allocating: Any = njit(cache=True, nogil=True)
-"""A function that Python calls and that makes arrays of its own."""
+def _wants_numba() -> bool:
+    return SWITCH in os.environ or any(name in os.environ for name in _NUMBAS_SWITCHES)
 
-compiled: Any = njit(**_INNER)
-"""A function that other compiled functions call."""
 
-inlined: Any = njit(forceinline=True, **_INNER)
-"""A small function that becomes part of whoever calls it."""
+CODE = None if _wants_numba() else ahead.runnable(fitting_code())
+listed: Any = None
+compiled: Any
+inlined: Any
+intrinsic: Any
+int64: Any
+uint64: Any
+types: Any
+cgutils: Any
+ir: Any
+
+if CODE is not None:
+    compiled = inlined = intrinsic = ahead.inner
+    int64 = uint64 = types = cgutils = ir = ahead.Absent()
+else:
+    try:
+        from caudal.kernels import just_in_time
+    except ModuleNotFoundError as error:
+        raise MissingPackageError(
+            "no compiled kernels fit this processor: install what compiles them (pip install numba)"
+        ) from error
+
+    compiled, inlined = just_in_time.compiled, just_in_time.inlined
+    cgutils, intrinsic, ir = just_in_time.cgutils, just_in_time.intrinsic, just_in_time.ir
+    int64, types, uint64 = just_in_time.int64, just_in_time.types, just_in_time.uint64
+    if os.environ.get(SWITCH) == BUILD:
+        listed = just_in_time.Listed()
+    else:
+        just_in_time.tell()
+
+
+def entry(*kinds: Any, gives: Any = None) -> Any:
+    """A function that Python calls, with what it takes and gives (`declaring.py`)."""
+
+    def decorate(function: Any) -> Any:
+        name = f"{function.__module__}.{function.__qualname__}"
+        if CODE is not None:
+            return ahead.Kernel(CODE, name, kinds, gives)
+        if listed is not None:
+            return listed.add(name, function, kinds, gives)
+        return just_in_time.kept(function)
+
+    return decorate

@@ -9,17 +9,13 @@ Addresses are int64 and need not be aligned; of several bytes the first is the l
 
 from typing import Any
 
-from numba import extending, types
-from numba.core import cgutils
-
-# Numba's own annotation describes the function below a decorator, not the one that kernels call.
-_intrinsic: Any = extending.intrinsic
+from caudal.kernels.compiled import cgutils, intrinsic, types
 
 
 def _load(kind: Any) -> Any:
     """The function that reads an unsigned integer of this kind at an address."""
 
-    @_intrinsic
+    @intrinsic
     def load_at(context: Any, address: Any) -> Any:
         def load(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             pointer = builder.inttoptr(arguments[0], context.get_value_type(kind).as_pointer())
@@ -35,7 +31,7 @@ quad_at = _load(types.uint32)
 word_at = _load(types.uint64)
 
 
-@_intrinsic
+@intrinsic
 def put_byte(context: Any, address: Any, byte: Any) -> Any:
     """Write the lowest byte of an integer to an address."""
 
@@ -48,7 +44,7 @@ def put_byte(context: Any, address: Any, byte: Any) -> Any:
     return types.void(types.int64, types.int64), store
 
 
-@_intrinsic
+@intrinsic
 def lowest_bit(context: Any, word: Any) -> Any:
     """The number of the lowest bit that is set in a word other than zero."""
 

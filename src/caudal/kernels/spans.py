@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from caudal.errors import DataError
 from caudal.formats.arrays import INLINE_BYTES, check_sizes
 from caudal.kernels.compiled import entry
+from caudal.kernels.declaring import FLAG, Array
 
 
 class Spans(NamedTuple):
@@ -93,7 +94,7 @@ def as_offsets(array: pa.Array) -> pa.Array:
     return array.cast(pa.large_string() if text else pa.large_binary())
 
 
-@entry
+@entry(Array("u4", 2), Array("i8"), gives=FLAG)
 def _views_fit(views: Any, sizes: Any) -> bool:
     """As `formats.arrays.check_views`, and quicker: the keys of every batch come this way."""
     for row in range(len(views)):

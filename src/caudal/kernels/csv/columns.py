@@ -13,14 +13,14 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 import pyarrow as pa
-from numba import int64, uint64
 from numpy.typing import NDArray
 
 from caudal.kernels.bytescan import copy_bytes, find_byte, load_word
-from caudal.kernels.compiled import entry, inlined
+from caudal.kernels.compiled import entry, inlined, int64, uint64
 from caudal.kernels.csv.batches import Batch
 from caudal.kernels.csv.numbers import NumberColumn, read_numbers
 from caudal.kernels.csv.records import REASONS
+from caudal.kernels.declaring import BYTES, INT, Array, filled
 
 _QUOTE = np.uint8(34)
 _SLACK = 8
@@ -180,7 +180,7 @@ def _repair(array: pa.Array) -> tuple[pa.Array, NDArray[np.bool_]]:
     return pa.array(texts, pa.string_view()), np.array(broken, dtype=np.bool_)
 
 
-@entry
+@entry(Array("i4", 2), gives=INT)
 def _doubled_bytes(spans: Any) -> Any:
     """The bytes of all fields that hold doubled quotes: room enough to write them anew."""
     total = int64(0)
@@ -191,7 +191,7 @@ def _doubled_bytes(spans: Any) -> Any:
     return total
 
 
-@entry
+@entry(BYTES, Array("i4", 2), filled("u8", 2), filled("?"), filled("u1"))
 def _make_views(buffer: Any, spans: Any, views: Any, present: Any, rewritten: Any) -> None:
     """Arrow's views: the length, then the text itself if it takes at most twelve bytes, else
     its first four bytes, the number of its buffer, and its place there."""

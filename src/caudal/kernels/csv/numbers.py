@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba import int64, uint64
 from numpy.typing import NDArray
 
 from caudal.errors import DataError
 from caudal.kernels.bytescan import load_word, lowest_bit, zero_lanes
-from caudal.kernels.compiled import entry, inlined
+from caudal.kernels.compiled import entry, inlined, int64, uint64
+from caudal.kernels.declaring import BYTES, INT, Array, filled
 
 _MOST_DIGITS = 18
 _MINUS, _POINT = np.uint8(45), np.uint8(46)
@@ -57,7 +57,16 @@ def read_numbers(
     return array, odd[:declined]
 
 
-@entry
+@entry(
+    BYTES,
+    Array("i4", 2),
+    INT,
+    INT,
+    filled("i8"),
+    filled("?"),
+    filled("i8"),
+    gives=(INT, INT),
+)
 def _parse(
     buffer: Any,
     spans: Any,

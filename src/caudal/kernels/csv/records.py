@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import int64, uint64
 from numpy.typing import NDArray
 
 from caudal.errors import DataError
@@ -38,7 +37,8 @@ from caudal.kernels.bytescan import (
     holds_byte,
     lowest_bit,
 )
-from caudal.kernels.compiled import entry, inlined
+from caudal.kernels.compiled import compiled, entry, inlined, int64, uint64
+from caudal.kernels.declaring import BYTES, FLAG, INT, Array, Parts, filled
 
 MAX_RECORD_BYTES = 8 << 20
 MAX_BATCH_BYTES = (1 << 31) - 1 - 64  # a place in a batch, and the end of a block, fit 32 bits
@@ -80,7 +80,11 @@ class Target(NamedTuple):
     fields: NDArray[np.int32]
 
 
-@entry
+_SOURCE = Parts(RecordSource, (BYTES, FLAG, INT))
+_TARGET = Parts(Target, (Array("i4"), filled("i4", 3)))
+
+
+@compiled
 def _closing_quote(buffer: Any, start: int, end: int) -> tuple[int, bool]:
     """From just after an opening quote: where the closing one stands (or `end`), and whether
     doubled quotes were seen on the way."""
@@ -92,7 +96,7 @@ def _closing_quote(buffer: Any, start: int, end: int) -> tuple[int, bool]:
     return i, doubled
 
 
-@entry
+@entry(_SOURCE, INT, _TARGET, INT, INT, gives=(INT, INT))
 def read_record(source: Any, start: int, target: Any, row: int, max_fields: int) -> tuple[int, int]:
     """The record at `start`: its verdict, and where the next one begins or the damage shows.
 
@@ -145,7 +149,7 @@ def read_record(source: Any, start: int, target: Any, row: int, max_fields: int)
     return (TOO_FEW if count < len(slots) else TOO_MANY), after
 
 
-@entry
+@compiled
 def _skip_blank(source: Any, start: int) -> int:
     """Past a line with nothing on it, or `start` when there is something (or may be)."""
     buffer, final, _ = source
@@ -157,7 +161,7 @@ def _skip_blank(source: Any, start: int) -> int:
     return after + 1 if buffer[after] == _NEWLINE else start
 
 
-@entry
+@compiled
 def _sound_line(source: Any, line: int, after: int, target: Any, row: int) -> int:
     """The first of the lines from `line` to `after` on which a sound record begins; `after` when
     there is none, -1 when more bytes must decide."""
@@ -180,7 +184,10 @@ class Damage(NamedTuple):
     verdicts: NDArray[np.int8]
 
 
-@entry
+_DAMAGE = Parts(Damage, (filled("i8"), filled("i1")))
+
+
+@entry(_SOURCE, _TARGET, filled("i8"), _DAMAGE, gives=(INT, INT, INT))
 def scan(source: Any, target: Any, starts: Any, damage: Any) -> tuple[int, int, int]:
     """All records of the source: how many are sound, how many damaged, how many bytes they take.
 
@@ -228,7 +235,7 @@ def scan(source: Any, target: Any, starts: Any, damage: Any) -> tuple[int, int, 
     return rows, damaged, i
 
 
-@entry
+@entry(_SOURCE, _TARGET, filled("i8"), _DAMAGE, gives=(INT, INT, INT))
 def scan_plain(source: Any, target: Any, starts: Any, damage: Any) -> tuple[int, int, int]:
     """What `scan` gives for bytes without any quote, where every newline ends a record.
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numba import uint64
 from numpy.typing import NDArray
 
-from caudal.kernels.compiled import entry
+from caudal.kernels.compiled import entry, uint64
+from caudal.kernels.declaring import WORD, Array, filled
 from caudal.kernels.hashing.values import hash_column
 from caudal.kernels.spans import require_sound, values_of
 
@@ -52,14 +52,14 @@ def whole(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-@entry
+@entry(Array("u8"), filled("u1"), WORD)
 def _enter(words: Any, bits: Any, shift: int) -> None:
     for word in words:
         place = (word * uint64(_SPREAD)) >> shift
         bits[place >> uint64(3)] |= uint64(1) << (place & uint64(7))
 
 
-@entry
+@entry(Array("u8"), Array("u1"), WORD, filled("?"))
 def _look_up(words: Any, bits: Any, shift: int, found: Any) -> None:
     for i in range(len(words)):
         place = (words[i] * uint64(_SPREAD)) >> shift

@@ -1,14 +1,14 @@
 """XXH64 with the kind of a value as its seed, over whole columns.
 
 The loops differ only in where the bytes come from: from memory, from one word, or from a number
-of 128 bits and its scale. All of it is in this one file, because numba's cache only notices changes
-of the file of the function that it caches.
+of 128 bits and its scale.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caudal.kernels.compiled import allocating, compiled
+from caudal.kernels.compiled import compiled, entry
+from caudal.kernels.declaring import INT, Array, filled
 from caudal.kernels.memory import byte_at, quad_at, word_at
 
 NULL = 0
@@ -26,30 +26,45 @@ _ZERO, _ONE, _TEN = Word(0), Word(1), Word(10)
 _LOW_HALF = Word(0xFFFFFFFF)
 
 
-@allocating
 def hash_spans(addresses: NDArray[np.int64], valid: Valid, kind: int) -> Words:
     """Hash the bytes in memory from each address to the next; NULL where not valid."""
     hashes = np.empty(len(valid), np.uint64)
-    null, seed = _hash_of_null(), Word(kind)
-    for i in range(len(valid)):
-        hashes[i] = _hash_bytes(addresses[i], addresses[i + 1], seed) if valid[i] else null
+    _fill_from_spans(addresses, valid, kind, hashes)
     return hashes
 
 
-@allocating
 def hash_words(words: Words, valid: Valid, kind: int) -> Words:
     """Hash the eight bytes of each word; NULL where not valid."""
     hashes = np.empty(len(valid), np.uint64)
-    null, start = _hash_of_null(), Word(kind) + _PRIME_5 + Word(8)
-    for i in range(len(valid)):
-        hashes[i] = _avalanche(_with_word(start, words[i])) if valid[i] else null
+    _fill_from_words(words, valid, kind, hashes)
     return hashes
 
 
-@allocating
 def hash_numbers(low: Words, high: Words, valid: Valid, scale: int, kind: int) -> Words:
     """Hash numbers of 128 bits with a scale, trailing zeros removed; NULL where not valid."""
     hashes = np.empty(len(valid), np.uint64)
+    _fill_from_numbers(low, high, valid, scale, kind, hashes)
+    return hashes
+
+
+@entry(Array("i8"), Array("?"), INT, filled("u8"))
+def _fill_from_spans(addresses: NDArray[np.int64], valid: Valid, kind: int, hashes: Words) -> None:
+    null, seed = _hash_of_null(), Word(kind)
+    for i in range(len(valid)):
+        hashes[i] = _hash_bytes(addresses[i], addresses[i + 1], seed) if valid[i] else null
+
+
+@entry(Array("u8"), Array("?"), INT, filled("u8"))
+def _fill_from_words(words: Words, valid: Valid, kind: int, hashes: Words) -> None:
+    null, start = _hash_of_null(), Word(kind) + _PRIME_5 + Word(8)
+    for i in range(len(valid)):
+        hashes[i] = _avalanche(_with_word(start, words[i])) if valid[i] else null
+
+
+@entry(Array("u8"), Array("u8"), Array("?"), INT, INT, filled("u8"))
+def _fill_from_numbers(
+    low: Words, high: Words, valid: Valid, scale: int, kind: int, hashes: Words
+) -> None:
     null, start = _hash_of_null(), Word(kind) + _PRIME_5 + Word(17)
     for i in range(len(valid)):
         if valid[i]:
@@ -58,7 +73,6 @@ def hash_numbers(low: Words, high: Words, valid: Valid, scale: int, kind: int) -
             hashes[i] = _avalanche(_with_byte(hash_, Word(number_scale)))
         else:
             hashes[i] = null
-    return hashes
 
 
 @compiled

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from caudal.kernels.sentiment import exact
+from caudal.kernels.sentiment.kernel import score_rows
 from caudal.kernels.sentiment.lexicon import Lexicon, load_lexicon
 from caudal.kernels.sentiment.tables import Tables, compile_tables
 from caudal.kernels.spans import as_offsets, indices_of, require_sound, spans_of
@@ -65,8 +66,6 @@ def _score_dictionary(texts: pa.DictionaryArray) -> Scores:
 
 
 def _score_strings(texts: pa.Array) -> Scores:
-    from caudal.kernels.sentiment.kernel import score_rows  # numba: a second to import
-
     if len(texts) == 0:
         return np.empty(0)
     compiled = compiled_lexicon()

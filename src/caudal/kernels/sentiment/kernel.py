@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from caudal.kernels.bytescan import lowest_bit
 from caudal.kernels.compiled import compiled, entry
+from caudal.kernels.declaring import BYTES, Array, Record, filled
 from caudal.kernels.sentiment import tables
 from caudal.kernels.sentiment.assess import assess
 from caudal.kernels.sentiment.faces import DECLINED
@@ -44,7 +45,15 @@ def score_rows(data: Bytes, starts: Positions, ends: Positions, t: tables.Tables
     return scores
 
 
-@entry
+@entry(
+    BYTES,
+    Array("i8"),
+    Array("i8"),
+    filled("u1"),
+    filled("i4"),
+    filled("f8"),
+    Record(tables.TABLES),
+)
 def fill_scores(
     data: Any, starts: Any, ends: Any, text: Any, events: Any, scores: Any, t: Any
 ) -> None:

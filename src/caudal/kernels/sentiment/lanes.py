@@ -3,12 +3,8 @@
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types, uint64
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from caudal.kernels.compiled import inlined
+from caudal.kernels.compiled import cgutils, inlined, intrinsic, ir, types, uint64
 
 LANES = 64
 ALL_LANES = np.uint64(0xFFFFFFFFFFFFFFFF)

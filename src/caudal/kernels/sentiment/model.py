@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from caudal.errors import UsageError
 from caudal.kernels.sentiment.column import Scores, compiled_lexicon, score
+from caudal.kernels.sentiment.lexicon import lexicon_path
 
 
 class SentimentModel(Protocol):
@@ -28,10 +29,13 @@ class SentimentModel(Protocol):
 
 @dataclass(frozen=True)
 class LexiconModel:
-    """The default model: the compiled kernel over TextBlob's lexicon."""
+    """The default model: the compiled kernel over TextBlob's lexicon, which is read when needed."""
 
-    version: str
     name: str = "lexicon"
+
+    @property
+    def version(self) -> str:
+        return compiled_lexicon().lexicon.version
 
     def score(self, texts: pa.Array) -> Scores:
         return score(texts)
@@ -45,7 +49,8 @@ def load_model(spec: str = "lexicon") -> SentimentModel:
     """
     kind, _, argument = spec.partition(":")
     if spec == "lexicon":
-        return LexiconModel(compiled_lexicon().lexicon.version)
+        lexicon_path()  # else it would be missed in the middle of a run
+        return LexiconModel()
     if kind == "transformers" and argument:
         from caudal.kernels.sentiment.transformers_model import load_transformers_model
 

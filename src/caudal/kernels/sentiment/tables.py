@@ -10,9 +10,7 @@ the token together with its length. A product hash of the first two picks a bit 
 enough for the first-level cache, and, when that bit is set, a slot in an open-addressing table.
 """
 
-import hashlib
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -47,16 +45,6 @@ ABBREVIATION_COUNT = len(rules.ABBREVIATIONS)
 FACE_COUNT = sum(face.isascii() for face in rules.faces())
 
 
-def sources_digest() -> str:
-    """A digest of every source that is compiled into the kernel."""
-    folder = Path(__file__).parent
-    digest = hashlib.sha256()
-    shared = (folder.parent / "bytescan.py", folder.parent / "compiled.py")
-    for path in (*shared, *sorted(folder.glob("*.py"))):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
 Tables = np.void
 """One record of the type below: a single address, which is cheap to pass to every function."""
 
@@ -76,7 +64,6 @@ TABLES = np.dtype(
         ("abbreviation_filter", np.uint64, 1 << (64 - ABBREVIATION_SHIFT - 6)),
         ("face_keys", np.uint64, FACE_COUNT),
         ("face_entries", np.int32, FACE_COUNT),
-        (f"sources_{sources_digest()}", np.uint8),
     ],
     align=True,
 )

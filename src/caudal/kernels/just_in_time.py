@@ -1,0 +1,101 @@
+"""Kernels compiled by numba: what `kernels.compiled` offers where no code fits, and for the build.
+
+Numba keeps the code on disk, in a folder of these very sources, since it would notice changes only
+in the file of the function that it keeps. Where no such folder can be made, every process compiles
+anew. A line on standard error says what is being compiled, and how long it took: it may be minutes.
+"""
+
+import os
+import sys
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from llvmlite import ir
+from numba import int64, njit, types, uint64
+from numba.core import cgutils, config, event
+from numba.extending import intrinsic
+
+from caudal.kernels.sources import digest_of_sources
+
+__all__ = ["cgutils", "int64", "intrinsic", "ir", "types", "uint64"]
+
+_BORROWING = {"nogil": True, "_nrt": False}
+_INNER = {**_BORROWING, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+compiled: Any = njit(**_INNER)
+"""A function that other compiled functions call."""
+
+inlined: Any = njit(forceinline=True, **_INNER)
+"""A small function that becomes part of whoever calls it."""
+
+
+def kept(function: Any) -> Any:
+    """A function that Python calls, its code kept on disk if that can be."""
+    return njit(cache=_has_folder(), **_BORROWING)(function)
+
+
+@cache
+def _has_folder() -> bool:
+    """Point numba to the folder of these sources, if there is or can be one that takes files."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    folder = Path(chosen) if chosen else _own_folder()
+    if folder is None:
+        return False
+    folder /= f"kernels-{digest_of_sources()[:16]}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            config.CACHE_DIR = str(folder)
+    except OSError:
+        return False
+    return True
+
+
+def _own_folder() -> Path | None:
+    """Where this user's programs keep what they can make again."""
+    given = os.environ.get("XDG_CACHE_HOME")
+    if given and Path(given).is_absolute():
+        return Path(given) / "caudal"
+    try:
+        return Path.home() / ".cache" / "caudal"
+    except RuntimeError:  # nobody's home
+        return None
+
+
+class Listed:
+    """The kernels that Python calls, with what they take and give: for the build."""
+
+    def __init__(self) -> None:
+        self.kernels: dict[str, tuple[Any, tuple[Any, ...], Any]] = {}
+
+    def add(self, name: str, function: Any, kinds: tuple[Any, ...], gives: Any) -> Any:
+        compiled = njit(**_INNER)(function)
+        self.kernels[name] = (compiled, kinds, gives)
+        return compiled
+
+
+class Telling(event.Listener):  # type: ignore[misc]
+    """Says what is being compiled."""
+
+    def __init__(self) -> None:
+        self._began: list[float] = []
+
+    def on_start(self, event: Any) -> None:
+        self._began.append(time.monotonic())
+        if len(self._began) == 1:
+            name = event.data["dispatcher"].py_func.__qualname__
+            print(f"caudal: compiling {name} for this processor ...", file=sys.stderr, flush=True)
+
+    def on_end(self, event: Any) -> None:
+        seconds = time.monotonic() - self._began.pop()
+        if not self._began:
+            name = event.data["dispatcher"].py_func.__qualname__
+            print(f"caudal: compiled {name}: {seconds:.1f} s", file=sys.stderr, flush=True)
+
+
+def tell() -> None:
+    """Tell of every compilation of this process from now on."""
+    event.register("numba:compile", Telling())
