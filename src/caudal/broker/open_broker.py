@@ -2,16 +2,18 @@
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from caudal.broker.address import Address
 from caudal.broker.embedded import EmbeddedBroker
-from caudal.broker.link import RabbitSettings
 from caudal.broker.memory import MemoryBroker
 from caudal.broker.port import OpenedBroker
-from caudal.broker.rabbit import RabbitBroker
 from caudal.broker.topology import PREFIX
 from caudal.errors import UsageError
+
+if TYPE_CHECKING:
+    from caudal.broker.link import RabbitSettings  # the library of RabbitMQ, if it is wanted
 
 _PREFIX = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _PORTS = {"amqp": 5672, "amqps": 5671}
@@ -33,6 +35,8 @@ def open_broker(url: str, name: str = "") -> OpenedBroker:
         return MemoryBroker()
     if url.startswith(EMBEDDED):
         return EmbeddedBroker(_folder(url))
+    from caudal.broker.rabbit import RabbitBroker
+
     return RabbitBroker(read_settings(url), name)
 
 
@@ -43,8 +47,10 @@ def _folder(url: str) -> Path:
     return folder
 
 
-def read_settings(url: str) -> RabbitSettings:
+def read_settings(url: str) -> "RabbitSettings":
     """The addresses and the prefix that a URL names."""
+    from caudal.broker.link import RabbitSettings
+
     nodes = [_node(one.strip()) for one in url.split(",")]
     prefixes = {prefix for _, prefix in nodes}
     if len(prefixes) > 1:

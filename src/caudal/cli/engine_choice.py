@@ -6,11 +6,8 @@ from functools import partial
 
 from caudal.errors import UsageError
 from caudal.local.engines import run_with
-from caudal.local.run import local_run
 from caudal.results.answers import Answers
 from caudal.run_options import Engine
-from caudal.store import open_store
-from caudal.store.s3_settings import S3Settings
 
 
 @contextlib.contextmanager
@@ -25,6 +22,10 @@ def chosen_engine(
         return
     if engine is not Engine.SPLIT:
         raise UsageError("--store keeps the progress of the split engine: add --engine split")
+    from caudal.local.run import local_run
+    from caudal.store import open_store
+    from caudal.store.s3_settings import S3Settings
+
     s3 = S3Settings.from_environment() if store.lower().startswith("s3:") else None
     with local_run(open_store(store, s3=s3), store, resume=resume) as run:
         yield run.run

@@ -2,23 +2,17 @@
 
 import contextlib
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
 
 
 class Bars:
     """A bar per table, with rate and remaining time."""
 
-    def __init__(self, bars: Progress) -> None:
+    def __init__(self, bars: "Progress") -> None:
         self._bars = bars
         self._tasks: dict[str, TaskID] = {}
 
@@ -37,7 +31,7 @@ class Bars:
 class Lines:
     """One line when a table has been read, for logs and pipes."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: "Console") -> None:
         self._console = console
         self._told: set[str] = set()
 
@@ -55,11 +49,20 @@ class Lines:
 
 
 @contextlib.contextmanager
-def watch(console: Console) -> Iterator[Bars | Lines]:
+def watch(console: "Console") -> Iterator[Bars | Lines]:
     """The progress that suits where standard error goes."""
     if not console.is_terminal:
         yield Lines(console)
         return
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
     columns = (
         TextColumn("{task.description:<12}"),
         BarColumn(),

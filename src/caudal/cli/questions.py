@@ -23,8 +23,6 @@ from caudal.cli.options import (
 )
 from caudal.cli.output import checked_format, deliver, reject_file, require_all
 from caudal.cli.progress import watch
-from caudal.duck.explain import explain_split
-from caudal.embedded.explain import explain_query
 from caudal.errors import UsageError
 from caudal.local.engines import run_with
 from caudal.model import ADHOC
@@ -151,6 +149,9 @@ def explain(
     if " " in query.strip():
         application, query = with_adhoc_query(application, query), ADHOC
     values = parameter_values(application, param)
+    from caudal.duck.explain import explain_split
+    from caudal.embedded.explain import explain_query
+
     with asker_mistakes():
         if engine is Engine.SPLIT:
             explained = explain_split(application, query, values, form, sql=sql)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from caudal.errors import DataError
@@ -101,6 +100,8 @@ def column_names(path: Path) -> tuple[str, ...]:
     """The names of a file's columns, in the file's order."""
     with one_line_errors(path):
         if is_parquet(path):
+            import pyarrow.parquet as pq
+
             return tuple(pq.read_schema(path).names)
         with path.open("rb") as file:
             batches = cut_batches(
@@ -184,6 +185,8 @@ def typed_rows(path: Path, columns: list[str] | None) -> Iterator[TypedRows]:
 
     A file without rows gives none of them once, as a CSV file with only its header does.
     """
+    import pyarrow.parquet as pq
+
     with pq.ParquetFile(path) as file:
         done, total, size = 0, file.metadata.num_rows, path.stat().st_size
         if not total:

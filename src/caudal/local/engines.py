@@ -2,14 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from caudal.embedded import engine as embedded
 from caudal.files.sources import Sources
-from caudal.local import split
 from caudal.model import Application, ParameterValue
 from caudal.results.answers import Answers
 from caudal.run_options import Engine, Progress, RunOptions
-
-_RUN = {Engine.EMBEDDED: embedded.run, Engine.SPLIT: split.run}
 
 
 def run_with(
@@ -22,5 +18,9 @@ def run_with(
     options: RunOptions | None = None,
     progress: Progress | None = None,
 ) -> Answers:
-    """Answer queries of an application with the engine of this name."""
-    return _RUN[engine](app, sources, queries, parameters, options, progress)
+    """Answer queries of an application with the engine of this name, which is loaded now."""
+    if engine is Engine.SPLIT:
+        from caudal.local.split import run
+    else:
+        from caudal.embedded.engine import run
+    return run(app, sources, queries, parameters, options, progress)

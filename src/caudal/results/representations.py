@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import IO
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from caudal.errors import UsageError
 from caudal.results.answers import Result
@@ -92,6 +91,8 @@ def _lacking(name: str) -> Iterator[None]:
 
 def parquet_pieces(result: Result) -> Iterator[bytes]:
     """A Parquet file."""
+    import pyarrow.parquet as pq
+
     with tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES) as file:
         with _lacking(result.name):
             pq.write_table(result.table, file)

@@ -1,7 +1,8 @@
 """One worker process, from its start to its end.
 
 Rules
-1. Kernels are warm before anything is connected: a worker that holds a task computes it at once.
+1. Kernels are compiled before anything is connected: a worker that holds a task computes it at
+   once.
 2. One thread works (jobs/loops.py), the broker's own thread answers heartbeats, and the main
    thread ticks and hears signals. So a long computation neither loses the connection nor looks
    stuck, while a frozen process loses both.

@@ -1,7 +1,8 @@
-"""Load and compile everything that tasks need before the first one is taken.
+"""Compile everything that tasks need before the first one is taken, where it must be compiled.
 
-The first use of a kernel compiles it or loads its machine code, for seconds; a task that waits for
-that would be late, and a worker that computes while it should answer heartbeats is no fun either.
+Where no kernels came compiled for this processor, the first use of one compiles it, for seconds; a
+task that waits for that would be late, and a worker that computes while it should answer heartbeats
+is no fun either.
 """
 
 import msgspec
@@ -10,6 +11,7 @@ from caudal.formats import batch
 from caudal.formats.job import Job, Options, Request, Text
 from caudal.formats.keys import Task
 from caudal.jobs.interfaces import InputPart
+from caudal.kernels import compiled
 from caudal.model import Query, Table
 from caudal.worker.compute import LocalCompute
 
@@ -24,7 +26,12 @@ _ASK = "SELECT k, sum(n), avg(polarity), max(things), max(people) FROM t GROUP B
 
 
 def warm_up(compute: LocalCompute) -> None:
-    """Plan and map a table of two rows that uses everything."""
+    """Plan and map a table of two rows that uses everything, unless all is compiled already."""
+    if compiled.CODE is None:
+        _use_everything(compute)
+
+
+def _use_everything(compute: LocalCompute) -> None:
     text = Text(
         "warming",
         "",
