@@ -20,7 +20,7 @@ demo: compiled
 
 # First what needs one core each, side by side; then the tests, which take all of them.
 test: .venv/ready
-	@$(MAKE) --no-print-directory -j 2 --output-sync types lint .venv/kernels .venv/rabbitmq .venv/transformers
+	@$(MAKE) --no-print-directory -j 2 --output-sync types lint compiled .venv/rabbitmq .venv/transformers
 	@$(MAKE) --no-print-directory unit transformers
 
 lint: .venv/ready
@@ -30,19 +30,10 @@ lint: .venv/ready
 types: .venv/ready
 	$(BIN)/mypy
 
-# Machine code of the kernels, made once: of several processes that miss it each would make all of it.
-.venv/kernels: .venv/ready $(shell find src/caudal/kernels -name '*.py')
-	@$(BIN)/python -m compileall -q src
-	@place=$$(mktemp -d); trap 'rm -r "$$place"' EXIT; \
-	  for run in "books --engine split" "movies --engine embedded"; do \
-	    $(BIN)/caudal generate $${run%% *} --scale 0.0001 --out "$$place" && \
-	    $(BIN)/caudal run $$run --data "$$place" || exit 1; done >/dev/null 2>&1
-	@touch $@
-
 # In the locked environment and nothing else: a package that only came with another one is missed here.
 # One process more than this machine's cores are expected to be, because the tests of real clusters
 # wait most of the time; and who has nothing left to do takes from the others.
-unit: compiled .venv/kernels
+unit: compiled
 	$(BIN)/pytest -q -n 3 --dist worksteal
 
 # The transformers backend, in the environment that has it.
@@ -70,7 +61,7 @@ fuzz-planner: compiled
 
 # The properties of the tests with many more examples, new ones each time: make properties TIMES=20
 TIMES ?= 20
-properties: compiled .venv/kernels
+properties: compiled
 	CAUDAL_TIMES=$(TIMES) $(BIN)/pytest -q -n 2 tests/property tests/integration/series/test_concurrency.py
 
 # Damaged batches, streams, objects, messages and columns, read in a child process that must neither

@@ -58,6 +58,8 @@ def csv_of(tables: Iterable[pa.Table], most_row: int | None = None) -> Iterator[
 
 def parquet_of(tables: Iterable[pa.Table], most_row: int | None = None) -> Iterator[bytes]:
     """A Parquet file that is never whole anywhere: a row group for each table."""
+    import pyarrow.parquet as pq
+
     del most_row  # nothing becomes a Python value
     sink, writer = io.BytesIO(), None
     for table in tables:
