@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from caudal.errors import CaudalError
-from caudal.jobs.interfaces import JobError, UnreachableError
+from caudal.jobs.interfaces import BusyError, JobError, UnreachableError
 from caudal.jobs.preview import Step
+from caudal.jobs.retry import Retry, Round
 from tests.simulation.faults import Faults
 from tests.simulation.scheduler import Actor, Process, Scheduler
 
@@ -38,6 +40,30 @@ class Answer:
     value: Any = None
     error: CaudalError | None = None
     done: bool = False
+
+
+@dataclass
+class PatientNetwork:
+    """The same, asked again by the policy that real clients have."""
+
+    network: "SimulatedNetwork"
+    retry: Retry
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        request = getattr(self.network, name)
+        return lambda *arguments: self.retry.ask(lambda: _round(partial(request, *arguments)))[0]
+
+
+def _round(request: Callable[[], Any]) -> Round[tuple[Any]]:
+    """One request as a round. An answer may be None, so it is wrapped."""
+    try:
+        return Round((request(),))
+    except BusyError:
+        return Round(is_busy=True)
+    except UnreachableError as error:
+        return Round(troubles={"a gateway": str(error)})
 
 
 @dataclass

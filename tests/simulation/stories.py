@@ -19,11 +19,12 @@ from caudal.jobs.interfaces import (
     UnreachableError,
 )
 from caudal.jobs.preview import Aborted, Complete, Rows
+from caudal.jobs.retry import Retry
 from caudal.jobs.upload import Listener, Uploader, UploadRequest
 from tests.simulation.applications import Choice
 from tests.simulation.faults import Faults
 from tests.simulation.invariants import Truth, ViolationError, table_digest
-from tests.simulation.network import Gateways, SimulatedClock, SimulatedNetwork
+from tests.simulation.network import Gateways, PatientNetwork, SimulatedClock, SimulatedNetwork
 from tests.simulation.remembering import Tables
 from tests.simulation.scheduler import Process
 
@@ -154,16 +155,23 @@ class Clients:
 
     def _client(self, process: Process, look_first: bool) -> Uploader:
         clock = SimulatedClock(self.faults.scheduler, process)
-        network = SimulatedNetwork(self.faults, self.gateways)
+        pause = self.pause_seconds
+        retry = Retry(
+            clock, 400 * pause, first_pause=pause, longest_pause=pause, jitter=lambda: 1.0
+        )
+        network = PatientNetwork(self._network(), retry)
         at_once = self.chance.choice((1, 1, 2, 4))
         return Uploader(
             network,
             clock,
-            tries=400,
             pause_seconds=self.pause_seconds,
             look_first=look_first,
             each=map if at_once == 1 else partial(self._several, at_once),
         )
+
+    def _network(self) -> SimulatedNetwork:
+        """The way to the gateways, without asking again."""
+        return SimulatedNetwork(self.faults, self.gateways)
 
     def _several(
         self, most: int, work: Callable[[Item], Outcome], items: Iterable[Item]
@@ -240,12 +248,11 @@ class Clients:
         """Ignores every refusal, may leave out a batch, ends as if all were well, and leaves."""
 
         def work(client: Uploader) -> None:
-            put, end = client.gateways.put_batch, client.gateways.put_end
+            network = self._network()
+            put, end = network.put_batch, network.put_end
             self.truth.learn(tables)
             if leaves_out is not None:
-                self._insist(
-                    partial(client.gateways.create, story.job_id, story.owner, story.request)
-                )
+                self._insist(partial(network.create, story.job_id, story.owner, story.request))
             for table, batches in tables.items():
                 for number, data in enumerate(batches):
                     if number != leaves_out:
@@ -258,7 +265,7 @@ class Clients:
     def _canceller(self, story: Story) -> None:
         def work(client: Uploader) -> None:
             client.clock.sleep(self.chance.uniform(0, 60))
-            self._insist(lambda: client.gateways.cancel(story.job_id, story.owner), tries=5)
+            self._insist(lambda: self._network().cancel(story.job_id, story.owner), tries=5)
 
         self._begin(work, fragile=True)
 
@@ -266,7 +273,7 @@ class Clients:
         """Another owner learns nothing and changes nothing."""
 
         def work(client: Uploader) -> None:
-            gateways, job_id = client.gateways, story.job_id
+            gateways, job_id = self._network(), story.job_id
             client.clock.sleep(self.chance.uniform(0, 60))
             query = story.choice.asked.app.queries[0].name
             for request in (
@@ -284,7 +291,7 @@ class Clients:
         asked, job_id = story.choice.asked, story.job_id
 
         def work(client: Uploader) -> None:
-            network = SimulatedNetwork(self.faults, self.gateways)
+            network = self._network()
             for query in asked.queries or [one.name for one in asked.app.queries]:
                 shown: list[Rows] = []
                 for _ in range(40):

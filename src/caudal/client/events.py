@@ -8,11 +8,11 @@ import httpx
 import msgspec
 
 from caudal.client.bodies import lines_of, take_reply
-from caudal.client.failover import WRONG_ROUNDS, told
 from caudal.client.http import HttpGateways
 from caudal.client.refusals import error_of
 from caudal.errors import FormatError
 from caudal.jobs.interfaces import UnreachableError
+from caudal.jobs.retry import WRONG_ROUNDS, told
 
 _MOST_EVENT_BYTES = 256 << 20  # the rows of one batch as JSON
 

@@ -1,26 +1,21 @@
 """Any of several addresses: what one does not answer is asked of the next.
 
 Rules
-1. Every request may be sent twice (jobs/service.py), so one whose answer was lost is sent again.
-2. Lost connections, time-outs, answers that drip (pace.py), 408 and 5xx mean: the next address,
-   and after a round of all of them a pause that grows, with jitter. The address that answered last
-   is asked first.
-3. When none has answered for the time of patience: UnreachableError, naming all of them.
-   A body that cannot be what was asked for (bodies.py), or a store that is damaged, means the next
-   address too; when all of them answer so, three rounds in a row: FormatError, naming them.
-4. 429 is an answer: the same again after Retry-After, for as long as gateways go on saying it. But
-   who is over a quota that stays full for a while (jobs, kept, stored) is told so after the time of
-   patience.
+1. When and how often a request is repeated is decided by jobs/retry.py; here is one round of it.
+2. Lost connections, time-outs, answers that drip (pace.py), 408 and 5xx mean: ask the next address.
+   The address that answered last is asked first.
+3. A body that cannot be what was asked for (bodies.py), or a store that is damaged, is an answer
+   that cannot be believed: ask the next address too.
+4. 429 is an answer: repeat after Retry-After. A quota that stays full for a while (jobs, kept,
+   stored) is reported after the time of patience.
 5. A gateway whose certificate is not trusted is not asked again: time does not mend that.
 6. The token stands in one header of requests, and nowhere else.
 """
 
-import random
 import ssl
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Self
 
 import httpx
@@ -30,14 +25,14 @@ from caudal.client.addresses import is_loopback
 from caudal.client.pace import pace_sockets, paced
 from caudal.client.refusals import code_of, error_of, quota_of
 from caudal.errors import CaudalError, FormatError, UsageError
-from caudal.jobs.interfaces import JobError, UnreachableError
+from caudal.jobs.interfaces import UnreachableError
+from caudal.jobs.retry import Retry, Round
+from caudal.process.clock import SystemClock
 from caudal.process.signals import Stop
 
 RESULT_TYPE = "application/vnd.caudal.result"
 _AGAIN = frozenset({408, 500, 502, 503, 504})
-WRONG_ROUNDS = 3  # the damage may lie on the way
 _LASTING_QUOTAS = ("jobs", "kept", "stored")
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 3.0
 _LONGEST_RETRY_AFTER = 30.0
 _LAST_WORD_SECONDS = 2.0
 _CONNECT_SECONDS = 3.0
@@ -85,18 +80,6 @@ class _Request:
         return {**self.headers, **size}
 
 
-@dataclass
-class _Round:
-    """What came of asking all gateways once: an answer, a refusal for now, or nothing."""
-
-    answer: Answer | None = None
-    is_busy: bool = False
-    over_quota: str = ""  # what a gateway said, if a quota is full that stays so for a while
-    retry_after: float = 0.0
-    troubles: dict[str, str] = field(default_factory=dict)
-    wrong: set[str] = field(default_factory=set)  # addresses whose answer cannot be believed
-
-
 class Failover:
     """Requests to whichever gateway answers. Several threads may use it at once."""
 
@@ -114,6 +97,7 @@ class Failover:
         self._token = token
         self._trusted = trusted
         self.stop = stop or Stop()
+        self._retry = Retry(SystemClock(self.stop), patience_seconds)
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._http = httpx.Client(
             timeout=httpx.Timeout(_SECONDS, connect=_CONNECT_SECONDS),
@@ -159,26 +143,11 @@ class Failover:
     ) -> Answer:
         """The first answer that any gateway gives. `take` reads the body of a success."""
         request = _Request(method, path, body, {**self._headers, **(headers or {})}, take)
-        since, rounds, wrong = time.monotonic(), 0, 0
-        while True:
-            turn = self._round(request)
-            if turn.answer is not None:
-                return turn.answer
-            wrong = wrong + 1 if turn.wrong.issuperset(self.addresses) else 0
-            if wrong == WRONG_ROUNDS:
-                raise FormatError(told(turn.troubles))
-            if turn.is_busy:
-                since, rounds = time.monotonic(), 0
-            elif time.monotonic() - since >= self.patience_seconds:
-                if turn.over_quota:
-                    raise JobError(turn.over_quota)
-                raise self._unreachable(turn.troubles)
-            self.pause(rounds, turn.retry_after)
-            rounds += 1
+        return self._retry.ask(lambda: self._round(request))
 
-    def _round(self, request: "_Request") -> "_Round":
+    def _round(self, request: "_Request") -> Round[Answer]:
         """Ask every gateway once, until one of them answers."""
-        turn = _Round()
+        turn, wrong = Round[Answer](), set[str]()
         for address in self.in_turn():
             self._check_open()
             try:
@@ -189,7 +158,7 @@ class Failover:
                 continue
             except FormatError as error:
                 turn.troubles[address] = str(error)
-                turn.wrong.add(address)
+                wrong.add(address)
                 continue
             if answer.status == 429:
                 turn.retry_after = answer.retry_after
@@ -205,7 +174,8 @@ class Failover:
             turn.troubles[address] = str(answer.error()).removeprefix(f"{address} ")
             turn.retry_after = max(turn.retry_after, answer.retry_after)
             if code_of(answer.body) == "damaged":
-                turn.wrong.add(address)
+                wrong.add(address)
+        turn.is_wrong = wrong.issuperset(self.addresses)
         return turn
 
     def _one(self, address: str, request: "_Request") -> Answer:
@@ -225,10 +195,6 @@ class Failover:
             take = request.take if answer.is_success else bodies.take_reply
             return Answer(address, answer.status_code, take(answer), _retry_after(answer))
 
-    def _unreachable(self, troubles: Mapping[str, str]) -> UnreachableError:
-        seconds = f"{self.patience_seconds:g} seconds"
-        return UnreachableError(f"no gateway answered for {seconds} (tried {told(troubles)})")
-
     def in_turn(self) -> list[str]:
         """All addresses, the one that answered last first."""
         with self._lock:
@@ -238,10 +204,9 @@ class Failover:
         with self._lock:
             self._best = self.addresses.index(address)
 
-    def pause(self, rounds: int, least: float = 0.0) -> None:
+    def pause(self, rounds: int) -> None:
         """Wait before the next round; shorter if the client is closed."""
-        longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(rounds, 10))
-        self.stop.wait(least + longest * random.uniform(0.5, 1.0))
+        self._retry.pause(rounds)
         self._check_open()
 
     def stream(self, path: str, address: str, headers: Mapping[str, str]) -> httpx.Response:
@@ -279,11 +244,6 @@ def _trouble(error: httpx.TransportError) -> str:
     if isinstance(error, httpx.TimeoutException):
         return "no answer in time"
     return " ".join(str(error).split())[:120] or "the connection was lost"
-
-
-def told(troubles: Mapping[str, str]) -> str:
-    """What each gateway did instead of answering."""
-    return "; ".join(f"{address}: {reason}" for address, reason in troubles.items())
 
 
 def _retry_after(answer: httpx.Response) -> float:

@@ -38,7 +38,6 @@ def opened(
     client = Uploader(
         gateways,
         SystemClock(gateways.stop),
-        tries=1,  # HttpGateways asks again by itself
         pause_seconds=_LOOK_SECONDS,
         look_first=resume,
         each=each,

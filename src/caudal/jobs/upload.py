@@ -1,7 +1,8 @@
 """The client: sends a job's tables to whichever gateway answers, and takes the results.
 
 Rules
-1. Whatever was not answered is asked again, of another gateway: every request may come twice.
+1. Whatever was not answered is asked again, of another gateway (jobs/retry.py): every request may
+   come twice.
 2. A batch is sent only if the gateway does not have it; one that it has with another digest means
    that the file changed, which is an error and never a mixture.
 3. An answer with another run than the first means that the job began anew: stop.
@@ -16,7 +17,7 @@ Rules
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from caudal.errors import FormatError
 from caudal.formats import batch as batch_format
@@ -26,9 +27,8 @@ from caudal.formats.job import Request
 from caudal.formats.keys import REJECTS
 from caudal.formats.outcomes import End, Outcome, digest_of_digests
 from caudal.formats.replies import JobStatus, Receipt
-from caudal.jobs.interfaces import BusyError, Clock, ConflictError, GoneError, UnreachableError
+from caudal.jobs.interfaces import Clock, ConflictError, GoneError
 
-Answer = TypeVar("Answer")
 Sendable = bytes | Callable[[], bytes]  # a batch, or what makes it: called by who sends it
 Numbered = tuple[int, Sendable]
 # Like map: the outcomes in the order of the items.
@@ -79,11 +79,10 @@ class UploadRequest:
 
 @dataclass(frozen=True)
 class Uploader:
-    """Sends orders. `tries` bounds how often one request is asked again."""
+    """Sends orders. Its gateways ask again what was not answered (jobs/retry.py)."""
 
     gateways: Gateways
     clock: Clock
-    tries: int = 200
     pause_seconds: float = 0.5
     look_first: bool = field(default=False)  # resume: ask what has arrived before sending
     each: Each = map  # another one may send several batches at once
@@ -107,7 +106,7 @@ class Uploader:
     def begin(self, order: UploadRequest) -> "Upload":
         """Create the job, or find it again."""
         request = order.request
-        receipt = self.ask(lambda: self.gateways.create(order.job_id, order.owner, request))
+        receipt = self.gateways.create(order.job_id, order.owner, request)
         known = {table.name for table in request.application.tables}
         if strange := set(receipt.tables) - known:
             raise FormatError(f"a gateway asks for a table {min(strange)[:40]!r}, which nobody has")
@@ -115,15 +114,6 @@ class Uploader:
         if self.look_first:
             errand.look()
         return errand
-
-    def ask(self, request: Callable[[], Answer]) -> Answer:
-        """Rule 1."""
-        for _ in range(self.tries - 1):
-            try:
-                return request()
-            except (UnreachableError, BusyError):
-                self.clock.sleep(self.pause_seconds)
-        return request()
 
 
 @dataclass
@@ -158,7 +148,7 @@ class Upload:
         sent = self._sent.get(table, [])
         digest = digest_of_digests(digest for digest, _ in sent)
         end = End(len(sent), sum(size for _, size in sent), digest)
-        self._check(self._ask(lambda: self.client.gateways.put_end(*self._job, table, end)).run)
+        self._check(self.client.gateways.put_end(*self._job, table, end).run)
         self._ended |= {table}
         self.client.listener.ended(table)
 
@@ -204,7 +194,7 @@ class Upload:
         return frozenset(request.queries or (one.name for one in request.application.queries))
 
     def _fetch(self, query: str) -> bytes:
-        return self._ask(lambda: self.client.gateways.result(*self._job, query, self.run))
+        return self.client.gateways.result(*self._job, query, self.run)
 
     def _check_whole(self, status: JobStatus) -> None:
         """Of a job that is done, all results were taken."""
@@ -219,7 +209,7 @@ class Upload:
         batch = batch_format.describe(frame.of_bytes(data), f"batch {number}")
         try:
             if not self._is_done and not self._has(table, batch):
-                self._check(self._ask(lambda: self.client.gateways.put_batch(*self._job, data)).run)
+                self._check(self.client.gateways.put_batch(*self._job, data).run)
         except GoneError as error:
             self._note(error.outcome)
             if not self._is_done:
@@ -231,7 +221,7 @@ class Upload:
         if not self.client.look_first:
             return False
         number = batch.number
-        digest = self._ask(lambda: self.client.gateways.stored_digest(*self._job, table, number))
+        digest = self.client.gateways.stored_digest(*self._job, table, number)
         if digest is not None and digest != batch.digest:
             raise ConflictError(
                 f"batch {number} of table {table} has arrived with other content: the file "
@@ -240,16 +230,13 @@ class Upload:
         return digest is not None
 
     def _status(self) -> JobStatus:
-        status = self._ask(lambda: self.client.gateways.status(*self._job))
+        status = self.client.gateways.status(*self._job)
         self._check(status.run)
         self._note(status.outcome)
         return status
 
     def _note(self, outcome: Outcome | None) -> None:
         self._is_done = self._is_done or (outcome is not None and outcome.state == "done")
-
-    def _ask(self, request: Callable[[], Answer]) -> Answer:
-        return self.client.ask(request)
 
     @property
     def _job(self) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 import polars
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 from tests.harness.memory_cluster import Cluster, cluster
 from tests.harness.waiting import GUARD_SECONDS
@@ -56,7 +57,7 @@ def test_files_compressed_and_parquet(
             column_types=dict.fromkeys(["publishedDate", "publisher"], pa.string())
         ),
     )
-    pa.parquet.write_table(table, tmp_path / "books_data.parquet")
+    pq.write_table(table, tmp_path / "books_data.parquet")
     answers = Client(one.gateway, compress="always").run("books", tmp_path, **HOW)
     check(answers, expected)
 

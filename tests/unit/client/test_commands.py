@@ -148,7 +148,7 @@ def test_gateways_that_die_leave_the_command_to_resume(
                 for server in two.servers:
                     server.die()
 
-    monkeypatch.setattr("caudal.cli.submit.Delivery", Killing)
+    monkeypatch.setattr("caudal.cli.submit.SubmitProgress", Killing)
     out = str(books.parent / "resumed")
     way = ["-d", str(books), "-g", two.gateway, "--out", out]
     assert submit(*way, "--patience", "0.5") == ExitStatus.UNREACHABLE
@@ -187,7 +187,7 @@ def test_rows_are_previewed_while_files_are_sent(
             if table == "books" and batch.number == 1:
                 assert previewed.wait(GUARD_SECONDS)
 
-    monkeypatch.setattr("caudal.cli.submit.Delivery", Waiting)
+    monkeypatch.setattr("caudal.cli.submit.SubmitProgress", Waiting)
     many = books.parent / "many.csv"
     header, *lines = (books / "books_data.csv").read_text().splitlines(keepends=True)
     many.write_text(header + "".join(lines) * 4)

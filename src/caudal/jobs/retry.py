@@ -1,0 +1,83 @@
+"""The one retry policy of clients: ask again until a gateway answers, within bounds.
+
+Rules
+1. Every request may be sent twice (jobs/service.py). A request whose answer was lost is sent again.
+2. A round asks every gateway at most once. After a round without an answer comes a pause. It
+   doubles from round to round up to a bound, and has jitter.
+3. A busy gateway has answered: patience begins anew.
+4. When no gateway has answered for the time of patience, UnreachableError names what each of them
+   did instead. If a quota is full that stays full for a while, JobError says which.
+5. When all gateways give answers that cannot be believed, three rounds in a row, FormatError names
+   them. The damage may lie on the way, so one round is not enough.
+"""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from caudal.errors import FormatError
+from caudal.jobs.interfaces import Clock, JobError, UnreachableError
+
+WRONG_ROUNDS = 3  # rule 5
+Answer = TypeVar("Answer")
+
+
+@dataclass
+class Round(Generic[Answer]):
+    """What came of asking the gateways once: an answer, a refusal for now, or nothing."""
+
+    answer: Answer | None = None
+    is_busy: bool = False
+    over_quota: str = ""  # the message of a gateway, if a quota is full that stays so for a while
+    retry_after: float = 0.0  # seconds that a gateway asked for
+    troubles: dict[str, str] = field(default_factory=dict)  # by address
+    is_wrong: bool = False  # every gateway gave an answer that cannot be believed
+
+
+def _jitter() -> float:
+    return random.uniform(0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class Retry:
+    """How long and how often to ask again."""
+
+    clock: Clock
+    patience_seconds: float = 60.0
+    first_pause: float = 0.1
+    longest_pause: float = 3.0
+    jitter: Callable[[], float] = _jitter  # a factor of pauses
+
+    def ask(self, take_round: Callable[[], Round[Answer]]) -> Answer:
+        """Return the first answer; raise as the rules say."""
+        since, rounds, wrong = self.clock.elapsed(), 0, 0
+        while True:
+            turn = take_round()
+            if turn.answer is not None:
+                return turn.answer
+            wrong = wrong + 1 if turn.is_wrong else 0
+            if wrong == WRONG_ROUNDS:
+                raise FormatError(told(turn.troubles))
+            if turn.is_busy:
+                since, rounds = self.clock.elapsed(), 0
+            elif self.clock.elapsed() - since >= self.patience_seconds:
+                raise self._given_up(turn)
+            self.pause(rounds, turn.retry_after)
+            rounds += 1
+
+    def pause(self, rounds: int, least: float = 0.0) -> None:
+        """Wait before the next round."""
+        longest = min(self.longest_pause, self.first_pause * 2 ** min(rounds, 10))
+        self.clock.sleep(least + longest * self.jitter())
+
+    def _given_up(self, turn: Round[Answer]) -> JobError:
+        if turn.over_quota:
+            return JobError(turn.over_quota)
+        seconds = f"{self.patience_seconds:g} seconds"
+        return UnreachableError(f"no gateway answered for {seconds} (tried {told(turn.troubles)})")
+
+
+def told(troubles: Mapping[str, str]) -> str:
+    """Return what each gateway did instead of answering."""
+    return "; ".join(f"{address}: {reason}" for address, reason in troubles.items())

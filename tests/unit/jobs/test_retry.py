@@ -1,0 +1,73 @@
+"""The retry policy of clients: rounds, pauses, patience."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from caudal.errors import FormatError
+from caudal.jobs.interfaces import JobError, UnreachableError
+from caudal.jobs.retry import WRONG_ROUNDS, Retry, Round
+
+
+@dataclass
+class Clock:
+    """Time passes only in sleeps, which are kept."""
+
+    slept: list[float] = field(default_factory=list)
+
+    def now(self) -> float:
+        return self.elapsed()
+
+    def elapsed(self) -> float:
+        return sum(self.slept)
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+
+
+def rounds(*given: Round[str]) -> Callable[[], Round[str]]:
+    left = list(given)
+    return lambda: left.pop(0) if len(left) > 1 else left[0]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def policy(clock: Clock) -> Retry:
+    return Retry(clock, 10.0, jitter=lambda: 1.0)
+
+
+SILENT: Round[str] = Round(troubles={"http://a": "no answer in time"})
+
+
+def test_the_first_answer_ends_it(clock: Clock) -> None:
+    assert policy(clock).ask(rounds(SILENT, SILENT, Round("yes"))) == "yes"
+    assert clock.slept == [0.1, 0.2]
+
+
+def test_pauses_double_up_to_a_bound_and_patience_ends(clock: Clock) -> None:
+    with pytest.raises(UnreachableError, match=r"10 seconds \(tried http://a: no answer in time\)"):
+        policy(clock).ask(rounds(SILENT))
+    assert clock.slept == [0.1, 0.2, 0.4, 0.8, 1.6, 3.0, 3.0, 3.0]
+
+
+def test_a_busy_gateway_is_asked_for_as_long_as_it_is_busy(clock: Clock) -> None:
+    busy: Round[str] = Round(is_busy=True, retry_after=5.0)
+    assert policy(clock).ask(rounds(*[busy] * 20, Round("yes"))) == "yes"
+    assert clock.slept == [5.1] * 20
+
+
+def test_a_quota_that_stays_full_is_named_after_the_time_of_patience(clock: Clock) -> None:
+    with pytest.raises(JobError, match="your quota of jobs is full"):
+        policy(clock).ask(rounds(Round(over_quota="your quota of jobs is full")))
+    assert clock.elapsed() >= 10.0
+
+
+def test_wrong_answers_end_it_only_in_a_row(clock: Clock) -> None:
+    wrong: Round[str] = Round(is_wrong=True, troubles={"http://a": "lies"})
+    assert policy(clock).ask(rounds(wrong, wrong, SILENT, wrong, wrong, Round("yes"))) == "yes"
+    with pytest.raises(FormatError, match="http://a: lies"):
+        policy(clock).ask(rounds(*[wrong] * WRONG_ROUNDS))
