@@ -27,6 +27,7 @@ from caudal.model import Query
 from caudal.process.clock import SystemClock, new_id
 from caudal.store import DirectoryStore
 from caudal.worker.compute import LocalCompute
+from tests.harness.one_owner import OneOwner
 from tests.harness.rabbit import PASSWORD
 from tests.harness.rabbit import rabbit as rabbit
 from tests.harness.rabbit import rabbit_url as rabbit_url
@@ -115,13 +116,13 @@ def test_two_workers_give_the_rows_of_the_embedded_engine(place: Place) -> None:
         table.name: list(cut_files(table.name, sources.files(table), options.batch_bytes))
         for table in BOOKS.tables
     }
-    order = UploadRequest("j", "me", Request(Text.of(BOOKS), options=options), batches)
+    order = UploadRequest("j", Request(Text.of(BOOKS), options=options), batches)
     store = str(place.folder / "store")
     with (
         working(place.folder, store, place.url, "--name", "a", "--metrics-port", "0") as one,
         working(place.folder, store, place.url, "--name", "b", "--tasks", "fold,finish") as other,
     ):
-        outcome, results = Uploader(place.gateway, place.clock).run(order)
+        outcome, results = Uploader(OneOwner(place.gateway), place.clock).run(order)
         ready = one.wait_for("ready")
         with urllib.request.urlopen(f"http://127.0.0.1:{ready['metrics_port']}/metrics") as answer:
             figures = answer.read().decode()

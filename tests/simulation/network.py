@@ -44,16 +44,22 @@ class Answer:
 
 @dataclass
 class PatientNetwork:
-    """The same, asked again by the policy that real clients have."""
+    """The way of one owner to the gateways; asks again by the policy that real clients have."""
 
     network: "SimulatedNetwork"
     retry: Retry
+    owner: str
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         request = getattr(self.network, name)
-        return lambda *arguments: self.retry.ask(lambda: _round(partial(request, *arguments)))[0]
+
+        def ask(job_id: str, *arguments: Any) -> Any:
+            again = partial(request, job_id, self.owner, *arguments)
+            return self.retry.ask(lambda: _round(again))[0]
+
+        return ask
 
 
 def _round(request: Callable[[], Any]) -> Round[tuple[Any]]:

@@ -33,6 +33,7 @@ KINDS = (
     *("rude", "gap", "cancel", "again", "late", "stranger", "curious"),
 )
 FAR = 1e9
+OWNER = "me"
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
@@ -46,7 +47,7 @@ class Story:
     request: Request
     kind: str
     kept: bool
-    owner: str = "me"
+    owner: str = OWNER
 
     @property
     def alone(self) -> bool:
@@ -55,7 +56,7 @@ class Story:
         return self.kind in peaceful and not self.choice.fails
 
     def order(self, tables: Tables) -> UploadRequest:
-        return UploadRequest(self.job_id, self.owner, self.request, tables)
+        return UploadRequest(self.job_id, self.request, tables)
 
 
 @dataclass
@@ -159,7 +160,7 @@ class Clients:
         retry = Retry(
             clock, 400 * pause, first_pause=pause, longest_pause=pause, jitter=lambda: 1.0
         )
-        network = PatientNetwork(self._network(), retry)
+        network = PatientNetwork(self._network(), retry, OWNER)
         at_once = self.chance.choice((1, 1, 2, 4))
         return Uploader(
             network,

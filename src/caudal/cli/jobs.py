@@ -86,7 +86,7 @@ def results(
     """
     console = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
     with GatewayOptions(gateway, token_file, patience, ca).open() as gateways:
-        status = gateways.status(job, "")
+        status = gateways.status(job)
         asked = _chosen(job, status, query)
         failures = {
             name: QueryError(one_line(status.failed[name]))
@@ -99,7 +99,7 @@ def results(
         form = checked_format(asking.form, asking.out, len(ready))
         give({name: _result(gateways, job, name, status.run) for name in ready}, form, asking.out)
         if REJECTS in status.results:
-            print_rejects(rejects_of(gateways.result(job, "", REJECTS, status.run)), console)
+            print_rejects(rejects_of(gateways.result(job, REJECTS, status.run)), console)
     missing = [name for name in asked if name not in status.results]
     if missing:
         console.print(f"still to come: {', '.join(missing)}", highlight=False)
@@ -118,7 +118,7 @@ def cancel(
     Example: `caudal cancel 8b1f0c… --gateway http://one:8421`
     """
     with GatewayOptions(gateway, token_file, patience, ca).open() as gateways:
-        outcome = gateways.cancel(job, "")
+        outcome = gateways.cancel(job)
     typer.echo(f"job {job} is {outcome.state}" + (f": {outcome.reason}" if outcome.reason else ""))
 
 
@@ -166,5 +166,5 @@ def _progress(status: JobStatus) -> str:
 
 
 def _result(gateways: HttpGateways, job: str, name: str, run: str) -> Result:
-    found = result_of(name, gateways.result(job, "", name, run))
+    found = result_of(name, gateways.result(job, name, run))
     return Result(name, "" if name == ADHOC else found.title, found.table, found.seconds)

@@ -145,7 +145,7 @@ class Client:
     def status(self, job_id: str) -> "JobStatus":
         """How far a job is."""
         with self.gateways() as gateways:
-            return gateways.status(job_id, "")
+            return gateways.status(job_id)
 
     def results(self, job_id: str) -> Answers:
         """The answers of a job that is done."""
@@ -153,15 +153,15 @@ class Client:
         from caudal.formats.keys import REJECTS
 
         with self.gateways() as gateways:
-            status = gateways.status(job_id, "")
+            status = gateways.status(job_id)
             names = (*status.queries, REJECTS)
-            results = {name: gateways.result(job_id, "", name, status.run) for name in names}
+            results = {name: gateways.result(job_id, name, status.run) for name in names}
         return answers_of(results, status.queries)
 
     def cancel(self, job_id: str) -> "Outcome":
         """End a job; gives how it ended, which may have been before."""
         with self.gateways() as gateways:
-            return gateways.cancel(job_id, "")
+            return gateways.cancel(job_id)
 
     def gateways(self) -> "HttpGateways":
         """A connection of one's own; the caller closes it."""

@@ -32,28 +32,24 @@ class _Digest(msgspec.Struct):
 class HttpGateways(Failover):
     """See `tasks.client.Gateways`. The owner of a job is whoever holds the token."""
 
-    def create(self, job_id: str, owner: str, request: Request) -> Receipt:
+    def create(self, job_id: str, request: Request) -> Receipt:
         """See the port."""
-        del owner
         body = msgspec.json.encode(request)
         return self._get(Receipt, "PUT", _path(job_id), body, _JSON)
 
-    def put_batch(self, job_id: str, owner: str, data: bytes) -> Receipt:
+    def put_batch(self, job_id: str, data: bytes) -> Receipt:
         """See the port."""
-        del owner
         index = batch_format.describe(frame.of_bytes(data), "the batch")
         path = _path(job_id, "tables", index.table, "batches", str(index.number))
         return self._get(Receipt, "PUT", path, data, {"Content-Type": _BATCH_TYPE})
 
-    def put_end(self, job_id: str, owner: str, table: str, end: End) -> Receipt:
+    def put_end(self, job_id: str, table: str, end: End) -> Receipt:
         """See the port."""
-        del owner
         path = _path(job_id, "tables", table, "end")
         return self._get(Receipt, "PUT", path, msgspec.json.encode(end), _JSON)
 
-    def stored_digest(self, job_id: str, owner: str, table: str, number: int) -> str | None:
+    def stored_digest(self, job_id: str, table: str, number: int) -> str | None:
         """See the port."""
-        del owner
         path = _path(job_id, "tables", table, "batches", str(number))
         answer = self.ask("GET", path, take=_take(_Digest))
         if answer.status == 404 and code_of(answer.body) == "no_batch":
@@ -62,14 +58,12 @@ class HttpGateways(Failover):
             raise answer.error()
         return _read(_Digest, answer.body).digest
 
-    def status(self, job_id: str, owner: str) -> JobStatus:
+    def status(self, job_id: str) -> JobStatus:
         """See the port."""
-        del owner
         return self._get(JobStatus, "GET", _path(job_id))
 
-    def result(self, job_id: str, owner: str, query: str, run: str) -> bytes:
+    def result(self, job_id: str, query: str, run: str) -> bytes:
         """See the port. What is no such result is asked of another gateway."""
-        del owner
         answer = self.ask(
             "GET",
             _path(job_id, "results", query),
@@ -80,9 +74,8 @@ class HttpGateways(Failover):
             raise answer.error()
         return answer.body
 
-    def cancel(self, job_id: str, owner: str) -> Outcome:
+    def cancel(self, job_id: str) -> Outcome:
         """See the port."""
-        del owner
         return self._get(Outcome, "DELETE", _path(job_id))
 
     def delete(self, job_id: str) -> Outcome:

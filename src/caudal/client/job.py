@@ -38,7 +38,7 @@ class StreamedJob:
         self._began = time.perf_counter()
         with contextlib.ExitStack() as stack:
             stack.callback(gateways.close)
-            order = UploadRequest(submission.job_id, "", submission.request(options), {})
+            order = UploadRequest(submission.job_id, submission.request(options), {})
             self._errand = stack.enter_context(upload_threads.opened(gateways, order, Listener()))
             self._stack = stack.pop_all()
         self._open = list(self._errand.tables)
@@ -108,7 +108,7 @@ class StreamedJob:
 
     def cancel(self) -> Outcome:
         """End the job; what it has is deleted."""
-        return self._gateways.cancel(self.id, "")
+        return self._gateways.cancel(self.id)
 
     def close(self) -> None:
         """Let go of it. The job itself goes on."""

@@ -76,10 +76,10 @@ def submit(
     """Send, and take the results as they come; no outcome if nobody waits for it."""
     job_id, options = submission.resume or submission.job_id, submission.options
     if submission.resume:
-        options = gateways.status(job_id, "").options
+        options = gateways.status(job_id).options
     cutter = BatchCutter(options.batch_bytes, submission.compress.pays(gateways.addresses))
     batches = _Batches(submission, cutter)
-    order = UploadRequest(job_id, "", submission.request(options), batches)
+    order = UploadRequest(job_id, submission.request(options), batches)
     listener = watching or Watching()
     with upload_threads.opened(gateways, order, listener, resume=bool(submission.resume)) as errand:
         try:
@@ -99,7 +99,7 @@ def submit(
 def _cancel(gateways: HttpGateways, job_id: str) -> None:
     """Do not leave behind what nobody will go on with; if that fails, it expires."""
     with gateways.again() as others, contextlib.suppress(CaudalError):
-        others.cancel(job_id, "")
+        others.cancel(job_id)
 
 
 class _Batches(Mapping[str, "Iterator[Sendable]"]):

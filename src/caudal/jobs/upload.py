@@ -38,20 +38,20 @@ Each = Callable[[Callable[[Numbered], BatchHeader], Iterable[Numbered]], Iterabl
 class Gateways(Protocol):
     """Any gateway that answers. Raises UnreachableError if none does."""
 
-    def create(self, job_id: str, owner: str, request: Request) -> Receipt: ...
+    def create(self, job_id: str, request: Request) -> Receipt: ...
 
-    def put_batch(self, job_id: str, owner: str, data: bytes) -> Receipt: ...
+    def put_batch(self, job_id: str, data: bytes) -> Receipt: ...
 
-    def put_end(self, job_id: str, owner: str, table: str, end: End) -> Receipt: ...
+    def put_end(self, job_id: str, table: str, end: End) -> Receipt: ...
 
-    def stored_digest(self, job_id: str, owner: str, table: str, number: int) -> str | None: ...
+    def stored_digest(self, job_id: str, table: str, number: int) -> str | None: ...
 
-    def status(self, job_id: str, owner: str) -> JobStatus: ...
+    def status(self, job_id: str) -> JobStatus: ...
 
-    def result(self, job_id: str, owner: str, query: str, run: str) -> bytes:
+    def result(self, job_id: str, query: str, run: str) -> bytes:
         """The result object of that run and of no other (formats/outputs.py), whole and checked."""
 
-    def cancel(self, job_id: str, owner: str) -> Outcome: ...
+    def cancel(self, job_id: str) -> Outcome: ...
 
 
 class Listener:
@@ -72,7 +72,6 @@ class UploadRequest:
     """What to send: a request, and the batches of its tables (formats/batch.py), read once."""
 
     job_id: str
-    owner: str
     request: Request
     batches: Mapping[str, Iterable[Sendable]]
 
@@ -106,7 +105,7 @@ class Uploader:
     def begin(self, order: UploadRequest) -> "Upload":
         """Create the job, or find it again."""
         request = order.request
-        receipt = self.gateways.create(order.job_id, order.owner, request)
+        receipt = self.gateways.create(order.job_id, request)
         known = {table.name for table in request.application.tables}
         if strange := set(receipt.tables) - known:
             raise FormatError(f"a gateway asks for a table {min(strange)[:40]!r}, which nobody has")
@@ -148,7 +147,7 @@ class Upload:
         sent = self._sent.get(table, [])
         digest = digest_of_digests(digest for digest, _ in sent)
         end = End(len(sent), sum(size for _, size in sent), digest)
-        self._check(self.client.gateways.put_end(*self._job, table, end).run)
+        self._check(self.client.gateways.put_end(self.order.job_id, table, end).run)
         self._ended |= {table}
         self.client.listener.ended(table)
 
@@ -194,7 +193,7 @@ class Upload:
         return frozenset(request.queries or (one.name for one in request.application.queries))
 
     def _fetch(self, query: str) -> bytes:
-        return self.client.gateways.result(*self._job, query, self.run)
+        return self.client.gateways.result(self.order.job_id, query, self.run)
 
     def _check_whole(self, status: JobStatus) -> None:
         """Of a job that is done, all results were taken."""
@@ -209,7 +208,7 @@ class Upload:
         batch = batch_format.describe(frame.of_bytes(data), f"batch {number}")
         try:
             if not self._is_done and not self._has(table, batch):
-                self._check(self.client.gateways.put_batch(*self._job, data).run)
+                self._check(self.client.gateways.put_batch(self.order.job_id, data).run)
         except GoneError as error:
             self._note(error.outcome)
             if not self._is_done:
@@ -221,7 +220,7 @@ class Upload:
         if not self.client.look_first:
             return False
         number = batch.number
-        digest = self.client.gateways.stored_digest(*self._job, table, number)
+        digest = self.client.gateways.stored_digest(self.order.job_id, table, number)
         if digest is not None and digest != batch.digest:
             raise ConflictError(
                 f"batch {number} of table {table} has arrived with other content: the file "
@@ -230,17 +229,13 @@ class Upload:
         return digest is not None
 
     def _status(self) -> JobStatus:
-        status = self.client.gateways.status(*self._job)
+        status = self.client.gateways.status(self.order.job_id)
         self._check(status.run)
         self._note(status.outcome)
         return status
 
     def _note(self, outcome: Outcome | None) -> None:
         self._is_done = self._is_done or (outcome is not None and outcome.state == "done")
-
-    @property
-    def _job(self) -> tuple[str, str]:
-        return self.order.job_id, self.order.owner
 
     def _check(self, run: str) -> None:
         if run != self.run:

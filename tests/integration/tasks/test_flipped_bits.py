@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.harness.damaging_store import DamagingStore, flipped, spread
+from tests.harness.one_owner import OneOwner
 
 from caudal.broker import MemoryBroker
 from caudal.errors import CaudalError, FormatError
@@ -150,8 +151,8 @@ class Place:
     def run(self, batches: dict[str, list[bytes]]) -> Answers | str:
         """The rows of all queries, or the error."""
         try:
-            order = UploadRequest("j", "me", REQUEST, batches)
-            outcome, results = Uploader(self.gateway, self.clock).run(order)
+            order = UploadRequest("j", REQUEST, batches)
+            outcome, results = Uploader(OneOwner(self.gateway), self.clock).run(order)
         except (FormatError, JobError) as error:
             return str(error)
         return rows_of(results) if outcome.state == "done" else reason_of(outcome)
@@ -265,7 +266,7 @@ def test_an_end_that_is_damaged_later_fails_the_job(
     is_met_by: str, compute: OnePlan, batches: dict[str, list[bytes]]
 ) -> None:
     place = Place(DamagingStore(MemoryStore()), compute)
-    Uploader(place.gateway, place.clock).send(UploadRequest("j", "me", REQUEST, batches))
+    Uploader(OneOwner(place.gateway), place.clock).send(UploadRequest("j", REQUEST, batches))
     key = "jobs/j/run0/tables/t/end.json"
     damaged = flipped(place.store.read(key), 333)
     place.store.delete(key)

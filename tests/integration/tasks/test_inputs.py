@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.harness.one_owner import OneOwner
 
 from caudal.broker import MemoryBroker
 from caudal.broker.port import Delivery
@@ -52,10 +53,8 @@ class Place:
             for table in app.tables
         }
         gateway = JobService(self.ports, "g")
-        order = UploadRequest(
-            "j", "me", Request(Text.of(app), options=Options(partitions=2)), batches
-        )
-        for _ in Uploader(gateway, self.ports.clock).begin(order).send():
+        order = UploadRequest("j", Request(Text.of(app), options=Options(partitions=2)), batches)
+        for _ in Uploader(OneOwner(gateway), self.ports.clock).begin(order).send():
             self.work()
 
     def work(self) -> None:

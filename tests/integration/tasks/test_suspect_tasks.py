@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.harness.one_owner import OneOwner
 from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.broker import MemoryBroker
@@ -132,8 +133,8 @@ def place(tmp_path: Path) -> Iterator[Callable[..., Place]]:
         ports = Ports(store, MemoryBroker(), compute, clock, lambda: "run", JobRuns(store))
         batches = {"t": list(cut_files("t", [data], options.batch_bytes))}
         request = Request(Text.of(app), options=options)
-        order = UploadRequest("j", "me", request, batches)
-        return Place(ports, Uploader(JobService(ports, "g"), clock).send(order))
+        order = UploadRequest("j", request, batches)
+        return Place(ports, Uploader(OneOwner(JobService(ports, "g")), clock).send(order))
 
     yield make
     for one in opened:

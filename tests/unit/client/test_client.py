@@ -328,7 +328,7 @@ def test_a_file_that_changed_is_never_mixed_in(
 def test_a_job_is_resumed_with_the_same_questions(one: Cluster, books: Path) -> None:
     given = submission(books)
     with Client(one.gateway).gateways() as gateways:
-        gateways.create(given.job_id, "", given.request(given.options))
+        gateways.create(given.job_id, given.request(given.options))
     other = submission(books, queries=("q1",), resume=given.job_id)
     with (
         Client(one.gateway).gateways() as gateways,
@@ -371,7 +371,7 @@ def test_a_file_that_fails_in_the_middle(resumed: bool, one: Cluster, books: Pat
     )
     if resumed:
         with Client(one.gateway).gateways() as gateways:
-            gateways.create(given.job_id, "", given.request(given.options))
+            gateways.create(given.job_id, given.request(given.options))
         given = replace(given, resume=given.job_id)
     with (
         Client(one.gateway).gateways() as gateways,

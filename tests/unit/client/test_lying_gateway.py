@@ -53,9 +53,9 @@ def done(one: Cluster, books: Path) -> Iterator[Place]:
         client.run("books", books, ["q1", "q2"], parameters=PARAMETERS, batch_bytes=BATCH_BYTES)
     jobs = [job.id for job in client.jobs()]
     with client.gateways() as gateways, hostile(one.gateway) as found:
-        runs = {job: gateways.status(job, "").run for job in jobs}
+        runs = {job: gateways.status(job).run for job in jobs}
         results = {
-            (job, query): gateways.result(job, "", query, runs[job])
+            (job, query): gateways.result(job, query, runs[job])
             for job in jobs
             for query in ("q1", "q2", REJECTS)
         }
@@ -143,11 +143,11 @@ def test_what_is_not_the_result_is_never_taken_for_it(kind: str, place: Place) -
         place.gateways(place.hostile.address) as gateways,
         pytest.raises(FormatError, match=f"{place.hostile.address}: .*{complaint}"),
     ):
-        gateways.result(place.job, "", "q1", place.run)
+        gateways.result(place.job, "q1", place.run)
     assert len(place.hostile.asked) == 3, "asked again, and not for ever"
     assert place.hostile.sent < 3 * BUFFERS, "no more is read than was to come"
     with place.gateways(place.hostile.address, place.honest) as gateways:
-        assert gateways.result(place.job, "", "q1", place.run) == true
+        assert gateways.result(place.job, "q1", place.run) == true
     assert len(place.hostile.asked) == 4, "the lie was noticed, and another gateway asked"
 
 
@@ -158,9 +158,9 @@ def test_a_result_that_breaks_off_is_asked_again(place: Place) -> None:
         place.gateways(place.hostile.address, patience=0.2) as gateways,
         pytest.raises(UnreachableError, match=place.hostile.address),
     ):
-        gateways.result(place.job, "", "q1", place.run)
+        gateways.result(place.job, "q1", place.run)
     with place.gateways(place.hostile.address, place.honest) as gateways:
-        assert gateways.result(place.job, "", "q1", place.run) == true
+        assert gateways.result(place.job, "q1", place.run) == true
 
 
 @pytest.mark.parametrize("status", [200, 404, 500])
@@ -170,10 +170,10 @@ def test_a_reply_has_a_bound(status: int, place: Place) -> None:
         place.gateways(place.hostile.address) as gateways,
         pytest.raises(FormatError, match="sent more than the 16 MiB of a reply"),
     ):
-        gateways.status(place.job, "")
+        gateways.status(place.job)
     assert place.hostile.sent < 3 * (MOST_REPLY_BYTES + BUFFERS)
     with place.gateways(place.hostile.address, place.honest) as gateways:
-        assert gateways.status(place.job, "").run == place.run
+        assert gateways.status(place.job).run == place.run
 
 
 def test_a_reply_that_takes_for_ever_is_given_up(
@@ -185,7 +185,7 @@ def test_a_reply_that_takes_for_ever_is_given_up(
         place.gateways(place.hostile.address) as gateways,
         pytest.raises(FormatError, match="took more than 0 seconds for a reply"),
     ):
-        gateways.status(place.job, "")
+        gateways.status(place.job)
 
 
 @pytest.fixture
@@ -207,14 +207,14 @@ def test_a_result_that_drips_is_asked_of_another_gateway(kind: str, dripping: Pl
     }[kind]
     place.hostile.spoil = lambda path, body: drip
     with place.gateways(place.hostile.address, place.honest) as gateways:
-        assert gateways.result(place.job, "", "q1", place.run) == true
+        assert gateways.result(place.job, "q1", place.run) == true
     assert place.hostile.sent < BUFFERS
     assert len(place.hostile.asked) == 1
     with (
         place.gateways(place.hostile.address, patience=0.0) as gateways,
         pytest.raises(UnreachableError, match=r"no answer in time|connection was lost"),
     ):
-        gateways.result(place.job, "", "q1", place.run)
+        gateways.result(place.job, "q1", place.run)
 
 
 def test_interim_answers_without_end_are_no_answer(place: Place) -> None:
@@ -223,7 +223,7 @@ def test_interim_answers_without_end_are_no_answer(place: Place) -> None:
     place.hostile.spoil = lambda path, body: flood
     with place.gateways(place.hostile.address, place.honest) as gateways:
         true = place.results[place.job, "q1"]
-        assert gateways.result(place.job, "", "q1", place.run) == true
+        assert gateways.result(place.job, "q1", place.run) == true
     assert place.hostile.sent < BUFFERS
 
 
@@ -266,12 +266,12 @@ def test_a_time_to_wait_is_a_time(seconds: str, place: Place) -> None:
         place.gateways(place.hostile.address, patience=0.0) as gateways,
         pytest.raises(UnreachableError, match="answered 503"),
     ):
-        gateways.status(place.job, "")
+        gateways.status(place.job)
     with place.gateways(place.hostile.address) as gateways:
         place.hostile.spoil = lambda path, body: (
             Spoilt(b"", 503, headers=headers) if len(place.hostile.asked) < 3 else None
         )
-        assert gateways.status(place.job, "").run == place.run
+        assert gateways.status(place.job).run == place.run
 
 
 def test_what_a_refusal_says_is_one_line_without_commands_for_a_terminal(place: Place) -> None:
@@ -279,7 +279,7 @@ def test_what_a_refusal_says_is_one_line_without_commands_for_a_terminal(place: 
     body = msgspec.json.encode({"error": {"code": "bad_request", "message": message}})
     place.hostile.spoil = lambda path, true: Spoilt(body, 400)
     with place.gateways(place.hostile.address) as gateways, pytest.raises(UsageError) as caught:
-        gateways.status(place.job, "")
+        gateways.status(place.job)
     assert str(caught.value).startswith("wrong \\x1b[2Jand \\u202e" + "x")
     assert len(str(caught.value)) < 3_000
 
@@ -292,7 +292,7 @@ def test_a_packed_reply_is_not_unpacked(place: Place) -> None:
         place.gateways(place.hostile.address) as gateways,
         pytest.raises(FormatError, match="packed as 'gzip'"),
     ):
-        gateways.status(place.job, "")
+        gateways.status(place.job)
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b"\xff", b'"run"'])
@@ -302,9 +302,9 @@ def test_a_reply_of_another_form(body: bytes, place: Place) -> None:
         place.gateways(place.hostile.address) as gateways,
         pytest.raises(FormatError, match="answered in a form that this Caudal lacks"),
     ):
-        gateways.status(place.job, "")
+        gateways.status(place.job)
     with place.gateways(place.hostile.address, place.honest) as gateways:
-        assert gateways.status(place.job, "").run == place.run
+        assert gateways.status(place.job).run == place.run
 
 
 @pytest.mark.parametrize("name", ["../../q1", "/etc/q1", "q1\n", "", "unknown"])
@@ -322,7 +322,7 @@ def test_a_query_has_a_name_that_may_be_that_of_a_file(name: str, where: str, pl
         place.gateways(place.hostile.address) as gateways,
         pytest.raises(FormatError, match=r"speaks of a query .*, which cannot be one"),
     ):
-        gateways.status(place.job, "")
+        gateways.status(place.job)
 
 
 def test_a_list_of_jobs_ends(place: Place) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.harness.one_owner import OneOwner
 
 from caudal.application import find_application
 from caudal.broker import MemoryBroker
@@ -94,7 +95,7 @@ def order_of(app: Application, folder: Path, options: Options, job_id: str = "j"
         table.name: list(cut_files(table.name, sources.files(table), options.batch_bytes))
         for table in app.tables
     }
-    return UploadRequest(job_id, "me", Request(Text.of(app), options=options), batches)
+    return UploadRequest(job_id, Request(Text.of(app), options=options), batches)
 
 
 def sent(order: UploadRequest) -> dict[str, list[bytes]]:
@@ -110,7 +111,9 @@ SMALL = Options(batch_bytes=300, partitions=3, group=4, keep_seconds=60.0)
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_same_rows_as_the_embedded_engine(case: Path, place: Place) -> None:
-    outcome, results = Uploader(place.gateway, place.clock).run(order_of(BOOKS, case, SMALL))
+    outcome, results = Uploader(OneOwner(place.gateway), place.clock).run(
+        order_of(BOOKS, case, SMALL)
+    )
     expected = run_embedded(BOOKS, Sources(case))
     assert outcome.state == "done"
     assert set(results) == {*expected, REJECTS}
@@ -127,7 +130,7 @@ def test_the_same_rows_as_the_embedded_engine(case: Path, place: Place) -> None:
 
 
 def test_clean_up_leaves_nothing(place: Place) -> None:
-    Uploader(place.gateway, place.clock).run(order_of(BOOKS, CASES[0], SMALL))
+    Uploader(OneOwner(place.gateway), place.clock).run(order_of(BOOKS, CASES[0], SMALL))
     janitor = Janitor(place.ports)
     janitor.round()
     names = {key.split("/", 3)[-1].split("/")[0] for key in place.stored()}
@@ -139,7 +142,7 @@ def test_clean_up_leaves_nothing(place: Place) -> None:
 
 def test_clean_up_leaves_not_even_folders_that_killed_writers_made(tmp_path: Path) -> None:
     place = Place(DirectoryStore(tmp_path, fsync=False))
-    Uploader(place.gateway, place.clock).run(order_of(BOOKS, CASES[0], SMALL))
+    Uploader(OneOwner(place.gateway), place.clock).run(order_of(BOOKS, CASES[0], SMALL))
     for folder in ("jobs/j/run0/maps/books/0", "jobs/j/run0/results/late", "jobs/never/run1/x"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "jobs/nobody").mkdir()
@@ -153,7 +156,7 @@ def test_clean_up_leaves_not_even_folders_that_killed_writers_made(tmp_path: Pat
 
 def test_everything_lost_by_the_broker_is_published_again(place: Place) -> None:
     order = order_of(BOOKS, CASES[0], SMALL)
-    Uploader(place.gateway, place.clock).send(order)
+    Uploader(OneOwner(place.gateway), place.clock).send(order)
     reconciler = Reconciler(place.ports)
     for _ in range(60):
         place.broker.wipe()

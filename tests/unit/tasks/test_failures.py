@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.harness.one_owner import OneOwner
 from tests.harness.waiting import until
 from tests.unit.engine.test_failing import FAILING, SOUND, application
 from tests.unit.tasks.test_end_to_end import Place, order_of
@@ -61,7 +62,9 @@ def place() -> Place:
 
 
 def answered(place: Place, app: Application, folder: Path) -> tuple[Outcome, Answers]:
-    outcome, results = Uploader(place.gateway, place.clock).run(order_of(app, folder, SMALL))
+    outcome, results = Uploader(OneOwner(place.gateway), place.clock).run(
+        order_of(app, folder, SMALL)
+    )
     return outcome, answers_of(results, [query.name for query in app.queries])
 
 
@@ -141,7 +144,7 @@ def test_which_error_counts_is_not_decided_by_arrival(failing: str, folder: Path
     app, told = application({failing: FAILING[failing]}), set()
     for seed in range(3):
         place = Place()
-        client = Uploader(place.gateway, place.clock)
+        client = Uploader(OneOwner(place.gateway), place.clock)
         client.send(order_of(app, folder, SMALL))
         shuffled(place, Random(seed))
         told.add(place.gateway.status("j", "me").failed[failing])
@@ -177,7 +180,7 @@ def test_a_stage_that_failed_gives_no_hint(folder: Path, place: Place) -> None:
 def test_a_preview_ends_with_the_reason(folder: Path, place: Place) -> None:
     late = "SELECT id, CAST(replace(text, 'word2', '') AS INTEGER) AS i FROM t WHERE id > 150"
     app = application({"late": late, **SOUND})
-    client = Uploader(place.gateway, place.clock)
+    client = Uploader(OneOwner(place.gateway), place.clock)
     client.send(order_of(app, folder, SMALL))
     place.work()
     preview = place.gateway.preview("j", "me", "late")
@@ -192,7 +195,7 @@ def test_a_preview_ends_with_the_reason(folder: Path, place: Place) -> None:
 @pytest.fixture
 def task(folder: Path, place: Place) -> "Iterator[Computing]":
     app = application({"scan": "SELECT id, text FROM t", "total": SOUND["total"]})
-    Uploader(place.gateway, place.clock).send(order_of(app, folder, SMALL))
+    Uploader(OneOwner(place.gateway), place.clock).send(order_of(app, folder, SMALL))
     job_run = place.ports.job_runs.open("j")
     assert job_run is not None
     compute = LocalCompute()
@@ -305,7 +308,7 @@ def test_who_fails_with_a_task_that_is_condemned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     app = application({"groups": SOUND["groups"], "total": SOUND["total"]})
-    run = Uploader(place.gateway, place.clock).send(order_of(app, folder, SMALL))
+    run = Uploader(OneOwner(place.gateway), place.clock).send(order_of(app, folder, SMALL))
     job_run = place.ports.job_runs.open("j")
     assert job_run is not None
     if task.kind == "fold":
