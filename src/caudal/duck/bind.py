@@ -38,7 +38,7 @@ from caudal.sql.footprint import (
 from caudal.sql.parameters import bind_parameters, parameter_names
 from caudal.sql.parsing import quote
 from caudal.sql.planner import rewrite_averages
-from caudal.sql.planner.moments import frozen
+from caudal.sql.planner.current_time import freeze_current_time
 from caudal.sql.planner.refusals import require_readable
 
 _NONE_GIVEN: Mapping[str, ParameterValue] = {}
@@ -197,7 +197,7 @@ def _prepared(
     def means_same(one: str, other: str) -> bool:
         return read_by(cursor, one, origin).plan == read_by(cursor, other, origin).plan
 
-    return frozen(sql, moment, means_same)
+    return freeze_current_time(sql, moment, means_same)
 
 
 def _bound(

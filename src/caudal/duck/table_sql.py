@@ -17,7 +17,7 @@ from caudal.files.pieces import Wanted
 from caudal.kernels.csv import NumberColumn
 from caudal.model import REJECT, ROW, SEEN, Table
 from caudal.sql.footprint import EVERYTHING, KeyMembership, Lift, Schema, Sight
-from caudal.sql.numbers import Number, lift_numbers
+from caudal.sql.number_columns import Number, extract_numbers
 from caudal.sql.parsing import quote
 from caudal.sql.prefilters import Flag, Prefilter, project
 
@@ -126,7 +126,7 @@ def _over_raw(
     cursor: duckdb.DuckDBPyConnection, table: Table, cleaned: Schema, sights: Sequence[Sight]
 ) -> _OverRaw:
     """What can be moved from a table's SQL into the reader; DuckDB has the last word."""
-    sql, numbers = lift_numbers(table.sql, table.columns)
+    sql, numbers = extract_numbers(table.sql, table.columns)
     raw = dict.fromkeys(table.columns, "VARCHAR")
     raw |= {one.name: one.type for one in numbers} | {one.odd: "VARCHAR" for one in numbers}
     present: tuple[str, ...] | None = ()

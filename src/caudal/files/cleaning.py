@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from caudal.files.pieces import Wanted
 from caudal.model import Table
-from caudal.sql.numbers import Number
+from caudal.sql.number_columns import Number
 from caudal.sql.prefilters import Prefilter
 
 

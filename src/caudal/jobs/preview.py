@@ -24,7 +24,7 @@ from caudal.jobs.interfaces import InputPart, UnknownNameError
 from caudal.jobs.ports import Ports
 from caudal.jobs.runs import JobRun, read_outcome
 from caudal.results.weight import weight
-from caudal.sql.planner import Scan, source_of
+from caudal.sql.planner import Scan, filtered_scan
 
 _MOST_WEIGHT = 128 << 20  # of a batch's rows as Python values, of which an event is made
 
@@ -73,7 +73,7 @@ class Preview:
     def of(cls, ports: Ports, job_run: JobRun, query: str) -> "Preview":
         """UnknownNameError if the query does not only filter."""
         known = any(last.query == query for last in job_run.split.plan.finishes)
-        scan = source_of(job_run.split.plan, query) if known else None
+        scan = filtered_scan(job_run.split.plan, query) if known else None
         if scan is None:
             reason = f"query {query} has no preview: its rows depend on several rows at once"
             raise UnknownNameError("preview", reason)

@@ -23,8 +23,9 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from caudal.sql.error_free import cannot_raise, of_columns
 from caudal.sql.parsing import NOT_UNDERSTOOD, quote, read_sql
-from caudal.sql.planner import dialect, known
+from caudal.sql.planner import dialect, known_syntax
 from caudal.sql.planner.algebra import (
     PRIVATE,
     Aggregate,
@@ -44,10 +45,9 @@ from caudal.sql.planner.algebra import (
     column_of,
     columns_of,
 )
-from caudal.sql.planner.binding import Binding
 from caudal.sql.planner.dialect import UnsupportedError
+from caudal.sql.planner.query_reader import QueryReader
 from caudal.sql.planner.rewrite import push_filters
-from caudal.sql.raising import cannot_raise, of_columns
 
 Schema = Mapping[str, str]  # column -> DuckDB type
 Schemas = Mapping[str, Schema]  # by table, in the order of reading
@@ -130,7 +130,7 @@ def analyze(
     """Return what the query sees. `functions` are those that Caudal adds, with their types."""
     try:
         tree = dialect.parse(sql)
-        if PRIVATE.search(sql) or known.unknown_part(tree) is not None:
+        if PRIVATE.search(sql) or known_syntax.find_unknown_syntax(tree) is not None:
             return Footprint(sql)
         if not _is_accounted_for(tree, schemas, duckdb.scans):
             return Footprint(sql)
@@ -169,7 +169,7 @@ def _is_accounted_for(tree: exp.Query, schemas: Schemas, scans: Mapping[str, int
 
 
 @dataclass(frozen=True)
-class _Pair:
+class _KeyPair:
     """A column of a scan whose value must be among the values of another scan's column."""
 
     mine: int
@@ -177,12 +177,12 @@ class _Pair:
 
 
 @dataclass(frozen=True)
-class _Scan:
+class _VisibleScan:
     """A scan of a table, the filters directly above it, and what joins ask of its columns."""
 
     node: TableScan
     filters: tuple[Expr, ...]
-    pairs: tuple[_Pair, ...]
+    pairs: tuple[_KeyPair, ...]
 
 
 @dataclass
@@ -194,14 +194,14 @@ class _Analyzer:
         """Return, for each table, the sight of every scan of it."""
         context = Context({name.lower(): kind for name, kind in self.functions.items()})
         tables = {name.lower(): (name, schema) for name, schema in self.schemas.items()}
-        relations = [Binding(context, tables, {}).query(tree), *context.subqueries.values()]
+        relations = [QueryReader(context, tables, {}).query(tree), *context.subqueries.values()]
         scans = [scan for one in relations for scan in _scans(push_filters(one.node), (), ())]
         found: dict[str, list[Sight]] = {}
         for scan in scans:
             found.setdefault(scan.node.table, []).append(self._sight(scan, scans, context))
         return {table: tuple(dict.fromkeys(sights)) for table, sights in found.items()}
 
-    def _sight(self, scan: _Scan, scans: Iterable[_Scan], context: Context) -> Sight:
+    def _sight(self, scan: _VisibleScan, scans: Iterable[_VisibleScan], context: Context) -> Sight:
         keys = {
             scan.node.columns[pair.mine]: self._keys(other, pair.theirs)
             for pair in scan.pairs
@@ -212,19 +212,21 @@ class _Analyzer:
         members = tuple(KeyMembership(column, name) for column, (name, _) in sets.items())
         return Sight(members, self._conditions(scan), tuple(sets.values()))
 
-    def _may_ask(self, scan: _Scan, other: _Scan, pair: _Pair, context: Context) -> bool:
+    def _may_ask(
+        self, scan: _VisibleScan, other: _VisibleScan, pair: _KeyPair, context: Context
+    ) -> bool:
         """Whether the other table is read earlier, and its key has the same type."""
         order = list(self.schemas)
         mine, theirs = (context.types[column] for column in (pair.mine, pair.theirs))
         is_earlier = order.index(other.node.table) < order.index(scan.node.table)
         return is_earlier and mine is not None and mine == theirs
 
-    def _keys(self, scan: _Scan, column: int) -> str:
+    def _keys(self, scan: _VisibleScan, column: int) -> str:
         conditions = self._conditions(scan)
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"SELECT {quote(scan.node.columns[column])} FROM {quote(scan.node.table)}{where}"
 
-    def _conditions(self, scan: _Scan) -> tuple[str, ...]:
+    def _conditions(self, scan: _VisibleScan) -> tuple[str, ...]:
         """Return the filters of a scan that may be evaluated on any row (rule 3)."""
         kinds = of_columns(self.schemas[scan.node.table])
         texts = (
@@ -242,7 +244,9 @@ def _key_set_name(select: str) -> str:
     return f"keys_{hashlib.sha256(select.encode()).hexdigest()[:12]}"
 
 
-def _scans(node: Node, filters: tuple[Expr, ...], pairs: tuple[_Pair, ...]) -> Iterable[_Scan]:
+def _scans(
+    node: Node, filters: tuple[Expr, ...], pairs: tuple[_KeyPair, ...]
+) -> Iterable[_VisibleScan]:
     """Yield the scans below a node.
 
     `filters` stand directly above the node. A row of the node without a partner for one of `pairs`
@@ -251,7 +255,7 @@ def _scans(node: Node, filters: tuple[Expr, ...], pairs: tuple[_Pair, ...]) -> I
     match node:
         case TableScan():
             own = tuple(pair for pair in pairs if pair.mine in node.columns)
-            yield _Scan(node, filters, own)
+            yield _VisibleScan(node, filters, own)
         case Constant():
             return
         case Filter():
@@ -277,14 +281,14 @@ def _scans(node: Node, filters: tuple[Expr, ...], pairs: tuple[_Pair, ...]) -> I
             yield from _scans(node.right, (), ())
 
 
-def _of_columns(pairs: tuple[_Pair, ...], columns: Iterable[int]) -> tuple[_Pair, ...]:
+def _of_columns(pairs: tuple[_KeyPair, ...], columns: Iterable[int]) -> tuple[_KeyPair, ...]:
     allowed = frozenset(columns)
     return tuple(pair for pair in pairs if pair.mine in allowed)
 
 
 def _pairs_below(
-    join: Join, pairs: tuple[_Pair, ...]
-) -> tuple[tuple[_Pair, ...], tuple[_Pair, ...]]:
+    join: Join, pairs: tuple[_KeyPair, ...]
+) -> tuple[tuple[_KeyPair, ...], tuple[_KeyPair, ...]]:
     """Return what the two sides of a join must match to matter.
 
     A side that the join does not preserve matters only where its rows have a partner. What is asked
@@ -292,9 +296,9 @@ def _pairs_below(
     """
     left = columns_of(join.left)
     equal = [pair for pair in map(_equal_columns, join.conditions) if pair is not None]
-    to_right = [p if p.mine in left else _Pair(p.theirs, p.mine) for p in equal]
+    to_right = [p if p.mine in left else _KeyPair(p.theirs, p.mine) for p in equal]
     across = [p for p in to_right if p.mine in left and p.theirs not in left]
-    mine, theirs = tuple(across), tuple(_Pair(p.theirs, p.mine) for p in across)
+    mine, theirs = tuple(across), tuple(_KeyPair(p.theirs, p.mine) for p in across)
     match join.kind:
         case "INNER":
             return (*pairs, *mine), (*pairs, *theirs)
@@ -308,12 +312,12 @@ def _pairs_below(
             return (), ()
 
 
-def _equal_columns(condition: Expr) -> _Pair | None:
+def _equal_columns(condition: Expr) -> _KeyPair | None:
     """Return the two columns of an equality between columns."""
     if condition.sides is None:
         return None
     one, two = (column_of(side.text) for side in condition.sides)
-    return None if one is None or two is None else _Pair(one, two)
+    return None if one is None or two is None else _KeyPair(one, two)
 
 
 def _take_lifts(

@@ -7,7 +7,7 @@ import pytest
 from caudal.duck.binder import DuckDBBinder
 from caudal.errors import UsageError
 from caudal.sql.planner import Plan, dialect, plan
-from caudal.sql.planner.known import unknown_part
+from caudal.sql.planner.known_syntax import find_unknown_syntax
 
 SCHEMAS = {
     "t": {"a": "INTEGER", "b": "INTEGER", "s": "VARCHAR", "kind": "VARCHAR", "n": "BIGINT"},
@@ -47,14 +47,14 @@ def scan_of(made: Plan, table: str) -> str:
     ],
 )
 def test_every_part_that_is_not_listed_is_unknown(sql: str) -> None:
-    assert unknown_part(dialect.parse(sql)) is not None
+    assert find_unknown_syntax(dialect.parse(sql)) is not None
 
 
 def test_a_clause_that_nobody_thought_of_is_unknown() -> None:
     tree = dialect.parse("SELECT a FROM t JOIN u ON a = k")
-    assert unknown_part(tree) is None
+    assert find_unknown_syntax(tree) is None
     tree.args["joins"][0].set("nearest", dialect.parse("SELECT 1"))
-    assert unknown_part(tree) == "join with nearest is not split"
+    assert find_unknown_syntax(tree) == "join with nearest is not split"
 
 
 @pytest.mark.parametrize(

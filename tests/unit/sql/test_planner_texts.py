@@ -8,7 +8,7 @@ from tests.fuzz.tables import SCHEMAS
 from caudal.duck.binder import DuckDBBinder
 from caudal.errors import UsageError
 from caudal.sql.planner import explain, from_json, plan, rewrite_averages, to_json, types
-from caudal.sql.planner.moments import frozen
+from caudal.sql.planner.current_time import freeze_current_time
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -51,7 +51,7 @@ def test_an_average_that_cannot_be_a_quotient_stays() -> None:
     ],
 )
 def test_the_current_time_is_frozen(given: str, expected: str) -> None:
-    assert frozen(given, MOMENT) == expected
+    assert freeze_current_time(given, MOMENT) == expected
 
 
 def test_volatile_functions_run_in_the_last_stage_only() -> None:

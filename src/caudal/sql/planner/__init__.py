@@ -4,7 +4,6 @@ from caudal.sql.planner.averages import rewrite_averages
 from caudal.sql.planner.binder import Binder, OutputColumn, Reads
 from caudal.sql.planner.draw import draw
 from caudal.sql.planner.explain import explain
-from caudal.sql.planner.filtering import only_filters, source_of
 from caudal.sql.planner.plan import (
     Finish,
     Fold,
@@ -19,6 +18,7 @@ from caudal.sql.planner.plan import (
 )
 from caudal.sql.planner.planner import plan
 from caudal.sql.planner.refusals import RefusedQueryError
+from caudal.sql.planner.row_by_row import filtered_scan, only_filters
 
 __all__ = [
     "Binder",
@@ -35,10 +35,10 @@ __all__ = [
     "TableSchema",
     "draw",
     "explain",
+    "filtered_scan",
     "from_json",
     "only_filters",
     "plan",
     "rewrite_averages",
-    "source_of",
     "to_json",
 ]

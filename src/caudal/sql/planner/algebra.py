@@ -35,7 +35,7 @@ class Expr:
     type: Type = None
     costly: frozenset[str] = frozenset()  # Caudal's own functions in it: evaluate it once
     sides: "tuple[Expr, Expr] | None" = None  # of an equality that cannot raise
-    safe: bool = False  # it gives a value for every row (`caudal.sql.raising`)
+    safe: bool = False  # it gives a value for every row (`caudal.sql.error_free`)
     mixed: bool = False  # an equality of types of which one is cast, which may fail
 
     @property

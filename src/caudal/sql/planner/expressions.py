@@ -10,8 +10,15 @@ from typing import Any
 
 from sqlglot import exp
 
-from caudal.sql import raising
-from caudal.sql.planner import calls, dialect, functions, inference, scopes, types
+from caudal.sql import error_free
+from caudal.sql.planner import (
+    aggregate_calls,
+    dialect,
+    known_functions,
+    scopes,
+    type_inference,
+    types,
+)
 from caudal.sql.planner.algebra import (
     Context,
     Expr,
@@ -38,7 +45,7 @@ BindQuery = Callable[[exp.Query], Relation]
 
 
 @dataclass
-class Lifted:
+class ExtractedCalls:
     """Calls taken out of expressions, each under the column that now stands for it."""
 
     calls: dict[int, FunctionCall] = field(default_factory=dict)
@@ -47,14 +54,14 @@ class Lifted:
 
 
 @dataclass
-class Reader:
+class ExpressionReader:
     """Reads the expressions of one SELECT."""
 
     context: Context
     scope: Scope
     bind_query: BindQuery
     aliases: dict[str, exp.Expr] = field(default_factory=dict)  # already read
-    lifted: Lifted = field(default_factory=Lifted)
+    extracted: ExtractedCalls = field(default_factory=ExtractedCalls)
     keys: dict[str, int] | None = None  # text of a group key -> its column; None: not grouped
     refuses_ambiguity: bool = False  # HAVING and ORDER BY: a name that is a column and an alias
     _known: dict[str, int] = field(default_factory=dict)  # text of a lifted call -> its column
@@ -66,7 +73,7 @@ class Reader:
     def finished(self, marked: exp.Expr) -> Expr:
         called = {call.name.lower() for call in marked.find_all(exp.Anonymous)}
         costly = frozenset(called & self.context.functions.keys())
-        known = raising.safe_type(marked, self._certain_type, self.context.functions)
+        known = error_free.safe_type(marked, self._certain_type, self.context.functions)
         sides, mixed = None, False
         if isinstance(marked, exp.EQ):
             left, right = self.finished(marked.left), self.finished(marked.right)
@@ -76,7 +83,7 @@ class Reader:
         return Expr(text, kind, costly, sides, safe=safe, mixed=mixed)
 
     def type_of(self, marked: exp.Expr) -> Type:
-        return inference.type_of(marked, self._column_type, self.context.functions)
+        return type_inference.type_of(marked, self._column_type, self.context.functions)
 
     def _column_type(self, column: exp.Column) -> Type:
         number = column_of(column.name)
@@ -109,15 +116,15 @@ class Reader:
             return rebuilt(node, self.read)
         raise UnsupportedError(f"{_described(node)} is not split")
 
-    def read_lifting(self, node: exp.Expr) -> exp.Expr:
+    def read_extracting(self, node: exp.Expr) -> exp.Expr:
         """The node with columns as marks, aggregates and windows lifted out."""
         if isinstance(node, exp.Window):
             return self._window(node)
-        if isinstance(node, exp.Filter) or calls.is_aggregate(node):
+        if isinstance(node, exp.Filter) or aggregate_calls.is_aggregate(node):
             return self._aggregate(node)
         if isinstance(node, (exp.Subquery, exp.Select, exp.Exists, *_LEAVES)):
             return self.read(node)
-        if not any(_is_lifted(inner) for inner in _own(node)):
+        if not any(_is_extracted(inner) for inner in _own(node)):
             plain = self.read(node)
             if self.keys is None or self._is_alias(node):
                 return plain
@@ -127,14 +134,14 @@ class Reader:
             if isinstance(node, exp.Column):
                 raise UnsupportedError(f"{node.sql()} is not among the group keys")
         if isinstance(node, exp.Not):
-            return exp.Paren(this=exp.Not(this=self.read_lifting(node.this)))
+            return exp.Paren(this=exp.Not(this=self.read_extracting(node.this)))
         if isinstance(node, exp.In) and node.args.get("query") is None:
-            return rebuilt(node, self.read_lifting)
+            return rebuilt(node, self.read_extracting)
         if isinstance(node, exp.Anonymous):
             self._require_pure(node.name)
-            return rebuilt(node, self.read_lifting)
+            return rebuilt(node, self.read_extracting)
         if isinstance(node, _PLAIN) and not isinstance(node, exp.Lambda):
-            return rebuilt(node, self.read_lifting)
+            return rebuilt(node, self.read_extracting)
         raise UnsupportedError(f"{_described(node)} is not split")
 
     def _column(self, node: exp.Column) -> exp.Expr:
@@ -153,7 +160,7 @@ class Reader:
         return node.name.lower() in self.aliases and self.scope.find(node.name) is None
 
     def _require_pure(self, name: str) -> None:
-        if not functions.is_pure(name) and name.lower() not in self.context.functions:
+        if not known_functions.is_pure(name) and name.lower() not in self.context.functions:
             raise UnsupportedError(f"the function {name} runs only in the last stage")
 
     def _in(self, node: exp.In) -> exp.Expr:
@@ -177,15 +184,15 @@ class Reader:
 
     def _window(self, node: exp.Window) -> exp.Expr:
         call = node.this.this if isinstance(node.this, exp.Filter) else node.this
-        if not isinstance(call, exp.Anonymous) or not functions.is_window(call.name):
+        if not isinstance(call, exp.Anonymous) or not known_functions.is_window(call.name):
             raise UnsupportedError("this window function is not known")
         if node.args.get("alias"):
             raise UnsupportedError("a named window is not split")
         marked = self._window_part(node)
-        column = self.context.column(calls.type_of_call(call.name.lower(), []))
-        self.lifted.windows[column] = Expr(dialect.text(marked))
+        column = self.context.column(aggregate_calls.type_of_call(call.name.lower(), []))
+        self.extracted.windows[column] = Expr(dialect.text(marked))
         parts = [column_of(dialect.text(part)) for part in marked.args.get("partition_by") or ()]
-        self.lifted.partitions.append(frozenset(part for part in parts if part is not None))
+        self.extracted.partitions.append(frozenset(part for part in parts if part is not None))
         return scopes.marked(column)
 
     def _window_part(self, node: exp.Expr) -> exp.Expr:
@@ -200,19 +207,19 @@ class Reader:
             return rebuilt(node, self._window_part)
         if isinstance(node, exp.Anonymous) and _is_window_call(node):
             return node.copy()  # replaced by the caller, which reads its arguments
-        return self.read_lifting(node)
+        return self.read_extracting(node)
 
     def _aggregate(self, node: exp.Expr) -> exp.Expr:
         if self.keys is None:
             raise UnsupportedError("an aggregate stands where none can be split")
         # Inside an aggregate a name is a column wherever it can be one.
         reader = replace(self, refuses_ambiguity=False)
-        call = calls.aggregate_call(node, reader.expr)
+        call = aggregate_calls.aggregate_call(node, reader.expr)
         known = repr(call)
         if known not in self._known:
             column = self.context.column(call.type)
             self._known[known] = column
-            self.lifted.calls[column] = call
+            self.extracted.calls[column] = call
         return scopes.marked(self._known[known])
 
 
@@ -247,13 +254,15 @@ def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
     return found
 
 
-def contains_lifted(node: exp.Expr) -> bool:
+def contains_aggregate(node: exp.Expr) -> bool:
     """Whether an aggregate of this SELECT stands in the node."""
-    return any(calls.is_aggregate(inner) and not _inside_window(inner) for inner in _own(node))
+    return any(
+        aggregate_calls.is_aggregate(inner) and not _inside_window(inner) for inner in _own(node)
+    )
 
 
-def _is_lifted(node: exp.Expr) -> bool:
-    return isinstance(node, (exp.Window, exp.Filter)) or calls.is_aggregate(node)
+def _is_extracted(node: exp.Expr) -> bool:
+    return isinstance(node, (exp.Window, exp.Filter)) or aggregate_calls.is_aggregate(node)
 
 
 def _inside_window(node: exp.Expr) -> bool:

@@ -5,7 +5,7 @@ Rules
    without these columns is the same plan. So nothing that means columns without naming them (a
    star, COLUMNS, NATURAL, an alias like a column) can change its meaning. A plan shows a column by
    its place (#1) as that place and nothing else: such a text keeps all columns.
-2. A predicate is pushed into a scan only if every part of the text is known (`known.py`), DuckDB
+2. A predicate is pushed into a scan only if all syntax is known (`known_syntax.py`), DuckDB
    reads the table once and the text names it once, it stands as a conjunct in the WHERE of the
    SELECT that does, names columns of that table alone, cannot raise, and the join keeps no row
    without it.
@@ -17,11 +17,11 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from caudal.sql.planner import dialect, expressions, known
+from caudal.sql.planner import dialect, expressions, known_syntax
 from caudal.sql.planner.algebra import Context, Output, Relation
 from caudal.sql.planner.binder import Binder, Reads
 from caudal.sql.planner.dialect import UnsupportedError
-from caudal.sql.planner.expressions import Reader
+from caudal.sql.planner.expressions import ExpressionReader
 from caudal.sql.planner.plan import TableSchema
 from caudal.sql.planner.scopes import Scope, ScopeSource
 
@@ -57,7 +57,12 @@ def own_predicates(
     `scans` says how often DuckDB reads the table.
     """
     references = [node for node in query.find_all(exp.Table) if node.name.lower() == table.lower()]
-    if len(references) != 1 or scans != 1 or known.unknown_part(query) or query.find(exp.With):
+    if (
+        len(references) != 1
+        or scans != 1
+        or known_syntax.find_unknown_syntax(query)
+        or query.find(exp.With)
+    ):
         return []
     reference = references[0]
     select = reference.parent_select
@@ -74,19 +79,21 @@ def own_predicates(
     return [text for text in pushed if text is not None]
 
 
-def _reader(reference: exp.Table, schema: TableSchema, own_functions: Mapping[str, str]) -> Reader:
+def _reader(
+    reference: exp.Table, schema: TableSchema, own_functions: Mapping[str, str]
+) -> ExpressionReader:
     """Reads conditions that name this table's columns and nothing else."""
     context = Context(dict(own_functions))
     outputs = tuple(Output(name, context.column(kind)) for name, kind in schema.items())
     source = ScopeSource(reference.alias or reference.name, outputs)
-    return Reader(context, Scope([source], list(outputs)), _no_subquery)
+    return ExpressionReader(context, Scope([source], list(outputs)), _no_subquery)
 
 
 def _no_subquery(query: exp.Query) -> Relation:
     raise UnsupportedError("a subquery")
 
 
-def _pushed(part: exp.Expr, reader: Reader, alone: bool) -> str | None:
+def _pushed(part: exp.Expr, reader: ExpressionReader, alone: bool) -> str | None:
     """The condition over the table's own columns, or None if it is not certain to be one."""
     columns = list(part.find_all(exp.Column))
     if not columns or not (alone or all(column.table for column in columns)):

@@ -12,12 +12,12 @@ Rules
 
 from dataclasses import replace
 
-from caudal.sql.planner.blocks import canonical
 from caudal.sql.planner.plan import Hint
-from caudal.sql.planner.registry import Draft, Reading, Registry
+from caudal.sql.planner.select_block import canonical
+from caudal.sql.planner.stage_registry import StageDraft, StageRead, StageRegistry
 
 
-def hints(registry: Registry) -> tuple[Hint, ...]:
+def hints(registry: StageRegistry) -> tuple[Hint, ...]:
     """The hints of all scans that can have one."""
     made = []
     for draft in registry.drafts.values():
@@ -28,7 +28,7 @@ def hints(registry: Registry) -> tuple[Hint, ...]:
     return tuple(made)
 
 
-def _hint(draft: Draft, readings: list[Reading], registry: Registry) -> Hint | None:
+def _hint(draft: StageDraft, readings: list[StageRead], registry: StageRegistry) -> Hint | None:
     if draft.place != "scan" or draft.kind != "hash" or draft.block.is_cut:
         return None
     key = draft.written_keys[0]

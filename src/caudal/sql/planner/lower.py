@@ -32,10 +32,10 @@ from caudal.sql.planner.algebra import (
     mark,
     with_subqueries,
 )
-from caudal.sql.planner.blocks import Block
 from caudal.sql.planner.dialect import quoted
-from caudal.sql.planner.pieces import Needed, PlanCutter, PlanPiece, Wanted
+from caudal.sql.planner.placed_rows import Needed, PlacedRows, StageCutter, Wanted
 from caudal.sql.planner.rewrite import rewritten
+from caudal.sql.planner.select_block import SelectBlock
 
 # To order by a literal changes nothing, and a whole number would be taken for a position.
 _LITERAL = re.compile(r"\(*(-?[\d.]+(e[+-]?\d+)?|'([^']|'')*'|TRUE|FALSE|NULL)\)*", re.IGNORECASE)
@@ -45,11 +45,11 @@ _LITERAL = re.compile(r"\(*(-?[\d.]+(e[+-]?\d+)?|'([^']|'')*'|TRUE|FALSE|NULL)\)
 class Lowering:
     """One query on its way into stages."""
 
-    cutter: PlanCutter
+    cutter: StageCutter
     reasons: list[str] = field(default_factory=list)
     _subqueries: dict[int, tuple[str, str]] = field(default_factory=dict)
 
-    def piece(self, node: Node, needed: Needed, wanted: Wanted = ()) -> PlanPiece:
+    def piece(self, node: Node, needed: Needed, wanted: Wanted = ()) -> PlacedRows:
         """The node's rows, with at least the needed columns."""
         match node:
             case TableScan():
@@ -75,14 +75,14 @@ class Lowering:
             case Top():
                 return self._top(node, needed)
 
-    def needs_all_rows(self, piece: PlanPiece, reason: str) -> None:
+    def needs_all_rows(self, piece: PlacedRows, reason: str) -> None:
         """Notes that rows are worked on in one place though there may be many."""
         if not piece.reduced and reason not in self.reasons:
             self.reasons.append(reason)
 
     def prepared(
-        self, piece: PlanPiece, needed: Needed, *exprs: Expr
-    ) -> tuple[PlanPiece, tuple[Expr, ...]]:
+        self, piece: PlacedRows, needed: Needed, *exprs: Expr
+    ) -> tuple[PlacedRows, tuple[Expr, ...]]:
         """The piece where these expressions can be evaluated, and they over stages' columns."""
         numbers = [number for expr in exprs for number in expr.subqueries]
         if not numbers:
@@ -107,19 +107,19 @@ class Lowering:
             self._subqueries[number] = (stage, f"(SELECT {listed} FROM {stage})")
         return self._subqueries[number]
 
-    def _constant(self, node: Constant) -> PlanPiece:
+    def _constant(self, node: Constant) -> PlacedRows:
         if not node.columns:
-            return PlanPiece((Block("(SELECT 1)", {}),), "one", reduced=True)
+            return PlacedRows((SelectBlock("(SELECT 1)", {}),), "one", reduced=True)
         names = {column: self.cutter.names.new() for column in node.columns}
         source = f"(VALUES {', '.join(node.rows)}) AS v({', '.join(names.values())})"
-        return PlanPiece((Block(f"(SELECT * FROM {source})", names),), "one", reduced=True)
+        return PlacedRows((SelectBlock(f"(SELECT * FROM {source})", names),), "one", reduced=True)
 
-    def _filter(self, node: Filter, needed: Needed, wanted: Wanted) -> PlanPiece:
+    def _filter(self, node: Filter, needed: Needed, wanted: Wanted) -> PlacedRows:
         piece = self.piece(node.child, needed | node.predicate.columns, wanted)
         piece, (predicate,) = self.prepared(piece, needed, node.predicate)
         return piece.each(lambda block: block.filtered(predicate, needed, self.cutter.names))
 
-    def _extend(self, node: Extend, needed: Needed, wanted: Wanted) -> PlanPiece:
+    def _extend(self, node: Extend, needed: Needed, wanted: Wanted) -> PlacedRows:
         computed = {c: expr for c, expr in node.computed.items() if c in needed}
         below = (needed - node.computed.keys()).union(*(e.columns for e in computed.values()))
         piece = self.piece(node.child, below, wanted)
@@ -129,13 +129,13 @@ class Lowering:
         bound = dict(zip(computed, exprs, strict=True))
         return piece.each(lambda block: block.extended(bound))
 
-    def _unnest(self, node: Unnest, needed: Needed) -> PlanPiece:
+    def _unnest(self, node: Unnest, needed: Needed) -> PlacedRows:
         kept = needed - {node.column}
         piece = self.piece(node.child, kept | node.expr.columns)
         piece, (expr,) = self.prepared(piece, kept, node.expr)
         names = self.cutter.names
 
-        def unnested(block: Block) -> Block:
+        def unnested(block: SelectBlock) -> SelectBlock:
             plain = block.sealed(kept | expr.columns, names) if _must_seal(block) else block
             return plain.did("unnest").sealed(
                 kept, names, (node.column, f"unnest({plain.text(expr)})")
@@ -143,7 +143,7 @@ class Lowering:
 
         return piece.each(unnested)
 
-    def _windows(self, node: Windows, needed: Needed) -> PlanPiece:
+    def _windows(self, node: Windows, needed: Needed) -> PlacedRows:
         below = (needed - node.computed.keys()).union(
             *(expr.columns for expr in node.computed.values())
         )
@@ -155,7 +155,7 @@ class Lowering:
         sealed = block.sealed(needed, self.cutter.names, *listed)
         return replace(piece, blocks=(sealed,))
 
-    def _for_windows(self, child: PlanPiece, needed: Needed, partitions: Needed) -> PlanPiece:
+    def _for_windows(self, child: PlacedRows, needed: Needed, partitions: Needed) -> PlacedRows:
         """The rows where each window has all of its own."""
         kinds = self.cutter.context.types
         keys_here = child.keys if child.place == "fold" else None
@@ -168,7 +168,7 @@ class Lowering:
         self.needs_all_rows(child, "window functions see all rows at once")
         return self.cutter.gathered(child, needed)
 
-    def _union(self, node: Union, needed: Needed) -> PlanPiece:
+    def _union(self, node: Union, needed: Needed) -> PlacedRows:
         kept = [place for place, column in enumerate(node.columns) if column in needed]
         pieces = [
             self._branch(child, [inputs[p] for p in kept], [node.columns[p] for p in kept])
@@ -177,7 +177,7 @@ class Lowering:
         reduced = all(piece.reduced for piece in pieces)
         columns = frozenset(node.columns[p] for p in kept)
         if all(piece.place == "scan" for piece in pieces):
-            together = PlanPiece(
+            together = PlacedRows(
                 tuple(b for p in pieces for b in p.blocks), "scan", reduced=reduced
             )
             return together if self._same_types(node) else self.cutter.spread(together, columns)
@@ -187,11 +187,11 @@ class Lowering:
             pieces = [self.cutter.spread(piece, columns) for piece in pieces]
         return replace(self._stacked(pieces, columns), reduced=reduced)
 
-    def _branch(self, child: Node, inputs: list[int], columns: list[int]) -> PlanPiece:
+    def _branch(self, child: Node, inputs: list[int], columns: list[int]) -> PlacedRows:
         piece = self.piece(child, frozenset(inputs))
         kinds = self.cutter.context.types
 
-        def renamed(block: Block) -> Block:
+        def renamed(block: SelectBlock) -> SelectBlock:
             if _must_seal(block):
                 block = block.sealed(frozenset(inputs), self.cutter.names)
             texts = {}
@@ -208,19 +208,21 @@ class Lowering:
         kinds = self.cutter.context.types
         return all(types.is_certain(kinds[column]) for place, column in enumerate(node.columns))
 
-    def _stacked(self, pieces: list[PlanPiece], columns: Needed) -> PlanPiece:
+    def _stacked(self, pieces: list[PlacedRows], columns: Needed) -> PlacedRows:
         new = {column: self.cutter.names.new() for column in sorted(columns)}
         selects = [
             f"({p.block.select([(p.block.columns[c], name) for c, name in new.items()])})"
             for p in pieces
         ]
         operators = tuple(dict.fromkeys(o for p in pieces for o in p.block.operators))
-        block = Block(f"({' UNION ALL '.join(selects)})", new, operators=(*operators, "union"))
-        return PlanPiece((block,), pieces[0].place).also_reading(
+        block = SelectBlock(
+            f"({' UNION ALL '.join(selects)})", new, operators=(*operators, "union")
+        )
+        return PlacedRows((block,), pieces[0].place).also_reading(
             i for p in pieces for i in p.inputs
         )
 
-    def _top(self, node: Top, needed: Needed) -> PlanPiece:
+    def _top(self, node: Top, needed: Needed) -> PlacedRows:
         kept = needed.union(*(expr.columns for expr, _ in node.order))
         piece = self.piece(node.child, kept)
         piece, exprs = self.prepared(piece, kept, *(expr for expr, _ in node.order))
@@ -231,7 +233,7 @@ class Lowering:
         if node.order or not _in_order_of_files(piece):
             ties = sorted(needed - {column_of(expr.text) for expr, _ in node.order})
 
-        def cut(block: Block, limit: int | None, offset: int) -> Block:
+        def cut(block: SelectBlock, limit: int | None, offset: int) -> SelectBlock:
             must = block.is_cut or bool(block.costly & kept)
             plain = block.sealed(kept, names) if must else block
             texts = [(plain.text(expr), way) for expr, way in zip(exprs, after, strict=True)]
@@ -249,22 +251,22 @@ class Lowering:
         return self.cutter.gathered(piece, kept).each(lambda b: cut(b, node.limit, node.offset))
 
 
-def _table(node: TableScan) -> PlanPiece:
+def _table(node: TableScan) -> PlacedRows:
     columns = {number: quoted(name) for number, name in node.columns.items()}
-    return PlanPiece((Block(quoted(node.table), columns, table=node.table),), "scan")
+    return PlacedRows((SelectBlock(quoted(node.table), columns, table=node.table),), "scan")
 
 
-def _in_order_of_files(piece: PlanPiece) -> bool:
+def _in_order_of_files(piece: PlacedRows) -> bool:
     """Whether the rows come as they were read, whatever the number of partitions."""
-    stages = [PlanCutter.is_scan(stage) for stage in piece.inputs]
+    stages = [StageCutter.is_scan(stage) for stage in piece.inputs]
     return piece.place == "scan" or (piece.place == "one" and all(stages))
 
 
-def _must_seal(block: Block) -> bool:
+def _must_seal(block: SelectBlock) -> bool:
     return block.is_cut or block.group is not None
 
 
-def finished(lowering: Lowering, node: Node, columns: tuple[int, ...]) -> PlanPiece:
+def finished(lowering: Lowering, node: Node, columns: tuple[int, ...]) -> PlacedRows:
     """The whole query in one place."""
     needed = frozenset(columns)
     piece = lowering.piece(rewritten(node, lowering.cutter.context), needed)

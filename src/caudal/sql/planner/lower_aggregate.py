@@ -11,14 +11,14 @@ Rules
 
 from dataclasses import dataclass, replace
 
-from caudal.sql.planner import aggregates, types
-from caudal.sql.planner.aggregates import Merge
+from caudal.sql.planner import partial_aggregates, types
 from caudal.sql.planner.algebra import Aggregate, Expr, FunctionCall, mark
-from caudal.sql.planner.blocks import Block, is_atom
-from caudal.sql.planner.pieces import Lowers, Needed, PlanPiece, Wanted
+from caudal.sql.planner.partial_aggregates import AggregateMerge
+from caudal.sql.planner.placed_rows import Needed, OperatorLowering, PlacedRows, Wanted
+from caudal.sql.planner.select_block import SelectBlock, is_atom
 
 
-def aggregated(lowering: Lowers, node: Aggregate, wanted: Wanted) -> PlanPiece:
+def aggregated(lowering: OperatorLowering, node: Aggregate, wanted: Wanted) -> PlacedRows:
     """The groups."""
     keys = frozenset(node.keys)
     used = [expr for call in node.calls.values() for expr in call.expressions()]
@@ -28,7 +28,7 @@ def aggregated(lowering: Lowers, node: Aggregate, wanted: Wanted) -> PlanPiece:
     if any(expr.subqueries for expr in used):
         calls = _rebound(node.calls, dict(zip(used, bound, strict=True)))
         node = Aggregate(node.child, node.keys, calls)
-    step = _Step(lowering, node, needed, child)
+    step = _Grouping(lowering, node, needed, child)
     if child.place == "one":
         lowering.needs_all_rows(child, "rows are grouped in one place")
         return step.whole(child)
@@ -53,7 +53,7 @@ def _rebound(calls: dict[int, FunctionCall], bound: dict[Expr, Expr]) -> dict[in
     }
 
 
-def _is_local(piece: PlanPiece, keys: frozenset[int]) -> bool:
+def _is_local(piece: PlacedRows, keys: frozenset[int]) -> bool:
     return (
         piece.place == "fold"
         and piece.keys is not None
@@ -63,22 +63,24 @@ def _is_local(piece: PlanPiece, keys: frozenset[int]) -> bool:
 
 
 @dataclass
-class _Step:
-    lowering: Lowers
+class _Grouping:
+    lowering: OperatorLowering
     node: Aggregate
     needed: Needed
-    child: PlanPiece
+    child: PlacedRows
 
-    def whole(self, piece: PlanPiece) -> PlanPiece:
+    def whole(self, piece: PlacedRows) -> PlacedRows:
         """All rows of a group are here."""
-        calls = {c: aggregates.complete(call) for c, call in self.node.calls.items()}
+        calls = {c: partial_aggregates.complete(call) for c, call in self.node.calls.items()}
         word = "group" if self.node.calls or not self.node.keys else "distinct"
         grouped = piece.each(lambda block: self._grouped(block, self.node.keys, calls, word))
         return replace(grouped, reduced=True)
 
-    def keyed(self, wanted: Wanted) -> PlanPiece:
+    def keyed(self, wanted: Wanted) -> PlacedRows:
         hashing = self._hash_keys(wanted)
-        merge = aggregates.merge(self.node.calls, self._types(), ordered=self.child.place == "scan")
+        merge = partial_aggregates.merge(
+            self.node.calls, self._types(), ordered=self.child.place == "scan"
+        )
         if merge is None:
             if not hashing:
                 self.lowering.needs_all_rows(self.child, "no group key can be hashed")
@@ -88,10 +90,12 @@ class _Step:
         moved = replace(self._moved(parts, columns, hashing), reduced=True)
         return self._merged(moved, merge)
 
-    def total(self) -> PlanPiece:
+    def total(self) -> PlacedRows:
         """One group over everything."""
         cutter = self.lowering.cutter
-        merge = aggregates.merge(self.node.calls, self._types(), ordered=self.child.place == "scan")
+        merge = partial_aggregates.merge(
+            self.node.calls, self._types(), ordered=self.child.place == "scan"
+        )
         if merge is None:
             self.lowering.needs_all_rows(self.child, "an aggregate over all rows has no parts")
             return self.whole(cutter.gathered(self.child, self.needed))
@@ -104,7 +108,7 @@ class _Step:
         if kind is None:
             return self._merged(cutter.gathered(parts, columns), merge)
         moved = cutter.hashed(parts, columns, [(Expr(mark(key), self._types()[key]), kind)])
-        second = aggregates.second(merge, cutter.context)
+        second = partial_aggregates.second(merge, cutter.context)
         halves = moved.each(lambda b: self._grouped(b, (), second.parts_text, "partial group"))
         gathered = cutter.gathered(halves, frozenset(second.parts_text))
         return self._merged(gathered, second.merge)
@@ -119,11 +123,11 @@ class _Step:
         found = [(c, types.hashed((kinds[c],))) for c in self.node.keys]
         return [(Expr(mark(c), kinds[c]), kind) for c, kind in found if kind is not None]
 
-    def _moved(self, piece: PlanPiece, needed: Needed, keys: list[tuple[Expr, str]]) -> PlanPiece:
+    def _moved(self, piece: PlacedRows, needed: Needed, keys: list[tuple[Expr, str]]) -> PlacedRows:
         cutter = self.lowering.cutter
         return cutter.hashed(piece, needed, keys) if keys else cutter.gathered(piece, needed)
 
-    def _parts(self, merge: Merge) -> PlanPiece:
+    def _parts(self, merge: AggregateMerge) -> PlacedRows:
         child, names = self.child, self.lowering.cutter.names
         if merge.values:
             kept = self.needed | merge.values.keys()
@@ -134,10 +138,10 @@ class _Step:
         word = "partial group" if merge.parts else "distinct"
         return child.each(lambda block: self._grouped(block, keys, merge.parts, word))
 
-    def _merged(self, piece: PlanPiece, merge: Merge) -> PlanPiece:
+    def _merged(self, piece: PlacedRows, merge: AggregateMerge) -> PlacedRows:
         names = self.lowering.cutter.names
 
-        def merged(block: Block) -> Block:
+        def merged(block: SelectBlock) -> SelectBlock:
             word = "group" if self.node.calls or not self.node.keys else "distinct"
             grouped = self._grouped(block, self.node.keys, merge.merged, word)
             if not merge.finals:
@@ -152,8 +156,8 @@ class _Step:
         return piece.each(merged)
 
     def _grouped(
-        self, block: Block, keys: tuple[int, ...], calls: dict[int, Expr], word: str
-    ) -> Block:
+        self, block: SelectBlock, keys: tuple[int, ...], calls: dict[int, Expr], word: str
+    ) -> SelectBlock:
         names = self.lowering.cutter.names
         read = frozenset(keys).union(*(call.columns for call in calls.values()))
         repeated = block.costly & read

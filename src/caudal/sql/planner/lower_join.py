@@ -16,13 +16,19 @@ from caudal.sql.planner.algebra import (
     columns_of,
     mark,
 )
-from caudal.sql.planner.blocks import Block
 from caudal.sql.planner.dialect import UnsupportedError
-from caudal.sql.planner.pieces import Lowers, Needed, PartitionKey, PlanPiece, Wanted
+from caudal.sql.planner.placed_rows import (
+    Needed,
+    OperatorLowering,
+    PartitionKey,
+    PlacedRows,
+    Wanted,
+)
+from caudal.sql.planner.select_block import SelectBlock
 
 
 @dataclass(frozen=True)
-class Pair:
+class JoinKeyPair:
     """Two expressions that must be equal, and the type in which both are hashed."""
 
     left: Expr
@@ -30,7 +36,7 @@ class Pair:
     type: str
 
 
-def joined(lowering: Lowers, node: Join, needed: Needed) -> PlanPiece:
+def joined(lowering: OperatorLowering, node: Join, needed: Needed) -> PlacedRows:
     """The join of two pieces."""
     late = [c for c in node.conditions if c.subqueries]
     conditions = [c for c in node.conditions if not c.subqueries]
@@ -43,7 +49,7 @@ def joined(lowering: Lowers, node: Join, needed: Needed) -> PlanPiece:
     pairs = _pairs(node, conditions)
     left = lowering.piece(node.left, left_needed, _wanted(pairs, "left"))
     right = lowering.piece(node.right, right_needed, _wanted(pairs, "right"))
-    joining = _Joining(lowering, node, left_needed, right_needed, conditions)
+    joining = _JoinPlacement(lowering, node, left_needed, right_needed, conditions)
     piece = joining.placed(left, right, pairs)
     for condition in late:
         piece, (bound,) = lowering.prepared(piece, kept, condition)
@@ -52,7 +58,7 @@ def joined(lowering: Lowers, node: Join, needed: Needed) -> PlanPiece:
     return piece
 
 
-def _pairs(node: Join, conditions: list[Expr]) -> list[Pair]:
+def _pairs(node: Join, conditions: list[Expr]) -> list[JoinKeyPair]:
     left, right = columns_of(node.left), columns_of(node.right)
     found = []
     for condition in conditions:
@@ -64,11 +70,11 @@ def _pairs(node: Join, conditions: list[Expr]) -> list[Pair]:
         kind = types.hashed((one.type, two.type))
         own = one.columns and two.columns and one.columns <= left and two.columns <= right
         if own and kind is not None:
-            found.append(Pair(one, two, kind))
+            found.append(JoinKeyPair(one, two, kind))
     return found
 
 
-def _wanted(pairs: list[Pair], side: str) -> Wanted:
+def _wanted(pairs: list[JoinKeyPair], side: str) -> Wanted:
     """The columns of one side that rows would best be hashed by; empty if some are computed."""
     columns = [column_of((p.left if side == "left" else p.right).text) for p in pairs]
     if any(column is None for column in columns):
@@ -77,14 +83,14 @@ def _wanted(pairs: list[Pair], side: str) -> Wanted:
 
 
 @dataclass
-class _Joining:
-    lowering: Lowers
+class _JoinPlacement:
+    lowering: OperatorLowering
     node: Join
     left_needed: Needed
     right_needed: Needed
     conditions: list[Expr]
 
-    def placed(self, left: PlanPiece, right: PlanPiece, pairs: list[Pair]) -> PlanPiece:
+    def placed(self, left: PlacedRows, right: PlacedRows, pairs: list[JoinKeyPair]) -> PlacedRows:
         kind = self.node.kind
         if left.place == "one" and right.place == "one":
             return self._together(left, right)
@@ -104,27 +110,29 @@ class _Joining:
             self.lowering.needs_all_rows(piece, f"this {kind.lower()} join has no key to split by")
         return self._together(left, right)
 
-    def _together(self, left: PlanPiece, right: PlanPiece) -> PlanPiece:
+    def _together(self, left: PlacedRows, right: PlacedRows) -> PlacedRows:
         cutter = self.lowering.cutter
         one = cutter.gathered(left, self.left_needed)
         two = cutter.gathered(right, self.right_needed)
         return self._piece(one, two, None)
 
-    def _with_whole_right(self, left: PlanPiece, right: PlanPiece) -> PlanPiece:
+    def _with_whole_right(self, left: PlacedRows, right: PlacedRows) -> PlacedRows:
         cutter = self.lowering.cutter
         stage, columns = cutter.stage(right, self.right_needed)
-        whole = PlanPiece((Block(stage, columns),), "fold", (stage,))
+        whole = PlacedRows((SelectBlock(stage, columns),), "fold", (stage,))
         one = cutter.spread(left, self.left_needed)
         return self._piece(one, whole, one.keys)
 
-    def _with_whole_left(self, left: PlanPiece, right: PlanPiece) -> PlanPiece:
+    def _with_whole_left(self, left: PlacedRows, right: PlacedRows) -> PlacedRows:
         cutter = self.lowering.cutter
         stage, columns = cutter.stage(left, self.left_needed)
-        whole = PlanPiece((Block(stage, columns),), "fold", (stage,))
+        whole = PlacedRows((SelectBlock(stage, columns),), "fold", (stage,))
         two = cutter.spread(right, self.right_needed)
         return self._piece(whole, two, two.keys)
 
-    def _partitioned(self, left: PlanPiece, right: PlanPiece, pairs: list[Pair]) -> PlanPiece:
+    def _partitioned(
+        self, left: PlacedRows, right: PlacedRows, pairs: list[JoinKeyPair]
+    ) -> PlacedRows:
         cutter = self.lowering.cutter
         chosen = _aligned(left, [(p.left, p) for p in pairs]) or _aligned(
             right, [(p.right, p) for p in pairs]
@@ -142,7 +150,7 @@ class _Joining:
             _match(two, one, hashed)
         return self._piece(one, two, self._keys(one, two))
 
-    def _keys(self, left: PlanPiece, right: PlanPiece) -> tuple[PartitionKey, ...] | None:
+    def _keys(self, left: PlacedRows, right: PlacedRows) -> tuple[PartitionKey, ...] | None:
         kind = self.node.kind
         if kind == "INNER" and left.keys is not None and right.keys is not None:
             return tuple(
@@ -154,8 +162,8 @@ class _Joining:
         return right.keys if kind == "RIGHT" else left.keys
 
     def _piece(
-        self, left: PlanPiece, right: PlanPiece, keys: tuple[PartitionKey, ...] | None
-    ) -> PlanPiece:
+        self, left: PlacedRows, right: PlacedRows, keys: tuple[PartitionKey, ...] | None
+    ) -> PlacedRows:
         names = self.lowering.cutter.names
         one, two = left.block, right.block
         if not one.is_simple(self.left_needed):
@@ -166,20 +174,22 @@ class _Joining:
         block = _joined_blocks(one, two, self.node.kind, self.conditions)
         selects = self.node.kind in ("SEMI", "ANTI")
         reduced = left.reduced or (right.reduced and not selects)
-        piece = PlanPiece((block,), left.place, left.inputs, keys, reduced)
+        piece = PlacedRows((block,), left.place, left.inputs, keys, reduced)
         return piece.also_reading(right.inputs)
 
 
-def _match(dropped: PlanPiece, by: PlanPiece, kind: str) -> None:
+def _match(dropped: PlacedRows, by: PlacedRows, kind: str) -> None:
     """Notes that rows of one side matter only if their key is among the other side's."""
     if dropped.reading is not None and by.reading is not None:
         dropped.reading.matched = by.reading.stage
         dropped.reading.type = kind
 
 
-def _joined_blocks(left: Block, right: Block, kind: str, conditions: list[Expr]) -> Block:
+def _joined_blocks(
+    left: SelectBlock, right: SelectBlock, kind: str, conditions: list[Expr]
+) -> SelectBlock:
     columns = {**left.columns, **right.columns}
-    both = Block("", columns)
+    both = SelectBlock("", columns)
     operators = tuple(dict.fromkeys((*left.operators, *right.operators)))
     on = " AND ".join(f"({both.text(condition)})" for condition in conditions)
     word = "semi join" if kind == "SEMI" else "anti join" if kind == "ANTI" else "join"
@@ -190,10 +200,10 @@ def _joined_blocks(left: Block, right: Block, kind: str, conditions: list[Expr])
     else:
         source = f"{left.source} {kind} JOIN {right.source} ON TRUE"
     kept = left.columns if kind in ("SEMI", "ANTI") else columns
-    return Block(source, kept, operators=(*operators, word))
+    return SelectBlock(source, kept, operators=(*operators, word))
 
 
-def _aligned(piece: PlanPiece, sides: list[tuple[Expr, Pair]]) -> list[Pair] | None:
+def _aligned(piece: PlacedRows, sides: list[tuple[Expr, JoinKeyPair]]) -> list[JoinKeyPair] | None:
     """The pairs in the order of the piece's own keys, if those are among them."""
     if piece.keys is None:
         return None
@@ -206,7 +216,7 @@ def _aligned(piece: PlanPiece, sides: list[tuple[Expr, Pair]]) -> list[Pair] | N
     return chosen
 
 
-def _is_hashed_by(piece: PlanPiece, keys: list[tuple[Expr, str]]) -> bool:
+def _is_hashed_by(piece: PlacedRows, keys: list[tuple[Expr, str]]) -> bool:
     return (
         piece.keys is not None
         and len(piece.keys) == len(keys)
@@ -217,7 +227,7 @@ def _is_hashed_by(piece: PlanPiece, keys: list[tuple[Expr, str]]) -> bool:
     )
 
 
-def compared(lowering: Lowers, node: SetOperation) -> PlanPiece:
+def compared(lowering: OperatorLowering, node: SetOperation) -> PlacedRows:
     """EXCEPT and INTERSECT: equal rows meet in the same partition."""
     cutter = lowering.cutter
     kinds = cutter.context.types
@@ -249,6 +259,6 @@ def compared(lowering: Lowers, node: SetOperation) -> PlanPiece:
     ]
     source = f"(({selects[0]}) {node.operation} ({selects[1]}))"
     operators = (*left.block.operators, *right.block.operators, node.operation.lower())
-    block = Block(source, new, operators=tuple(dict.fromkeys(operators)))
-    piece = PlanPiece((block,), left.place, left.inputs, keys, left.reduced and right.reduced)
+    block = SelectBlock(source, new, operators=tuple(dict.fromkeys(operators)))
+    piece = PlacedRows((block,), left.place, left.inputs, keys, left.reduced and right.reduced)
     return replace(piece.also_reading(right.inputs))

@@ -13,24 +13,24 @@ from sqlglot import exp
 from caudal.errors import UsageError
 from caudal.sql.planner import (
     averages,
+    current_time,
     dialect,
     fallback,
     hints,
-    known,
+    known_syntax,
     lower,
-    moments,
     refusals,
-    trying,
     types,
+    validate_stages,
 )
 from caudal.sql.planner.algebra import PRIVATE, Context, Relation
 from caudal.sql.planner.binder import Binder, OutputColumn, Reads
-from caudal.sql.planner.binding import Binding
-from caudal.sql.planner.blocks import RESERVED, STAGE, Block, Names, canonical
 from caudal.sql.planner.dialect import UnsupportedError, quoted
-from caudal.sql.planner.pieces import PlanCutter
+from caudal.sql.planner.placed_rows import StageCutter
 from caudal.sql.planner.plan import Finish, Plan, Strategy, TableSchema
-from caudal.sql.planner.registry import Registry
+from caudal.sql.planner.query_reader import QueryReader
+from caudal.sql.planner.select_block import RESERVED, STAGE, ColumnNames, SelectBlock, canonical
+from caudal.sql.planner.stage_registry import StageRegistry
 
 # Whatever goes wrong while a query is split, its own text can still be run as it stands.
 _DOUBTS = (
@@ -57,11 +57,11 @@ def plan(
     planner = _Planner(tables, functions, moment, binder)
     texts = {name: planner.prepared(name, sql) for name, sql in queries.items()}
     # Planned once to see which stages several queries could share, and once more to share them.
-    first = Registry(is_trial=True)
+    first = StageRegistry(is_trial=True)
     if len(texts) > 1:
         for name, text in texts.items():
             planner.tried(name, text, first)
-    registry = Registry(shared=frozenset(first.uncut))
+    registry = StageRegistry(shared=frozenset(first.uncut))
     finishes = tuple(planner.finish(name, text, registry) for name, text in texts.items())
     return Plan(
         {name: dict(schema) for name, schema in tables.items()},
@@ -73,7 +73,7 @@ def plan(
 
 
 @dataclass(frozen=True)
-class _Text:
+class _QueryText:
     """A query as given and as planned, with the columns of its answer if DuckDB told them."""
 
     given: str
@@ -92,10 +92,14 @@ class _Planner:
     _same: dict[str, bool] = field(default_factory=dict)
     _refused: dict[str, str] = field(default_factory=dict)  # text -> why it is not split
 
-    def prepared(self, name: str, given: str) -> _Text:
+    def prepared(self, name: str, given: str) -> _QueryText:
         if self.binder is None:
-            frozen = moments.frozen(given, self.moment) if self.moment is not None else given
-            return _Text(given, averages.rewrite_averages(frozen), None)
+            frozen = (
+                current_time.freeze_current_time(given, self.moment)
+                if self.moment is not None
+                else given
+            )
+            return _QueryText(given, averages.rewrite_averages(frozen), None)
         try:
             columns = tuple(self.binder.columns(given))
             every = [column for schema in self.tables.values() for column in schema]
@@ -104,8 +108,8 @@ class _Planner:
             raise refusals.RefusedQueryError(name, str(error)) from error
         frozen = given
         if self.moment is not None:
-            frozen = moments.frozen(given, self.moment, self._means_same)
-        return _Text(given, averages.rewrite_averages(frozen, self._is_valid), columns)
+            frozen = current_time.freeze_current_time(given, self.moment, self._means_same)
+        return _QueryText(given, averages.rewrite_averages(frozen, self._is_valid), columns)
 
     def _reads(self, sql: str) -> Reads | None:
         if sql not in self._read and self.binder is not None:
@@ -130,7 +134,7 @@ class _Planner:
             return False
         return True
 
-    def tried(self, name: str, text: _Text, registry: Registry) -> None:
+    def tried(self, name: str, text: _QueryText, registry: StageRegistry) -> None:
         """Add the stages of a query, if it can be split, to see what others could share."""
         registry.begin()
         try:
@@ -139,7 +143,7 @@ class _Planner:
             registry.undo()
             self._refused[text.sql] = _told(doubt)
 
-    def finish(self, name: str, text: _Text, registry: Registry) -> Finish:
+    def finish(self, name: str, text: _QueryText, registry: StageRegistry) -> Finish:
         """The query's finish; its other stages are in the registry."""
         registry.begin()
         reason = self._refused.get(text.sql, "")
@@ -163,13 +167,15 @@ class _Planner:
 
     def _require_understood(self, sql: str, query: exp.Query) -> None:
         """Raise unless every part of the text is read as DuckDB reads it."""
-        unknown = known.unknown_part(query)
+        unknown = known_syntax.find_unknown_syntax(query)
         if unknown is not None:
             raise UnsupportedError(unknown)
         if not self._is_same(sql, query):
             raise UnsupportedError("a text that the planner does not read as DuckDB does")
 
-    def _scaled(self, name: str, query: exp.Query, text: _Text, registry: Registry) -> Finish:
+    def _scaled(
+        self, name: str, query: exp.Query, text: _QueryText, registry: StageRegistry
+    ) -> Finish:
         if PRIVATE.search(text.sql):
             raise UnsupportedError("its text holds characters that the planner keeps for itself")
         if any(STAGE.fullmatch(table.name) for table in query.find_all(exp.Table)):
@@ -180,8 +186,8 @@ class _Planner:
             self._require_understood(text.sql, query)
         context = Context(self.functions)
         tables = {table.lower(): (table, schema) for table, schema in self.tables.items()}
-        relation = Binding(context, tables, {}).query(query)
-        lowering = lower.Lowering(PlanCutter(registry, context, name, Names()))
+        relation = QueryReader(context, tables, {}).query(query)
+        lowering = lower.Lowering(StageCutter(registry, context, name, ColumnNames()))
         columns = tuple(output.column for output in relation.outputs)
         piece = lower.finished(lowering, relation.node, columns)
         listed = self._named(relation, piece.block, text)
@@ -191,10 +197,12 @@ class _Planner:
         reason = "; ".join(lowering.reasons)
         made = Finish(name, inputs, sql, piece.block.operators, strategy, reason)
         if self.binder is not None and not registry.is_trial:
-            trying.require_valid(made, registry, text.columns or (), self.binder)
+            validate_stages.require_valid(made, registry, text.columns or (), self.binder)
         return made
 
-    def _named(self, relation: Relation, block: Block, text: _Text) -> list[tuple[str, str]]:
+    def _named(
+        self, relation: Relation, block: SelectBlock, text: _QueryText
+    ) -> list[tuple[str, str]]:
         names = [
             output.name or f"column{place}" for place, output in enumerate(relation.outputs, 1)
         ]
@@ -206,7 +214,7 @@ class _Planner:
         return [(text, quoted(name)) for text, name in zip(texts, names, strict=True)]
 
     def _gathered(
-        self, name: str, query: exp.Query, text: _Text, registry: Registry, reason: str
+        self, name: str, query: exp.Query, text: _QueryText, registry: StageRegistry, reason: str
     ) -> Finish:
         if self.binder is None:
             named = {table.name.lower() for table in query.find_all(exp.Table)}
@@ -226,7 +234,9 @@ class _Planner:
             inputs[table] = self._gather(name, table, columns[table], where, registry)
         return Finish(name, inputs, text.sql, ("the whole query",), "gathered", reason)
 
-    def _whole_tables(self, name: str, text: _Text, registry: Registry, reason: str) -> Finish:
+    def _whole_tables(
+        self, name: str, text: _QueryText, registry: StageRegistry, reason: str
+    ) -> Finish:
         if self.binder is None:
             raise refusals.RefusedQueryError(name, reason)
         reads = self._reads(text.sql)
@@ -244,7 +254,7 @@ class _Planner:
         return {table: schema for table, schema in self.tables.items() if table.lower() in found}
 
     def _gather(
-        self, name: str, table: str, columns: list[str], where: list[str], registry: Registry
+        self, name: str, table: str, columns: list[str], where: list[str], registry: StageRegistry
     ) -> str:
         """A scan that keeps the columns' own names, since the user's text will read them."""
         listed = ", ".join(quoted(column) for column in columns)

@@ -6,7 +6,7 @@ Every rule here keeps the multiset of rows, nulls included:
 2. A condition of a join that names one side alone filters that side, if the join keeps no row of
    that side without a partner.
 3. Semi and anti joins on group keys keep or drop whole groups, so grouping may come first.
-4. What moves cannot raise (`caudal.sql.raising`): earlier it meets rows that the query itself would
+4. What moves cannot raise (`sql/error_free.py`): earlier it meets rows that the query itself would
    never have shown to it.
 5. If all aggregates over an inner join read one side, that side may be grouped by what the join and
    the outer grouping need of it, and the parts added up afterwards.
@@ -33,7 +33,7 @@ from caudal.sql.planner.algebra import (
     columns_of,
     mark,
 )
-from caudal.sql.planner.join_order import ordered
+from caudal.sql.planner.order_joins import ordered
 
 
 def rewritten(node: Node, context: Context) -> Node:

@@ -15,7 +15,7 @@ from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.plan import TableSchema
 
 
-class Environment(Protocol):
+class QueryEnvironment(Protocol):
     """The tables and common tables that a query may name, and the way to read a query in it."""
 
     @property

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from caudal.kernels.csv import NumberColumn, cut_batches, read_batch
-from caudal.sql.numbers import Number, lift_numbers
+from caudal.sql.number_columns import Number, extract_numbers
 
 CONNECTION = duckdb.connect()
 CONNECTION.execute(
@@ -54,11 +54,11 @@ def test_plain_numbers_are_not_declined() -> None:
 
 def test_only_conversions_of_raw_columns_are_taken_over() -> None:
     sql = "SELECT to_integer(raw.a) AS a, TRY_CAST(raw.b AS DECIMAL(10, 2)) AS b FROM raw"
-    lifted, numbers = lift_numbers(sql, ["a", "b"])
+    lifted, numbers = extract_numbers(sql, ["a", "b"])
     assert numbers == (Number("a"), Number("b", 10, 2))
     assert 'COALESCE(raw."a as BIGINT", TO_INTEGER(raw."odd a as BIGINT"))' in lifted
     sql = "SELECT TRY_CAST(number_text(raw.b) AS DECIMAL(10, 2)) AS b FROM raw"
-    assert lift_numbers(sql, ["b"])[1] == (Number("b", 10, 2, is_plain=True),)
+    assert extract_numbers(sql, ["b"])[1] == (Number("b", 10, 2, is_plain=True),)
     for other in (
         "SELECT to_integer(trim(raw.a)) FROM raw",
         "SELECT to_integer(t.a) FROM (SELECT a FROM raw) t",
@@ -66,4 +66,4 @@ def test_only_conversions_of_raw_columns_are_taken_over() -> None:
         "SELECT CAST(raw.a AS DECIMAL(10, 2)) FROM raw",
         "SELECT TRY_CAST(raw.a AS DOUBLE) FROM raw",
     ):
-        assert lift_numbers(other, ["a", "b"]) == (other, ())
+        assert extract_numbers(other, ["a", "b"]) == (other, ())

@@ -6,8 +6,8 @@ import duckdb
 import pytest
 from sqlglot import exp, parse_one
 
+from caudal.sql.error_free import cannot_raise, comparable, of_columns
 from caudal.sql.planner import dialect
-from caudal.sql.raising import cannot_raise, comparable, of_columns
 
 KINDS = {
     "i": "INTEGER", "b": "BIGINT", "t": "TINYINT", "h": "HUGEINT", "u": "UBIGINT",

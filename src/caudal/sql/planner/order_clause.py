@@ -2,18 +2,18 @@
 
 from sqlglot import exp
 
-from caudal.sql.planner import calls
+from caudal.sql.planner import aggregate_calls
 from caudal.sql.planner.algebra import Expr, Output, mark
 from caudal.sql.planner.dialect import UnsupportedError
-from caudal.sql.planner.expressions import Reader
+from caudal.sql.planner.expressions import ExpressionReader
 
 
 def order_item(
-    item: exp.Ordered, reader: Reader, outputs: tuple[Output, ...]
+    item: exp.Ordered, reader: ExpressionReader, outputs: tuple[Output, ...]
 ) -> list[tuple[Expr, str]]:
     """ORDER BY a position, an output's name, ALL, or an expression."""
     types = reader.context.types
-    node, after = item.this, calls.direction(item)
+    node, after = item.this, aggregate_calls.direction(item)
     if isinstance(node, exp.Var) and node.name.upper() == "ALL":
         return [(Expr(mark(o.column), types[o.column]), after) for o in outputs]
     if isinstance(node, exp.Literal):
@@ -26,7 +26,7 @@ def order_item(
         if len(named) == 1:  # here, and only here, an alias wins over a column
             column = named.pop()
             return [(Expr(mark(column), types[column]), after)]
-    expr = reader.finished(reader.read_lifting(node))
+    expr = reader.finished(reader.read_extracting(node))
     return [(expr, after)] if expr.columns or expr.subqueries else []
 
 

@@ -25,10 +25,10 @@ _SEVERAL_ROWS = (
 
 def only_filters(plan: Plan, query: str) -> bool:
     """Is the answer the rows that the batches of one table add, one after the other?"""
-    return source_of(plan, query) is not None
+    return filtered_scan(plan, query) is not None
 
 
-def source_of(plan: Plan, query: str) -> Scan | None:
+def filtered_scan(plan: Plan, query: str) -> Scan | None:
     """The one scan that a query reads, if the query only filters."""
     finish = plan.finish(query)
     stages = set(finish.inputs.values())

@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from caudal.sql import raising
+from caudal.sql import error_free
 from caudal.sql.planner import expressions, types
 from caudal.sql.planner.algebra import (
     Constant,
@@ -22,8 +22,8 @@ from caudal.sql.planner.algebra import (
     renamed,
 )
 from caudal.sql.planner.dialect import UnsupportedError
-from caudal.sql.planner.expressions import Reader
-from caudal.sql.planner.scopes import Environment, Scope, ScopeSource
+from caudal.sql.planner.expressions import ExpressionReader
+from caudal.sql.planner.scopes import QueryEnvironment, Scope, ScopeSource
 
 _KINDS: dict[tuple[str, str], JoinKind] = {
     ("", ""): "INNER", ("", "INNER"): "INNER", ("", "CROSS"): "INNER",
@@ -34,7 +34,7 @@ _KINDS: dict[tuple[str, str], JoinKind] = {
 }  # fmt: skip
 
 
-def bound_from(query: exp.Select, bound: Environment) -> tuple[Node, Scope]:
+def bound_from(query: exp.Select, bound: QueryEnvironment) -> tuple[Node, Scope]:
     """The rows that WHERE sees, and the names it may use for them."""
     clause = query.args.get("from_")
     if clause is None:
@@ -61,7 +61,9 @@ def _is_comma(join: exp.Join) -> bool:
     return not any(join.args.get(key) for key in ("kind", "side", "method", "on", "using"))
 
 
-def _joined_item(item: tuple[exp.Expr, list[exp.Join]], bound: Environment) -> tuple[Node, Scope]:
+def _joined_item(
+    item: tuple[exp.Expr, list[exp.Join]], bound: QueryEnvironment
+) -> tuple[Node, Scope]:
     node, scope = _source(item[0], bound)
     for join in item[1]:
         node, scope = _joined(node, scope, join, bound)
@@ -69,7 +71,7 @@ def _joined_item(item: tuple[exp.Expr, list[exp.Join]], bound: Environment) -> t
 
 
 def _listed(
-    node: Node, scope: Scope, item: tuple[exp.Expr, list[exp.Join]], bound: Environment
+    node: Node, scope: Scope, item: tuple[exp.Expr, list[exp.Join]], bound: QueryEnvironment
 ) -> tuple[Node, Scope]:
     """What follows a comma; only UNNEST may name what stands before it."""
     if isinstance(item[0], exp.Unnest):
@@ -87,7 +89,7 @@ def _listed(
     return Join(node, right, "INNER", ()), both
 
 
-def _source(item: exp.Expr, bound: Environment) -> tuple[Node, Scope]:
+def _source(item: exp.Expr, bound: QueryEnvironment) -> tuple[Node, Scope]:
     relation = _relation(item, bound)
     alias = item.args.get("alias")
     names = tuple(c.name for c in alias.args.get("columns") or ()) if alias else ()
@@ -96,7 +98,7 @@ def _source(item: exp.Expr, bound: Environment) -> tuple[Node, Scope]:
     return relation.node, Scope([ScopeSource(name, relation.outputs)], list(relation.outputs))
 
 
-def _relation(item: exp.Expr, bound: Environment) -> Relation:
+def _relation(item: exp.Expr, bound: QueryEnvironment) -> Relation:
     extra = {key for key, value in item.args.items() if value} - {"this", "alias", "expressions"}
     if isinstance(item, exp.Table) and extra == {"db"} and item.db.lower() == "main":
         return _table(item, bound)  # never a common table
@@ -111,7 +113,7 @@ def _relation(item: exp.Expr, bound: Environment) -> Relation:
     raise UnsupportedError("a table function in FROM")
 
 
-def _table(item: exp.Table, bound: Environment) -> Relation:
+def _table(item: exp.Table, bound: QueryEnvironment) -> Relation:
     found = bound.tables.get(item.name.lower())
     if found is None:
         raise UnsupportedError(f"{item.name} is not a table")
@@ -122,7 +124,7 @@ def _table(item: exp.Table, bound: Environment) -> Relation:
 
 
 def _values(item: exp.Values, context: Context) -> Relation:
-    reader = Reader(context, Scope(), _no_subquery)
+    reader = ExpressionReader(context, Scope(), _no_subquery)
     rows = [
         [reader.expr(cell) for cell in (row.expressions if isinstance(row, exp.Tuple) else [row])]
         for row in item.expressions
@@ -140,7 +142,9 @@ def _no_subquery(query: exp.Query) -> Relation:
     raise UnsupportedError("a subquery inside VALUES")
 
 
-def _joined(left: Node, scope: Scope, join: exp.Join, bound: Environment) -> tuple[Node, Scope]:
+def _joined(
+    left: Node, scope: Scope, join: exp.Join, bound: QueryEnvironment
+) -> tuple[Node, Scope]:
     kind = _KINDS.get((join.side, join.kind))
     if kind is None or join.method:
         raise UnsupportedError(f"a {join.method or join.kind} join")
@@ -152,7 +156,7 @@ def _joined(left: Node, scope: Scope, join: exp.Join, bound: Environment) -> tup
         return _using(Join(left, right, kind, ()), scope, other, join, bound.context)
     conditions: tuple[Expr, ...] = ()
     if join.args.get("on") is not None:
-        reader = Reader(bound.context, both, bound.query)
+        reader = ExpressionReader(bound.context, both, bound.query)
         conditions = tuple(reader.expr(part) for part in expressions.conjuncts(join.args["on"]))
     if any(condition.subqueries for condition in conditions) and kind != "INNER":
         raise UnsupportedError("a subquery in the condition of an outer join")
@@ -192,7 +196,9 @@ def _using(
     return node, Scope([*scope.sources, *other.sources], star, merged)
 
 
-def _unnested(left: Node, scope: Scope, join: exp.Join, bound: Environment) -> tuple[Node, Scope]:
+def _unnested(
+    left: Node, scope: Scope, join: exp.Join, bound: QueryEnvironment
+) -> tuple[Node, Scope]:
     item = join.this
     condition = join.args.get("on")
     always = condition is None or (isinstance(condition, exp.Boolean) and condition.this)
@@ -200,7 +206,7 @@ def _unnested(left: Node, scope: Scope, join: exp.Join, bound: Environment) -> t
         raise UnsupportedError("an outer join with UNNEST")
     if len(item.expressions) != 1 or item.args.get("offset"):
         raise UnsupportedError("UNNEST of several lists")
-    expr = Reader(bound.context, scope, bound.query).expr(item.expressions[0])
+    expr = ExpressionReader(bound.context, scope, bound.query).expr(item.expressions[0])
     if expr.type is None or not expr.type.endswith("[]"):
         raise UnsupportedError("UNNEST of something that is not known to be a list")
     column = bound.context.column(expr.type[:-2])
@@ -224,7 +230,7 @@ def semi_joined(node: Node, kind: JoinKind, right: Relation, conditions: list[Ex
 
 def equality(one: Expr, two: Expr) -> Expr:
     known = types.is_certain(one.type) and types.is_certain(two.type)
-    safe = one.safe and two.safe and known and raising.comparable(one.type, two.type)
+    safe = one.safe and two.safe and known and error_free.comparable(one.type, two.type)
     text = f"({one.text}) = ({two.text})"
     sides = (one, two) if safe else None
     mixed = expressions.is_mixed(one, two)

@@ -88,7 +88,7 @@ def _connects(equality: Expr, one: frozenset[int], two: frozenset[int]) -> bool:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _JoinedPart:
     """Some of a block's relations, joined."""
 
     node: Node
@@ -99,7 +99,7 @@ class _Part:
 
 def _joined(leaves: list[Node], conditions: list[Expr], equalities: list[Expr]) -> Node:
     waiting = [
-        _Part(leaf, _size(leaf), place, columns_of(leaf)) for place, leaf in enumerate(leaves)
+        _JoinedPart(leaf, _size(leaf), place, columns_of(leaf)) for place, leaf in enumerate(leaves)
     ]
     components = []
     while waiting:
@@ -120,13 +120,15 @@ def _joined(leaves: list[Node], conditions: list[Expr], equalities: list[Expr]) 
     return Join(top.left, top.right, top.kind, (*top.conditions, *late))
 
 
-def _nearest(part: _Part, others: list[_Part], equalities: list[Expr]) -> _Part | None:
+def _nearest(
+    part: _JoinedPart, others: list[_JoinedPart], equalities: list[Expr]
+) -> _JoinedPart | None:
     linked = [(one, _links(part.columns, one.columns, equalities)) for one in others]
     found = [(one.size, -links, one.place, one) for one, links in linked if links]
     return min(found, key=lambda ranked: ranked[:3])[3] if found else None
 
 
-def _with(part: _Part, other: _Part, equalities: list[Expr]) -> _Part:
+def _with(part: _JoinedPart, other: _JoinedPart, equalities: list[Expr]) -> _JoinedPart:
     """Both joined by the equalities that hold between them and inside neither of them alone."""
     both = part.columns | other.columns
     conditions = tuple(
@@ -137,7 +139,7 @@ def _with(part: _Part, other: _Part, equalities: list[Expr]) -> _Part:
         and not one.columns <= other.columns
     )
     node = Join(part.node, other.node, "INNER", conditions)
-    return _Part(node, part.size, part.place, both)
+    return _JoinedPart(node, part.size, part.place, both)
 
 
 def _size(node: Node) -> int:

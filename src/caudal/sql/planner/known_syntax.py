@@ -52,7 +52,7 @@ _ARGUMENTS: dict[type[exp.Expr], tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def unknown_part(tree: exp.Expr) -> str | None:
+def find_unknown_syntax(tree: exp.Expr) -> str | None:
     """The first thing in the tree that the planner does not account for, in words."""
     for node in tree.walk():
         if isinstance(node, _VERBATIM):

@@ -3,7 +3,7 @@
 Exactness
 1. Counts, sums of integers and decimals, minima and maxima merge exactly.
 2. A float sum depends on the order of its terms. In parts it is summed exactly, as whole numbers of
-   one scale per magnitude (`floats.py`); over whole groups in the order of the values
+   one scale per magnitude (`float_sums.py`); over whole groups in the order of the values
    (`sum(x ORDER BY x)`). So the result depends on neither batches nor partitions nor joins.
 3. Deviations merge by count, sum and variance of the parts, with distances to the common mean: no
    difference of large squares, so nothing cancels. Their last bits depend on the batches.
@@ -12,7 +12,7 @@ Exactness
 
 from dataclasses import dataclass, field
 
-from caudal.sql.planner import floats, types
+from caudal.sql.planner import float_sums, types
 from caudal.sql.planner.algebra import Context, Expr, FunctionCall, mark
 from caudal.sql.planner.types import Type
 
@@ -44,7 +44,7 @@ _MOST_SCALES = 2  # floats summed in parts at once: each multiplies the groups o
 
 
 @dataclass
-class Merge:
+class AggregateMerge:
     """Parts and how they become the aggregates.
 
     `keys` (at most one) are further group keys of the parts, and so are `scales`, which end with
@@ -67,11 +67,11 @@ class Merge:
 
 
 @dataclass
-class Second:
+class SecondMerge:
     """The merge of one DISTINCT argument over partitions: halves, then their sum."""
 
     parts_text: dict[int, Expr]
-    merge: Merge
+    merge: AggregateMerge
 
 
 def complete(call: FunctionCall) -> Expr:
@@ -100,12 +100,14 @@ def _written(call: FunctionCall, arguments: list[str], order: tuple[tuple[Expr, 
     return Expr(text, call.type, costly)
 
 
-def merge(calls: dict[int, FunctionCall], kinds: dict[int, Type], *, ordered: bool) -> Merge | None:
+def merge(
+    calls: dict[int, FunctionCall], kinds: dict[int, Type], *, ordered: bool
+) -> AggregateMerge | None:
     """The parts of all the calls, or None if one of them has none.
 
     `ordered` says that the rows come in an order that never changes.
     """
-    made = Merge()
+    made = AggregateMerge()
     distinct = {call.arguments[0].text: call for call in calls.values() if _is_split_distinct(call)}
     if len(distinct) > 1:
         return None
@@ -148,13 +150,13 @@ class _Numbers:
         return number
 
 
-def _merge_distinct(column: int, call: FunctionCall, made: Merge) -> None:
+def _merge_distinct(column: int, call: FunctionCall, made: AggregateMerge) -> None:
     (key,) = made.keys
     made.merged[column] = Expr(f"{call.name}(DISTINCT {mark(key)})", call.type)
 
 
 def _merge_one(
-    column: int, call: FunctionCall, made: Merge, new: _Numbers, *, ordered: bool
+    column: int, call: FunctionCall, made: AggregateMerge, new: _Numbers, *, ordered: bool
 ) -> bool:
     """Adds the parts of one aggregate; False if it has none."""
     if len(call.arguments) > 1:
@@ -188,7 +190,7 @@ def _merge_one(
     return False
 
 
-def _merge_float_sum(column: int, call: FunctionCall, made: Merge, new: _Numbers) -> bool:
+def _merge_float_sum(column: int, call: FunctionCall, made: AggregateMerge, new: _Numbers) -> bool:
     text = call.arguments[0].text
     if text not in made.scales:
         if len(made.scales) == _MOST_SCALES:
@@ -196,27 +198,27 @@ def _merge_float_sum(column: int, call: FunctionCall, made: Merge, new: _Numbers
         value, scale = new.column("DOUBLE"), new.column("INTEGER")
         made.values[value] = call.arguments[0]
         made.scales[text] = (value, scale)
-        made.key_exprs[scale] = Expr(floats.scale(mark(value)), "INTEGER", safe=True)
+        made.key_exprs[scale] = Expr(float_sums.scale(mark(value)), "INTEGER", safe=True)
     value, scale = made.scales[text]
     parts = {}
-    for name, (inside, kind) in floats.parts(mark(value), mark(scale)).items():
+    for name, (inside, kind) in float_sums.parts(mark(value), mark(scale)).items():
         function = "count" if name == "count" else "sum"
         argument = Expr(inside, kind, safe=True)
         part = parts[name] = new.column(kind)
         made.parts[part] = _as_rows_come(
             FunctionCall(function, (argument,), condition=call.condition)
         )
-    merged = floats.merged({name: mark(part) for name, part in parts.items()}, mark(scale))
+    merged = float_sums.merged({name: mark(part) for name, part in parts.items()}, mark(scale))
     numbers = {name: new.column(kind) for name, (_, kind) in merged.items()}
     for name, (expr, kind) in merged.items():
         made.merged[numbers[name]] = Expr(expr, kind)
-    made.finals[column] = Expr(floats.final({k: mark(c) for k, c in numbers.items()}), "DOUBLE")
+    made.finals[column] = Expr(float_sums.final({k: mark(c) for k, c in numbers.items()}), "DOUBLE")
     made.must_seal = True
     return True
 
 
 def _merge_deviation(
-    column: int, call: FunctionCall, made: Merge, new: _Numbers, *, ordered: bool
+    column: int, call: FunctionCall, made: AggregateMerge, new: _Numbers, *, ordered: bool
 ) -> None:
     write = _as_rows_come if ordered else complete
     argument = Expr(f"CAST({call.arguments[0].text} AS DOUBLE)", "DOUBLE", call.arguments[0].costly)
@@ -260,7 +262,7 @@ def _deviation(name: str, over: dict[str, str]) -> Expr:
     return Expr(f"CASE {alone}{few}{equal} WHEN {count} > 1 THEN {final} END", "DOUBLE")
 
 
-def second(first: Merge, context: Context) -> Second:
+def second(first: AggregateMerge, context: Context) -> SecondMerge:
     """Totals with DISTINCT: each partition has values of its own, so its totals can be added."""
     halves: dict[int, Expr] = {}
     merged: dict[int, Expr] = {}
@@ -268,7 +270,9 @@ def second(first: Merge, context: Context) -> Second:
         half = context.column(expr.type)
         halves[half] = expr
         merged[column] = _merged_again(expr, half)
-    return Second(halves, Merge(halves, merged, first.finals, must_seal=first.must_seal))
+    return SecondMerge(
+        halves, AggregateMerge(halves, merged, first.finals, must_seal=first.must_seal)
+    )
 
 
 def _merged_again(expr: Expr, half: int) -> Expr:

@@ -12,14 +12,14 @@ from caudal.errors import UsageError
 from caudal.sql.planner.binder import Binder, OutputColumn
 from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.plan import Finish
-from caudal.sql.planner.registry import Registry
+from caudal.sql.planner.stage_registry import StageRegistry
 
 _QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
 _STAGE_NAME = re.compile(r"\b(?:scan|fold)\d+\b")
 
 
 def require_valid(
-    finish: Finish, registry: Registry, columns: Sequence[OutputColumn], binder: Binder
+    finish: Finish, registry: StageRegistry, columns: Sequence[OutputColumn], binder: Binder
 ) -> None:
     """Raise UnsupportedError unless the stages give the columns that the author asked for."""
     drafts = registry.behind(finish.inputs)

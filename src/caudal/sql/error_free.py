@@ -95,7 +95,7 @@ def safe_type(
     node: exp.Expr, column_type: ColumnType, functions: Mapping[str, str] | None = None
 ) -> str | None:
     """The type of any expression that cannot raise; None: it can, or its type is not known."""
-    return _Judge(column_type, functions or {}).type_of(node)
+    return _SafeTypes(column_type, functions or {}).type_of(node)
 
 
 def of_columns(kinds: Mapping[str, str]) -> ColumnType:
@@ -141,7 +141,7 @@ def _width(kind: str) -> tuple[int, int] | None:
     return int(found.group(1)) - int(found.group(2)), int(found.group(2))
 
 
-class _Judge:
+class _SafeTypes:
     """Gives the types of expressions that cannot raise, and None for all others."""
 
     def __init__(self, column_type: ColumnType, functions: Mapping[str, str]) -> None:

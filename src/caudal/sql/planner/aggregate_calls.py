@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from caudal.sql.planner import functions, types
+from caudal.sql.planner import known_functions, types
 from caudal.sql.planner.algebra import Expr, FunctionCall
 from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.types import Type
@@ -21,7 +21,7 @@ _DOUBLES = (
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Anonymous) and functions.is_aggregate(node.name)
+    return isinstance(node, exp.Anonymous) and known_functions.is_aggregate(node.name)
 
 
 def aggregate_call(node: exp.Expr, read_expr: Callable[[exp.Expr], Expr]) -> FunctionCall:

@@ -17,7 +17,7 @@ RESERVED = re.compile(r"(__\d+|(scan|fold)\d+_.*)", re.IGNORECASE)
 STAGE = re.compile(r"(scan|fold)\d+", re.IGNORECASE)
 
 
-class Names:
+class ColumnNames:
     """Gives out marks for the columns of sealed SELECTs."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ def atom(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Block:
+class SelectBlock:
     """`columns` maps the query's columns to expressions over `source`."""
 
     source: str
@@ -71,7 +71,7 @@ class Block:
         """The expression over this block's source."""
         return expr.over(lambda column: atom(self.columns[column]))
 
-    def did(self, *operators: str) -> "Block":
+    def did(self, *operators: str) -> "SelectBlock":
         new = [operator for operator in operators if operator not in self.operators[-1:]]
         return replace(self, operators=(*self.operators, *new))
 
@@ -106,7 +106,9 @@ class Block:
         items = ", ".join(f"{text} AS {name}" for text, name in listed) or "1 AS one"
         return f"SELECT {items} {self.body()}"
 
-    def sealed(self, needed: Iterable[int], names: Names, *extra: tuple[int, str]) -> "Block":
+    def sealed(
+        self, needed: Iterable[int], names: ColumnNames, *extra: tuple[int, str]
+    ) -> "SelectBlock":
         """This SELECT as the source of another; `extra` columns are added to its list."""
         kept = (
             self.columns
@@ -121,9 +123,9 @@ class Block:
         new = {column: names.new() for column, _ in listed}
         items = [(text, new[column]) for column, text in listed]
         inner = f"({self.select(items)})"
-        return Block(inner, new, table=self.table, operators=self.operators)
+        return SelectBlock(inner, new, table=self.table, operators=self.operators)
 
-    def filtered(self, expr: Expr, needed: Iterable[int], names: Names) -> "Block":
+    def filtered(self, expr: Expr, needed: Iterable[int], names: ColumnNames) -> "SelectBlock":
         kept = {*needed, *expr.columns}
         if self.is_cut or (expr.columns & self.costly):
             return self.sealed(kept, names).filtered(expr, needed, names)
@@ -132,7 +134,7 @@ class Block:
             return replace(done, having=(*self.having, self.text(expr)))
         return replace(done, where=(*self.where, self.text(expr)))
 
-    def extended(self, computed: dict[int, Expr]) -> "Block":
+    def extended(self, computed: dict[int, Expr]) -> "SelectBlock":
         new = {column: self.text(expr) for column, expr in computed.items()}
         costly = {column for column, expr in computed.items() if expr.costly}
         costly |= {c for c, expr in computed.items() if expr.columns & self.costly}
@@ -149,13 +151,13 @@ class Block:
         """Whether one of these holds an expression that may fail for some row."""
         return any(one in text for text in texts for one in self.raising if not is_atom(one))
 
-    def topped(self, order: Sequence[str], limit: int | None, offset: int) -> "Block":
+    def topped(self, order: Sequence[str], limit: int | None, offset: int) -> "SelectBlock":
         return replace(
             self.did("top" if limit is not None else "order"),
             order=tuple(order), limit=limit, offset=offset,
         )  # fmt: skip
 
-    def only(self, columns: dict[int, str]) -> "Block":
+    def only(self, columns: dict[int, str]) -> "SelectBlock":
         return replace(self, columns=columns)
 
 

@@ -36,12 +36,12 @@ _AGE = "CAST('{:%Y-%m-%d}' AS TIMESTAMP), "  # of one argument: since it until t
 _NO_NAMES = (TokenType.STRING, TokenType.IDENTIFIER)
 
 
-def frozen(sql: str, moment: datetime, means_same: MeansSame | None = None) -> str:
+def freeze_current_time(sql: str, moment: datetime, means_same: MeansSame | None = None) -> str:
     """The query with the current time replaced by literals.
 
     `means_same` says whether DuckDB gives two texts the same plan over the same tables.
 
-    >>> frozen("SELECT current_date, now FROM t", datetime(2026, 1, 2, tzinfo=UTC))
+    >>> freeze_current_time("SELECT current_date, now FROM t", datetime(2026, 1, 2, tzinfo=UTC))
     "SELECT CAST('2026-01-02' AS DATE), now FROM t"
     """
     try:

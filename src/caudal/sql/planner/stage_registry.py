@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from caudal.sql.planner.blocks import RESERVED, Block, canonical
 from caudal.sql.planner.dialect import quoted
 from caudal.sql.planner.plan import Fold, Partition, PartitionKind, Scan
+from caudal.sql.planner.select_block import RESERVED, SelectBlock, canonical
 
 _PLAIN_NAME = re.compile(r'"?(?:(?:scan|fold)\d+_)?(\w+)"?')
 
@@ -30,12 +30,12 @@ class StageCut:
 
 
 @dataclass
-class Draft:
+class StageDraft:
     """A stage that may still grow."""
 
     name: str
     place: Place
-    block: Block
+    block: SelectBlock
     body: str
     inputs: tuple[str, ...]
     kind: PartitionKind
@@ -69,7 +69,7 @@ class Draft:
             name += "_"
         return name
 
-    def copied(self) -> "Draft":
+    def copied(self) -> "StageDraft":
         return replace(
             self,
             keys=list(self.keys),
@@ -94,7 +94,7 @@ class Draft:
 
 
 @dataclass
-class Reading:
+class StageRead:
     """One place where a query reads a stage; its rows must meet the keys of `matched`."""
 
     stage: str
@@ -104,22 +104,22 @@ class Reading:
 
 
 @dataclass
-class Registry:
+class StageRegistry:
     """All stages of a plan. `shared` holds stages worth sharing even without their own cut."""
 
     shared: frozenset[Identity] = frozenset()
     is_trial: bool = False  # only to see what could be shared
-    drafts: dict[Identity, Draft] = field(default_factory=dict)
+    drafts: dict[Identity, StageDraft] = field(default_factory=dict)
     uncut: set[Identity] = field(default_factory=set)
-    readings: list[Reading] = field(default_factory=list)
+    readings: list[StageRead] = field(default_factory=list)
     _counts: dict[str, int] = field(default_factory=dict)
-    _before: dict[Identity, Draft | None] = field(default_factory=dict)  # what `undo` restores
+    _before: dict[Identity, StageDraft | None] = field(default_factory=dict)  # what `undo` restores
     _uncut_before: set[Identity] = field(default_factory=set)
     _readings_before: int = 0
 
     def close(
         self,
-        block: Block,
+        block: SelectBlock,
         place: Place,
         inputs: Iterable[str],
         cut: StageCut,
@@ -139,7 +139,7 @@ class Registry:
         draft = self.drafts.get(identity)
         if draft is None:
             name = self._name("scan" if place == "scan" else "fold")
-            draft = Draft(name, place, block, body, ordered, kind, written_keys=keys)
+            draft = StageDraft(name, place, block, body, ordered, kind, written_keys=keys)
             self.drafts[identity] = draft
         draft.operators.extend(o for o in block.operators if o not in draft.operators)
         draft.keys = [draft.column(text, hidden=True) for text in listed_keys]
@@ -156,8 +156,10 @@ class Registry:
         self._remember(identity)
         draft = self.drafts.get(identity)
         if draft is None:
-            block = Block("", {}, table=table, operators=operators)
-            draft = Draft(self._name("scan"), "scan", block, sql, (), "gather", is_verbatim=True)
+            block = SelectBlock("", {}, table=table, operators=operators)
+            draft = StageDraft(
+                self._name("scan"), "scan", block, sql, (), "gather", is_verbatim=True
+            )
             draft.operators.extend(operators)
             self.drafts[identity] = draft
         if query not in draft.queries:
@@ -165,14 +167,14 @@ class Registry:
         return draft.name
 
     def is_shared(
-        self, block: Block, place: Place, inputs: Iterable[str], kind: PartitionKind
+        self, block: SelectBlock, place: Place, inputs: Iterable[str], kind: PartitionKind
     ) -> bool:
         """Whether another query closes the same stage, not cut and gathered."""
         body = canonical([block.body()])[0]
         ordered = tuple(dict.fromkeys(inputs))
         return (*_shape(block, place, body, kind), *ordered, "|") in self.shared
 
-    def draft(self, name: str) -> Draft:
+    def draft(self, name: str) -> StageDraft:
         return next(draft for draft in self.drafts.values() if draft.name == name)
 
     def begin(self) -> None:
@@ -197,7 +199,7 @@ class Registry:
             draft = self.drafts.get(identity)
             self._before[identity] = draft.copied() if draft is not None else None
 
-    def behind(self, stages: Iterable[str]) -> list[Draft]:
+    def behind(self, stages: Iterable[str]) -> list[StageDraft]:
         """These stages and all that they read, each after what it reads."""
         wanted = set(stages)
         found = []
@@ -232,7 +234,7 @@ class Registry:
         )  # fmt: skip
 
 
-def _shape(block: Block, place: Place, body: str, kind: PartitionKind) -> Identity:
+def _shape(block: SelectBlock, place: Place, body: str, kind: PartitionKind) -> Identity:
     """One group over everything leaves no trace in the body, but it is a shape of its own."""
     rows = "rows" if block.group is None else "groups"
     return (place, block.table or "", rows, body, kind)

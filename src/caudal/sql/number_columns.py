@@ -40,7 +40,7 @@ class Number:
         return f"odd {self.name}"
 
 
-def lift_numbers(sql: str, columns: Sequence[str]) -> tuple[str, tuple[Number, ...]]:
+def extract_numbers(sql: str, columns: Sequence[str]) -> tuple[str, tuple[Number, ...]]:
     """A table's SQL over a `raw` that holds numbers too, and those numbers."""
     try:
         tree = read_sql(sql).copy()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from caudal.sql.planner import binding_from, binding_order, binding_select, types
+from caudal.sql.planner import from_clause, order_clause, select_clauses, types
 from caudal.sql.planner.algebra import (
     Aggregate,
     Context,
@@ -23,7 +23,7 @@ from caudal.sql.planner.algebra import (
     renamed,
 )
 from caudal.sql.planner.dialect import UnsupportedError
-from caudal.sql.planner.expressions import Reader
+from caudal.sql.planner.expressions import ExpressionReader
 from caudal.sql.planner.plan import TableSchema
 from caudal.sql.planner.scopes import Scope, ScopeSource
 
@@ -51,11 +51,11 @@ _SET_CLAUSES = frozenset(["with_", "this", "expression", "distinct", "order", "l
 class CommonTable:
     query: exp.Query
     columns: tuple[str, ...]
-    within: "Binding"
+    within: "QueryReader"
 
 
 @dataclass(frozen=True)
-class Binding:
+class QueryReader:
     """The tables and common tables that a query may name."""
 
     context: Context
@@ -75,7 +75,7 @@ class Binding:
             return inner._select(query)
         raise UnsupportedError("this kind of query is not split")
 
-    def _with(self, query: exp.Expr) -> "Binding":
+    def _with(self, query: exp.Expr) -> "QueryReader":
         clause = query.args.get("with_")
         if clause is None:
             return self
@@ -89,7 +89,7 @@ class Binding:
             names = tuple(column.name for column in alias.args.get("columns") or ())
             here = CommonTable(table.this, names, bound)
             common = {**bound.common, alias.name.lower(): here}
-            bound = Binding(self.context, self.tables, common)
+            bound = QueryReader(self.context, self.tables, common)
         return bound
 
     def _set_operation(self, query: exp.SetOperation) -> Relation:
@@ -125,10 +125,10 @@ class Binding:
         """ORDER BY and LIMIT of a set operation see its output columns only."""
         order: list[tuple[Expr, str]] = []
         scope = Scope([ScopeSource(None, outputs)], list(outputs))
-        reader = Reader(self.context, scope, self.query)
+        reader = ExpressionReader(self.context, scope, self.query)
         for item in query.args["order"].expressions if query.args.get("order") else ():
-            order.extend(binding_order.order_item(item, reader, outputs))
-        limit, offset = binding_order.limits(query)
+            order.extend(order_clause.order_item(item, reader, outputs))
+        limit, offset = order_clause.limits(query)
         if not order and limit is None and not offset:
             return node
         return Top(node, tuple(order), limit, offset)
@@ -138,9 +138,9 @@ class Binding:
             raise UnsupportedError(f"a SELECT with {', '.join(sorted(extra))}")
         if query.args.get("kind"):
             raise UnsupportedError("SELECT AS is not split")
-        node, scope = binding_from.bound_from(query, self)
-        reader = Reader(self.context, scope, self.query)
-        return binding_select.Clauses(query, reader, self).bound(node)
+        node, scope = from_clause.bound_from(query, self)
+        reader = ExpressionReader(self.context, scope, self.query)
+        return select_clauses.SelectReader(query, reader, self).bound(node)
 
     def named(self, name: str) -> Relation | None:
         """A common table, or None."""

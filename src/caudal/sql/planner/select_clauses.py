@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from caudal.sql.planner import binding_from, binding_order, dialect, expressions, scopes
+from caudal.sql.planner import dialect, expressions, from_clause, order_clause, scopes
 from caudal.sql.planner.algebra import (
     Aggregate,
     Expr,
@@ -25,19 +25,19 @@ from caudal.sql.planner.algebra import (
     mark,
 )
 from caudal.sql.planner.dialect import UnsupportedError
-from caudal.sql.planner.expressions import Reader
-from caudal.sql.planner.scopes import Environment
+from caudal.sql.planner.expressions import ExpressionReader
+from caudal.sql.planner.scopes import QueryEnvironment
 
 Order = tuple[tuple[Expr, str], ...]
 
 
 @dataclass
-class Clauses:
+class SelectReader:
     """One SELECT, being read; `reader` knows its names."""
 
     query: exp.Select
-    reader: Reader
-    within: Environment
+    reader: ExpressionReader
+    within: QueryEnvironment
     outputs: list[Output] = field(default_factory=list)
     computed: dict[int, Expr] = field(default_factory=dict)
     unnested: tuple[int, Expr] | None = None
@@ -56,15 +56,15 @@ class Clauses:
         order = self._order()
         if grouped:
             keys = tuple(dict.fromkeys((self.reader.keys or {}).values()))
-            node = Aggregate(node, keys, self.reader.lifted.calls)
+            node = Aggregate(node, keys, self.reader.extracted.calls)
         if having is not None:
             node = Filter(node, having)
         return Relation(self._listed(node, order, qualify), tuple(self.outputs))
 
     def _listed(self, node: Node, order: Order, qualify: Expr | None) -> Node:
-        windows = self.reader.lifted.windows
+        windows = self.reader.extracted.windows
         if windows:
-            shared = frozenset.intersection(*self.reader.lifted.partitions)
+            shared = frozenset.intersection(*self.reader.extracted.partitions)
             inlined = {column: self._inlined(expr) for column, expr in windows.items()}
             node = Windows(node, inlined, shared - self.computed.keys())
         if qualify is not None:
@@ -80,7 +80,7 @@ class Clauses:
             if any(expr.columns - set(columns) for expr, _ in order):
                 raise UnsupportedError("DISTINCT ordered by something that it does not list")
             node = Aggregate(node, columns, {})
-        limit, offset = binding_order.limits(self.query)
+        limit, offset = order_clause.limits(self.query)
         if order or limit is not None or offset:
             node = Top(node, order, limit, offset)
         return node
@@ -100,7 +100,7 @@ class Clauses:
             return self._exists(node, exists.this, "ANTI" if negated else "SEMI")
         if isinstance(part, exp.In) and part.args.get("query") is not None:
             return self._in(node, part)
-        reader = Reader(
+        reader = ExpressionReader(
             self.reader.context, self.reader.scope, self.reader.bind_query, self._aliases()
         )
         return Filter(node, reader.expr(part))
@@ -117,30 +117,30 @@ class Clauses:
         return found
 
     def _exists(self, node: Node, query: exp.Select, kind: JoinKind) -> Node:
-        inner, scope = binding_from.bound_from(query, self.within)
+        inner, scope = from_clause.bound_from(query, self.within)
         scope.parent = self.reader.scope
-        reader = Reader(self.reader.context, scope, self.reader.bind_query)
+        reader = ExpressionReader(self.reader.context, scope, self.reader.bind_query)
         where = query.args.get("where")
         parts = expressions.conjuncts(where.this) if where is not None else []
         conditions = [reader.expr(part) for part in parts]
-        return binding_from.semi_joined(node, kind, Relation(inner, ()), conditions)
+        return from_clause.semi_joined(node, kind, Relation(inner, ()), conditions)
 
     def _in(self, node: Node, part: exp.In) -> Node:
         right = self.reader.bind_query(part.args["query"])
         sides = part.this.expressions if isinstance(part.this, exp.Tuple) else [part.this]
         if len(sides) != len(right.outputs):
             raise UnsupportedError("IN over a different number of columns")
-        reader = Reader(
+        reader = ExpressionReader(
             self.reader.context, self.reader.scope, self.reader.bind_query, self._aliases()
         )
         conditions = [
-            binding_from.equality(
+            from_clause.equality(
                 reader.expr(side),
                 Expr(mark(output.column), self.reader.context.types[output.column], safe=True),
             )
             for side, output in zip(sides, right.outputs, strict=True)
         ]
-        return binding_from.semi_joined(node, "SEMI", right, conditions)
+        return from_clause.semi_joined(node, "SEMI", right, conditions)
 
     def _items(self) -> Iterator[exp.Expr | Output]:
         """The list with stars spelled out."""
@@ -158,7 +158,7 @@ class Clauses:
         order = self.query.args.get("order")
         nodes = [item for item in items if isinstance(item, exp.Expr)]
         nodes += order.expressions if order else []
-        return any(expressions.contains_lifted(node) for node in nodes)
+        return any(expressions.contains_aggregate(node) for node in nodes)
 
     def _with_keys(self, node: Node, items: list[exp.Expr | Output]) -> Node:
         """The rows with the group keys as columns; the reader then knows them."""
@@ -183,7 +183,7 @@ class Clauses:
             keys = [
                 item
                 for item in items
-                if isinstance(item, Output) or not expressions.contains_lifted(item)
+                if isinstance(item, Output) or not expressions.contains_aggregate(item)
             ]
             if not any(isinstance(key, Output) or key.find(exp.Column) for key in keys):
                 raise UnsupportedError("GROUP BY ALL without a column")
@@ -222,7 +222,7 @@ class Clauses:
             self.reader.aliases.setdefault(name.lower(), scopes.marked(column))
 
     def _computed(self, node: exp.Expr) -> int:
-        expr = self.reader.finished(self.reader.read_lifting(node))
+        expr = self.reader.finished(self.reader.read_extracting(node))
         column = column_of(expr.text)
         if column is None:
             column = self.reader.context.column(expr.type)
@@ -255,9 +255,9 @@ class Clauses:
         node = self.query.args.get(clause)
         if node is None:
             return None
-        before = len(self.reader.lifted.windows)
-        read = self._inlined(self.reader.finished(self.reader.read_lifting(node.this)))
-        windows = self.reader.lifted.windows.keys()
+        before = len(self.reader.extracted.windows)
+        read = self._inlined(self.reader.finished(self.reader.read_extracting(node.this)))
+        windows = self.reader.extracted.windows.keys()
         if clause == "having" and (before != len(windows) or read.columns & windows):
             raise UnsupportedError("HAVING over window functions")
         if clause == "qualify" and self.unnested is not None:
@@ -270,7 +270,7 @@ class Clauses:
             return ()
         found: list[tuple[Expr, str]] = []
         for item in order.expressions:
-            found.extend(binding_order.order_item(item, self.reader, tuple(self.outputs)))
+            found.extend(order_clause.order_item(item, self.reader, tuple(self.outputs)))
         return tuple(found)
 
 
@@ -286,7 +286,7 @@ def _is_plain_select(query: exp.Expr) -> bool:
     if not isinstance(query, exp.Select):
         return False
     given = {key for key, value in query.args.items() if value}
-    aggregated = any(expressions.contains_lifted(item) for item in query.expressions)
+    aggregated = any(expressions.contains_aggregate(item) for item in query.expressions)
     unnested = any(_is_unnest(call) for call in query.find_all(exp.Anonymous))
     clauses = {"expressions", "from_", "joins", "where"}
     return given <= clauses and not aggregated and not unnested
