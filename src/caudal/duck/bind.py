@@ -37,8 +37,7 @@ from caudal.sql.footprint import (
 )
 from caudal.sql.parameters import bind_parameters, parameter_names
 from caudal.sql.parsing import quote
-from caudal.sql.planner import rewrite_averages
-from caudal.sql.planner.current_time import freeze_current_time
+from caudal.sql.planner import TextChecks, rewrite_text
 from caudal.sql.planner.refusals import require_readable
 
 _NONE_GIVEN: Mapping[str, ParameterValue] = {}
@@ -151,8 +150,8 @@ def bind_query(
     columns = describe(cursor, sql, query.origin)
     names = tuple(name for name, _ in columns)
     types = [kind for _, kind in columns]
-    sql = _prepared(cursor, sql, query.origin, schemas, moment)
-    sql = rewrite_averages(sql, lambda text: types_given(cursor, text) == types)
+    _require_readable(cursor, sql, query.origin, schemas)
+    sql = rewrite_text(sql, _text_checks(cursor, query.origin, types, moment))
     read = read_by(cursor, sql, query.origin)
     seen = analyze(sql, schemas, RETURN_TYPES, DuckDBReading(read.scans, _same(cursor)))
     if seen.lifts:
@@ -177,27 +176,27 @@ def _same(cursor: duckdb.DuckDBPyConnection) -> Callable[[str, str], bool]:
     return partial(is_same_statement, cursor)
 
 
-def _prepared(
-    cursor: duckdb.DuckDBPyConnection,
-    sql: str,
-    origin: str,
-    schemas: Schemas,
-    moment: datetime | None,
-) -> str:
-    """The text with the clock at one moment; what no engine answers is refused."""
+def _require_readable(
+    cursor: duckdb.DuckDBPyConnection, sql: str, origin: str, schemas: Schemas
+) -> None:
+    """Raise ApplicationError for a query that no engine answers."""
     every = [column for schema in schemas.values() for column in schema]
     read = read_by(cursor, sql, origin)
     try:
         require_readable(sql, read, every, lambda text: types_given(cursor, text) is not None)
     except UsageError as error:
         raise ApplicationError(f"{origin}: {error}") from None
-    if moment is None:
-        return sql
+
+
+def _text_checks(
+    cursor: duckdb.DuckDBPyConnection, origin: str, types: list[str], moment: datetime | None
+) -> TextChecks:
+    """Return what the planner's text rules ask about this query, whose columns have `types`."""
 
     def means_same(one: str, other: str) -> bool:
         return read_by(cursor, one, origin).plan == read_by(cursor, other, origin).plan
 
-    return freeze_current_time(sql, moment, means_same)
+    return TextChecks(moment, means_same, lambda text: types_given(cursor, text) == types)
 
 
 def _bound(

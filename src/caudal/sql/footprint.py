@@ -25,9 +25,8 @@ from sqlglot import exp
 
 from caudal.sql.error_free import cannot_raise, of_columns
 from caudal.sql.parsing import NOT_UNDERSTOOD, quote, read_sql
-from caudal.sql.planner import dialect, known_syntax
+from caudal.sql.planner import dialect
 from caudal.sql.planner.algebra import (
-    PRIVATE,
     Aggregate,
     Constant,
     Context,
@@ -37,6 +36,7 @@ from caudal.sql.planner.algebra import (
     Join,
     Node,
     SetOperation,
+    Side,
     TableScan,
     Top,
     Union,
@@ -46,8 +46,9 @@ from caudal.sql.planner.algebra import (
     columns_of,
 )
 from caudal.sql.planner.dialect import UnsupportedError
-from caudal.sql.planner.query_reader import QueryReader
-from caudal.sql.planner.rewrite import push_filters
+from caudal.sql.planner.known_syntax import require_understood
+from caudal.sql.planner.push_filters import push_filters
+from caudal.sql.planner.query_reader import read_query
 
 Schema = Mapping[str, str]  # column -> DuckDB type
 Schemas = Mapping[str, Schema]  # by table, in the order of reading
@@ -130,12 +131,9 @@ def analyze(
     """Return what the query sees. `functions` are those that Caudal adds, with their types."""
     try:
         tree = dialect.parse(sql)
-        if PRIVATE.search(sql) or known_syntax.find_unknown_syntax(tree) is not None:
-            return Footprint(sql)
         if not _is_accounted_for(tree, schemas, duckdb.scans):
             return Footprint(sql)
-        if not duckdb.is_same(sql, dialect.text(tree)):
-            return Footprint(sql)
+        require_understood(sql, tree, lambda text, read: duckdb.is_same(text, dialect.text(read)))
         sights = _Analyzer(schemas, functions).sights(tree)
         lifted, lifts = _take_lifts(tree, schemas, sights)
     except (UnsupportedError, *NOT_UNDERSTOOD, LookupError):
@@ -192,10 +190,9 @@ class _Analyzer:
 
     def sights(self, tree: exp.Query) -> dict[str, tuple[Sight, ...]]:
         """Return, for each table, the sight of every scan of it."""
-        context = Context({name.lower(): kind for name, kind in self.functions.items()})
-        tables = {name.lower(): (name, schema) for name, schema in self.schemas.items()}
-        relations = [QueryReader(context, tables, {}).query(tree), *context.subqueries.values()]
-        scans = [scan for one in relations for scan in _scans(push_filters(one.node), (), ())]
+        relation, context = read_query(tree, self.schemas, self.functions)
+        nodes = [one.node for one in (relation, *context.subqueries.values())]
+        scans = [scan for one in nodes for scan in _scans(push_filters(one, context), (), ())]
         found: dict[str, list[Sight]] = {}
         for scan in scans:
             found.setdefault(scan.node.table, []).append(self._sight(scan, scans, context))
@@ -298,18 +295,13 @@ def _pairs_below(
     equal = [pair for pair in map(_equal_columns, join.conditions) if pair is not None]
     to_right = [p if p.mine in left else _KeyPair(p.theirs, p.mine) for p in equal]
     across = [p for p in to_right if p.mine in left and p.theirs not in left]
-    mine, theirs = tuple(across), tuple(_KeyPair(p.theirs, p.mine) for p in across)
-    match join.kind:
-        case "INNER":
-            return (*pairs, *mine), (*pairs, *theirs)
-        case "SEMI":
-            return (*pairs, *mine), theirs
-        case "LEFT" | "ANTI":
-            return pairs, theirs
-        case "RIGHT":
-            return mine, pairs
-        case "FULL":
-            return (), ()
+    own = {"left": across, "right": [_KeyPair(p.theirs, p.mine) for p in across]}
+
+    def asked(side: Side) -> tuple[_KeyPair, ...]:
+        above = () if join.null_extends(side) else pairs
+        return (*above, *(own[side] if join.needs_partner(side) else ()))
+
+    return asked("left"), asked("right")
 
 
 def _equal_columns(condition: Expr) -> _KeyPair | None:

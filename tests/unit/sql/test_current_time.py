@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from caudal.duck.binder import DuckDBBinder
-from caudal.sql.planner import plan
+from caudal.sql.planner import TextChecks, plan
 from caudal.sql.planner.current_time import freeze_current_time
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -57,7 +57,7 @@ def test_every_way_to_ask_the_clock_is_frozen(clock: str, binder: DuckDBBinder) 
 @pytest.mark.parametrize("clock", CLOCKS)
 def test_a_frozen_moment_has_the_type_of_the_clock(clock: str, binder: DuckDBBinder) -> None:
     sql = f"SELECT {clock} AS x FROM t"
-    assert binder.columns(freeze_current_time(sql, MOMENT)) == binder.columns(sql)
+    assert binder.columns(freeze_current_time(sql, TextChecks(MOMENT))) == binder.columns(sql)
 
 
 @pytest.mark.parametrize("sql", COLUMNS)
@@ -75,8 +75,9 @@ def test_a_column_and_the_clock_in_one_statement(binder: DuckDBBinder) -> None:
 
 def test_local_forms_are_those_of_utc() -> None:
     elsewhere = datetime(2026, 1, 1, 23, 0, tzinfo=timezone(timedelta(hours=-5)))
+    sql = "SELECT today(), localtimestamp"
     expected = "SELECT CAST('2026-01-02' AS DATE), CAST('2026-01-02 04:00:00.000000' AS TIMESTAMP)"
-    assert freeze_current_time("SELECT today(), localtimestamp", elsewhere) == expected
+    assert freeze_current_time(sql, TextChecks(elsewhere)) == expected
 
 
 def test_age_counts_from_the_present_day() -> None:
@@ -86,7 +87,5 @@ def test_age_counts_from_the_present_day() -> None:
             sql = f"SELECT age({kind} '2020-02-03 04:05:06')"
             ((today,),) = connection.sql("SELECT current_date").fetchall()
             moment = datetime(today.year, today.month, today.day, 11, tzinfo=UTC)
-            assert (
-                connection.sql(sql).fetchall()
-                == connection.sql(freeze_current_time(sql, moment)).fetchall()
-            )
+            frozen = freeze_current_time(sql, TextChecks(moment))
+            assert connection.sql(sql).fetchall() == connection.sql(frozen).fetchall()

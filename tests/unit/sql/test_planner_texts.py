@@ -7,7 +7,8 @@ from tests.fuzz.tables import SCHEMAS
 
 from caudal.duck.binder import DuckDBBinder
 from caudal.errors import UsageError
-from caudal.sql.planner import explain, from_json, plan, rewrite_averages, to_json, types
+from caudal.sql.planner import TextChecks, explain, from_json, plan, to_json, types
+from caudal.sql.planner.averages import rewrite_averages
 from caudal.sql.planner.current_time import freeze_current_time
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -29,12 +30,12 @@ MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     ],
 )
 def test_averages_become_sum_over_count(given: str, expected: str) -> None:
-    assert rewrite_averages(given) == expected
+    assert rewrite_averages(given, TextChecks()) == expected
 
 
 def test_an_average_that_cannot_be_a_quotient_stays() -> None:
     sql = "SELECT avg(day), avg(x) FROM t"
-    kept = rewrite_averages(sql, lambda text: "sum(day)" not in text)
+    kept = rewrite_averages(sql, TextChecks(is_valid=lambda text: "sum(day)" not in text))
     assert kept == "SELECT avg(day), (sum(x) / count(x)) FROM t"
 
 
@@ -51,7 +52,7 @@ def test_an_average_that_cannot_be_a_quotient_stays() -> None:
     ],
 )
 def test_the_current_time_is_frozen(given: str, expected: str) -> None:
-    assert freeze_current_time(given, MOMENT) == expected
+    assert freeze_current_time(given, TextChecks(MOMENT)) == expected
 
 
 def test_volatile_functions_run_in_the_last_stage_only() -> None:

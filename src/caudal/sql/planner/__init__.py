@@ -1,6 +1,5 @@
 """Queries, split into stages of plain SQL. Start at `plan`; the data it gives is in `plan.py`."""
 
-from caudal.sql.planner.averages import rewrite_averages
 from caudal.sql.planner.binder import Binder, OutputColumn, Reads
 from caudal.sql.planner.draw import draw
 from caudal.sql.planner.explain import explain
@@ -19,6 +18,8 @@ from caudal.sql.planner.plan import (
 from caudal.sql.planner.planner import plan
 from caudal.sql.planner.refusals import RefusedQueryError
 from caudal.sql.planner.row_by_row import filtered_scan, only_filters
+from caudal.sql.planner.rules import rewrite_text
+from caudal.sql.planner.text_checks import TextChecks
 
 __all__ = [
     "Binder",
@@ -34,11 +35,12 @@ __all__ = [
     "Strategy",
     "TableSchema",
     "draw",
+    "TextChecks",
     "explain",
     "filtered_scan",
     "from_json",
     "only_filters",
     "plan",
-    "rewrite_averages",
+    "rewrite_text",
     "to_json",
 ]

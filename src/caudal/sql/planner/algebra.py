@@ -17,6 +17,7 @@ _SUBQUERY = re.compile("\ue020(\\d+)\ue021")
 PRIVATE = re.compile("[\ue000-\ue0ff]")
 
 JoinKind = Literal["INNER", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI"]
+Side = Literal["left", "right"]
 
 
 def mark(column: int) -> str:
@@ -118,10 +119,32 @@ class Unnest:
 
 @dataclass(frozen=True)
 class Join:
+    """A join. What each kind does with rows that have no partner is answered here, once.
+
+    | kind | null-extends | needs a partner |
+    |---|---|---|
+    | INNER | neither side | left, right |
+    | LEFT | right | right |
+    | RIGHT | left | left |
+    | FULL | left, right | neither side |
+    | SEMI | neither side | left, right |
+    | ANTI | neither side | right |
+    """
+
     left: "Node"
     right: "Node"
     kind: JoinKind
     conditions: tuple[Expr, ...]
+
+    def null_extends(self, side: Side) -> bool:
+        """Return whether the join gives rows with nulls in place of this side's columns."""
+        return self.kind == "FULL" or self.kind == ("RIGHT" if side == "left" else "LEFT")
+
+    def needs_partner(self, side: Side) -> bool:
+        """Return whether a row of this side that has no partner changes nothing."""
+        if side == "left":
+            return self.kind in ("INNER", "RIGHT", "SEMI")
+        return self.kind in ("INNER", "LEFT", "SEMI", "ANTI")
 
 
 @dataclass(frozen=True)

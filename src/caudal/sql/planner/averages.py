@@ -5,27 +5,32 @@ left alone (it runs in the last stage of every engine), and so is one over somet
 summed, such as dates; whether a text is valid is asked of the caller.
 """
 
-from collections.abc import Callable
-
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from caudal.sql.planner.text_checks import TextChecks
+
 _NAMES = ("avg", "mean")
 
 
-def rewrite_averages(sql: str, is_valid: Callable[[str], bool] = lambda _: True) -> str:
-    """The query with every `avg(x)` as `(sum(x) / count(x))`, where that is valid.
+def rewrite_averages(sql: str, checks: TextChecks) -> str:
+    """Write every `avg(x)` as `(sum(x) / count(x))`, where that is valid.
 
-    >>> rewrite_averages("SELECT avg(x) FILTER (WHERE y) FROM t")
-    'SELECT (sum(x) FILTER (WHERE y) / count(x) FILTER (WHERE y)) FROM t'
+    Example::
+
+        before:
+            SELECT shop, avg(paid) FILTER (WHERE id > 1) FROM sales GROUP BY shop
+        after:
+            SELECT shop, (sum(paid) FILTER (WHERE id > 1) / count(paid) FILTER (WHERE id > 1))
+            FROM sales GROUP BY shop
     """
     skipped = 0
     while True:
         changed = _rewritten_one(sql, skipped)
         if changed is None:
             return sql
-        if is_valid(changed):
+        if checks.is_valid(changed):
             sql = changed
         else:
             skipped += 1

@@ -8,14 +8,13 @@ Rules
 3. Every session's time zone is UTC, so dates and local times are those of UTC.
 """
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-MeansSame = Callable[[str, str], bool]
+from caudal.sql.planner.text_checks import TextChecks
 
 _BARE = {
     "current_timestamp": "get_current_timestamp", "current_date": "current_date",
@@ -36,23 +35,27 @@ _AGE = "CAST('{:%Y-%m-%d}' AS TIMESTAMP), "  # of one argument: since it until t
 _NO_NAMES = (TokenType.STRING, TokenType.IDENTIFIER)
 
 
-def freeze_current_time(sql: str, moment: datetime, means_same: MeansSame | None = None) -> str:
-    """The query with the current time replaced by literals.
+def freeze_current_time(sql: str, checks: TextChecks) -> str:
+    """Replace the current time by literals of one moment.
 
-    `means_same` says whether DuckDB gives two texts the same plan over the same tables.
+    Example::
 
-    >>> freeze_current_time("SELECT current_date, now FROM t", datetime(2026, 1, 2, tzinfo=UTC))
-    "SELECT CAST('2026-01-02' AS DATE), now FROM t"
+        before:
+            SELECT id FROM sales WHERE day < current_date
+        after:
+            SELECT id FROM sales WHERE day < CAST('2026-01-02' AS DATE)
     """
+    if checks.moment is None:
+        return sql
     try:
         tokens = DuckDB().tokenize(sql)
     except TokenError:
         return sql
-    utc, changed = moment.astimezone(UTC), sql
+    utc, changed = checks.moment.astimezone(UTC), sql
     for place in reversed(range(len(tokens))):
         if not _can_be_function(tokens, place):
             continue
-        found = _call(tokens, place, utc) or _bare(tokens, place, utc, sql, means_same)
+        found = _call(tokens, place, utc) or _bare(tokens, place, utc, sql, checks)
         if found is not None:
             first, after, literal = found
             changed = changed[:first] + literal + changed[after:]
@@ -95,7 +98,7 @@ def _arguments(tokens: list[Token], opening: int) -> int:
 
 
 def _bare(
-    tokens: list[Token], place: int, utc: datetime, sql: str, means_same: MeansSame | None
+    tokens: list[Token], place: int, utc: datetime, sql: str, checks: TextChecks
 ) -> Replacement | None:
     function = _BARE.get(tokens[place].text.lower())
     if function is None:
@@ -105,6 +108,7 @@ def _bare(
     ):  # fmt: skip
         return None
     first, after = tokens[place].start, tokens[place].end + 1
-    if means_same is not None and not means_same(sql, f"{sql[:first]}{function}(){sql[after:]}"):
+    called = f"{sql[:first]}{function}(){sql[after:]}"
+    if checks.means_same is not None and not checks.means_same(sql, called):
         return None
     return first, after, _FORMATS[function].format(utc)

@@ -8,7 +8,12 @@ Rules
 3. To be known is necessary, not enough: whoever reads a node may still refuse what it holds.
 """
 
+from collections.abc import Callable
+
 from sqlglot import exp
+
+from caudal.sql.planner.algebra import PRIVATE
+from caudal.sql.planner.dialect import UnsupportedError
 
 _VERBATIM = (
     exp.Literal, exp.Null, exp.Boolean, exp.Identifier, exp.Var, exp.DataType, exp.DataTypeParam,
@@ -50,6 +55,28 @@ _ARGUMENTS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.In: ("this", "expressions", "query"),
     exp.Exists: ("this",),
 }  # fmt: skip
+
+
+def require_understood(
+    sql: str, tree: exp.Query, is_same: Callable[[str, exp.Query], bool]
+) -> None:
+    """Raise UnsupportedError unless every part of a text is read as DuckDB reads it.
+
+    Both engines ask this before they conclude anything from the tree. `is_same` says whether DuckDB
+    parses the text and the tree printed as SQL into the same statement.
+    """
+    require_no_marks(sql)
+    unknown = find_unknown_syntax(tree)
+    if unknown is not None:
+        raise UnsupportedError(unknown)
+    if not is_same(sql, tree):
+        raise UnsupportedError("a text that the planner does not read as DuckDB does")
+
+
+def require_no_marks(sql: str) -> None:
+    """Raise UnsupportedError if a text holds characters that mark columns in the algebra."""
+    if PRIVATE.search(sql):
+        raise UnsupportedError("its text holds characters that the planner keeps for itself")
 
 
 def find_unknown_syntax(tree: exp.Expr) -> str | None:

@@ -1,13 +1,18 @@
-"""Cuts a query's algebra into stages: each operator's rows are placed, and moved if they must be.
+"""Lowering: a query's algebra is cut into stages, operator by operator.
+
+Each operator says where its rows have to be: with their batch (in a scan), with rows of equal keys
+(in a partition of a fold), or all in one place. If they are elsewhere, a stage ends and the next
+one begins. `Lowering.lower` lists the operators; each shows an example.
 
 Rules
-1. Filters, projections and unnesting stay where the rows are.
-2. A scan sees one batch and nothing else. What needs more (a join, a subquery's value) closes it.
-3. Of rows that tie under ORDER BY ... LIMIT those come first whose columns do, from left to right:
-   neither batches nor partitions decide. Without ORDER BY, rows come as they were read, or, once
-   they were partitioned, by their columns.
-4. Rows are gathered only if they were reduced first, or if nothing else is right; the latter is
-   noted as the reason why the query does not scale.
+1. Filters, projections and UNNEST run where the rows are.
+2. A scan sees one batch and nothing else. An operator that needs more (a join, the value of a
+   subquery) ends the scan.
+3. Under ORDER BY ... LIMIT, ties are broken by the other columns, from left to right. So neither
+   batches nor partitions decide which rows are kept. Without ORDER BY, rows come in the order of
+   the files; once they were partitioned, they are ordered by their columns.
+4. Rows are gathered only if they were reduced first, or if no other way is right. In the latter
+   case the reason is kept: the query is gathered instead of scaled.
 """
 
 import re
@@ -34,105 +39,142 @@ from caudal.sql.planner.algebra import (
 )
 from caudal.sql.planner.dialect import quoted
 from caudal.sql.planner.placed_rows import Needed, PlacedRows, StageCutter, Wanted
-from caudal.sql.planner.rewrite import rewritten
+from caudal.sql.planner.rules import rewrite_algebra
 from caudal.sql.planner.select_block import SelectBlock
 
-# To order by a literal changes nothing, and a whole number would be taken for a position.
+# ORDER BY a literal changes nothing, and DuckDB takes a whole number for the position of a column.
 _LITERAL = re.compile(r"\(*(-?[\d.]+(e[+-]?\d+)?|'([^']|'')*'|TRUE|FALSE|NULL)\)*", re.IGNORECASE)
 
 
 @dataclass
 class Lowering:
-    """One query on its way into stages."""
+    """The lowering of one query."""
 
     cutter: StageCutter
     reasons: list[str] = field(default_factory=list)
     _subqueries: dict[int, tuple[str, str]] = field(default_factory=dict)
 
-    def piece(self, node: Node, needed: Needed, wanted: Wanted = ()) -> PlacedRows:
-        """The node's rows, with at least the needed columns."""
+    def lower(self, node: Node, needed: Needed, wanted: Wanted = ()) -> PlacedRows:
+        """Return the node's rows, with at least the needed columns.
+
+        `wanted` is how the reader of the rows would like them hashed; it may be ignored.
+        """
         match node:
             case TableScan():
-                return _table(node)
+                return lower_table(node)
             case Constant():
-                return self._constant(node)
+                return self.lower_constant(node)
             case Filter():
-                return self._filter(node, needed, wanted)
+                return self.lower_filter(node, needed, wanted)
             case Extend():
-                return self._extend(node, needed, wanted)
+                return self.lower_extend(node, needed, wanted)
             case Unnest():
-                return self._unnest(node, needed)
+                return self.lower_unnest(node, needed)
             case Windows():
-                return self._windows(node, needed)
+                return self.lower_windows(node, needed)
             case Aggregate():
-                return lower_aggregate.aggregated(self, node, wanted)
+                return lower_aggregate.lower_aggregate(self, node, wanted)
             case Join():
-                return lower_join.joined(self, node, needed)
+                return lower_join.lower_join(self, node, needed)
             case Union():
-                return self._union(node, needed)
+                return self.lower_union(node, needed)
             case SetOperation():
-                return lower_join.compared(self, node)
+                return lower_join.lower_set_operation(self, node)
             case Top():
-                return self._top(node, needed)
+                return self.lower_top(node, needed)
 
-    def needs_all_rows(self, piece: PlacedRows, reason: str) -> None:
-        """Notes that rows are worked on in one place though there may be many."""
-        if not piece.reduced and reason not in self.reasons:
+    def needs_all_rows(self, rows: PlacedRows, reason: str) -> None:
+        """Note why rows are gathered although there may be many of them."""
+        if not rows.reduced and reason not in self.reasons:
             self.reasons.append(reason)
 
     def prepared(
-        self, piece: PlacedRows, needed: Needed, *exprs: Expr
+        self, rows: PlacedRows, needed: Needed, *exprs: Expr
     ) -> tuple[PlacedRows, tuple[Expr, ...]]:
-        """The piece where these expressions can be evaluated, and they over stages' columns."""
+        """Return the rows where these expressions can be evaluated, and the expressions.
+
+        A subquery in an expression becomes a stage, which every partition reads as a whole.
+        """
         numbers = [number for expr in exprs for number in expr.subqueries]
         if not numbers:
-            return piece, exprs
+            return rows, exprs
         kept = needed.union(*(expr.columns for expr in exprs))
         found = {number: self._subquery(number) for number in numbers}
-        piece = self.cutter.spread(piece, kept).also_reading(stage for stage, _ in found.values())
+        rows = self.cutter.spread(rows, kept).also_reading(stage for stage, _ in found.values())
         bound = tuple(
             replace(e, text=with_subqueries(e.text, lambda number: found[number][1])) for e in exprs
         )
-        return piece, bound
+        return rows, bound
 
     def _subquery(self, number: int) -> tuple[str, str]:
-        """The stage that computes a subquery, and the SELECT that reads it."""
+        """Return the stage that computes a subquery, and the SELECT that reads it."""
         if number not in self._subqueries:
             context = self.cutter.context
             relation = context.subqueries[number]
             columns = frozenset(output.column for output in relation.outputs)
-            node = rewritten(relation.node, context)
-            stage, names = self.cutter.stage(self.piece(node, columns), columns)
+            node = rewrite_algebra(relation.node, context)
+            stage, names = self.cutter.stage(self.lower(node, columns), columns)
             listed = ", ".join(names[output.column] for output in relation.outputs)
             self._subqueries[number] = (stage, f"(SELECT {listed} FROM {stage})")
         return self._subqueries[number]
 
-    def _constant(self, node: Constant) -> PlacedRows:
+    def lower_constant(self, node: Constant) -> PlacedRows:
+        """Read rows that the query itself holds, in one place."""
         if not node.columns:
             return PlacedRows((SelectBlock("(SELECT 1)", {}),), "one", reduced=True)
         names = {column: self.cutter.names.new() for column in node.columns}
         source = f"(VALUES {', '.join(node.rows)}) AS v({', '.join(names.values())})"
         return PlacedRows((SelectBlock(f"(SELECT * FROM {source})", names),), "one", reduced=True)
 
-    def _filter(self, node: Filter, needed: Needed, wanted: Wanted) -> PlacedRows:
-        piece = self.piece(node.child, needed | node.predicate.columns, wanted)
-        piece, (predicate,) = self.prepared(piece, needed, node.predicate)
-        return piece.each(lambda block: block.filtered(predicate, needed, self.cutter.names))
+    def lower_filter(self, node: Filter, needed: Needed, wanted: Wanted) -> PlacedRows:
+        """Filter rows where they are.
 
-    def _extend(self, node: Extend, needed: Needed, wanted: Wanted) -> PlacedRows:
+        Example::
+
+            query:
+                SELECT id FROM sales WHERE price > 1
+            plan:
+                scan1   each batch of sales: filter -> gathered
+                finish  all of scan1: read
+        """
+        rows = self.lower(node.child, needed | node.predicate.columns, wanted)
+        rows, (predicate,) = self.prepared(rows, needed, node.predicate)
+        return rows.each(lambda block: block.filtered(predicate, needed, self.cutter.names))
+
+    def lower_extend(self, node: Extend, needed: Needed, wanted: Wanted) -> PlacedRows:
+        """Compute columns where the rows are, if anybody needs them.
+
+        Example::
+
+            query:
+                SELECT upper(shop) AS name FROM sales
+            plan:
+                scan1   each batch of sales: project -> gathered
+                finish  all of scan1: read
+        """
         computed = {c: expr for c, expr in node.computed.items() if c in needed}
         below = (needed - node.computed.keys()).union(*(e.columns for e in computed.values()))
-        piece = self.piece(node.child, below, wanted)
-        piece, exprs = self.prepared(piece, below, *computed.values())
+        rows = self.lower(node.child, below, wanted)
+        rows, exprs = self.prepared(rows, below, *computed.values())
         if not computed:
-            return piece
+            return rows
         bound = dict(zip(computed, exprs, strict=True))
-        return piece.each(lambda block: block.extended(bound))
+        return rows.each(lambda block: block.extended(bound))
 
-    def _unnest(self, node: Unnest, needed: Needed) -> PlacedRows:
+    def lower_unnest(self, node: Unnest, needed: Needed) -> PlacedRows:
+        """Make one row per element of a list, where the rows are.
+
+        Example::
+
+            query:
+                SELECT id, tag FROM sales, unnest(tags) AS t(tag) WHERE tag = 'p'
+            plan:
+                scan1   each batch of sales: unnest, filter -> gathered
+                finish  all of scan1: read
+        """
         kept = needed - {node.column}
-        piece = self.piece(node.child, kept | node.expr.columns)
-        piece, (expr,) = self.prepared(piece, kept, node.expr)
+        rows = self.lower(node.child, kept | node.expr.columns)
+        rows, (expr,) = self.prepared(rows, kept, node.expr)
         names = self.cutter.names
 
         def unnested(block: SelectBlock) -> SelectBlock:
@@ -141,22 +183,33 @@ class Lowering:
                 kept, names, (node.column, f"unnest({plain.text(expr)})")
             )
 
-        return piece.each(unnested)
+        return rows.each(unnested)
 
-    def _windows(self, node: Windows, needed: Needed) -> PlacedRows:
+    def lower_windows(self, node: Windows, needed: Needed) -> PlacedRows:
+        """Bring the rows of each window's partition together, then compute the windows.
+
+        Example::
+
+            query:
+                SELECT id, rank() OVER (PARTITION BY shop ORDER BY day) AS place FROM sales
+            plan:
+                scan1   each batch of sales: read -> hashed by scan1_shop
+                fold1   each partition of scan1: window -> gathered
+                finish  all of fold1: read
+        """
         below = (needed - node.computed.keys()).union(
             *(expr.columns for expr in node.computed.values())
         )
-        child = self.piece(node.child, below)
+        child = self.lower(node.child, below)
         child, exprs = self.prepared(child, below, *node.computed.values())
-        piece = self._for_windows(child, below, node.partitions)
-        block = piece.block.sealed(below, self.cutter.names).did("window")
+        rows = self._for_windows(child, below, node.partitions)
+        block = rows.block.sealed(below, self.cutter.names).did("window")
         listed = [(c, block.text(e)) for c, e in zip(node.computed, exprs, strict=True)]
         sealed = block.sealed(needed, self.cutter.names, *listed)
-        return replace(piece, blocks=(sealed,))
+        return replace(rows, blocks=(sealed,))
 
     def _for_windows(self, child: PlacedRows, needed: Needed, partitions: Needed) -> PlacedRows:
-        """The rows where each window has all of its own."""
+        """Return the rows where each window has all the rows of its partition."""
         kinds = self.cutter.context.types
         keys_here = child.keys if child.place == "fold" else None
         if keys_here and all(key.columns & partitions for key in keys_here):
@@ -168,27 +221,40 @@ class Lowering:
         self.needs_all_rows(child, "window functions see all rows at once")
         return self.cutter.gathered(child, needed)
 
-    def _union(self, node: Union, needed: Needed) -> PlacedRows:
+    def lower_union(self, node: Union, needed: Needed) -> PlacedRows:
+        """Put the rows of all branches together, where they are if all of them are in scans.
+
+        Example::
+
+            query:
+                SELECT shop, count(*) AS n FROM (FROM sales SELECT shop UNION ALL FROM shops
+                SELECT shop) GROUP BY shop
+            plan:
+                scan1   each batch of sales: partial group -> hashed by scan1_shop
+                scan2   each batch of shops: partial group -> hashed by scan2_shop
+                fold1   each partition of scan1, scan2: union, group -> gathered
+                finish  all of fold1: read
+        """
         kept = [place for place, column in enumerate(node.columns) if column in needed]
-        pieces = [
+        parts = [
             self._branch(child, [inputs[p] for p in kept], [node.columns[p] for p in kept])
             for child, inputs in zip(node.children, node.inputs, strict=True)
         ]
-        reduced = all(piece.reduced for piece in pieces)
+        reduced = all(rows.reduced for rows in parts)
         columns = frozenset(node.columns[p] for p in kept)
-        if all(piece.place == "scan" for piece in pieces):
+        if all(rows.place == "scan" for rows in parts):
             together = PlacedRows(
-                tuple(b for p in pieces for b in p.blocks), "scan", reduced=reduced
+                tuple(b for p in parts for b in p.blocks), "scan", reduced=reduced
             )
             return together if self._same_types(node) else self.cutter.spread(together, columns)
-        if any(piece.place == "one" for piece in pieces):
-            pieces = [self.cutter.gathered(piece, columns) for piece in pieces]
+        if any(rows.place == "one" for rows in parts):
+            parts = [self.cutter.gathered(rows, columns) for rows in parts]
         else:
-            pieces = [self.cutter.spread(piece, columns) for piece in pieces]
-        return replace(self._stacked(pieces, columns), reduced=reduced)
+            parts = [self.cutter.spread(rows, columns) for rows in parts]
+        return replace(self._stacked(parts, columns), reduced=reduced)
 
     def _branch(self, child: Node, inputs: list[int], columns: list[int]) -> PlacedRows:
-        piece = self.piece(child, frozenset(inputs))
+        rows = self.lower(child, frozenset(inputs))
         kinds = self.cutter.context.types
 
         def renamed(block: SelectBlock) -> SelectBlock:
@@ -201,36 +267,44 @@ class Lowering:
                 texts[other] = text if same else f"CAST({text} AS {to})"
             return block.only(texts)
 
-        return replace(piece.each(renamed), keys=None)
+        return replace(rows.each(renamed), keys=None)
 
     def _same_types(self, node: Union) -> bool:
-        """Whether every branch alone has the types of the whole."""
+        """Return whether every branch alone has the types of the whole union."""
         kinds = self.cutter.context.types
         return all(types.is_certain(kinds[column]) for place, column in enumerate(node.columns))
 
-    def _stacked(self, pieces: list[PlacedRows], columns: Needed) -> PlacedRows:
+    def _stacked(self, parts: list[PlacedRows], columns: Needed) -> PlacedRows:
         new = {column: self.cutter.names.new() for column in sorted(columns)}
         selects = [
             f"({p.block.select([(p.block.columns[c], name) for c, name in new.items()])})"
-            for p in pieces
+            for p in parts
         ]
-        operators = tuple(dict.fromkeys(o for p in pieces for o in p.block.operators))
+        operators = tuple(dict.fromkeys(o for p in parts for o in p.block.operators))
         block = SelectBlock(
             f"({' UNION ALL '.join(selects)})", new, operators=(*operators, "union")
         )
-        return PlacedRows((block,), pieces[0].place).also_reading(
-            i for p in pieces for i in p.inputs
-        )
+        return PlacedRows((block,), parts[0].place).also_reading(i for p in parts for i in p.inputs)
 
-    def _top(self, node: Top, needed: Needed) -> PlacedRows:
+    def lower_top(self, node: Top, needed: Needed) -> PlacedRows:
+        """Cut rows where they are, gather what is left, order and cut it again.
+
+        Example::
+
+            query:
+                SELECT id, price FROM sales ORDER BY price DESC LIMIT 3
+            plan:
+                scan1   each batch of sales: top -> gathered
+                finish  all of scan1: top
+        """
         kept = needed.union(*(expr.columns for expr, _ in node.order))
-        piece = self.piece(node.child, kept)
-        piece, exprs = self.prepared(piece, kept, *(expr for expr, _ in node.order))
+        rows = self.lower(node.child, kept)
+        rows, exprs = self.prepared(rows, kept, *(expr for expr, _ in node.order))
         after = [direction for _, direction in node.order]
         names = self.cutter.names
 
         ties: list[int] = []
-        if node.order or not _in_order_of_files(piece):
+        if node.order or not _in_order_of_files(rows):
             ties = sorted(needed - {column_of(expr.text) for expr, _ in node.order})
 
         def cut(block: SelectBlock, limit: int | None, offset: int) -> SelectBlock:
@@ -242,32 +316,33 @@ class Lowering:
             order = [text + way for text, way in texts if not _LITERAL.fullmatch(text)]
             return plain.topped(list(dict.fromkeys(order)), limit, offset)
 
-        if node.limit is not None and piece.place != "one":
-            local = piece.each(lambda block: cut(block, (node.limit or 0) + node.offset, 0))
-            shared = len(piece.blocks) == 1 and self.cutter.registry.is_shared(
-                piece.block, piece.place, piece.inputs, "gather"
+        if node.limit is not None and rows.place != "one":
+            local = rows.each(lambda block: cut(block, (node.limit or 0) + node.offset, 0))
+            shared = len(rows.blocks) == 1 and self.cutter.registry.is_shared(
+                rows.block, rows.place, rows.inputs, "gather"
             )
-            piece = replace(piece if shared else local, reduced=True)
-        return self.cutter.gathered(piece, kept).each(lambda b: cut(b, node.limit, node.offset))
+            rows = replace(rows if shared else local, reduced=True)
+        return self.cutter.gathered(rows, kept).each(lambda b: cut(b, node.limit, node.offset))
 
 
-def _table(node: TableScan) -> PlacedRows:
+def lower_table(node: TableScan) -> PlacedRows:
+    """Read a table, batch by batch."""
     columns = {number: quoted(name) for number, name in node.columns.items()}
     return PlacedRows((SelectBlock(quoted(node.table), columns, table=node.table),), "scan")
 
 
-def _in_order_of_files(piece: PlacedRows) -> bool:
-    """Whether the rows come as they were read, whatever the number of partitions."""
-    stages = [StageCutter.is_scan(stage) for stage in piece.inputs]
-    return piece.place == "scan" or (piece.place == "one" and all(stages))
+def _in_order_of_files(rows: PlacedRows) -> bool:
+    """Return whether the order of the rows is that of the files, for any number of partitions."""
+    stages = [StageCutter.is_scan(stage) for stage in rows.inputs]
+    return rows.place == "scan" or (rows.place == "one" and all(stages))
 
 
 def _must_seal(block: SelectBlock) -> bool:
     return block.is_cut or block.group is not None
 
 
-def finished(lowering: Lowering, node: Node, columns: tuple[int, ...]) -> PlacedRows:
-    """The whole query in one place."""
+def lower_query(lowering: Lowering, node: Node, columns: tuple[int, ...]) -> PlacedRows:
+    """Apply the rules to a whole query, lower it, and gather its rows in one place."""
     needed = frozenset(columns)
-    piece = lowering.piece(rewritten(node, lowering.cutter.context), needed)
-    return lowering.cutter.gathered(piece, needed)
+    rows = lowering.lower(rewrite_algebra(node, lowering.cutter.context), needed)
+    return lowering.cutter.gathered(rows, needed)

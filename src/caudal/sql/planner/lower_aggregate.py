@@ -1,12 +1,13 @@
-"""Where grouping runs, and in how many steps.
+"""Lowering of GROUP BY: where grouping runs, and in how many steps.
 
 Rules
-1. Rows already hashed by group keys are grouped where they are.
-2. If every aggregate has parts that can be merged exactly, parts are computed where the rows are,
-   and merged by key.
-3. One argument of DISTINCT aggregates becomes a key of the parts: equal values then meet.
-4. Otherwise the rows themselves travel, hashed by key, and are grouped there.
-5. Without any key to hash, the parts (or rows) are gathered.
+1. Rows that are already hashed by group keys are grouped where they are.
+2. If every aggregate has parts that merge exactly (`partial_aggregates.py`), the parts are computed
+   where the rows are, hashed by key, and merged.
+3. The argument of a DISTINCT aggregate becomes a further key of the parts, so that equal values
+   meet in one partition. There can be only one such argument.
+4. Otherwise the rows themselves are hashed by key and grouped there.
+5. Without a key that can be hashed, the parts (or rows) are gathered.
 """
 
 from dataclasses import dataclass, replace
@@ -18,23 +19,23 @@ from caudal.sql.planner.placed_rows import Needed, OperatorLowering, PlacedRows,
 from caudal.sql.planner.select_block import SelectBlock, is_atom
 
 
-def aggregated(lowering: OperatorLowering, node: Aggregate, wanted: Wanted) -> PlacedRows:
-    """The groups."""
+def lower_aggregate(lowering: OperatorLowering, node: Aggregate, wanted: Wanted) -> PlacedRows:
+    """Return the groups, made in one of the ways of `Grouping`."""
     keys = frozenset(node.keys)
     used = [expr for call in node.calls.values() for expr in call.expressions()]
     needed = keys.union(*(expr.columns for expr in used))
-    child = lowering.piece(node.child, needed, _passed(node, wanted))
+    child = lowering.lower(node.child, needed, _passed(node, wanted))
     child, bound = lowering.prepared(child, needed, *used)
     if any(expr.subqueries for expr in used):
         calls = _rebound(node.calls, dict(zip(used, bound, strict=True)))
         node = Aggregate(node.child, node.keys, calls)
-    step = _Grouping(lowering, node, needed, child)
+    grouping = Grouping(lowering, node, needed, child)
     if child.place == "one":
         lowering.needs_all_rows(child, "rows are grouped in one place")
-        return step.whole(child)
-    if node.keys and _is_local(child, keys):
-        return step.whole(child)
-    return step.keyed(wanted) if node.keys else step.total()
+        return grouping.group_in_place(child)
+    if node.keys and _is_hashed_by_keys(child, keys):
+        return grouping.group_in_place(child)
+    return grouping.group_by_key(wanted) if node.keys else grouping.group_everything()
 
 
 def _passed(node: Aggregate, wanted: Wanted) -> Wanted:
@@ -53,30 +54,57 @@ def _rebound(calls: dict[int, FunctionCall], bound: dict[Expr, Expr]) -> dict[in
     }
 
 
-def _is_local(piece: PlacedRows, keys: frozenset[int]) -> bool:
+def _is_hashed_by_keys(rows: PlacedRows, keys: frozenset[int]) -> bool:
     return (
-        piece.place == "fold"
-        and piece.keys is not None
-        and len(piece.keys) > 0
-        and all(key.columns & keys for key in piece.keys)
+        rows.place == "fold"
+        and rows.keys is not None
+        and len(rows.keys) > 0
+        and all(key.columns & keys for key in rows.keys)
     )
 
 
 @dataclass
-class _Grouping:
+class Grouping:
+    """The ways to group the rows of `child`."""
+
     lowering: OperatorLowering
     node: Aggregate
     needed: Needed
     child: PlacedRows
 
-    def whole(self, piece: PlacedRows) -> PlacedRows:
-        """All rows of a group are here."""
+    def group_in_place(self, rows: PlacedRows) -> PlacedRows:
+        """Group rows that are already where all rows of their group are.
+
+        Example::
+
+            query:
+                SELECT s.shop, list(t.town) AS towns FROM sales s JOIN shops t ON s.shop = t.shop
+                GROUP BY s.shop
+            plan:
+                scan1   each batch of sales: read -> hashed by scan1_shop
+                        may skip rows whose key is not in scan2, once complete
+                scan2   each batch of shops: read -> hashed by scan2_shop
+                        may skip rows whose key is not in scan1, once complete
+                fold1   each partition of scan1, scan2: join, group -> gathered
+                finish  all of fold1: read
+        """
         calls = {c: partial_aggregates.complete(call) for c, call in self.node.calls.items()}
         word = "group" if self.node.calls or not self.node.keys else "distinct"
-        grouped = piece.each(lambda block: self._grouped(block, self.node.keys, calls, word))
+        grouped = rows.each(lambda block: self._grouped(block, self.node.keys, calls, word))
         return replace(grouped, reduced=True)
 
-    def keyed(self, wanted: Wanted) -> PlacedRows:
+    def group_by_key(self, wanted: Wanted) -> PlacedRows:
+        """Make partial groups, hash them by key, and merge them. Without parts, hash the rows.
+
+        Example::
+
+            query:
+                SELECT shop, count(*) AS n FROM sales GROUP BY shop
+            plan:
+                scan1   each batch of sales: partial group -> hashed by scan1_shop
+                fold1   each partition of scan1: group -> gathered
+                finish  all of fold1: read
+        """
         hashing = self._hash_keys(wanted)
         merge = partial_aggregates.merge(
             self.node.calls, self._types(), ordered=self.child.place == "scan"
@@ -84,21 +112,30 @@ class _Grouping:
         if merge is None:
             if not hashing:
                 self.lowering.needs_all_rows(self.child, "no group key can be hashed")
-            return self.whole(self._moved(self.child, self.needed, hashing))
+            return self.group_in_place(self._moved(self.child, self.needed, hashing))
         parts = self._parts(merge)
         columns = frozenset((*self.node.keys, *merge.part_keys(), *merge.parts))
         moved = replace(self._moved(parts, columns, hashing), reduced=True)
         return self._merged(moved, merge)
 
-    def total(self) -> PlacedRows:
-        """One group over everything."""
+    def group_everything(self) -> PlacedRows:
+        """Make one group of all rows: partial results, gathered and merged.
+
+        Example::
+
+            query:
+                SELECT count(*) AS n, max(price) AS most FROM sales
+            plan:
+                scan1   each batch of sales: partial group -> gathered
+                finish  all of scan1: group
+        """
         cutter = self.lowering.cutter
         merge = partial_aggregates.merge(
             self.node.calls, self._types(), ordered=self.child.place == "scan"
         )
         if merge is None:
             self.lowering.needs_all_rows(self.child, "an aggregate over all rows has no parts")
-            return self.whole(cutter.gathered(self.child, self.needed))
+            return self.group_in_place(cutter.gathered(self.child, self.needed))
         parts = replace(self._parts(merge), reduced=True)
         columns = frozenset((*merge.part_keys(), *merge.parts))
         if not merge.keys:
@@ -123,9 +160,9 @@ class _Grouping:
         found = [(c, types.hashed((kinds[c],))) for c in self.node.keys]
         return [(Expr(mark(c), kinds[c]), kind) for c, kind in found if kind is not None]
 
-    def _moved(self, piece: PlacedRows, needed: Needed, keys: list[tuple[Expr, str]]) -> PlacedRows:
+    def _moved(self, rows: PlacedRows, needed: Needed, keys: list[tuple[Expr, str]]) -> PlacedRows:
         cutter = self.lowering.cutter
-        return cutter.hashed(piece, needed, keys) if keys else cutter.gathered(piece, needed)
+        return cutter.hashed(rows, needed, keys) if keys else cutter.gathered(rows, needed)
 
     def _parts(self, merge: AggregateMerge) -> PlacedRows:
         child, names = self.child, self.lowering.cutter.names
@@ -138,7 +175,7 @@ class _Grouping:
         word = "partial group" if merge.parts else "distinct"
         return child.each(lambda block: self._grouped(block, keys, merge.parts, word))
 
-    def _merged(self, piece: PlacedRows, merge: AggregateMerge) -> PlacedRows:
+    def _merged(self, rows: PlacedRows, merge: AggregateMerge) -> PlacedRows:
         names = self.lowering.cutter.names
 
         def merged(block: SelectBlock) -> SelectBlock:
@@ -153,7 +190,7 @@ class _Grouping:
             done = final.only({c: final.columns[c] for c in kept})
             return replace(done, operators=grouped.operators)
 
-        return piece.each(merged)
+        return rows.each(merged)
 
     def _grouped(
         self, block: SelectBlock, keys: tuple[int, ...], calls: dict[int, Expr], word: str
@@ -184,5 +221,5 @@ class _Grouping:
 
 
 def _can_group(text: str) -> bool:
-    """A name, not a literal: GROUP BY 1 would mean a position."""
+    """Return whether a text is a name. GROUP BY a literal number would mean a position."""
     return is_atom(text) and not text.isdigit() and not text.startswith("'")

@@ -1,8 +1,8 @@
-"""Where joins and set operations run: beside partitions of equal keys, or a whole small side.
+"""Lowering of joins and of set operations: partition by partition, or beside a whole small side.
 
-A pair of keys is used for partitioning only if equal values hash equally (`types.hashed`). Any one
-pair is enough, for rows that match agree in every pair. Rows with null keys have a partition too,
-so outer and anti joins keep them.
+Keys are used for partitioning only if equal values have equal hashes (`types.hashed`). One pair of
+keys is enough, because rows that match agree in every pair. Rows with null keys have a partition
+too, so outer and anti joins keep them.
 """
 
 from dataclasses import dataclass, replace
@@ -36,8 +36,8 @@ class JoinKeyPair:
     type: str
 
 
-def joined(lowering: OperatorLowering, node: Join, needed: Needed) -> PlacedRows:
-    """The join of two pieces."""
+def lower_join(lowering: OperatorLowering, node: Join, needed: Needed) -> PlacedRows:
+    """Return the rows of a join, made in one of the ways of `JoinPlacement`."""
     late = [c for c in node.conditions if c.subqueries]
     conditions = [c for c in node.conditions if not c.subqueries]
     if late and node.kind != "INNER":
@@ -47,15 +47,15 @@ def joined(lowering: OperatorLowering, node: Join, needed: Needed) -> PlacedRows
     kept = needed.union(*(c.columns for c in node.conditions))
     left_needed, right_needed = kept & columns_of(node.left), kept & columns_of(node.right)
     pairs = _pairs(node, conditions)
-    left = lowering.piece(node.left, left_needed, _wanted(pairs, "left"))
-    right = lowering.piece(node.right, right_needed, _wanted(pairs, "right"))
-    joining = _JoinPlacement(lowering, node, left_needed, right_needed, conditions)
-    piece = joining.placed(left, right, pairs)
+    left = lowering.lower(node.left, left_needed, _wanted(pairs, "left"))
+    right = lowering.lower(node.right, right_needed, _wanted(pairs, "right"))
+    placement = JoinPlacement(lowering, node, left_needed, right_needed, conditions)
+    rows = placement.join(left, right, pairs)
     for condition in late:
-        piece, (bound,) = lowering.prepared(piece, kept, condition)
-        filtered = piece.block.filtered(bound, kept, lowering.cutter.names)
-        piece = replace(piece, blocks=(filtered,))
-    return piece
+        rows, (bound,) = lowering.prepared(rows, kept, condition)
+        filtered = rows.block.filtered(bound, kept, lowering.cutter.names)
+        rows = replace(rows, blocks=(filtered,))
+    return rows
 
 
 def _pairs(node: Join, conditions: list[Expr]) -> list[JoinKeyPair]:
@@ -75,7 +75,7 @@ def _pairs(node: Join, conditions: list[Expr]) -> list[JoinKeyPair]:
 
 
 def _wanted(pairs: list[JoinKeyPair], side: str) -> Wanted:
-    """The columns of one side that rows would best be hashed by; empty if some are computed."""
+    """Return the columns by which one side is best hashed; none if a key is computed."""
     columns = [column_of((p.left if side == "left" else p.right).text) for p in pairs]
     if any(column is None for column in columns):
         return ()
@@ -83,56 +83,112 @@ def _wanted(pairs: list[JoinKeyPair], side: str) -> Wanted:
 
 
 @dataclass
-class _JoinPlacement:
+class JoinPlacement:
+    """The ways to place a join."""
+
     lowering: OperatorLowering
     node: Join
     left_needed: Needed
     right_needed: Needed
     conditions: list[Expr]
 
-    def placed(self, left: PlacedRows, right: PlacedRows, pairs: list[JoinKeyPair]) -> PlacedRows:
+    def join(self, left: PlacedRows, right: PlacedRows, pairs: list[JoinKeyPair]) -> PlacedRows:
+        """Choose the way: with a side that is already in one place, by partition, or beside a
+        whole side."""
         kind = self.node.kind
         if left.place == "one" and right.place == "one":
-            return self._together(left, right)
-        right_may_be_whole = kind in ("INNER", "LEFT", "SEMI", "ANTI")
-        left_may_be_whole = kind in ("INNER", "RIGHT")
+            return self.join_in_one_place(left, right)
+        # A whole side is read by every partition, so its own rows must not be the answer.
+        right_may_be_whole = self.node.needs_partner("right")
+        left_may_be_whole = self.node.needs_partner("left") and kind != "SEMI"
         if right.place == "one" and right_may_be_whole:
-            return self._with_whole_right(left, right)
+            return self.join_whole_right(left, right)
         if left.place == "one" and left_may_be_whole:
-            return self._with_whole_left(left, right)
+            return self.join_whole_left(left, right)
         if pairs and left.place != "one" and right.place != "one":
-            return self._partitioned(left, right, pairs)
+            return self.join_by_partition(left, right, pairs)
         if right_may_be_whole and left.place != "one":
-            return self._with_whole_right(left, right)
+            return self.join_whole_right(left, right)
         if left_may_be_whole and right.place != "one":
-            return self._with_whole_left(left, right)
-        for piece in (left, right):
-            self.lowering.needs_all_rows(piece, f"this {kind.lower()} join has no key to split by")
-        return self._together(left, right)
+            return self.join_whole_left(left, right)
+        for rows in (left, right):
+            self.lowering.needs_all_rows(rows, f"this {kind.lower()} join has no key to split by")
+        return self.join_in_one_place(left, right)
 
-    def _together(self, left: PlacedRows, right: PlacedRows) -> PlacedRows:
+    def join_in_one_place(self, left: PlacedRows, right: PlacedRows) -> PlacedRows:
+        """Gather both sides.
+
+        Example::
+
+            query:
+                SELECT s.id, i.name FROM sales s FULL JOIN items i ON s.item < i.item
+            strategy:
+                gathered
+            plan:
+                because: this full join has no key to split by
+                scan1   each batch of sales: read -> gathered
+                scan2   each batch of items: read -> gathered
+                finish  all of scan1, scan2: join
+        """
         cutter = self.lowering.cutter
         one = cutter.gathered(left, self.left_needed)
         two = cutter.gathered(right, self.right_needed)
-        return self._piece(one, two, None)
+        return self._joined(one, two, None)
 
-    def _with_whole_right(self, left: PlacedRows, right: PlacedRows) -> PlacedRows:
+    def join_whole_right(self, left: PlacedRows, right: PlacedRows) -> PlacedRows:
+        """Join each part of the left side with the whole right side.
+
+        Example::
+
+            query:
+                SELECT s.id, i.name FROM sales s LEFT JOIN items i ON s.item < i.item
+            plan:
+                scan1   each batch of items: read -> gathered
+                scan2   each batch of sales: read -> spread as it lies
+                fold1   each partition of scan2, scan1: join -> gathered
+                finish  all of fold1: read
+        """
         cutter = self.lowering.cutter
         stage, columns = cutter.stage(right, self.right_needed)
         whole = PlacedRows((SelectBlock(stage, columns),), "fold", (stage,))
         one = cutter.spread(left, self.left_needed)
-        return self._piece(one, whole, one.keys)
+        return self._joined(one, whole, one.keys)
 
-    def _with_whole_left(self, left: PlacedRows, right: PlacedRows) -> PlacedRows:
+    def join_whole_left(self, left: PlacedRows, right: PlacedRows) -> PlacedRows:
+        """Join the whole left side with each part of the right side.
+
+        Example::
+
+            query:
+                SELECT s.id, i.name FROM sales s RIGHT JOIN items i ON s.item < i.item
+            plan:
+                scan1   each batch of sales: read -> gathered
+                scan2   each batch of items: read -> spread as it lies
+                fold1   each partition of scan1, scan2: join -> gathered
+                finish  all of fold1: read
+        """
         cutter = self.lowering.cutter
         stage, columns = cutter.stage(left, self.left_needed)
         whole = PlacedRows((SelectBlock(stage, columns),), "fold", (stage,))
         two = cutter.spread(right, self.right_needed)
-        return self._piece(whole, two, two.keys)
+        return self._joined(whole, two, two.keys)
 
-    def _partitioned(
+    def join_by_partition(
         self, left: PlacedRows, right: PlacedRows, pairs: list[JoinKeyPair]
     ) -> PlacedRows:
+        """Hash both sides by the keys of the join, and join partition by partition.
+
+        Example::
+
+            query:
+                SELECT s.id, t.town FROM sales s LEFT JOIN shops t ON s.shop = t.shop
+            plan:
+                scan1   each batch of sales: read -> hashed by scan1_shop
+                scan2   each batch of shops: read -> hashed by scan2_shop
+                        may skip rows whose key is not in scan1, once complete
+                fold1   each partition of scan1, scan2: join -> gathered
+                finish  all of fold1: read
+        """
         cutter = self.lowering.cutter
         chosen = _aligned(left, [(p.left, p) for p in pairs]) or _aligned(
             right, [(p.right, p) for p in pairs]
@@ -143,12 +199,11 @@ class _JoinPlacement:
             one = cutter.hashed(left, self.left_needed, [(p.left, p.type) for p in chosen])
         if not _is_hashed_by(right, [(p.right, p.type) for p in chosen]):
             two = cutter.hashed(right, self.right_needed, [(p.right, p.type) for p in chosen])
-        kind, hashed = self.node.kind, chosen[0].type
-        if kind in ("INNER", "RIGHT", "SEMI"):
-            _match(one, two, hashed)
-        if kind in ("INNER", "LEFT", "SEMI", "ANTI"):
-            _match(two, one, hashed)
-        return self._piece(one, two, self._keys(one, two))
+        if self.node.needs_partner("left"):
+            _match(one, two, chosen[0].type)
+        if self.node.needs_partner("right"):
+            _match(two, one, chosen[0].type)
+        return self._joined(one, two, self._keys(one, two))
 
     def _keys(self, left: PlacedRows, right: PlacedRows) -> tuple[PartitionKey, ...] | None:
         kind = self.node.kind
@@ -161,7 +216,7 @@ class _JoinPlacement:
             return None
         return right.keys if kind == "RIGHT" else left.keys
 
-    def _piece(
+    def _joined(
         self, left: PlacedRows, right: PlacedRows, keys: tuple[PartitionKey, ...] | None
     ) -> PlacedRows:
         names = self.lowering.cutter.names
@@ -174,15 +229,15 @@ class _JoinPlacement:
         block = _joined_blocks(one, two, self.node.kind, self.conditions)
         selects = self.node.kind in ("SEMI", "ANTI")
         reduced = left.reduced or (right.reduced and not selects)
-        piece = PlacedRows((block,), left.place, left.inputs, keys, reduced)
-        return piece.also_reading(right.inputs)
+        rows = PlacedRows((block,), left.place, left.inputs, keys, reduced)
+        return rows.also_reading(right.inputs)
 
 
 def _match(dropped: PlacedRows, by: PlacedRows, kind: str) -> None:
-    """Notes that rows of one side matter only if their key is among the other side's."""
-    if dropped.reading is not None and by.reading is not None:
-        dropped.reading.matched = by.reading.stage
-        dropped.reading.type = kind
+    """Note that rows of `dropped` matter only if their key is among the keys of `by`."""
+    if dropped.read is not None and by.read is not None:
+        dropped.read.matched = by.read.stage
+        dropped.read.type = kind
 
 
 def _joined_blocks(
@@ -203,12 +258,12 @@ def _joined_blocks(
     return SelectBlock(source, kept, operators=(*operators, word))
 
 
-def _aligned(piece: PlacedRows, sides: list[tuple[Expr, JoinKeyPair]]) -> list[JoinKeyPair] | None:
-    """The pairs in the order of the piece's own keys, if those are among them."""
-    if piece.keys is None:
+def _aligned(rows: PlacedRows, sides: list[tuple[Expr, JoinKeyPair]]) -> list[JoinKeyPair] | None:
+    """Return the pairs in the order by which the rows are hashed, if each key is in a pair."""
+    if rows.keys is None:
         return None
     chosen = []
-    for key in piece.keys:
+    for key in rows.keys:
         match = [p for e, p in sides if column_of(e.text) in key.columns and p.type == key.type]
         if not match:
             return None
@@ -216,24 +271,35 @@ def _aligned(piece: PlacedRows, sides: list[tuple[Expr, JoinKeyPair]]) -> list[J
     return chosen
 
 
-def _is_hashed_by(piece: PlacedRows, keys: list[tuple[Expr, str]]) -> bool:
+def _is_hashed_by(rows: PlacedRows, keys: list[tuple[Expr, str]]) -> bool:
     return (
-        piece.keys is not None
-        and len(piece.keys) == len(keys)
+        rows.keys is not None
+        and len(rows.keys) == len(keys)
         and all(
             column_of(expr.text) in own.columns and kind == own.type
-            for own, (expr, kind) in zip(piece.keys, keys, strict=True)
+            for own, (expr, kind) in zip(rows.keys, keys, strict=True)
         )
     )
 
 
-def compared(lowering: OperatorLowering, node: SetOperation) -> PlacedRows:
-    """EXCEPT and INTERSECT: equal rows meet in the same partition."""
+def lower_set_operation(lowering: OperatorLowering, node: SetOperation) -> PlacedRows:
+    """Compare rows partition by partition: equal rows are in the same partition.
+
+    Example::
+
+        query:
+            SELECT shop FROM sales EXCEPT SELECT shop FROM shops
+        plan:
+            scan1   each batch of sales: read -> hashed by scan1_shop
+            scan2   each batch of shops: read -> hashed by scan2_shop
+            fold1   each partition of scan1, scan2: except -> gathered
+            finish  all of fold1: read
+    """
     cutter = lowering.cutter
     kinds = cutter.context.types
     needed = [frozenset(columns) for columns in node.inputs]
-    pieces = [
-        lowering.piece(child, columns)
+    sides = [
+        lowering.lower(child, columns)
         for child, columns in zip((node.left, node.right), needed, strict=True)
     ]
     pairs = [
@@ -241,24 +307,22 @@ def compared(lowering: OperatorLowering, node: SetOperation) -> PlacedRows:
         for one, two in zip(*node.inputs, strict=True)
         if (kind := types.hashed((kinds[one], kinds[two]))) is not None
     ]
-    if pairs and all(piece.place != "one" for piece in pieces):
-        left = cutter.hashed(pieces[0], needed[0], [(one, kind) for one, _, kind in pairs])
-        right = cutter.hashed(pieces[1], needed[1], [(two, kind) for _, two, kind in pairs])
-        keys = None
+    if pairs and all(rows.place != "one" for rows in sides):
+        left = cutter.hashed(sides[0], needed[0], [(one, kind) for one, _, kind in pairs])
+        right = cutter.hashed(sides[1], needed[1], [(two, kind) for _, two, kind in pairs])
     else:
-        for piece in pieces:
-            lowering.needs_all_rows(piece, "rows cannot be compared partition by partition")
-        left, right = (cutter.gathered(p, n) for p, n in zip(pieces, needed, strict=True))
-        keys = None
+        for rows in sides:
+            lowering.needs_all_rows(rows, "rows cannot be compared partition by partition")
+        left, right = (cutter.gathered(p, n) for p, n in zip(sides, needed, strict=True))
     new = {column: cutter.names.new() for column in node.columns}
     selects = [
-        piece.block.select(
-            [(piece.block.columns[c], n) for c, n in zip(columns, new.values(), strict=True)]
+        rows.block.select(
+            [(rows.block.columns[c], n) for c, n in zip(columns, new.values(), strict=True)]
         )
-        for piece, columns in zip((left, right), node.inputs, strict=True)
+        for rows, columns in zip((left, right), node.inputs, strict=True)
     ]
     source = f"(({selects[0]}) {node.operation} ({selects[1]}))"
     operators = (*left.block.operators, *right.block.operators, node.operation.lower())
     block = SelectBlock(source, new, operators=tuple(dict.fromkeys(operators)))
-    piece = PlacedRows((block,), left.place, left.inputs, keys, left.reduced and right.reduced)
-    return replace(piece.also_reading(right.inputs))
+    rows = PlacedRows((block,), left.place, left.inputs, None, left.reduced and right.reduced)
+    return rows.also_reading(right.inputs)

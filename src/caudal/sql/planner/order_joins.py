@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from caudal.sql.planner.algebra import (
     Aggregate,
     Constant,
+    Context,
     Expr,
     Extend,
     Filter,
@@ -31,23 +32,48 @@ from caudal.sql.planner.algebra import (
 )
 
 
-def ordered(node: Node) -> Node:
-    """The node with the inner joins of every block in an order that crosses no more than needed."""
-    if not _is_inner(node):
-        return with_children(node, ordered)
-    assert isinstance(node, Join)
+def order_joins(node: Node, context: Context) -> Node:
+    """Order the inner joins of every block so that no more tables are crossed than needed.
+
+    Example::
+
+        query:
+            SELECT count(*) FROM items, shops, sales
+            WHERE sales.item = items.item AND sales.shop = shops.shop
+        before:
+            group by nothing: count(*)
+              filter sales.shop = shops.shop
+                filter sales.item = items.item
+                  inner join
+                    inner join
+                      scan items
+                      scan shops
+                    scan sales
+        after push_filters:
+            group by nothing: count(*)
+              inner join on sales.item = items.item and sales.shop = shops.shop
+                inner join
+                  scan items
+                  scan shops
+                scan sales
+        after:
+            group by nothing: count(*)
+              inner join on sales.shop = shops.shop
+                inner join on sales.item = items.item
+                  scan items
+                  scan sales
+                scan shops
+    """
+    if not isinstance(node, Join) or node.kind != "INNER":
+        return with_children(node, lambda child: order_joins(child, context))
     leaves, conditions = _block(node)
-    leaves = [ordered(leaf) for leaf in leaves]
+    leaves = [order_joins(leaf, context) for leaf in leaves]
     equalities = [one for one in conditions if one.sides is not None and not one.subqueries]
     written = _as_written(node, iter(leaves).__next__)
     if len(leaves) < 3 or not _crosses(written, equalities):
         return written
     new = _joined(leaves, conditions, equalities)
     return new if _crosses(new, equalities) < _crosses(written, equalities) else written
-
-
-def _is_inner(node: Node) -> bool:
-    return isinstance(node, Join) and node.kind == "INNER"
 
 
 def _block(node: Node) -> tuple[list[Node], list[Expr]]:

@@ -33,7 +33,7 @@ class PlacedRows:
     inputs: tuple[str, ...] = ()
     keys: tuple[PartitionKey, ...] | None = None
     reduced: bool = False  # fewer rows than the tables have: they may be gathered
-    reading: StageRead | None = None  # the one stage that is read, if its rows can be told apart
+    read: StageRead | None = None  # the one stage that is read, if its rows can be told apart
 
     @property
     def block(self) -> SelectBlock:
@@ -45,7 +45,7 @@ class PlacedRows:
 
     def also_reading(self, stages: Iterable[str]) -> "PlacedRows":
         inputs = tuple(dict.fromkeys((*self.inputs, *stages)))
-        return replace(self, inputs=inputs, reading=None)
+        return replace(self, inputs=inputs, read=None)
 
 
 @dataclass
@@ -61,51 +61,51 @@ class StageCutter:
     def is_scan(stage: str) -> bool:
         return stage.startswith("scan")
 
-    def gathered(self, piece: PlacedRows, needed: Needed) -> PlacedRows:
+    def gathered(self, rows: PlacedRows, needed: Needed) -> PlacedRows:
         """The rows in one place."""
-        if piece.place == "one":
-            return piece
-        return self._next(piece, needed, "gather", ())
+        if rows.place == "one":
+            return rows
+        return self._next(rows, needed, "gather", ())
 
-    def spread(self, piece: PlacedRows, needed: Needed) -> PlacedRows:
+    def spread(self, rows: PlacedRows, needed: Needed) -> PlacedRows:
         """A scan's rows over the partitions, so that a fold may see them."""
-        return self._next(piece, needed, "spread", ()) if piece.place == "scan" else piece
+        return self._next(rows, needed, "spread", ()) if rows.place == "scan" else rows
 
     def hashed(
-        self, piece: PlacedRows, needed: Needed, keys: Sequence[tuple[Expr, str]]
+        self, rows: PlacedRows, needed: Needed, keys: Sequence[tuple[Expr, str]]
     ) -> PlacedRows:
         """The rows with equal keys in the same partition; a key is an expression and its type."""
-        new = self._next(piece, needed, "hash", keys)
+        new = self._next(rows, needed, "hash", keys)
         known = tuple(PartitionKey(_alone(expr), kind) for expr, kind in keys)
         return replace(new, keys=known)
 
-    def stage(self, piece: PlacedRows, needed: Needed) -> tuple[str, dict[int, str]]:
+    def stage(self, rows: PlacedRows, needed: Needed) -> tuple[str, dict[int, str]]:
         """A stage with all the rows in one slice, for every partition of a fold to read."""
-        if len(piece.blocks) > 1:
-            piece = self.gathered(piece, needed)
+        if len(rows.blocks) > 1:
+            rows = self.gathered(rows, needed)
         cut = StageCut(self.query, "gather")
-        stage = self.registry.close(piece.block, piece.place, piece.inputs, cut, needed)
-        self.registry.readings.append(StageRead(stage[0], self.query))
+        stage = self.registry.close(rows.block, rows.place, rows.inputs, cut, needed)
+        self.registry.reads.append(StageRead(stage[0], self.query))
         return stage
 
     def _next(
         self,
-        piece: PlacedRows,
+        rows: PlacedRows,
         needed: Needed,
         kind: PartitionKind,
         keys: Sequence[tuple[Expr, str]],
     ) -> PlacedRows:
         closed = []
-        for block in piece.blocks:
+        for block in rows.blocks:
             texts = tuple(_cast(block.text(expr), expr.type, to) for expr, to in keys)
             cut = StageCut(self.query, kind, texts)
-            closed.append(self.registry.close(block, piece.place, piece.inputs, cut, needed))
+            closed.append(self.registry.close(block, rows.place, rows.inputs, cut, needed))
         place: Place = "one" if kind == "gather" else "fold"
         stages = tuple(dict.fromkeys(stage for stage, _ in closed))
-        readings = [StageRead(stage, self.query) for stage, _ in closed]
-        self.registry.readings.extend(readings)
-        only = readings[0] if len(readings) == 1 and kind == "hash" else None
-        return PlacedRows((self._reader(closed),), place, stages, None, piece.reduced, only)
+        reads = [StageRead(stage, self.query) for stage, _ in closed]
+        self.registry.reads.extend(reads)
+        only = reads[0] if len(reads) == 1 and kind == "hash" else None
+        return PlacedRows((self._reader(closed),), place, stages, None, rows.reduced, only)
 
     def _reader(self, closed: Sequence[tuple[str, dict[int, str]]]) -> SelectBlock:
         if len(closed) == 1:
@@ -126,12 +126,12 @@ class OperatorLowering(Protocol):
 
     cutter: StageCutter
 
-    def piece(self, node: Node, needed: Needed, wanted: Wanted = ()) -> PlacedRows: ...
+    def lower(self, node: Node, needed: Needed, wanted: Wanted = ()) -> PlacedRows: ...
 
-    def needs_all_rows(self, piece: PlacedRows, reason: str) -> None: ...
+    def needs_all_rows(self, rows: PlacedRows, reason: str) -> None: ...
 
     def prepared(
-        self, piece: PlacedRows, needed: Needed, *exprs: Expr
+        self, rows: PlacedRows, needed: Needed, *exprs: Expr
     ) -> tuple[PlacedRows, tuple[Expr, ...]]: ...
 
 

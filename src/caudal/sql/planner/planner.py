@@ -12,8 +12,6 @@ from sqlglot import exp
 
 from caudal.errors import UsageError
 from caudal.sql.planner import (
-    averages,
-    current_time,
     dialect,
     fallback,
     hints,
@@ -23,14 +21,16 @@ from caudal.sql.planner import (
     types,
     validate_stages,
 )
-from caudal.sql.planner.algebra import PRIVATE, Context, Relation
+from caudal.sql.planner.algebra import Relation
 from caudal.sql.planner.binder import Binder, OutputColumn, Reads
 from caudal.sql.planner.dialect import UnsupportedError, quoted
 from caudal.sql.planner.placed_rows import StageCutter
 from caudal.sql.planner.plan import Finish, Plan, Strategy, TableSchema
-from caudal.sql.planner.query_reader import QueryReader
+from caudal.sql.planner.query_reader import read_query
+from caudal.sql.planner.rules import rewrite_text
 from caudal.sql.planner.select_block import RESERVED, STAGE, ColumnNames, SelectBlock, canonical
 from caudal.sql.planner.stage_registry import StageRegistry
+from caudal.sql.planner.text_checks import TextChecks
 
 # Whatever goes wrong while a query is split, its own text can still be run as it stands.
 _DOUBTS = (
@@ -68,7 +68,7 @@ def plan(
         registry.scans(),
         registry.folds(),
         finishes,
-        hints.hints(registry),
+        hints.make_hints(registry),
     )
 
 
@@ -94,22 +94,20 @@ class _Planner:
 
     def prepared(self, name: str, given: str) -> _QueryText:
         if self.binder is None:
-            frozen = (
-                current_time.freeze_current_time(given, self.moment)
-                if self.moment is not None
-                else given
-            )
-            return _QueryText(given, averages.rewrite_averages(frozen), None)
+            return _QueryText(given, rewrite_text(given, TextChecks(self.moment)), None)
         try:
             columns = tuple(self.binder.columns(given))
             every = [column for schema in self.tables.values() for column in schema]
-            refusals.require_readable(given, self._reads(given), every, self._is_valid)
+            refusals.require_readable(
+                given, self._reads(given), every, lambda sql: self._types_of(sql) is not None
+            )
         except UsageError as error:
             raise refusals.RefusedQueryError(name, str(error)) from error
-        frozen = given
-        if self.moment is not None:
-            frozen = current_time.freeze_current_time(given, self.moment, self._means_same)
-        return _QueryText(given, averages.rewrite_averages(frozen, self._is_valid), columns)
+        types_given = [column.type for column in columns]
+        checks = TextChecks(
+            self.moment, self._means_same, lambda sql: self._types_of(sql) == types_given
+        )
+        return _QueryText(given, rewrite_text(given, checks), columns)
 
     def _reads(self, sql: str) -> Reads | None:
         if sql not in self._read and self.binder is not None:
@@ -117,7 +115,7 @@ class _Planner:
         return self._read.get(sql)
 
     def _is_same(self, sql: str, query: exp.Query) -> bool:
-        """Whether DuckDB reads the text as the tree says."""
+        """Return whether DuckDB reads the text as the tree says."""
         if sql not in self._same and self.binder is not None:
             self._same[sql] = self.binder.same(sql, dialect.text(query))
         return self._same.get(sql, True)
@@ -126,13 +124,13 @@ class _Planner:
         one, two = self._reads(sql), self._reads(other)
         return one is not None and two is not None and one.plan == two.plan
 
-    def _is_valid(self, sql: str) -> bool:
+    def _types_of(self, sql: str) -> list[str] | None:
+        """Return the types that DuckDB gives a query's columns; None if the text is not valid."""
         assert self.binder is not None
         try:
-            self.binder.columns(sql)
+            return [column.type for column in self.binder.columns(sql)]
         except UsageError:
-            return False
-        return True
+            return None
 
     def tried(self, name: str, text: _QueryText, registry: StageRegistry) -> None:
         """Add the stages of a query, if it can be split, to see what others could share."""
@@ -165,37 +163,26 @@ class _Planner:
             self._trees[sql] = dialect.parse(sql)
         return self._trees[sql]
 
-    def _require_understood(self, sql: str, query: exp.Query) -> None:
-        """Raise unless every part of the text is read as DuckDB reads it."""
-        unknown = known_syntax.find_unknown_syntax(query)
-        if unknown is not None:
-            raise UnsupportedError(unknown)
-        if not self._is_same(sql, query):
-            raise UnsupportedError("a text that the planner does not read as DuckDB does")
-
     def _scaled(
         self, name: str, query: exp.Query, text: _QueryText, registry: StageRegistry
     ) -> Finish:
-        if PRIVATE.search(text.sql):
-            raise UnsupportedError("its text holds characters that the planner keeps for itself")
+        known_syntax.require_no_marks(text.sql)
         if any(STAGE.fullmatch(table.name) for table in query.find_all(exp.Table)):
             raise UnsupportedError("a table has a name that the planner gives out")
         if any(RESERVED.fullmatch(column) for schema in self.tables.values() for column in schema):
             raise UnsupportedError("a table has columns with names that the planner gives out")
         if not registry.is_trial:
-            self._require_understood(text.sql, query)
-        context = Context(self.functions)
-        tables = {table.lower(): (table, schema) for table, schema in self.tables.items()}
-        relation = QueryReader(context, tables, {}).query(query)
+            known_syntax.require_understood(text.sql, query, self._is_same)
+        relation, context = read_query(query, self.tables, self.functions)
         lowering = lower.Lowering(StageCutter(registry, context, name, ColumnNames()))
         columns = tuple(output.column for output in relation.outputs)
-        piece = lower.finished(lowering, relation.node, columns)
-        listed = self._named(relation, piece.block, text)
+        rows = lower.lower_query(lowering, relation.node, columns)
+        listed = self._named(relation, rows.block, text)
         strategy: Strategy = "gathered" if lowering.reasons else "scaled"
-        (sql,) = canonical([piece.block.select(listed)])
-        inputs = {stage: stage for stage in piece.inputs}
+        (sql,) = canonical([rows.block.select(listed)])
+        inputs = {stage: stage for stage in rows.inputs}
         reason = "; ".join(lowering.reasons)
-        made = Finish(name, inputs, sql, piece.block.operators, strategy, reason)
+        made = Finish(name, inputs, sql, rows.block.operators, strategy, reason)
         if self.binder is not None and not registry.is_trial:
             validate_stages.require_valid(made, registry, text.columns or (), self.binder)
         return made

@@ -47,6 +47,18 @@ _CLAUSES = frozenset(
 _SET_CLAUSES = frozenset(["with_", "this", "expression", "distinct", "order", "limit", "offset"])
 
 
+def read_query(
+    query: exp.Query, tables: Mapping[str, TableSchema], functions: Mapping[str, str]
+) -> tuple[Relation, Context]:
+    """Return the algebra of a query, and the types and subqueries that its columns refer to.
+
+    `functions` are those that Caudal adds to SQL, with the types they return.
+    """
+    context = Context({name.lower(): types.normal(kind) for name, kind in functions.items()})
+    named = {name.lower(): (name, schema) for name, schema in tables.items()}
+    return QueryReader(context, named, {}).query(query), context
+
+
 @dataclass(frozen=True)
 class CommonTable:
     query: exp.Query

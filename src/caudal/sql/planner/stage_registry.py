@@ -111,11 +111,11 @@ class StageRegistry:
     is_trial: bool = False  # only to see what could be shared
     drafts: dict[Identity, StageDraft] = field(default_factory=dict)
     uncut: set[Identity] = field(default_factory=set)
-    readings: list[StageRead] = field(default_factory=list)
+    reads: list[StageRead] = field(default_factory=list)
     _counts: dict[str, int] = field(default_factory=dict)
     _before: dict[Identity, StageDraft | None] = field(default_factory=dict)  # what `undo` restores
     _uncut_before: set[Identity] = field(default_factory=set)
-    _readings_before: int = 0
+    _reads_before: int = 0
 
     def close(
         self,
@@ -181,7 +181,7 @@ class StageRegistry:
         """From here on, `undo` takes everything back."""
         self._before = {}
         self._uncut_before = set(self.uncut)
-        self._readings_before = len(self.readings)
+        self._reads_before = len(self.reads)
 
     def undo(self) -> None:
         """Take back what was added since `begin`."""
@@ -191,7 +191,7 @@ class StageRegistry:
             else:
                 self.drafts[identity] = draft
         self.uncut = self._uncut_before
-        del self.readings[self._readings_before :]
+        del self.reads[self._reads_before :]
         self.begin()
 
     def _remember(self, identity: Identity) -> None:
