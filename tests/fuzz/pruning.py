@@ -1,7 +1,7 @@
 """The embedded engine's pruning against none: the same rows without what a query cannot see.
 
 What `duck/bind.py` says of a query is applied to whole tables: columns that nothing reads
-become nulls, rows out of sight of every scan are left out, lifted calls become columns. The
+become nulls, rows that no scan can see are left out, extracted calls become columns. The
 rewritten query over these tables must give the rows of the given query over the whole ones.
 """
 
@@ -15,7 +15,7 @@ from caudal.duck.arrow_casts import presented, readable
 from caudal.duck.bind import BoundQuery, bind_query
 from caudal.duck.describe import create_empty, empty_schema
 from caudal.model import Query
-from caudal.sql.footprint import EVERYTHING, Lift, Schemas
+from caudal.sql.footprint import ALL_ROWS, ComputedColumn, Schemas
 from caudal.sql.parsing import quote
 
 
@@ -52,13 +52,13 @@ class Pruning:
         return presented(self.connection.sql(bound.sql)).rename_columns(list(bound.names))
 
     def _prune(self, table: str, bound: BoundQuery, rows: pa.Table) -> None:
-        sights = bound.seen.sights.get(table, (EVERYTHING,))
-        lifts = [one for one in bound.seen.lifts if one.table == table]
-        for sight in (*sights, *(one.sight for one in lifts)):
-            for name, select in sight.key_sets:
+        visible_rows = bound.seen.visible_rows.get(table, (ALL_ROWS,))
+        computed_columns = [one for one in bound.seen.computed_columns if one.table == table]
+        for seen in (*visible_rows, *(one.visible_rows for one in computed_columns)):
+            for name, select in seen.key_sets:
                 self.connection.execute(f"CREATE OR REPLACE TABLE {name} AS {select}")
-        visible = " OR ".join(one.condition or "TRUE" for one in sights)
-        columns = [*self._kept(table, bound), *_computed(lifts)]
+        visible = " OR ".join(one.condition or "TRUE" for one in visible_rows)
+        columns = [*self._kept(table, bound), *_computed(computed_columns)]
         with readable(self.connection, "whole", rows):
             self.connection.execute(
                 f"CREATE OR REPLACE TABLE {quote(table)} AS SELECT {', '.join(columns)} FROM whole "
@@ -74,10 +74,10 @@ class Pruning:
         ]
 
 
-def _computed(lifts: list[Lift]) -> list[str]:
-    by_name = {one.name: [two for two in lifts if two.name == one.name] for one in lifts}
+def _computed(columns: list[ComputedColumn]) -> list[str]:
+    by_name = {one.name: [two for two in columns if two.name == one.name] for one in columns}
     return [
-        f"CASE WHEN {' OR '.join(one.sight.condition or 'TRUE' for one in same)} "
+        f"CASE WHEN {' OR '.join(one.visible_rows.condition or 'TRUE' for one in same)} "
         f"THEN {same[0].function}({quote(same[0].column)}) END AS {quote(name)}"
         for name, same in by_name.items()
     ]

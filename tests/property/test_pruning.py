@@ -28,8 +28,8 @@ def check(bench: Bench, chance: random.Random) -> list[bool]:
         expected = bench.expected(sql, tables)
         if expected is not None:
             bound = bench.check_pruned(sql, expected, tables, ordered=ordered)
-            sights = [one for every in bound.seen.sights.values() for one in every]
-            pruned.append(any(one.condition for one in sights))
+            visible_rows = [one for every in bound.seen.visible_rows.values() for one in every]
+            pruned.append(any(one.condition for one in visible_rows))
     return pruned
 
 

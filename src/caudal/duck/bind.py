@@ -26,13 +26,13 @@ from caudal.errors import ApplicationError, UsageError
 from caudal.files.cleaning import Cleaning
 from caudal.model import Application, ParameterValue, Query, Table
 from caudal.sql.footprint import (
-    EVERYTHING,
+    ALL_ROWS,
+    ComputedColumn,
     DuckDBReading,
     Footprint,
-    Lift,
     Schema,
     Schemas,
-    Sight,
+    VisibleRows,
     analyze,
 )
 from caudal.sql.parameters import bind_parameters, parameter_names
@@ -62,9 +62,9 @@ class TableLoad:
     create: tuple[str, ...]  # the table for kept columns, and the view with all of them
     stored: str  # that table's name as SQL
     key_sets: tuple[tuple[str, str], ...]
-    lifts: tuple[Lift, ...]
+    computed_columns: tuple[ComputedColumn, ...]
     kept: tuple[str, ...]
-    sights: tuple[Sight, ...]  # of all queries; rows out of sight of all are not kept
+    visible_rows: tuple[VisibleRows, ...]  # of all queries; other rows are not kept
 
     @property
     def table(self) -> Table:
@@ -154,17 +154,17 @@ def bind_query(
     sql = rewrite_text(sql, _text_checks(cursor, query.origin, types, moment))
     read = read_by(cursor, sql, query.origin)
     seen = analyze(sql, schemas, RETURN_TYPES, DuckDBReading(read.scans, _same(cursor)))
-    if seen.lifts:
+    if seen.computed_columns:
         try:
-            for table, schema in _with_lifts(schemas, seen.lifts).items():
+            for table, schema in _with_computed_columns(schemas, seen.computed_columns).items():
                 create_empty(cursor, table, schema)
             if types_given(cursor, seen.sql) == types:
-                lifted = read_by(cursor, seen.sql, query.origin)
-                return _bound(query, names, lifted.columns, seen)
+                rewritten = read_by(cursor, seen.sql, query.origin)
+                return _bound(query, names, rewritten.columns, seen)
         finally:
             for table, schema in schemas.items():
                 create_empty(cursor, table, schema)
-        seen = replace(seen, sql=sql, lifts=())
+        seen = replace(seen, sql=sql, computed_columns=())
     kept = dict(read.columns)
     with contextlib.suppress(duckdb.Error):  # it does not know #1
         for table in schemas.keys() & cursor.get_table_names(sql):
@@ -202,17 +202,17 @@ def _text_checks(
 def _bound(
     query: Query, names: tuple[str, ...], reads: Mapping[str, frozenset[str]], seen: Footprint
 ) -> BoundQuery:
-    lifted = {(one.table, one.name) for one in seen.lifts}
+    computed = {(one.table, one.name) for one in seen.computed_columns}
     kept = {
-        table: frozenset(name for name in columns if (table, name) not in lifted)
+        table: frozenset(name for name in columns if (table, name) not in computed)
         for table, columns in reads.items()
     }
     return BoundQuery(query, seen.sql, names, kept, seen)
 
 
-def _with_lifts(schemas: Schemas, lifts: Sequence[Lift]) -> Schemas:
+def _with_computed_columns(schemas: Schemas, computed: Sequence[ComputedColumn]) -> Schemas:
     return {
-        table: {**schema, **{one.name: one.type for one in lifts if one.table == table}}
+        table: {**schema, **{one.name: one.type for one in computed if one.table == table}}
         for table, schema in schemas.items()
     }
 
@@ -225,35 +225,37 @@ def _load(
 ) -> TableLoad:
     schema = without_reject(cleaned)
     readers = [query for query in queries if table.name in query.reads]
-    lifts = [one for query in readers for one in query.seen.lifts if one.table == table.name]
+    computed = [
+        one for query in readers for one in query.seen.computed_columns if one.table == table.name
+    ]
     needed = {name for query in readers for name in query.reads[table.name]}
     kept = {name: kind for name, kind in schema.items() if name in needed}
-    if not kept and not lifts:
+    if not kept and not computed:
         kept = dict([next(iter(schema.items()))])  # rows without any column cannot be stored
-    sights = [
-        sight for query in readers for sight in query.seen.sights.get(table.name, (EVERYTHING,))
+    visible_rows = [
+        rows for query in readers for rows in query.seen.visible_rows.get(table.name, (ALL_ROWS,))
     ]
-    seen = [*sights, *(one.sight for one in lifts)]
-    key_sets = tuple(dict.fromkeys(keys for sight in seen for keys in sight.key_sets))
+    seen = [*visible_rows, *(one.visible_rows for one in computed)]
+    key_sets = tuple(dict.fromkeys(keys for rows in seen for keys in rows.key_sets))
     for name, select in key_sets:
         cursor.execute(f"CREATE OR REPLACE TABLE {name} AS {select} LIMIT 0")
     outputs = [quote(name) for name in kept]
     stored = f"stored.{quote(table.name)}"
     return TableLoad(
-        cleaning=make_cleaning(cursor, table, cleaned, outputs, lifts, sights),
-        create=_creation(table.name, stored, schema, kept, lifts),
+        cleaning=make_cleaning(cursor, table, cleaned, outputs, computed, visible_rows),
+        create=_creation(table.name, stored, schema, kept, computed),
         stored=stored,
         key_sets=key_sets,
-        lifts=tuple(lifts),
+        computed_columns=tuple(computed),
         kept=tuple(kept),
-        sights=tuple(sights),
+        visible_rows=tuple(visible_rows),
     )
 
 
 def _creation(
-    name: str, stored: str, schema: Schema, kept: Schema, lifts: Sequence[Lift]
+    name: str, stored: str, schema: Schema, kept: Schema, computed: Sequence[ComputedColumn]
 ) -> tuple[str, ...]:
-    extra = {one.name: one.type for one in lifts}
+    extra = {one.name: one.type for one in computed}
     columns = ", ".join(f"{quote(column)} {kind}" for column, kind in {**kept, **extra}.items())
     shown = [
         quote(column) if column in kept else f"CAST(NULL AS {kind}) AS {quote(column)}"

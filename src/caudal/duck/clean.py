@@ -1,7 +1,8 @@
 """From a piece of a file to clean rows: the step that every engine shares.
 
 One row of `raw` gives one cleaned row, in the same order; so a rejected row finds its line again.
-Rows that are certainly sound and out of sight are counted, but not cleaned (sql/prefilters.py).
+Rows that are certainly sound and that no query can see are counted, but not cleaned
+(sql/prefilters.py).
 """
 
 from collections.abc import Callable

@@ -20,7 +20,7 @@ from caudal.errors import ApplicationError, CaudalError, QueryError
 from caudal.jobs.plan import JobPlan, TableMap, prefilter_keys
 from caudal.kernels.sentiment import SentimentModel
 from caudal.model import Application, ParameterValue, Query, Table
-from caudal.sql.footprint import KeyMembership, Sight
+from caudal.sql.footprint import KeyMembership, VisibleRows
 from caudal.sql.parameters import bind_parameters
 from caudal.sql.parsing import quote
 from caudal.sql.planner import Hint, Plan, RefusedQueryError, Scan, plan
@@ -140,28 +140,32 @@ def _table_map(
         for name, kind in without_reject(cleaned).items()
     ]
     cleaning = make_cleaning(cursor, table, cleaned, outputs)
-    sights = _hinted_sights(cursor, without_reject(cleaned), scans, made.hints)
-    prefiltered = make_cleaning(cursor, table, cleaned, outputs, sights=sights) if sights else None
+    visible_rows = _hinted_rows(cursor, without_reject(cleaned), scans, made.hints)
+    prefiltered = (
+        make_cleaning(cursor, table, cleaned, outputs, visible_rows=visible_rows)
+        if visible_rows
+        else None
+    )
     return TableMap(
         cleaning, scans, prefiltered if prefiltered and prefiltered.prefilter.drops else None
     )
 
 
-def _hinted_sights(
+def _hinted_rows(
     cursor: duckdb.DuckDBPyConnection,
     schema: Mapping[str, str],
     scans: Sequence[Scan],
     hints: Sequence[Hint],
-) -> list[Sight]:
+) -> list[VisibleRows]:
     """What each scan sees with its hint, if all have one whose key is a column as it stands."""
     by_scan = {hint.scan: hint for hint in hints}
     columns = {quote(name): (name, kind) for name, kind in schema.items()}
-    sights = []
+    visible_rows = []
     for scan in scans:
         hint = by_scan.get(scan.name)
         column, kind = columns.get(hint.key, ("", "")) if hint else ("", "")
         if hint is None or kind != hint.type:
             return []
         create_empty(cursor, prefilter_keys(scan.name), {"key": kind})
-        sights.append(Sight((KeyMembership(column, prefilter_keys(scan.name)),)))
-    return sights
+        visible_rows.append(VisibleRows((KeyMembership(column, prefilter_keys(scan.name)),)))
+    return visible_rows

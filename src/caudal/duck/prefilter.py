@@ -52,9 +52,9 @@ def _nulls(column: pa.ChunkedArray) -> NDArray[np.int64]:
 
 def _keep(raw: pa.Table, prefilter: Prefilter, flags: Mapping[Flag, Mask]) -> Mask:
     keep = np.zeros(raw.num_rows, dtype=np.bool_)
-    for sight in prefilter.sights:
+    for wanted in prefilter.visible_rows:
         seen = np.ones(raw.num_rows, dtype=np.bool_)
-        for flag in sight:
+        for flag in wanted:
             seen &= flags[flag]
         keep |= seen
     for name in prefilter.present:

@@ -16,7 +16,7 @@ from caudal.files.cleaning import Cleaning
 from caudal.files.pieces import Wanted
 from caudal.kernels.csv import NumberColumn
 from caudal.model import REJECT, ROW, SEEN, Table
-from caudal.sql.footprint import EVERYTHING, KeyMembership, Lift, Schema, Sight
+from caudal.sql.footprint import ALL_ROWS, ComputedColumn, KeyMembership, Schema, VisibleRows
 from caudal.sql.number_columns import Number, extract_numbers
 from caudal.sql.parsing import quote
 from caudal.sql.prefilters import Flag, Prefilter, project
@@ -55,35 +55,40 @@ def make_cleaning(
     table: Table,
     cleaned: Schema,
     outputs: Sequence[str],
-    lifts: Sequence[Lift] = (),
-    sights: Sequence[Sight] = (EVERYTHING,),
+    computed: Sequence[ComputedColumn] = (),
+    visible_rows: Sequence[VisibleRows] = (ALL_ROWS,),
 ) -> Cleaning:
-    """A batch of `raw` to the given outputs and lifts, reading no more of the files than needed.
+    """A batch of `raw` to the given outputs and computed columns, reading no more than needed.
 
     The SQL gives at least the rows that are visible and those to reject, each with its place in
     `raw`; and the last one in any case, so that it shows whether there are as many as in `raw`.
     Where the SQL leaves rows out, it says of each whether a query sees it: the last may not stay.
     """
-    sights = [_comparable(cursor, cleaned, sight) for sight in sights]
-    lifts = [replace(one, sight=_comparable(cursor, cleaned, one.sight)) for one in lifts]
-    source = _over_raw(cursor, table, cleaned, [*sights, *(one.sight for one in lifts)])
-    reason = _reject_reason(cleaned)
+    visible_rows = [_comparable(cursor, cleaned, rows) for rows in visible_rows]
     computed = [
-        f"CASE WHEN {reason} IS NULL AND {_visible([one.sight for one in same], source.flags)} "
+        replace(one, visible_rows=_comparable(cursor, cleaned, one.visible_rows))
+        for one in computed
+    ]
+    every = [*visible_rows, *(one.visible_rows for one in computed)]
+    source = _over_raw(cursor, table, cleaned, every)
+    reason = _reject_reason(cleaned)
+    calls = [
+        f"CASE WHEN {reason} IS NULL "
+        f"AND {_visible([one.visible_rows for one in same], source.flags)} "
         f"THEN {same[0].function}({quote(same[0].column)}) END AS {quote(name)}"
-        for name, same in _by_name(lifts).items()
+        for name, same in _by_name(computed).items()
     ]
     place = f"row_number() OVER () - 1 AS {quote(ROW)}"
-    listed = [*outputs, *computed, f"{reason} AS {quote(REJECT)}", place]
-    visible, chosen = _visible(sights, source.flags), ""
-    if visible != "TRUE" and not source.decides(sights):
+    listed = [*outputs, *calls, f"{reason} AS {quote(REJECT)}", place]
+    visible, chosen = _visible(visible_rows, source.flags), ""
+    if visible != "TRUE" and not source.decides(visible_rows):
         listed.append(f"{visible} AS {quote(SEEN)}")
         chosen = (
             f" QUALIFY {quote(SEEN)} OR {reason} IS NOT NULL "
             f"OR {quote(ROW)} >= (SELECT count(*) - 1 FROM raw)"
         )
     sql = f"SELECT {', '.join(listed)} FROM (\n{source.sql}\n) AS cleaned{chosen}"
-    prefilter = source.prefilter(sights)
+    prefilter = source.prefilter(visible_rows)
     read = read_by(cursor, sql, table.origin).columns.get("raw", set()) | prefilter.columns
     texts = [name for name in table.columns if name in read]
     wanted = Wanted(
@@ -104,26 +109,29 @@ class _OverRaw:
     flags: Mapping[KeyMembership, Flag] = field(default_factory=dict)
     present: tuple[str, ...] | None = None
 
-    def decides(self, sights: Sequence[Sight]) -> bool:
-        """Does the sieve drop what is out of sight, so that the SQL need not?"""
+    def decides(self, visible_rows: Sequence[VisibleRows]) -> bool:
+        """Return whether the prefilter drops every row that is not visible, instead of the SQL."""
         return self.present is not None and all(
-            not sight.conditions and self.flags.keys() >= set(sight.members) for sight in sights
+            not rows.conditions and self.flags.keys() >= set(rows.members) for rows in visible_rows
         )
 
-    def prefilter(self, sights: Sequence[Sight]) -> Prefilter:
-        """The sieve for rows of these sights."""
+    def prefilter(self, visible_rows: Sequence[VisibleRows]) -> Prefilter:
+        """Return the prefilter that keeps these rows."""
         flags = tuple(dict.fromkeys(self.flags.values()))
         if self.present is None:
             return Prefilter(flags)
         seen = [
-            tuple(self.flags[member] for member in sight.members if member in self.flags)
-            for sight in sights
+            tuple(self.flags[member] for member in rows.members if member in self.flags)
+            for rows in visible_rows
         ]
         return Prefilter(flags, self.present, tuple(dict.fromkeys(seen)))
 
 
 def _over_raw(
-    cursor: duckdb.DuckDBPyConnection, table: Table, cleaned: Schema, sights: Sequence[Sight]
+    cursor: duckdb.DuckDBPyConnection,
+    table: Table,
+    cleaned: Schema,
+    visible_rows: Sequence[VisibleRows],
 ) -> _OverRaw:
     """What can be moved from a table's SQL into the reader; DuckDB has the last word."""
     sql, numbers = extract_numbers(table.sql, table.columns)
@@ -133,7 +141,7 @@ def _over_raw(
     flags: dict[KeyMembership, Flag] = {}
     if (projection := project(sql, raw)) is not None:
         present = projection.present() if REJECT in cleaned else ()
-        for member in dict.fromkeys(one for sight in sights for one in sight.members):
+        for member in dict.fromkeys(one for rows in visible_rows for one in rows.members):
             origin = projection.origin(member.column)
             if origin is not None and _key_types(cursor, member.keys) == [raw[origin]]:
                 flags[member] = Flag(origin, member.keys)
@@ -146,34 +154,36 @@ def _over_raw(
     return _OverRaw(table.sql)
 
 
-def _comparable(cursor: duckdb.DuckDBPyConnection, cleaned: Schema, sight: Sight) -> Sight:
-    """A sight without key sets of another type than their column: to compare those could raise
+def _comparable(
+    cursor: duckdb.DuckDBPyConnection, cleaned: Schema, rows: VisibleRows
+) -> VisibleRows:
+    """The rows without key sets of another type than their column: to compare those could raise
     on rows that the query itself never compares. It sees more rows, never fewer."""
     members = tuple(
-        one for one in sight.members if _key_types(cursor, one.keys) == [cleaned[one.column]]
+        one for one in rows.members if _key_types(cursor, one.keys) == [cleaned[one.column]]
     )
-    if not members and not sight.conditions:
-        return EVERYTHING
-    return replace(sight, members=members)
+    if not members and not rows.conditions:
+        return ALL_ROWS
+    return replace(rows, members=members)
 
 
 def _key_types(cursor: duckdb.DuckDBPyConnection, keys: str) -> list[str]:
     return [str(kind) for kind in cursor.table(keys).types]
 
 
-def _by_name(lifts: Sequence[Lift]) -> dict[str, list[Lift]]:
-    grouped: dict[str, list[Lift]] = {}
-    for one in lifts:
+def _by_name(computed: Sequence[ComputedColumn]) -> dict[str, list[ComputedColumn]]:
+    grouped: dict[str, list[ComputedColumn]] = {}
+    for one in computed:
         grouped.setdefault(one.name, []).append(one)
     return grouped
 
 
-def _visible(sights: Sequence[Sight], flags: Mapping[KeyMembership, Flag]) -> str:
+def _visible(visible_rows: Sequence[VisibleRows], flags: Mapping[KeyMembership, Flag]) -> str:
     """On which rows some SELECT looks: true or false, never null; flags stand for their members."""
-    if EVERYTHING in sights:
+    if ALL_ROWS in visible_rows:
         return "TRUE"
     conditions = []
-    for sight in sights:
-        members = [quote(flags[one].name) if one in flags else one.sql for one in sight.members]
-        conditions.append(f"({' AND '.join([*members, *sight.conditions])})")
+    for rows in visible_rows:
+        members = [quote(flags[one].name) if one in flags else one.sql for one in rows.members]
+        conditions.append(f"({' AND '.join([*members, *rows.conditions])})")
     return f"COALESCE({' OR '.join(dict.fromkeys(conditions))}, FALSE)"

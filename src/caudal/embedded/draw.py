@@ -9,7 +9,7 @@ from sqlglot import exp
 from caudal.duck.bind import TableLoad
 from caudal.duck.operators import PLUMBING, operator_word
 from caudal.model import Query
-from caudal.sql.footprint import EVERYTHING
+from caudal.sql.footprint import ALL_ROWS
 from caudal.sql.graph import Edge, Graph, Node, NodeShape
 from caudal.sql.parsing import NOT_UNDERSTOOD, read_sql
 
@@ -111,8 +111,8 @@ def _table(name: str) -> str:
 
 def _table_lines(load: TableLoad) -> list[str]:
     lines = [load.table.name, f"columns {', '.join(load.cleaning.wanted.columns)}"]
-    if EVERYTHING not in load.sights:
-        seen = " or ".join(dict.fromkeys(str(sight.condition) for sight in load.sights))
+    if ALL_ROWS not in load.visible_rows:
+        seen = " or ".join(dict.fromkeys(str(rows.condition) for rows in load.visible_rows))
         lines.append(f"keep rows where {seen}")
     lines.append(f"keep {', '.join(load.kept) or 'only a count of rows'}")
-    return [*lines, *dict.fromkeys(f"compute {lift.name}" for lift in load.lifts)]
+    return [*lines, *dict.fromkeys(f"compute {one.name}" for one in load.computed_columns)]

@@ -10,7 +10,7 @@ from caudal.duck.operators import PLUMBING, operator_word
 from caudal.embedded.draw import details, draw_query
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, ParameterValue
-from caudal.sql.footprint import EVERYTHING, Lift
+from caudal.sql.footprint import ALL_ROWS, ComputedColumn
 from caudal.sql.graph import PlanFormat, render
 
 
@@ -54,9 +54,9 @@ def _steps(roots: Iterable[dict[str, Any]]) -> Iterator[str]:
             yield f"{word:<8} {'; '.join(details(node['extra_info']))}".rstrip()
 
 
-def _lift_line(lift: Lift) -> str:
-    where = f" where {lift.sight.condition}" if lift.sight.condition else ""
-    return f"  {lift.function:<20} of {lift.column}{where}"
+def _computed_column_line(computed: ComputedColumn) -> str:
+    where = f" where {computed.visible_rows.condition}" if computed.visible_rows.condition else ""
+    return f"  {computed.function:<20} of {computed.column}{where}"
 
 
 def _table_lines(load: TableLoad) -> list[str]:
@@ -66,10 +66,10 @@ def _table_lines(load: TableLoad) -> list[str]:
         f"  columns of the file  {', '.join(wanted.columns)}",
         f"  clean                {load.table.origin}",
     ]
-    if EVERYTHING not in load.sights:
-        seen = " or ".join(dict.fromkeys(str(sight.condition) for sight in load.sights))
+    if ALL_ROWS not in load.visible_rows:
+        seen = " or ".join(dict.fromkeys(str(rows.condition) for rows in load.visible_rows))
         lines.append(f"  keep rows            where {seen}")
     lines.append(f"  keep columns         {', '.join(load.kept) or '(only a count of rows)'}")
-    lines += dict.fromkeys(map(_lift_line, load.lifts))
+    lines += dict.fromkeys(map(_computed_column_line, load.computed_columns))
     lines += [f"  {name} = {select}" for name, select in load.key_sets]
     return [*lines, ""]

@@ -1,19 +1,25 @@
-"""Say what a query can see of each table, so that reading computes and keeps nothing else.
+"""A query's footprint: which rows of each table it can see, and which calls to compute early.
+
+The embedded engine computes and keeps nothing else while it reads the files. The footprint rests on
+the planner's own analysis: how a query is read (`planner/query_reader.py`), when a reading is
+trusted (`planner/known_syntax.py`), where filters may move (`planner/push_filters.py`) and what a
+join does with rows that have no partner (`planner/algebra.py`). The split engine answers the same
+question from its stages: filters end up in its scans, and `planner/hints.py` compares keys.
 
 Rules
-1. Only what is positively known counts. The query is read into the planner's algebra, which takes
-   nothing that it does not know. DuckDB must read the same tree from the text and from what was
-   understood of it, and must scan each table as often as the tree names it. Otherwise every row of
-   every table is seen and nothing is lifted: slower, never wrong.
-2. The *sight* of a scan says which rows of its table can matter: those that pass the filters which
-   stand, or may be moved, directly above the scan; and, where a join keeps only rows with a partner
-   in a table that was read earlier, those whose key is among the keys of that table. A row that is
-   out of sight of every scan of every query is not kept.
-3. A condition is used only if it cannot raise an error: it is evaluated on rows that the query
-   itself may never reach. A key is compared only with keys of the same type.
-4. A call such as `sentiment(text)` on a column of a table is *lifted*: it becomes a column of that
-   table, computed once for all queries where some scan of the query can see the row. Then the text
-   itself need not be kept. DuckDB must give the rewritten query the same types (duck/bind.py).
+1. Unless a query is understood as a whole, every row of every table is visible and no call is
+   computed early: slower, never wrong. DuckDB must also scan each table as often as the query
+   names it.
+2. The *visible rows* of a scan are those that can change the answer. They pass the filters directly
+   above the scan, after filters were pushed down. Where a join needs a partner from a table that is
+   read earlier, their key is among the keys of that table. A row that is visible to no scan of any
+   query is not kept.
+3. A condition is used only if it cannot raise an error, because it is evaluated on rows that the
+   query may never reach. A key is compared only with keys of the same type.
+4. A call such as `sentiment(text)` of a column becomes a *computed column* of the table. It is
+   computed once for all queries, for the rows that are visible to a scan of the query. Then the
+   text itself need not be kept. DuckDB must give the rewritten query the same types
+   (`duck/bind.py`).
 """
 
 import hashlib
@@ -58,7 +64,7 @@ EXPENSIVE = {"sentiment": "DOUBLE"}  # function -> type of its result
 
 @dataclass(frozen=True)
 class KeyMembership:
-    """The condition that a column is in a key set."""
+    """The condition that the value of a column is in a key set."""
 
     column: str
     keys: str
@@ -69,8 +75,8 @@ class KeyMembership:
 
 
 @dataclass(frozen=True)
-class Sight:
-    """Which rows of a table a scan can see: those for which all of this holds."""
+class VisibleRows:
+    """The rows of a table that a scan can see: those for which all of these conditions hold."""
 
     members: tuple[KeyMembership, ...] = ()
     conditions: tuple[str, ...] = ()  # over the table's columns
@@ -78,22 +84,22 @@ class Sight:
 
     @property
     def condition(self) -> str | None:
-        """The sight as SQL over the table's columns; None when it is everything."""
+        """The conditions as SQL over the table's columns; None if all rows are visible."""
         parts = (*(one.sql for one in self.members), *self.conditions)
         return f"({' AND '.join(parts)})" if parts else None
 
 
-EVERYTHING = Sight()
+ALL_ROWS = VisibleRows()
 
 
 @dataclass(frozen=True)
-class Lift:
-    """An expensive function of one column, computed where a scan of the query can see the row."""
+class ComputedColumn:
+    """An expensive function of one column, computed where the row is visible, null elsewhere."""
 
     table: str
     function: str
     column: str
-    sight: Sight = EVERYTHING
+    visible_rows: VisibleRows = ALL_ROWS
 
     @property
     def name(self) -> str:
@@ -106,43 +112,42 @@ class Lift:
 
 @dataclass(frozen=True)
 class Footprint:
-    """A query over tables that carry its lifts as columns, and what it sees of each table.
+    """A query over tables that hold its computed columns, and the rows it can see of each table.
 
-    A table that `sights` does not name is seen whole.
+    All rows are visible of a table that `visible_rows` does not name.
     """
 
     sql: str
-    lifts: tuple[Lift, ...] = ()
-    sights: Mapping[str, tuple[Sight, ...]] = field(default_factory=dict)
+    computed_columns: tuple[ComputedColumn, ...] = ()
+    visible_rows: Mapping[str, tuple[VisibleRows, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class DuckDBReading:
-    """What DuckDB says of a query: how often it scans each table, and whether two texts are the
-    same statement."""
+    """What DuckDB tells about a query."""
 
-    scans: Mapping[str, int]
-    is_same: Callable[[str, str], bool]
+    scans: Mapping[str, int]  # how often it scans each table
+    is_same: Callable[[str, str], bool]  # are two texts the same statement?
 
 
 def analyze(
     sql: str, schemas: Schemas, functions: Mapping[str, str], duckdb: DuckDBReading
 ) -> Footprint:
-    """Return what the query sees. `functions` are those that Caudal adds, with their types."""
+    """Return the footprint. `functions` are those that Caudal adds to SQL, with their types."""
     try:
         tree = dialect.parse(sql)
         if not _is_accounted_for(tree, schemas, duckdb.scans):
             return Footprint(sql)
         require_understood(sql, tree, lambda text, read: duckdb.is_same(text, dialect.text(read)))
-        sights = _Analyzer(schemas, functions).sights(tree)
-        lifted, lifts = _take_lifts(tree, schemas, sights)
+        visible_rows = _Analyzer(schemas, functions).visible_rows(tree)
+        changed, computed = _extract_computed_columns(tree, schemas, visible_rows)
     except (UnsupportedError, *NOT_UNDERSTOOD, LookupError):
         return Footprint(sql)
-    return Footprint(dialect.text(lifted) if lifts else sql, lifts, sights)
+    return Footprint(dialect.text(changed) if computed else sql, computed, visible_rows)
 
 
 def output_names(sql: str) -> list[str]:
-    """Return the names of a SELECT's columns as its author wrote them; none when unknown."""
+    """Return the names of a SELECT's columns as they were written; none if they are not known."""
     try:
         tree = read_sql(sql)
         return list(tree.named_selects) if isinstance(tree, exp.Query) else []
@@ -151,9 +156,9 @@ def output_names(sql: str) -> list[str]:
 
 
 def _is_accounted_for(tree: exp.Query, schemas: Schemas, scans: Mapping[str, int]) -> bool:
-    """Whether DuckDB scans each table exactly as often as the tree names it.
+    """Return whether DuckDB scans each table exactly as often as the tree names it.
 
-    A common table that is called like a table would make the count of names meaningless.
+    A common table expression with the name of a table makes the count of names meaningless.
     """
     known = {name.lower() for name in schemas}
     if any(common.alias.lower() in known for common in tree.find_all(exp.CTE)):
@@ -168,7 +173,7 @@ def _is_accounted_for(tree: exp.Query, schemas: Schemas, scans: Mapping[str, int
 
 @dataclass(frozen=True)
 class _KeyPair:
-    """A column of a scan whose value must be among the values of another scan's column."""
+    """A column of one scan whose values must be among those of a column of another scan."""
 
     mine: int
     theirs: int
@@ -176,7 +181,7 @@ class _KeyPair:
 
 @dataclass(frozen=True)
 class _VisibleScan:
-    """A scan of a table, the filters directly above it, and what joins ask of its columns."""
+    """A scan of a table, the filters directly above it, and the keys it is joined by."""
 
     node: TableScan
     filters: tuple[Expr, ...]
@@ -185,34 +190,38 @@ class _VisibleScan:
 
 @dataclass
 class _Analyzer:
+    """Finds the scans of a query and what is asked of their rows."""
+
     schemas: Schemas
     functions: Mapping[str, str]
 
-    def sights(self, tree: exp.Query) -> dict[str, tuple[Sight, ...]]:
-        """Return, for each table, the sight of every scan of it."""
+    def visible_rows(self, tree: exp.Query) -> dict[str, tuple[VisibleRows, ...]]:
+        """Return the visible rows of every scan, by table."""
         relation, context = read_query(tree, self.schemas, self.functions)
         nodes = [one.node for one in (relation, *context.subqueries.values())]
         scans = [scan for one in nodes for scan in _scans(push_filters(one, context), (), ())]
-        found: dict[str, list[Sight]] = {}
+        found: dict[str, list[VisibleRows]] = {}
         for scan in scans:
-            found.setdefault(scan.node.table, []).append(self._sight(scan, scans, context))
-        return {table: tuple(dict.fromkeys(sights)) for table, sights in found.items()}
+            found.setdefault(scan.node.table, []).append(self._visible_rows(scan, scans, context))
+        return {table: tuple(dict.fromkeys(rows)) for table, rows in found.items()}
 
-    def _sight(self, scan: _VisibleScan, scans: Iterable[_VisibleScan], context: Context) -> Sight:
+    def _visible_rows(
+        self, scan: _VisibleScan, scans: Iterable[_VisibleScan], context: Context
+    ) -> VisibleRows:
         keys = {
             scan.node.columns[pair.mine]: self._keys(other, pair.theirs)
             for pair in scan.pairs
             for other in scans
-            if pair.theirs in other.node.columns and self._may_ask(scan, other, pair, context)
+            if pair.theirs in other.node.columns and self._may_compare(scan, other, pair, context)
         }
         sets = {column: (_key_set_name(select), select) for column, select in keys.items()}
         members = tuple(KeyMembership(column, name) for column, (name, _) in sets.items())
-        return Sight(members, self._conditions(scan), tuple(sets.values()))
+        return VisibleRows(members, self._conditions(scan), tuple(sets.values()))
 
-    def _may_ask(
+    def _may_compare(
         self, scan: _VisibleScan, other: _VisibleScan, pair: _KeyPair, context: Context
     ) -> bool:
-        """Whether the other table is read earlier, and its key has the same type."""
+        """Return whether the other table is read earlier and its key has the same type."""
         order = list(self.schemas)
         mine, theirs = (context.types[column] for column in (pair.mine, pair.theirs))
         is_earlier = order.index(other.node.table) < order.index(scan.node.table)
@@ -237,7 +246,7 @@ class _Analyzer:
 
 
 def _key_set_name(select: str) -> str:
-    """Name a key set after what it selects, so that the same set of several queries is one."""
+    """Return a name made from the SELECT, so that several queries share equal key sets."""
     return f"keys_{hashlib.sha256(select.encode()).hexdigest()[:12]}"
 
 
@@ -246,8 +255,8 @@ def _scans(
 ) -> Iterable[_VisibleScan]:
     """Yield the scans below a node.
 
-    `filters` stand directly above the node. A row of the node without a partner for one of `pairs`
-    does not matter to whoever reads the node.
+    `filters` are directly above the node. A row of the node that has no partner for one of `pairs`
+    changes nothing above the node.
     """
     match node:
         case TableScan():
@@ -259,15 +268,15 @@ def _scans(
             yield from _scans(node.child, (node.predicate, *filters), pairs)
         case Extend() | Unnest():
             yield from _scans(node.child, (), pairs)
-        case Windows():  # a row sees the rows of its partition
+        case Windows():  # a window function reads all rows of its partition
             yield from _scans(node.child, (), _of_columns(pairs, node.partitions))
-        case Aggregate():  # a row sees the rows of its group
+        case Aggregate():  # an aggregate reads all rows of its group
             yield from _scans(node.child, (), _of_columns(pairs, node.keys))
         case Join():
             left, right = _pairs_below(node, pairs)
             yield from _scans(node.left, (), left)
             yield from _scans(node.right, (), right)
-        case Top():  # where rows are counted, each of them matters
+        case Top():  # LIMIT and OFFSET count rows, so each of them matters
             is_cut = node.limit is not None or node.offset
             yield from _scans(node.child, (), () if is_cut else pairs)
         case Union():
@@ -286,10 +295,10 @@ def _of_columns(pairs: tuple[_KeyPair, ...], columns: Iterable[int]) -> tuple[_K
 def _pairs_below(
     join: Join, pairs: tuple[_KeyPair, ...]
 ) -> tuple[tuple[_KeyPair, ...], tuple[_KeyPair, ...]]:
-    """Return what the two sides of a join must match to matter.
+    """Return the pairs for which rows of the left and of the right side must have a partner.
 
-    A side that the join does not preserve matters only where its rows have a partner. What is asked
-    of the join's rows is asked of a side only if the join never null-extends that side.
+    These are the keys of the join itself, for a side that needs a partner, and the pairs asked of
+    the join's rows, for a side that the join does not null-extend.
     """
     left = columns_of(join.left)
     equal = [pair for pair in map(_equal_columns, join.conditions) if pair is not None]
@@ -312,22 +321,26 @@ def _equal_columns(condition: Expr) -> _KeyPair | None:
     return None if one is None or two is None else _KeyPair(one, two)
 
 
-def _take_lifts(
-    tree: exp.Query, schemas: Schemas, sights: Mapping[str, tuple[Sight, ...]]
-) -> tuple[exp.Query, tuple[Lift, ...]]:
-    """Return the tree with each call that can be lifted as a column, and the lifts."""
-    lifted, lifts = tree.copy(), list[Lift]()
-    if any(not _is_count_star(star) for star in lifted.find_all(exp.Star)):
-        return tree, ()  # a star would give the new columns too
-    for call in list(lifted.find_all(exp.Anonymous)):
-        found = _lifted_column(call, schemas)
+def _extract_computed_columns(
+    tree: exp.Query, schemas: Schemas, visible_rows: Mapping[str, tuple[VisibleRows, ...]]
+) -> tuple[exp.Query, tuple[ComputedColumn, ...]]:
+    """Return the tree with a column in place of each call that can be computed early, and these
+    columns."""
+    changed, computed = tree.copy(), list[ComputedColumn]()
+    if any(not _is_count_star(star) for star in changed.find_all(exp.Star)):
+        return tree, ()  # a star would also list the new columns
+    for call in list(changed.find_all(exp.Anonymous)):
+        found = _computed_column(call, schemas)
         if found is not None:
             table, column = found
-            lifts += [Lift(table, call.name.lower(), column, sight) for sight in sights[table]]
+            function = call.name.lower()
+            computed += [
+                ComputedColumn(table, function, column, one) for one in visible_rows[table]
+            ]
             node = call.expressions[0].copy()
-            node.set("this", exp.to_identifier(lifts[-1].name, quoted=True))
+            node.set("this", exp.to_identifier(computed[-1].name, quoted=True))
             call.replace(node)
-    return lifted, tuple(dict.fromkeys(lifts))
+    return changed, tuple(dict.fromkeys(computed))
 
 
 def _is_count_star(star: exp.Star) -> bool:
@@ -335,8 +348,8 @@ def _is_count_star(star: exp.Star) -> bool:
     return isinstance(call, exp.Anonymous) and call.name.lower() == "count"
 
 
-def _lifted_column(call: exp.Anonymous, schemas: Schemas) -> tuple[str, str] | None:
-    """Return the table and column whose function the call is, if that is certain."""
+def _computed_column(call: exp.Anonymous, schemas: Schemas) -> tuple[str, str] | None:
+    """Return the table and the column that the call reads, if they are certain."""
     if call.name.lower() not in EXPENSIVE or len(call.expressions) != 1:
         return None
     (column,), select = call.expressions, call.parent_select
@@ -357,7 +370,7 @@ def _lifted_column(call: exp.Anonymous, schemas: Schemas) -> tuple[str, str] | N
 
 
 def _source_of(column: exp.Column, select: exp.Select) -> exp.Table | None:
-    """Return the table in FROM that a column belongs to, if it stands there plainly."""
+    """Return the table in FROM that a column belongs to, if it is a plain table there."""
     sources = [select.args["from_"].this] if select.args.get("from_") else []
     sources += [join.this for join in select.args.get("joins") or ()]
     if column.table:

@@ -1,13 +1,15 @@
-"""Rows that need not be cleaned at all: those that are certainly sound and certainly out of sight.
+"""Prefilters: rows that need not be cleaned, because no query can see them and none is rejected.
 
-Most rows of a large table are of no interest to any query, and a look at one key tells. Rules:
-1. Only a table whose SQL is nothing but expressions over the columns of `raw`, in one SELECT or
-   in several inside each other, is understood: there a row depends on no other row.
-2. Where an output is a column of `raw` as it stands, and a sight asks whether it is in a key set,
-   the reader answers that with a *flag*, a further column of `raw`. It may say yes where the truth
-   is no (and does so for nulls): then a row is kept that no query sees.
-3. A row is certainly sound if `reject` only asks whether columns of `raw` are null, and none is.
-   Only such rows are dropped; all others are left to the SQL.
+Most rows of a large table are visible to no query (`footprint.py`), and one key is enough to tell.
+
+Rules
+1. A table's SQL is understood only if it is expressions over the columns of `raw`, in one SELECT or
+   in nested ones. Then a row depends on no other row.
+2. If an output is a column of `raw` unchanged, and the visible rows are those whose output is in a
+   key set, the reader answers that with a *flag*, a further column of `raw`. A flag may be set
+   although the key is not in the set, and is set for nulls: then a row is kept that no query sees.
+3. A row is certainly not rejected if `reject` only asks whether columns of `raw` are null, and none
+   of them is. Only such rows are dropped. All others are left to the SQL.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +26,7 @@ _MORE_THAN_A_ROW = (exp.AggFunc, exp.Window, exp.Select, exp.Star)
 
 @dataclass(frozen=True)
 class Flag:
-    """A column of `raw` that says of another one whether it may be in a key set."""
+    """A column of `raw` that says whether the value of another one may be in a key set."""
 
     column: str
     keys: str
@@ -36,37 +38,40 @@ class Flag:
 
 @dataclass(frozen=True)
 class Prefilter:
-    """The flags of a table, and which rows to drop: those where all of `present` are there, and of
-    no sight all flags are set."""
+    """The flags of a table, and which rows to drop.
+
+    A row is dropped if none of `present` is null in it, and if for none of `visible_rows` all flags
+    are set.
+    """
 
     flags: tuple[Flag, ...] = ()
     present: tuple[str, ...] = ()
-    sights: tuple[tuple[Flag, ...], ...] = ((),)  # a sight without flags sees everything
+    visible_rows: tuple[tuple[Flag, ...], ...] = ((),)  # an empty tuple: every row is visible
 
     @property
     def drops(self) -> bool:
-        """May it drop a row?"""
-        return () not in self.sights
+        """Return whether it can drop any row."""
+        return () not in self.visible_rows
 
     @property
     def columns(self) -> frozenset[str]:
-        """The columns of `raw` that it looks at."""
+        """The columns of `raw` that it reads."""
         return frozenset([*self.present, *(flag.column for flag in self.flags)])
 
 
 @dataclass(frozen=True)
 class Projection:
-    """A table's SQL that is understood: its SELECTs from the outermost to that over `raw`."""
+    """A table's SQL that is understood: its SELECTs, from the outermost to the one over `raw`."""
 
     selects: tuple[exp.Select, ...]
     columns: frozenset[str]  # of `raw`
 
     def origin(self, output: str) -> str | None:
-        """The column of `raw` that an output is, wherever that column is not null."""
+        """Return the column of `raw` that an output equals wherever that column is not null."""
         return self._origin(exp.column(output), -1)
 
     def present(self) -> tuple[str, ...] | None:
-        """The columns of `raw` that a row needs in order not to be rejected; None if unknown."""
+        """Return the columns of `raw` that are not null in a row that is kept; None if unknown."""
         reason, level = self._output(REJECT, 0), 0
         while isinstance(reason, exp.Column):
             reason, level = self._output(reason.name, level + 1), level + 1
@@ -77,7 +82,7 @@ class Projection:
         return tuple(dict.fromkeys(filter(None, columns))) if all(columns) else None
 
     def carrying(self, flags: Sequence[Flag]) -> str:
-        """The SQL with flags of `raw` as further outputs."""
+        """Return the SQL with flags of `raw` as further outputs."""
         select: exp.Expr | None = (whole := self.selects[0].copy())
         while isinstance(select, exp.Select):
             source = _source(select)
@@ -106,7 +111,7 @@ class Projection:
         return self._origin(self._output(node.name, level + 1), level + 1)
 
     def _nulls(self, condition: exp.Expr, level: int) -> list[str | None]:
-        """The columns of `raw` of which one is null where the condition holds."""
+        """Return the columns of `raw` of which one is null where the condition holds."""
         condition = condition.unnest()
         if isinstance(condition, exp.Or):
             return [*self._nulls(condition.left, level), *self._nulls(condition.right, level)]
@@ -116,7 +121,7 @@ class Projection:
 
 
 def project(sql: str, columns: Iterable[str]) -> Projection | None:
-    """A table's SQL over these columns of `raw`, if it is understood (rule 1)."""
+    """Return the projection of a table's SQL over these columns of `raw`; None by rule 1."""
     try:
         source: exp.Expr | None = read_sql(sql)
     except NOT_UNDERSTOOD:
@@ -137,7 +142,7 @@ def _is_plain(select: exp.Select) -> bool:
 
 
 def _source(select: exp.Select) -> exp.Expr | None:
-    """What a SELECT reads: a table, or the SELECT in its parentheses."""
+    """Return what a SELECT reads: a table, or the SELECT in its parentheses."""
     source = select.args["from_"].this if select.args.get("from_") else None
     if isinstance(source, exp.Subquery):
         given = {name for name, value in source.args.items() if value}

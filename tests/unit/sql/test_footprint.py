@@ -8,7 +8,7 @@ import pytest
 from tests.fuzz.check import compare
 from tests.fuzz.pruning import Pruning
 
-from caudal.sql.footprint import EVERYTHING, Footprint, KeyMembership, output_names
+from caudal.sql.footprint import ALL_ROWS, Footprint, KeyMembership, output_names
 
 SCHEMAS = {
     "books": {"title": "VARCHAR", "categories": "VARCHAR[]", "year": "INTEGER"},
@@ -59,26 +59,27 @@ def world() -> Iterator[World]:
 def test_a_call_on_a_column_becomes_a_column(world: World) -> None:
     seen = world.look("SELECT sentiment(r.text) FROM reviews r")
     assert seen.sql == 'SELECT r."sentiment(text)" FROM reviews AS r'
-    assert [(one.table, one.name, one.sight) for one in seen.lifts] == [
-        ("reviews", "sentiment(text)", EVERYTHING)
+    assert [(one.table, one.name, one.visible_rows) for one in seen.computed_columns] == [
+        ("reviews", "sentiment(text)", ALL_ROWS)
     ]
 
 
 def test_conditions_on_the_table_alone_restrict_the_work(world: World) -> None:
     sql = "SELECT sentiment(text) FROM Reviews WHERE Score > 3 AND title <> 'x'"
-    ((sight,), (lift,)) = world.look(sql).sights["reviews"], world.look(sql).lifts
-    assert sight.condition == '(("score" > 3) AND ("title" <> \'x\'))'
-    assert lift.sight == sight
+    seen = world.look(sql)
+    ((visible,), (computed,)) = seen.visible_rows["reviews"], seen.computed_columns
+    assert visible.condition == '(("score" > 3) AND ("title" <> \'x\'))'
+    assert computed.visible_rows == visible
 
 
 def test_a_set_of_keys_from_a_table_read_earlier_restricts_the_work(world: World) -> None:
     sql = """SELECT avg(sentiment(text)) FROM reviews
              WHERE title IN (SELECT title FROM books WHERE year > 1990)"""
-    found = world.look(sql).lifts[0]
-    ((name, keys),) = found.sight.key_sets
+    found = world.look(sql).computed_columns[0]
+    ((name, keys),) = found.visible_rows.key_sets
     assert keys == 'SELECT "title" FROM "books" WHERE ("year" > 1990)'
-    assert found.sight.members == (KeyMembership("title", name),)
-    assert found.sight.condition == f'("title" IN (SELECT * FROM {name}))'
+    assert found.visible_rows.members == (KeyMembership("title", name),)
+    assert found.visible_rows.condition == f'("title" IN (SELECT * FROM {name}))'
 
 
 JOINED = [
@@ -99,8 +100,8 @@ def test_a_join_to_a_table_read_earlier_restricts_what_is_seen(joined: str, worl
     where = "" if joined.endswith("AND") else "WHERE"
     sql = f"SELECT b.title, count(*) FROM {joined} {where} b.year > 1990 GROUP BY b.title"
     world.check(sql)
-    sights = world.look(sql).sights
-    (books,), (reviews,) = sights["books"], sights["reviews"]
+    visible_rows = world.look(sql).visible_rows
+    (books,), (reviews,) = visible_rows["books"], visible_rows["reviews"]
     assert books.condition == '(("year" > 1990))'
     ((name, keys),) = reviews.key_sets
     assert reviews.members == (KeyMembership("title", name),)
@@ -122,7 +123,7 @@ def test_a_join_to_a_table_read_earlier_restricts_what_is_seen(joined: str, worl
 def test_groups_that_matter_to_each_other_are_all_seen(groups: str, world: World) -> None:
     sql = f"SELECT b.title, r.n FROM books b JOIN ({groups}) r ON r.title = b.title"
     world.check(sql)
-    assert world.look(sql).sights.get("reviews", (EVERYTHING,)) == (EVERYTHING,)
+    assert world.look(sql).visible_rows.get("reviews", (ALL_ROWS,)) == (ALL_ROWS,)
 
 
 @pytest.mark.parametrize(
@@ -146,8 +147,8 @@ def test_groups_that_matter_to_each_other_are_all_seen(groups: str, world: World
 )
 def test_what_could_matter_elsewhere_restricts_nothing(sql: str, world: World) -> None:
     seen = world.look(sql)
-    assert seen.sights.get("reviews", (EVERYTHING,))[0] == EVERYTHING
-    assert all(one.sight == EVERYTHING for one in seen.lifts)
+    assert seen.visible_rows.get("reviews", (ALL_ROWS,))[0] == ALL_ROWS
+    assert all(one.visible_rows == ALL_ROWS for one in seen.computed_columns)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +165,7 @@ def test_what_could_matter_elsewhere_restricts_nothing(sql: str, world: World) -
 )
 def test_what_is_not_certainly_a_column_of_a_table_stays(sql: str, world: World) -> None:
     seen = world.look(sql)
-    assert (seen.sql, seen.lifts) == (sql, ())
+    assert (seen.sql, seen.computed_columns) == (sql, ())
     world.check(sql)
 
 
