@@ -1,4 +1,4 @@
-"""A SELECT that is not part of an application: its only query, and whose mistake it is."""
+"""A SELECT that is given with a command or a call, and is not part of an application."""
 
 import contextlib
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ _ORIGIN = "the query"
 
 
 def with_adhoc_query(app: Application, sql: str) -> Application:
-    """The application with this SELECT as its only query."""
+    """Return the application with this SELECT as its only query."""
     return replace(app, queries=(Query(ADHOC, sql, clean_statement(sql), _ORIGIN),))
 
 
 def require_values(app: Application) -> None:
-    """Every parameter of the only query has a default: nobody is asked for values here."""
+    """Raise UsageError if a parameter of the only query has no default."""
     (query,) = app.queries
     for name in parameter_names(query.sql, query.origin):
         if name not in app.parameters:
@@ -25,7 +25,7 @@ def require_values(app: Application) -> None:
 
 
 def clean_statement(sql: str) -> str:
-    """One statement as text that DuckDB can take."""
+    """Return the text of one statement without its semicolon. Raise if it is not UTF-8."""
     try:
         sql.encode()
     except UnicodeEncodeError:
@@ -35,7 +35,7 @@ def clean_statement(sql: str) -> str:
 
 @contextlib.contextmanager
 def asker_mistakes() -> Iterator[None]:
-    """SQL that was given with the command is the asker's to correct, not an application's."""
+    """Raise UsageError instead of ApplicationError for mistakes in the given SELECT."""
     try:
         yield
     except ApplicationError as error:

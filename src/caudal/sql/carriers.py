@@ -1,16 +1,16 @@
-"""In which type a value crosses between DuckDB and Arrow, so that nothing of it is lost.
+"""Carrier types: the types in which values pass between DuckDB and Arrow without loss.
 
 Theory of operation
-1. A type is DuckDB's own text for it. It is parsed here, and every text that leaves this module is
-   rendered from what was parsed: nothing else can get into the SQL that casts.
-2. Between stages (`carrier`) Arrow keeps most types when DuckDB is told to convert without loss.
-   Those that it does not keep travel in another type and are cast back by whoever reads them:
-   ENUM as text (Arrow's dictionaries come back as VARCHAR), TUPLE as STRUCT (it comes back as one),
-   INTERVAL as text (Arrow counts nanoseconds and wraps around after 292 years), UNION as a struct
-   of its tag and its members (Arrow makes a union that holds a null a null itself).
-3. In a result (`shown`) what Arrow has no plain type for becomes text, as DuckDB writes it.
-4. Only types whose round trip is tested are carried. Any other is refused, never guessed; so is a
-   UNION inside an array, a map or a tuple.
+1. A type is given by DuckDB's text for it. The text is parsed here, and every text that this module
+   returns is rendered from the parsed type. So nothing but a type can get into the SQL that casts.
+2. Between stages (`carrier`), Arrow keeps most types if DuckDB converts without loss. The others
+   are converted to a carrier type, and cast back by the stage that reads them: ENUM to text
+   (Arrow's dictionaries come back as VARCHAR), TUPLE to STRUCT (it comes back as STRUCT), INTERVAL
+   to text (Arrow counts nanoseconds, which overflow after 292 years), UNION to a struct of its tag
+   and its members (in Arrow, a union that holds a null becomes null itself).
+3. In a result (`shown`), a type that Arrow does not have becomes text, as DuckDB writes it.
+4. Only types whose round trip is tested have a carrier. Any other type raises UnknownTypeError, and
+   so does a UNION inside an array, a map or a tuple.
 """
 
 import re
@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _TOKEN = re.compile(r"""\s*("(?:[^"]|"")*"|'(?:[^']|'')*'|[(),\[\]]|[^\s"'(),\[\]]+)""")
-_MOST_CHARACTERS = 16 << 20  # of a type's text; an ENUM may have many values
+_MOST_CHARACTERS = 16 << 20  # of the text of a type; an ENUM may have many values
 _DEEPEST = 64
-_DEEPEST_UNION = 3  # the SQL for one grows with every level
+_DEEPEST_UNION = 3  # the SQL that converts a UNION grows with every level
 
 _KEPT = frozenset({
     "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT",
@@ -39,7 +39,7 @@ WIDE = "UHUGEINT"
 
 @dataclass(frozen=True)
 class Plain:
-    """A type without parts: its name, and what stands in its parentheses."""
+    """A type without parts: its name and the text in its parentheses."""
 
     name: str
     given: str = ""
@@ -50,7 +50,7 @@ class Plain:
 
 @dataclass(frozen=True)
 class Listed:
-    """A list or, with a size, an array."""
+    """A list; with a size, an array."""
 
     child: "Kind"
     size: str = ""
@@ -61,7 +61,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Nested:
-    """STRUCT, UNION, MAP or TUPLE; the parts of the latter two have no names."""
+    """A STRUCT, UNION, MAP or TUPLE. The parts of MAP and TUPLE have no names."""
 
     name: str
     parts: tuple[tuple[str, "Kind"], ...]
@@ -76,12 +76,12 @@ Change = Callable[[Kind, str, int], str]
 
 
 class UnknownTypeError(ValueError):
-    """A type that nobody has shown to survive. The remedy is a CAST."""
+    """A type that has no tested carrier. The remedy is a CAST to another type."""
 
 
 @lru_cache(maxsize=256)
 def carrier(type_text: str) -> str | None:
-    """The type in which values travel between stages; None: in their own. See also `leaving`.
+    """Return the carrier of a type; None if values keep their type. See also `leaving`.
 
     >>> carrier("ENUM('low', 'high')[]"), carrier("STRUCT(a BIT, b TUPLE(DATE))")
     ('VARCHAR[]', 'STRUCT(a BIT, b STRUCT(element1 DATE))')
@@ -93,18 +93,18 @@ def carrier(type_text: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def shown(type_text: str) -> str | None:
-    """The type in which a result shows values; None: in their own.
+    """Return the type in which a result shows values; None if they keep their type.
 
     >>> shown("MAP(BIT, INTERVAL)"), shown("VARCHAR")
     ('MAP(VARCHAR, VARCHAR)', None)
     """
     if isinstance(kind := parsed(type_text), Plain) and kind.name == "ENUM":
-        return None  # Arrow's dictionary; inside lists DuckDB crashed on the way to it
+        return None  # Arrow's dictionary; DuckDB crashes on one inside a list
     return _other(type_text, _shown)
 
 
 def leaving(type_text: str, value: str) -> str:
-    """The value of this type, an expression, as SQL that gives it in the type that travels.
+    """Return SQL that converts a value of this type, an expression, to its carrier.
 
     >>> leaving("ENUM('a', 'b')", "e"), leaving("DATE", "d")
     ('CAST(e AS VARCHAR)', 'd')
@@ -113,7 +113,7 @@ def leaving(type_text: str, value: str) -> str:
 
 
 def arriving(type_text: str, value: str) -> str:
-    """What travelled, an expression, as SQL that gives it in its own type again."""
+    """Return SQL that converts a carrier value, an expression, back to this type."""
     return _arriving(parsed(type_text), value, 0)
 
 
@@ -145,7 +145,7 @@ def _arriving(kind: Kind, value: str, depth: int) -> str:
 
 
 def _through(kind: Kind, value: str, depth: int, change: Change) -> str:
-    """A list or a struct with its parts changed, for which a cast does not do."""
+    """Return SQL that converts each part of a list or a struct, where a cast cannot."""
     if depth > _DEEPEST_UNION:
         raise UnknownTypeError(str(kind))
     if isinstance(kind, Listed) and not kind.size:
@@ -163,13 +163,13 @@ def _through(kind: Kind, value: str, depth: int, change: Change) -> str:
 
 
 def _struct(value: str, parts: list[tuple[str, str]]) -> str:
-    """A struct of these parts that is null where the value is."""
+    """Return SQL for a struct of these parts that is null where the value is null."""
     packed = ", ".join(f"{name} := {part}" for name, part in parts)
     return f"CASE WHEN {value} IS NULL THEN NULL ELSE struct_pack({packed}) END"
 
 
 def _as_text(name: str) -> str:
-    """The name of a part as a text in SQL."""
+    """Return the name of a part as an SQL string."""
     plain = name[1:-1].replace('""', '"') if name.startswith('"') else name
     return "'" + plain.replace("'", "''") + "'"
 
@@ -185,7 +185,7 @@ def _has_union(kind: Kind) -> bool:
 
 
 def checked(type_text: str) -> str:
-    """The text of a type, rendered anew: it can be nothing but a type."""
+    """Return the text of a type, rendered from the parsed type."""
     return str(parsed(type_text))
 
 
@@ -208,7 +208,7 @@ def _shown(leaf: Plain) -> Plain:
 
 
 def _mapped(kind: Kind, leaf: Callable[[Plain], Plain]) -> Kind:
-    """The kind with every leaf replaced, and tuples as what Arrow makes of them."""
+    """Return the type with every leaf replaced, and with STRUCT in place of TUPLE."""
     match kind:
         case Plain():
             return leaf(kind)
@@ -226,7 +226,7 @@ def _mapped(kind: Kind, leaf: Callable[[Plain], Plain]) -> Kind:
 
 @lru_cache(maxsize=256)
 def parsed(type_text: str) -> Kind:
-    """A type as DuckDB writes it, taken apart."""
+    """Return the parsed form of a type that DuckDB wrote."""
     tokens = _Tokens(type_text)
     kind = _kind(tokens, 0)
     if tokens.next != "":
@@ -235,7 +235,7 @@ def parsed(type_text: str) -> Kind:
 
 
 class _Tokens:
-    """The words of a type, one ahead; an empty one at the end."""
+    """The tokens of a type. `next` is the one to come, empty at the end."""
 
     def __init__(self, text: str) -> None:
         if len(text) > _MOST_CHARACTERS:
@@ -262,7 +262,7 @@ class _Tokens:
         return token
 
     def took(self, wanted: str) -> bool:
-        """Whether the next word is this one; then it is taken."""
+        """Take the next token if it is this one; return whether it was."""
         if self.next != wanted:
             return False
         self.take()
@@ -312,7 +312,7 @@ def _part_name(tokens: _Tokens) -> str:
 
 
 def _given(tokens: _Tokens) -> str:
-    """What stands in the parentheses of a type without parts: numbers or texts."""
+    """Return the parentheses of a type without parts: numbers or strings."""
     if not tokens.took("("):
         return ""
     values = []

@@ -1,16 +1,16 @@
-"""Which conditions can never raise an error, so that they may be evaluated early.
+"""Expressions that never raise an error, so that they may be evaluated early.
 
-A condition moved below a join, into a scan or before another condition meets rows that the query
-itself would never have shown to it. So only what is listed here may move; everything else (casts,
-integer arithmetic, functions that are not listed, subqueries) stays where its author put it.
+A condition that is moved below a join, into a scan or before another condition is evaluated on rows
+on which the query as written never evaluates it. So only the expressions listed here may move.
+Others (casts, integer arithmetic, functions that are not listed, subqueries) stay where they are.
 
 Rules
-1. The answer is about values, not about grammar: DuckDB must have bound the statement already.
+1. DuckDB must have bound the statement already: only errors that depend on values are considered.
 2. An expression is safe if it is listed, its parts are safe, and their types are known.
-3. Values are compared only where DuckDB needs no cast that can fail: equal types, integers among
-   each other (UHUGEINT is none of them), numbers with floats, decimals whose common type has room.
-4. Integers overflow (`+`, `-`, `*`, `abs`, unary minus raise); floats give inf or nan; `//` and `%`
-   raise for a divisor of zero, so the divisor must be a positive literal.
+3. A comparison is safe if DuckDB needs no cast that can fail: between equal types, between integers
+   (UHUGEINT excluded), of numbers with floats, of decimals whose common type has room.
+4. Integers overflow, so `+`, `-`, `*`, `abs` and unary minus of integers can raise. Floats give inf
+   or nan. `//` and `%` raise for a divisor of zero, so the divisor must be a positive literal.
 """
 
 import datetime
@@ -21,7 +21,7 @@ from itertools import combinations
 from sqlglot import exp
 
 ColumnType = Callable[[exp.Column], str | None]
-"""DuckDB's name of a column's type; None if it is not known."""
+"""Returns DuckDB's name of a column's type; None if it is not known."""
 
 _NULL = "NULL"
 _INTEGERS = (
@@ -70,14 +70,14 @@ _FUNCTIONS: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
 }
 _LENGTHS = frozenset({"len", "length", "array_length"})
 _OF_LISTS = _LENGTHS | {"list_contains", "list_has", "array_contains", "array_has"}
-_SHARES = frozenset({"sentiment"})  # whatever the model
+_SHARES = frozenset({"sentiment"})  # between -1 and 1 for every model
 _SHARING = frozenset({"coalesce", "ifnull", "nullif", "greatest", "least"})
 
 
 def cannot_raise(
     node: exp.Expr, column_type: ColumnType, functions: Mapping[str, str] | None = None
 ) -> bool:
-    """Whether the condition holds or not (or is NULL) for every row that its columns can hold.
+    """Return whether the condition is true, false or null for all values of its columns.
 
     `functions` are further functions that never raise, by lower-case name, with their types.
 
@@ -94,19 +94,21 @@ def cannot_raise(
 def safe_type(
     node: exp.Expr, column_type: ColumnType, functions: Mapping[str, str] | None = None
 ) -> str | None:
-    """The type of any expression that cannot raise; None: it can, or its type is not known."""
+    """Return the type of an expression; None if it can raise or if its type is not known."""
     return _SafeTypes(column_type, functions or {}).type_of(node)
 
 
 def of_columns(kinds: Mapping[str, str]) -> ColumnType:
-    """The types of columns by their names, in any case; the table before the dot is not looked at,
-    so all must be of one table."""
+    """Return a lookup of types by the names of columns, case-insensitive.
+
+    It ignores the table before the dot, so all columns must be of one table.
+    """
     known = {name.lower(): kind for name, kind in kinds.items()}
     return lambda column: known.get(column.name.lower())
 
 
 def comparable(one: str | None, two: str | None) -> bool:
-    """Whether any two values of these types can be compared without a cast that could fail."""
+    """Return whether all values of these types can be compared without a cast that can fail."""
     if one is None or two is None:
         return False
     if one == two or _NULL in (one, two):
@@ -132,7 +134,7 @@ def _decimals_have_room(one: str, two: str) -> bool:
 
 
 def _width(kind: str) -> tuple[int, int] | None:
-    """The digits before and after the point."""
+    """Return the numbers of digits before and after the decimal point."""
     if kind in _DIGITS:
         return _DIGITS[kind], 0
     found = _DECIMAL.fullmatch(kind)
@@ -142,7 +144,7 @@ def _width(kind: str) -> tuple[int, int] | None:
 
 
 class _SafeTypes:
-    """Gives the types of expressions that cannot raise, and None for all others."""
+    """Finds the types of expressions that cannot raise; None for all others."""
 
     def __init__(self, column_type: ColumnType, functions: Mapping[str, str]) -> None:
         self._column_type = column_type
@@ -162,7 +164,7 @@ class _SafeTypes:
         return self._compared(node) or self._computed(node)
 
     def _all_conditions(self, node: exp.Expr) -> str | None:
-        """AND and OR without recursion: there may be thousands."""
+        """Check the operands of AND and OR without recursion, because there may be thousands."""
         waiting = [node]
         while waiting:
             one = waiting.pop()
@@ -196,12 +198,14 @@ class _SafeTypes:
         if isinstance(node, (exp.Like, exp.ILike)) and not _given(node) - _PATTERN:
             return self._texts(node.this, node.expression)
         if isinstance(node, exp.RegexpLike) and not _given(node) - _PATTERN:
-            constant = isinstance(node.expression, exp.Literal)  # compiled when it was bound
+            constant = isinstance(
+                node.expression, exp.Literal
+            )  # DuckDB compiled it when it bound the query
             return self._texts(node.this, node.expression) if constant else None
         return None
 
     def _among(self, *nodes: exp.Expr) -> str | None:
-        """The type of a comparison between all of these."""
+        """Return the type of a comparison between all of these expressions."""
         kinds = [self.type_of(node) for node in nodes]
         times = [time for time in ("DATE", "TIMESTAMP") if time in kinds]
         if len(times) == 1:
@@ -251,7 +255,7 @@ class _SafeTypes:
         return to if _widens(inner, to) else None
 
     def _is_share(self, node: exp.Expr) -> bool:
-        """Whether the value lies between -1 and 1."""
+        """Return whether the value is always between -1 and 1."""
         name, _ = _called(node) if isinstance(node, exp.Func) else ("", None)
         return name in _SHARES and name in self._functions
 
@@ -267,7 +271,7 @@ class _SafeTypes:
         return self._shared(results)
 
     def _shared(self, nodes: list[exp.Expr]) -> str | None:
-        """The one type of all these, nulls apart."""
+        """Return the one type of all these expressions; a null has any type."""
         kinds = {self.type_of(node) for node in nodes} - {_NULL}
         return kinds.pop() if len(kinds) == 1 else None
 
@@ -307,7 +311,7 @@ class _SafeTypes:
         return kind if all(self.type_of(one) in (*types, _NULL) for one, types in fits) else None
 
     def _of_list(self, name: str, arguments: list[exp.Expr]) -> str | None:
-        """The type of a function of a list: its length, or whether it holds a value."""
+        """Return the type of a function of a list: its length, or whether it holds a value."""
         kinds = [self.type_of(argument) for argument in arguments]
         if name in _LENGTHS:
             known = len(kinds) == 1 and (kinds[0] == "VARCHAR" or _element(kinds[0]) is not None)
@@ -317,7 +321,7 @@ class _SafeTypes:
 
 
 def _element(kind: str | None) -> str | None:
-    """The type of a list's elements."""
+    """Return the type of a list's elements."""
     return kind[:-2] if kind is not None and kind.endswith("[]") else None
 
 
@@ -325,7 +329,7 @@ _PATTERN = {"this", "expression", "negate"}
 
 
 def _beside(node: exp.Expr, kind: str | None, time: str) -> str | None:
-    """The type of a node beside dates or times: a text is one too, if it can be read as one."""
+    """Return the type of a node that is compared with times: a text may be a time too."""
     is_text = isinstance(node, exp.Literal) and node.is_string
     return time if is_text and _is_time(node.name, time) else kind
 
@@ -335,7 +339,7 @@ def _given(node: exp.Expr) -> set[str]:
 
 
 def _called(node: exp.Func) -> tuple[str, list[exp.Expr] | None]:
-    """The name of a function and its arguments; None if it has more than plain arguments."""
+    """Return the name of a function and its arguments; None if it has other clauses."""
     if isinstance(node, exp.Anonymous):
         return node.name.lower(), list(node.expressions)
     if _given(node) - {"this", "expression", "expressions", "ignore_nulls"}:
@@ -357,7 +361,7 @@ def _literal(node: exp.Literal) -> str | None:
 
 
 def _target(kind: exp.DataType) -> str | None:
-    """The type of a cast, where it is one that is known here."""
+    """Return the type to which a cast converts; None if it is not known here."""
     if kind.args.get("nested"):
         return None
     if kind.this == exp.DType.DECIMAL and len(kind.expressions) == 2:
@@ -367,7 +371,7 @@ def _target(kind: exp.DataType) -> str | None:
 
 
 def _widens(kind: str, to: str) -> bool:
-    """Whether a cast gives a value for every value."""
+    """Return whether a cast succeeds for every value."""
     if to == "VARCHAR":
         return kind in _PRINTABLE or _DECIMAL.fullmatch(kind) is not None
     if to == "DOUBLE":

@@ -1,9 +1,9 @@
-"""Numbers that the reader takes straight from the bytes.
+"""Number columns: numbers that the reader parses straight from the bytes.
 
 `to_integer(raw.x)`, `TRY_CAST(raw.x AS DECIMAL(p, s))` and the same of `number_text(raw.x)` in a
-table's SQL become columns of `raw` that the reader fills: most numbers are a few digits, and a
-kernel reads them many times faster than SQL converts texts. The texts that the kernel is not sure
-of are a column of their own, and converted by the same SQL as before.
+table's SQL become columns of `raw` that the reader fills. Most numbers have a few digits, and a
+kernel parses them many times faster than SQL converts texts. Texts that the kernel does not parse
+are in a further column, and the table's SQL converts them as before.
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from sqlglot import exp
 
 from caudal.sql.parsing import NOT_UNDERSTOOD, read_sql
 
-_MOST_DIGITS = 18  # of a number in 64 bits
+_MOST_DIGITS = 18  # of a decimal in 64 bits
 
 
 @dataclass(frozen=True)
 class Number:
-    """A column of the files, read as a number. An integer has scale 0 and `precision` 0."""
+    """A column of the files that is read as a number. An integer has `precision` 0."""
 
     column: str
     precision: int = 0
@@ -31,17 +31,17 @@ class Number:
 
     @property
     def name(self) -> str:
-        """What the numbers are called in `raw`."""
+        """The column of `raw` that holds the numbers."""
         return f"{self.column} as {'plain ' if self.is_plain else ''}{self.type}"
 
     @property
     def odd(self) -> str:
-        """What the texts that the kernel declined are called in `raw`."""
+        """The column of `raw` that holds the texts which the kernel does not parse."""
         return f"odd {self.name}"
 
 
 def extract_numbers(sql: str, columns: Sequence[str]) -> tuple[str, tuple[Number, ...]]:
-    """A table's SQL over a `raw` that holds numbers too, and those numbers."""
+    """Return a table's SQL over a `raw` that holds number columns, and these columns."""
     try:
         tree = read_sql(sql).copy()
     except NOT_UNDERSTOOD:
@@ -56,7 +56,7 @@ def extract_numbers(sql: str, columns: Sequence[str]) -> tuple[str, tuple[Number
 
 
 def _either(number: Number, conversion: exp.Expr) -> exp.Expr:
-    """The number that was read, or else the conversion of the text that was declined."""
+    """Return an expression for the parsed number, or else for the converted text."""
     odd = conversion.copy()
     for column in list(odd.find_all(exp.Column)):
         column.replace(_column(number.odd))

@@ -1,4 +1,4 @@
-"""`$name` in a query: replaced by a literal, token by token, so the rest of the text stays."""
+"""Parameters: `$name` in a query is replaced by a literal. The rest of the text stays."""
 
 import itertools
 from collections.abc import Mapping
@@ -12,12 +12,12 @@ from caudal.model import ParameterValue
 
 
 def parameter_names(sql: str, origin: str) -> list[str]:
-    """The parameters of a query, in order of appearance, each once."""
+    """Return the parameters of a query, each once, in order of appearance."""
     return list(dict.fromkeys(name for name, _, _ in _places(sql, origin)))
 
 
 def bind_parameters(sql: str, values: Mapping[str, ParameterValue], origin: str) -> str:
-    """The query with every `$name` replaced by its value as an SQL literal."""
+    """Return the query with every `$name` replaced by its value as an SQL literal."""
     bound = sql
     for name, start, end in reversed(_places(sql, origin)):
         if name not in values:
@@ -30,7 +30,7 @@ def bind_parameters(sql: str, values: Mapping[str, ParameterValue], origin: str)
 
 
 def literal(value: ParameterValue) -> str:
-    """A value as SQL text."""
+    """Return a value as an SQL literal."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int):
@@ -41,7 +41,7 @@ def literal(value: ParameterValue) -> str:
 
 
 def _places(sql: str, origin: str) -> list[tuple[str, int, int]]:
-    """Where `$name` stands: (name, start, end), outside strings and comments."""
+    """Return (name, start, end) of every `$name` outside strings and comments."""
     try:
         tokens = DuckDB().tokenize(sql)
     except TokenError as error:

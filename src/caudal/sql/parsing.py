@@ -1,4 +1,4 @@
-"""SQL text to sqlglot's tree, each text once: binding looks at the same SELECTs again and again."""
+"""Parsing of SQL by sqlglot. Each text is parsed once, because binding reads it several times."""
 
 from functools import lru_cache
 
@@ -7,14 +7,14 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 NOT_UNDERSTOOD = (SqlglotError, ValueError, RecursionError)
-"""What reading SQL raises when sqlglot does not understand it."""
+"""The errors that `read_sql` raises if sqlglot does not understand a text."""
 
 _TEXTS_KEPT = 256
 
 
 @lru_cache(maxsize=_TEXTS_KEPT)
 def read_sql(sql: str) -> exp.Expr:
-    """The tree of one statement. It is shared: copy it before changing anything."""
+    """Return the tree of one statement. It is shared: copy it before you change it."""
     return sqlglot.parse_one(sql, dialect="duckdb")
 
 

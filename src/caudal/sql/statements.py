@@ -1,4 +1,4 @@
-"""Why a text is not one SELECT, in words that say what to write instead."""
+"""The error message for a text that is not one SELECT."""
 
 import re
 
@@ -6,10 +6,10 @@ _PIVOT = re.compile(r"\bpivot(_wider)?\b", re.IGNORECASE)
 
 
 def not_one_select(sql: str) -> str:
-    """The reason for a text that DuckDB reads as several statements, or as none that selects.
+    """Return why a text is not one SELECT, and what to write instead.
 
-    A PIVOT whose values are not listed is such a text: DuckDB first looks for the values, then
-    selects. Its columns would depend on the rows.
+    DuckDB reads a PIVOT without a list of values as several statements: first it finds the values,
+    then it selects. Its columns would depend on the rows.
     """
     if _PIVOT.search(sql):
         return (

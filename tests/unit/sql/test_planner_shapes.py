@@ -109,7 +109,7 @@ GATHERED = {
     ),
     "correlated scalar subquery": (
         "SELECT rid, (SELECT count(*) FROM items i WHERE i.item = s.item) AS n FROM sales s",
-        "no column of its own SELECT",
+        "is not a column of its own SELECT",
     ),
     "grouping sets": ("SELECT shop, count(*) AS n FROM sales GROUP BY ROLLUP (shop)", "rollup"),
     "median of everything": ("SELECT median(price) AS m FROM sales", "no parts"),

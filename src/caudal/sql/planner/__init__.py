@@ -1,4 +1,7 @@
-"""Queries, split into stages of plain SQL. Start at `plan`; the data it gives is in `plan.py`."""
+"""The planner: queries become stages of plain SQL.
+
+Start at `rules.py`, which lists the steps. `plan` makes a plan; `plan.py` says what a plan is.
+"""
 
 from caudal.sql.planner.binder import Binder, OutputColumn, Reads
 from caudal.sql.planner.draw import draw

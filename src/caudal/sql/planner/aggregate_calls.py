@@ -1,4 +1,4 @@
-"""Reads aggregate calls: their arguments, and the clauses that may stand with them."""
+"""Reading of aggregate calls: their arguments, their clauses and their types."""
 
 from collections.abc import Callable
 
@@ -25,13 +25,13 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 
 def aggregate_call(node: exp.Expr, read_expr: Callable[[exp.Expr], Expr]) -> FunctionCall:
-    """The parts of an aggregate."""
+    """Return an aggregate call, with FILTER if it has one."""
     condition = None
     if isinstance(node, exp.Filter):
         condition = read_expr(node.expression.this)
         node = node.this
     if not is_aggregate(node):
-        raise UnsupportedError("FILTER stands after something that is no aggregate")
+        raise UnsupportedError("FILTER after something that is not an aggregate")
     arguments, distinct = list(node.expressions), False
     order: tuple[tuple[Expr, str], ...] = ()
     for place, argument in enumerate(arguments):
@@ -54,7 +54,7 @@ def aggregate_call(node: exp.Expr, read_expr: Callable[[exp.Expr], Expr]) -> Fun
 
 
 def direction(item: exp.Ordered) -> str:
-    """What stands after an ORDER BY expression."""
+    """Return the direction of an ORDER BY expression, with the place of nulls."""
     if item.args.get("with_fill"):
         raise UnsupportedError("ORDER BY WITH FILL is not split")
     nulls = " NULLS FIRST" if item.args.get("nulls_first") else " NULLS LAST"

@@ -1,8 +1,9 @@
-"""The small algebra into which a query is read before it is cut into stages.
+"""The algebra: the tree of operators into which a query is read before it is cut into stages.
 
-Every column has a number that is unique in its query, so that an expression means the same wherever
-it stands. Inside an expression's text a column is written as a mark (`mark`), and an uncorrelated
-subquery as another (`subquery_mark`); both use characters that no query may contain.
+Every column has a number that is unique in its query, so an expression means the same at every
+place in the tree. Inside the text of an expression, a column is a mark that holds its number
+(`mark`), and an uncorrelated subquery is another mark (`subquery_mark`). Marks use characters that
+no query may contain.
 """
 
 import re
@@ -34,14 +35,14 @@ class Expr:
 
     text: str
     type: Type = None
-    costly: frozenset[str] = frozenset()  # Caudal's own functions in it: evaluate it once
-    sides: "tuple[Expr, Expr] | None" = None  # of an equality that cannot raise
-    safe: bool = False  # it gives a value for every row (`caudal.sql.error_free`)
-    mixed: bool = False  # an equality of types of which one is cast, which may fail
+    costly: frozenset[str] = frozenset()  # functions of Caudal that it calls: evaluate it once
+    sides: "tuple[Expr, Expr] | None" = None  # both sides of an equality that cannot raise
+    safe: bool = False  # it cannot raise an error on any row (`caudal.sql.error_free`)
+    mixed: bool = False  # an equality of different types: the cast of one side may fail
 
     @property
     def may_move(self) -> bool:
-        """Whether it is a condition that may be evaluated earlier than its author wrote it."""
+        """Return whether it is a condition that may be evaluated earlier than written."""
         return self.safe and self.type == "BOOLEAN" and not self.subqueries
 
     @property
@@ -53,7 +54,7 @@ class Expr:
         return [int(number) for number in _SUBQUERY.findall(self.text)]
 
     def over(self, names: Callable[[int], str]) -> str:
-        """The text with every column replaced."""
+        """Return the text with a name in place of every column."""
         return _COLUMN.sub(lambda found: names(int(found.group(1))), self.text)
 
 
@@ -62,7 +63,7 @@ def with_subqueries(text: str, names: Callable[[int], str]) -> str:
 
 
 def column_of(text: str) -> int | None:
-    """The column, if the text is a column and nothing else."""
+    """Return the column that a text consists of; None if it is anything else."""
     found = _COLUMN.fullmatch(text)
     return int(found.group(1)) if found else None
 
@@ -75,7 +76,7 @@ class TableScan:
 
 @dataclass(frozen=True)
 class Constant:
-    """Rows that the query's text itself holds; without columns, one row of nothing."""
+    """Rows that are written in the query; without columns, one row without values."""
 
     columns: tuple[int, ...] = ()
     rows: tuple[str, ...] = ()
@@ -89,7 +90,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Extend:
-    """The child's columns and some computed ones."""
+    """The child's columns and further ones, computed row by row."""
 
     child: "Node"
     computed: dict[int, Expr]
@@ -99,8 +100,8 @@ class Extend:
 class Windows:
     """The child's columns and window functions over its rows.
 
-    `partitions` are columns by which every one of them is partitioned: rows that differ in these
-    never see each other.
+    `partitions` are the columns by which all of the functions are partitioned. So rows with
+    different values in them never influence each other.
     """
 
     child: "Node"
@@ -110,7 +111,7 @@ class Windows:
 
 @dataclass(frozen=True)
 class Unnest:
-    """One row per element of a list; none for an empty or null one."""
+    """One row per element of a list; no row for a list that is empty or null."""
 
     child: "Node"
     column: int
@@ -149,7 +150,7 @@ class Join:
 
 @dataclass(frozen=True)
 class FunctionCall:
-    """An aggregate: its name, arguments, and the clauses that may stand with it."""
+    """An aggregate function: its name, its arguments and its clauses."""
 
     name: str
     arguments: tuple[Expr, ...]
@@ -194,7 +195,7 @@ class SetOperation:
 
 @dataclass(frozen=True)
 class Top:
-    """Rows in order, cut; `limit` None means all of them."""
+    """Rows in order, cut by LIMIT and OFFSET. A `limit` of None means no limit."""
 
     child: "Node"
     order: tuple[tuple[Expr, str], ...]
@@ -210,7 +211,7 @@ Node = (
 
 @dataclass(frozen=True)
 class Output:
-    """A column that a query gives, under the name by which others may call it."""
+    """A column that a query gives, and its name."""
 
     name: str | None
     column: int
@@ -223,7 +224,7 @@ class Relation:
 
 
 def renamed(relation: Relation, names: tuple[str, ...]) -> Relation:
-    """The relation with the column names that its alias lists."""
+    """Return the relation with the column names that its alias lists."""
     outputs = tuple(
         Output(names[place] if place < len(names) else output.name, output.column)
         for place, output in enumerate(relation.outputs)
@@ -232,7 +233,7 @@ def renamed(relation: Relation, names: tuple[str, ...]) -> Relation:
 
 
 def columns_of(node: Node) -> frozenset[int]:
-    """The columns that a node gives."""
+    """Return the columns that a node gives."""
     match node:
         case TableScan() | Constant() | Union() | SetOperation():
             return frozenset(node.columns)
@@ -251,7 +252,7 @@ def columns_of(node: Node) -> frozenset[int]:
 
 
 def with_children(node: Node, change: Callable[[Node], Node]) -> Node:
-    """The node over children that were changed."""
+    """Return the node with each child replaced by what `change` makes of it."""
     match node:
         case TableScan() | Constant():
             return node
@@ -265,7 +266,7 @@ def with_children(node: Node, change: Callable[[Node], Node]) -> Node:
 
 @dataclass
 class Context:
-    """The numbers and types given out while one query is read."""
+    """The columns and subqueries of one query, by their numbers."""
 
     functions: dict[str, str]
     types: dict[int, Type] = field(default_factory=dict)

@@ -1,8 +1,8 @@
-"""`avg` as sum over count, in the text of a query, so that every engine computes the same means.
+"""Averages are written as sum over count, so that every engine computes the same value.
 
-The text is changed token by token and otherwise stays as it was written. A mean over a window is
-left alone (it runs in the last stage of every engine), and so is one over something that cannot be
-summed, such as dates; whether a text is valid is asked of the caller.
+Only these tokens of the text change. An average over a window stays, because it runs in one place
+in every engine. So does an average of values that cannot be summed, such as dates: the checks say
+whether a changed text is valid.
 """
 
 from sqlglot.dialects.duckdb import DuckDB
@@ -37,7 +37,10 @@ def rewrite_averages(sql: str, checks: TextChecks) -> str:
 
 
 def _rewritten_one(sql: str, skipped: int) -> str | None:
-    """The text with one mean rewritten, the last but `skipped`; inner ones come before outer."""
+    """Return the text with one average rewritten: the last one, after leaving out `skipped`.
+
+    An inner average comes after the outer one in the text, so it is rewritten first.
+    """
     try:
         tokens = DuckDB().tokenize(sql)
     except TokenError:
@@ -82,7 +85,7 @@ def _closing(tokens: list[Token], opening: int) -> int | None:
 
 
 def _filter_end(tokens: list[Token], closing: int) -> int:
-    """The end of `FILTER (...)` if it follows, else of the call itself."""
+    """Return the last token of `FILTER (...)` if it follows, else of the call itself."""
     following = closing + 1
     if following + 1 < len(tokens) and tokens[following].text.lower() == "filter":
         return _closing(tokens, following + 1) or closing

@@ -1,4 +1,4 @@
-"""What the planner may ask DuckDB, through its caller: the planner itself imports no engine."""
+"""The port through which the planner asks DuckDB. The planner itself does not import DuckDB."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,28 +13,28 @@ class OutputColumn:
 
 @dataclass(frozen=True)
 class Reads:
-    """What DuckDB's plan of a query reads, by the tables' own names."""
+    """What a query reads, from DuckDB's plan of it. Tables have their own names."""
 
-    scans: Mapping[str, int]  # how often each table
-    columns: Mapping[str, frozenset[str]]  # which of its columns
+    scans: Mapping[str, int]  # how often it scans each table
+    columns: Mapping[str, frozenset[str]]  # the columns it reads of each table
     functions: frozenset[str]  # table functions, by lower-case name
-    plan: str  # the plan itself, to be compared with another
+    plan: str  # the text of the plan, to compare it with another
 
 
 class Binder(Protocol):
-    """DuckDB's own reading of a query, over empty tables of the planned schemas."""
+    """DuckDB's answers about a query, over empty tables of the planned schemas."""
 
     def table_names(self, sql: str) -> set[str]:
-        """The tables that the text reads."""
+        """Return the tables that the text names."""
 
     def columns(self, sql: str) -> list[OutputColumn]:
-        """The names and types of the answer; raises UsageError with DuckDB's reason if invalid."""
+        """Return the columns of the answer. Raise UsageError with DuckDB's reason if invalid."""
 
     def same(self, sql: str, other: str) -> bool:
-        """Whether DuckDB parses both texts into the same tree."""
+        """Return whether DuckDB parses both texts into the same tree."""
 
     def reads(self, sql: str) -> Reads | None:
-        """What the query reads; None if DuckDB does not tell."""
+        """Return what the query reads; None if DuckDB does not say."""
 
     def reads_over(self, sql: str, columns: Mapping[str, Sequence[str]]) -> Reads | None:
-        """The same over tables that have only these columns."""
+        """Return what the query reads over tables that have only these columns."""

@@ -1,11 +1,11 @@
-"""`now()` and its kin, frozen to one moment, so that every stage and every engine sees the same.
+"""The current time is replaced by one moment, so that every stage and every engine uses the same.
 
 Rules
-1. Calls (`now()`, `today()`, `age(x)` with one argument) always mean the clock.
-2. Bare words (`current_date`, `localtimestamp`) mean a column of that name wherever DuckDB finds
-   one. Who can ask DuckDB passes `means_same`, and a word is replaced only if the text means the
-   same with the call of the clock in its place.
-3. Every session's time zone is UTC, so dates and local times are those of UTC.
+1. Calls (`now()`, `today()`, `age(x)` with one argument) always mean the current time.
+2. A bare word (`current_date`, `localtimestamp`) means a column of that name if DuckDB finds one.
+   It is replaced only if the text has the same plan with the function call in its place
+   (`TextChecks.means_same`).
+3. The time zone of every session is UTC, so dates and local times are those of UTC.
 """
 
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ _FORMATS = {
     "current_localtime": "CAST('{:%H:%M:%S.%f}' AS TIME)",
     "get_current_time": "CAST('{:%H:%M:%S.%f}+00' AS TIME WITH TIME ZONE)",
 }
-_AGE = "CAST('{:%Y-%m-%d}' AS TIMESTAMP), "  # of one argument: since it until the present day
+_AGE = "CAST('{:%Y-%m-%d}' AS TIMESTAMP), "  # age(x) is the time from x to the current day
 _NO_NAMES = (TokenType.STRING, TokenType.IDENTIFIER)
 
 
@@ -62,7 +62,7 @@ def freeze_current_time(sql: str, checks: TextChecks) -> str:
     return changed
 
 
-Replacement = tuple[int, int, str]  # from here, to before there, by this
+Replacement = tuple[int, int, str]  # start, end (not included), new text
 
 
 def _can_be_function(tokens: list[Token], place: int) -> bool:
@@ -84,7 +84,7 @@ def _call(tokens: list[Token], place: int, utc: datetime) -> Replacement | None:
 
 
 def _arguments(tokens: list[Token], opening: int) -> int:
-    """How many arguments stand in the parentheses that open here."""
+    """Return the number of arguments in the parentheses that open here."""
     depth, commas = 0, 0
     for token in tokens[opening:]:
         if token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE):

@@ -1,8 +1,8 @@
-"""DuckDB's grammar, read and printed without opinions.
+"""DuckDB's grammar, parsed and printed without changing function names.
 
-sqlglot knows hundreds of functions and prints some under another name. A planner that moves text
-from one place to another must not rename anything, so functions stay as they were written: only
-those with a grammar of their own (CAST, EXTRACT, ...) are parsed.
+sqlglot knows hundreds of functions and prints some of them under another name. The planner moves
+texts from one place to another and must not rename anything. So function calls stay as they were
+written; only those with a grammar of their own (CAST, EXTRACT, ...) are parsed.
 """
 
 from typing import Any, ClassVar
@@ -18,11 +18,11 @@ _OWN_GRAMMAR = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM")
 
 
 class UnsupportedError(CaudalError):
-    """A shape that the planner does not split; the message is the reason shown by `explain`."""
+    """A query that the planner does not split. `explain` shows the message as the reason."""
 
 
 class Verbatim(DuckDB):
-    """DuckDB's dialect whose function calls are kept as they stand."""
+    """DuckDB's dialect, with function calls kept as they were written."""
 
     class Parser(DuckDBParser):
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
@@ -35,7 +35,7 @@ class Verbatim(DuckDB):
 
 
 def parse(sql: str) -> exp.Query:
-    """The one SELECT in the text."""
+    """Return the tree of a text that is one SELECT."""
     try:
         statements = Verbatim().parse(sql)
     except SqlglotError as error:
@@ -46,21 +46,21 @@ def parse(sql: str) -> exp.Query:
 
 
 def parse_expression(sql: str) -> exp.Expr:
-    """Return the tree of an expression that `text` wrote."""
+    """Return the tree of an expression that `text` printed."""
     expression: exp.Expr = parse(f"SELECT {sql}").expressions[0]
     return expression
 
 
 def text(expression: exp.Expr) -> str:
-    """The expression as SQL, function names as written, comments left out."""
+    """Return the expression as SQL: function names as written, without comments."""
     return expression.sql(
         dialect=Verbatim,
         comments=False,
         normalize_functions=False,
-        unsupported_level=ErrorLevel.IGNORE,  # DuckDB says whether the text is the same
+        unsupported_level=ErrorLevel.IGNORE,  # DuckDB is asked whether the text means the same
     )
 
 
 def quoted(name: str) -> str:
-    """An identifier that is safe in any place."""
+    """Return a quoted identifier."""
     return '"' + name.replace('"', '""') + '"'

@@ -1,4 +1,4 @@
-"""A plan as text for people: a query's stages, what is shared, and why it is not split if so."""
+"""A plan as text: the stages of a query, which are shared, and why it is not split."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ _STRATEGIES = {
 
 
 def explain(plan: Plan, query: str, *, sql: bool = False) -> str:
-    """How a query is answered; with `sql`, the fragments too."""
+    """Return the stages of a query as text; with `sql`, the SQL of each stage too."""
     return "\n".join(_lines(plan, plan.finish(query), sql))
 
 

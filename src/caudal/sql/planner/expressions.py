@@ -1,7 +1,7 @@
-"""Reads expressions: names become columns, aggregates and windows are lifted out, the rest is text.
+"""Reading of expressions: names become columns, aggregates and windows are extracted.
 
-Only nodes listed here pass. A node that is not known to print back as it was read is refused, and
-its query is gathered instead.
+Only the nodes listed here are accepted. Any other node raises UnsupportedError, and its query is
+gathered: it is not known whether sqlglot prints it as it was written.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ BindQuery = Callable[[exp.Query], Relation]
 
 @dataclass
 class ExtractedCalls:
-    """Calls taken out of expressions, each under the column that now stands for it."""
+    """Calls that were extracted from expressions, by the columns that replace them."""
 
     calls: dict[int, FunctionCall] = field(default_factory=dict)
     windows: dict[int, Expr] = field(default_factory=dict)
@@ -60,14 +60,14 @@ class ExpressionReader:
     context: Context
     scope: Scope
     bind_query: BindQuery
-    aliases: dict[str, exp.Expr] = field(default_factory=dict)  # already read
+    aliases: dict[str, exp.Expr] = field(default_factory=dict)  # of the SELECT list, already read
     extracted: ExtractedCalls = field(default_factory=ExtractedCalls)
-    keys: dict[str, int] | None = None  # text of a group key -> its column; None: not grouped
-    refuses_ambiguity: bool = False  # HAVING and ORDER BY: a name that is a column and an alias
-    _known: dict[str, int] = field(default_factory=dict)  # text of a lifted call -> its column
+    keys: dict[str, int] | None = None  # text of a group key -> column; None: no grouping
+    refuses_ambiguity: bool = False  # in HAVING and ORDER BY: of a column and an alias
+    _known: dict[str, int] = field(default_factory=dict)  # text of an extracted call -> its column
 
     def expr(self, node: exp.Expr) -> Expr:
-        """An expression without aggregates or windows."""
+        """Return an expression, which must hold neither aggregates nor windows."""
         return self.finished(self.read(node))
 
     def finished(self, marked: exp.Expr) -> Expr:
@@ -96,7 +96,7 @@ class ExpressionReader:
         return kind if types.is_certain(kind) else None
 
     def read(self, node: exp.Expr) -> exp.Expr:
-        """The node with columns as marks; no aggregates, no windows."""
+        """Return the node with marks for columns. Raise for aggregates and windows."""
         if isinstance(node, _LEAVES):
             return node.copy()
         if isinstance(node, exp.Column):
@@ -117,7 +117,7 @@ class ExpressionReader:
         raise UnsupportedError(f"{_described(node)} is not split")
 
     def read_extracting(self, node: exp.Expr) -> exp.Expr:
-        """The node with columns as marks, aggregates and windows lifted out."""
+        """Return the node with marks for columns. Aggregates and windows are extracted."""
         if isinstance(node, exp.Window):
             return self._window(node)
         if isinstance(node, exp.Filter) or aggregate_calls.is_aggregate(node):
@@ -154,7 +154,7 @@ class ExpressionReader:
         return scopes.resolved(node, self.scope)
 
     def _is_alias(self, node: exp.Expr) -> bool:
-        """Whether a name means an item of the list that was read already."""
+        """Return whether a name means an item of the SELECT list that was already read."""
         if not isinstance(node, exp.Column) or node.table:
             return False
         return node.name.lower() in self.aliases and self.scope.find(node.name) is None
@@ -196,7 +196,7 @@ class ExpressionReader:
         return scopes.marked(column)
 
     def _window_part(self, node: exp.Expr) -> exp.Expr:
-        """A part of OVER's own grammar, or an expression; aggregates in it are of the groups."""
+        """Return a part of a window with marks. Aggregates inside it belong to the groups."""
         if isinstance(node, (exp.Window, exp.Filter, exp.Where, *_WINDOW_PARTS)):
             if isinstance(node.this, exp.Anonymous) and isinstance(node, (exp.Window, exp.Filter)):
                 read = rebuilt(node, self._window_part)
@@ -206,13 +206,13 @@ class ExpressionReader:
         if isinstance(node, (exp.Star, exp.Distinct)):
             return rebuilt(node, self._window_part)
         if isinstance(node, exp.Anonymous) and _is_window_call(node):
-            return node.copy()  # replaced by the caller, which reads its arguments
+            return node.copy()  # the caller replaces it, after reading its arguments
         return self.read_extracting(node)
 
     def _aggregate(self, node: exp.Expr) -> exp.Expr:
         if self.keys is None:
-            raise UnsupportedError("an aggregate stands where none can be split")
-        # Inside an aggregate a name is a column wherever it can be one.
+            raise UnsupportedError("an aggregate in a place where it is not split")
+        # Inside an aggregate, a name that is a column and an alias means the column.
         reader = replace(self, refuses_ambiguity=False)
         call = aggregate_calls.aggregate_call(node, reader.expr)
         known = repr(call)
@@ -224,13 +224,16 @@ class ExpressionReader:
 
 
 def is_mixed(one: Expr, two: Expr) -> bool:
-    """Whether an equality between columns casts one of them in a way that may fail. Whether it
-    does depends on which rows meet, so on how DuckDB runs the whole query."""
+    """Return whether an equality between columns casts one of them in a way that may fail.
+
+    Which rows are compared depends on how DuckDB runs the whole query, so a stage could fail where
+    the query does not.
+    """
     return bool(one.columns and two.columns) and not types.compare_safely(one.type, two.type)
 
 
 def rebuilt(node: exp.Expr, read: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
-    """The same node over children that were read."""
+    """Return the same node with each child replaced by what `read` makes of it."""
 
     def child(value: Any) -> Any:
         if isinstance(value, exp.Expr):
@@ -243,7 +246,7 @@ def rebuilt(node: exp.Expr, read: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
 
 
 def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
-    """The parts that must all hold."""
+    """Return the conditions that AND joins."""
     found, waiting = [], [condition]
     while waiting:
         inner = waiting.pop().unnest()
@@ -255,7 +258,7 @@ def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
 
 
 def contains_aggregate(node: exp.Expr) -> bool:
-    """Whether an aggregate of this SELECT stands in the node."""
+    """Return whether the node holds an aggregate of its own SELECT."""
     return any(
         aggregate_calls.is_aggregate(inner) and not _inside_window(inner) for inner in _own(node)
     )
@@ -273,12 +276,12 @@ def _inside_window(node: exp.Expr) -> bool:
 
 
 def _is_window_call(node: exp.Anonymous) -> bool:
-    """Whether the call is what OVER (or FILTER before it) follows, not an argument of it."""
+    """Return whether the call is the window function itself, not an argument of it."""
     return isinstance(node.parent, (exp.Window, exp.Filter)) and node.parent.this is node
 
 
 def _own(node: exp.Expr) -> list[exp.Expr]:
-    """The node's parts, not those of subqueries."""
+    """Return the node and all nodes in it, without those of subqueries."""
     return list(node.walk(prune=lambda inner: isinstance(inner, exp.Query)))
 
 

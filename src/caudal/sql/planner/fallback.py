@@ -1,15 +1,19 @@
-"""The plan that is always right: gather what a query may need, then run the user's own text.
+"""The fallback for queries that are not split: gather what they need, then run the author's text.
 
 Rules
-1. A column is left behind only if DuckDB's plan reads it nowhere, and if its plan over tables
-   without these columns is the same plan. So nothing that means columns without naming them (a
-   star, COLUMNS, NATURAL, an alias like a column) can change its meaning. A plan shows a column by
-   its place (#1) as that place and nothing else: such a text keeps all columns.
-2. A predicate is pushed into a scan only if all syntax is known (`known_syntax.py`), DuckDB
-   reads the table once and the text names it once, it stands as a conjunct in the WHERE of the
-   SELECT that does, names columns of that table alone, cannot raise, and the join keeps no row
-   without it.
-3. A text that cannot be parsed here gathers whole tables; DuckDB's parser names them.
+1. A column is left out only if DuckDB's plan does not read it, and if DuckDB's plan over tables
+   without it is the same plan. So syntax that means columns without naming them (a star, COLUMNS,
+   NATURAL, an alias like a column) cannot change its meaning. A text that names a column by its
+   place (#1) keeps all columns, because the plan shows nothing else of it.
+2. A condition is pushed into a scan only if all syntax is known (`known_syntax.py`), DuckDB scans
+   the table once, and the text names it once. The condition must be a conjunct of the WHERE of the
+   SELECT that reads the table, name columns of this table alone, and not raise an error. The table
+   must not be null-extended there.
+3. If the text cannot be parsed, whole tables are gathered; DuckDB names them.
+
+Rule 2 answers for one table what `sql/footprint.py` answers for a query: which rows are visible.
+Here the query could not be read into the algebra, or not be cut into stages. So only the WHERE of
+one SELECT is read.
 """
 
 import re
@@ -31,7 +35,7 @@ _PLACE = re.compile(r"#\s*\d")
 def needed_columns(
     sql: str, reads: Reads | None, schemas: Mapping[str, TableSchema], binder: Binder
 ) -> dict[str, list[str]]:
-    """The columns of each table that the text must find; at least one, since rows count too."""
+    """Return the columns to gather of each table: at least one, because rows may be counted."""
     if reads is not None and not _PLACE.search(sql):
         needed = {
             table: [name for name in schema if name in reads.columns[table]] or list(schema)[:1]
@@ -52,9 +56,9 @@ def own_predicates(
     schemas: Mapping[str, TableSchema],
     own_functions: Mapping[str, str],
 ) -> list[str]:
-    """Conditions on this table alone that a row must meet to matter, as SQL over its columns.
+    """Return conditions that every row of this table must meet to be visible, as SQL.
 
-    `scans` says how often DuckDB reads the table.
+    `scans` is how often DuckDB scans the table.
     """
     references = [node for node in query.find_all(exp.Table) if node.name.lower() == table.lower()]
     if (
@@ -69,7 +73,7 @@ def own_predicates(
     if not isinstance(select, exp.Select) or not _rows_must_pass(reference, select):
         return []
     if reference.args.get("alias") and reference.args["alias"].args.get("columns"):
-        return []  # its columns have other names
+        return []  # the alias renames its columns
     where = select.args.get("where")
     if where is None:
         return []
@@ -82,7 +86,7 @@ def own_predicates(
 def _reader(
     reference: exp.Table, schema: TableSchema, own_functions: Mapping[str, str]
 ) -> ExpressionReader:
-    """Reads conditions that name this table's columns and nothing else."""
+    """Return a reader of conditions that name columns of this table alone."""
     context = Context(dict(own_functions))
     outputs = tuple(Output(name, context.column(kind)) for name, kind in schema.items())
     source = ScopeSource(reference.alias or reference.name, outputs)
@@ -94,7 +98,7 @@ def _no_subquery(query: exp.Query) -> Relation:
 
 
 def _pushed(part: exp.Expr, reader: ExpressionReader, alone: bool) -> str | None:
-    """The condition over the table's own columns, or None if it is not certain to be one."""
+    """Return the condition over the table's own columns; None if it must not be pushed."""
     columns = list(part.find_all(exp.Column))
     if not columns or not (alone or all(column.table for column in columns)):
         return None
@@ -109,7 +113,7 @@ def _pushed(part: exp.Expr, reader: ExpressionReader, alone: bool) -> str | None
 
 
 def _rows_must_pass(reference: exp.Table, select: exp.Select) -> bool:
-    """Whether the table stands where WHERE sees each of its rows as it is, not null-extended."""
+    """Return whether WHERE filters the rows of the table itself, not null-extended ones."""
     source = select.args.get("from_")
     joins = select.args.get("joins") or []
     if any(join.side in ("RIGHT", "FULL") or join.method for join in joins):

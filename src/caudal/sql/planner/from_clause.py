@@ -1,4 +1,4 @@
-"""Reads FROM: tables, common tables, subqueries, VALUES, UNNEST, and the joins between them."""
+"""Reading of FROM: tables, common table expressions, subqueries, VALUES, UNNEST, and joins."""
 
 from sqlglot import exp
 
@@ -35,7 +35,7 @@ _KINDS: dict[tuple[str, str], JoinKind] = {
 
 
 def bound_from(query: exp.Select, bound: QueryEnvironment) -> tuple[Node, Scope]:
-    """The rows that WHERE sees, and the names it may use for them."""
+    """Return the rows of FROM, and the names by which WHERE may call their columns."""
     clause = query.args.get("from_")
     if clause is None:
         return Constant(), Scope()
@@ -47,7 +47,7 @@ def bound_from(query: exp.Select, bound: QueryEnvironment) -> tuple[Node, Scope]
 
 
 def _items(query: exp.Select) -> list[tuple[exp.Expr, list[exp.Join]]]:
-    """What commas separate, each with its own joins: a comma binds less than JOIN."""
+    """Return the items between commas, each with its joins: JOIN binds tighter than a comma."""
     items: list[tuple[exp.Expr, list[exp.Join]]] = [(query.args["from_"].this, [])]
     for join in query.args.get("joins") or ():
         if _is_comma(join):
@@ -73,7 +73,7 @@ def _joined_item(
 def _listed(
     node: Node, scope: Scope, item: tuple[exp.Expr, list[exp.Join]], bound: QueryEnvironment
 ) -> tuple[Node, Scope]:
-    """What follows a comma; only UNNEST may name what stands before it."""
+    """Join the item after a comma. Only UNNEST may name columns of the items before it."""
     if isinstance(item[0], exp.Unnest):
         if item[1]:
             raise UnsupportedError("a join with UNNEST on its left")
@@ -101,7 +101,7 @@ def _source(item: exp.Expr, bound: QueryEnvironment) -> tuple[Node, Scope]:
 def _relation(item: exp.Expr, bound: QueryEnvironment) -> Relation:
     extra = {key for key, value in item.args.items() if value} - {"this", "alias", "expressions"}
     if isinstance(item, exp.Table) and extra == {"db"} and item.db.lower() == "main":
-        return _table(item, bound)  # never a common table
+        return _table(item, bound)  # never a common table expression
     if extra:
         raise UnsupportedError(f"a table with {', '.join(sorted(extra))}")
     if isinstance(item, exp.Values):
@@ -167,7 +167,7 @@ def _joined(
 def _using(
     join: Join, scope: Scope, other: Scope, clause: exp.Join, context: Context
 ) -> tuple[Node, Scope]:
-    """USING: the columns of both sides become one, the side's that is never null-extended."""
+    """Join by USING: the columns of both sides become the one that is not null-extended."""
     conditions, merged, computed = [], dict(scope.merged), dict[int, Expr]()
     for identifier in clause.args["using"]:
         name = identifier.name.lower()
@@ -219,7 +219,7 @@ def _unnested(
 
 
 def semi_joined(node: Node, kind: JoinKind, right: Relation, conditions: list[Expr]) -> Node:
-    """A join whose conditions that concern the right side alone are filters of it."""
+    """Return a join. Conditions that name the right side alone become filters of that side."""
     inside = columns_of(right.node)
     own = [c for c in conditions if c.columns and c.columns <= inside and c.may_move]
     filtered: Node = right.node

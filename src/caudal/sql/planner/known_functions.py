@@ -1,8 +1,8 @@
-"""Which functions the planner knows. What it does not know is never moved to another stage.
+"""The functions that the planner knows. A call of any other function is not moved to another stage.
 
-A scalar function listed here gives the same value for the same arguments, in any stage, for any
-number of rows at once. Volatile functions, table functions and everything newer than these lists
-are left out on purpose: a query that uses them runs in the last stage, where it is right.
+A scalar function listed here gives the same value for the same arguments, in any stage and for any
+number of rows at once. Volatile functions, table functions and functions newer than these lists are
+left out on purpose: a query that calls them is gathered, and its own text runs in the last stage.
 """
 
 PURE = frozenset(

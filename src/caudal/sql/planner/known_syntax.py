@@ -1,11 +1,11 @@
-"""Which parts of sqlglot's tree the planner accounts for. Whatever else a tree holds is unknown.
+"""The syntax that the planner knows, as nodes of sqlglot's tree and their arguments.
 
 Rules
-1. A kind of node that is not listed is unknown, and so is an argument that is not listed with it.
-   A clause that sqlglot learns to read (or DuckDB to understand) is thus unknown until somebody
-   has thought about it here: it is never dropped in silence.
-2. Nodes of `_VERBATIM` are printed again as they were read, with all their arguments.
-3. To be known is necessary, not enough: whoever reads a node may still refuse what it holds.
+1. A type of node that is not listed is unknown, and so is an argument that is not listed with its
+   node. So a clause that a new version of sqlglot or DuckDB brings is unknown until it is listed
+   here; it is never silently ignored.
+2. Nodes of `_VERBATIM` are printed as they were parsed, with all their arguments.
+3. Known syntax may still be refused by the code that reads it.
 """
 
 from collections.abc import Callable
@@ -70,17 +70,17 @@ def require_understood(
     if unknown is not None:
         raise UnsupportedError(unknown)
     if not is_same(sql, tree):
-        raise UnsupportedError("a text that the planner does not read as DuckDB does")
+        raise UnsupportedError("the planner does not parse its text as DuckDB does")
 
 
 def require_no_marks(sql: str) -> None:
     """Raise UnsupportedError if a text holds characters that mark columns in the algebra."""
     if PRIVATE.search(sql):
-        raise UnsupportedError("its text holds characters that the planner keeps for itself")
+        raise UnsupportedError("its text holds characters from U+E000 to U+E0FF")
 
 
 def find_unknown_syntax(tree: exp.Expr) -> str | None:
-    """The first thing in the tree that the planner does not account for, in words."""
+    """Return the first part of the tree that is unknown, as a reason; None if all is known."""
     for node in tree.walk():
         if isinstance(node, _VERBATIM):
             continue
@@ -99,7 +99,7 @@ def _told(node: exp.Expr, extra: list[str]) -> str:
     if isinstance(node, exp.With) and "recursive" in extra:
         return "a recursive query"
     if isinstance(node, exp.Distinct) and "on" in extra:
-        return "DISTINCT ON keeps one row of each kind, in an order"
+        return "DISTINCT ON depends on the order of rows"
     if isinstance(node, exp.Star):
         return f"* {extra[0].upper()} is not split"
     names = ", ".join(name.rstrip("_") for name in extra)

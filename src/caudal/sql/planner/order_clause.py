@@ -1,4 +1,4 @@
-"""Reads ORDER BY, LIMIT and OFFSET."""
+"""Reading of ORDER BY, LIMIT and OFFSET."""
 
 from sqlglot import exp
 
@@ -11,7 +11,7 @@ from caudal.sql.planner.expressions import ExpressionReader
 def order_item(
     item: exp.Ordered, reader: ExpressionReader, outputs: tuple[Output, ...]
 ) -> list[tuple[Expr, str]]:
-    """ORDER BY a position, an output's name, ALL, or an expression."""
+    """Return the expressions of one item: a position, the name of an output, ALL, or any other."""
     types = reader.context.types
     node, after = item.this, aggregate_calls.direction(item)
     if isinstance(node, exp.Var) and node.name.upper() == "ALL":
@@ -23,7 +23,7 @@ def order_item(
         return [(Expr(mark(column), types[column]), after)]
     if isinstance(node, exp.Column) and not node.table:
         named = {o.column for o in outputs if (o.name or "").lower() == node.name.lower()}
-        if len(named) == 1:  # here, and only here, an alias wins over a column
+        if len(named) == 1:  # in ORDER BY alone, an alias comes before a column
             column = named.pop()
             return [(Expr(mark(column), types[column]), after)]
     expr = reader.finished(reader.read_extracting(node))
@@ -31,7 +31,7 @@ def order_item(
 
 
 def limits(query: exp.Expr) -> tuple[int | None, int]:
-    """LIMIT and OFFSET, if they are plain numbers."""
+    """Return LIMIT and OFFSET, which must be plain numbers."""
     limit, offset = query.args.get("limit"), query.args.get("offset")
     if limit is not None and (not isinstance(limit, exp.Limit) or limit.args.get("limit_options")):
         raise UnsupportedError("LIMIT by percentage")

@@ -1,17 +1,17 @@
-"""The order of inner joins: what an equality connects is never crossed.
+"""Inner joins are ordered so that tables which an equality connects are not crossed.
 
-FROM may list tables in any order; joined in that order, a star of dimensions multiplies them with
-each other before the table that connects them comes. So where a block of inner joins, as written,
-crosses tables that an equality connects, it is joined anew:
+FROM may list tables in any order. Joined in that order, the dimensions of a star schema may be
+multiplied with each other before they are joined with the table that connects them. So a block of
+inner joins that crosses connected tables is joined in a new order:
 
-1. Begin with the relation that seems smallest (`_size`), then always take one that an equality
-   connects to what is joined already: the smallest, then the one with most equalities, then the
-   first in FROM.
-2. What no equality connects forms a component of its own; components are crossed at the very end.
-3. Equalities are used as soon as their columns are there. All other conditions wait for the last
-   join: they may raise, and then only on rows that the equalities left over.
+1. Begin with the relation that seems smallest (`_size`). Then always take a relation that an
+   equality connects with those already joined: the smallest; among these the one with most
+   equalities; among these the first in FROM.
+2. Relations that no equality connects are crossed at the end.
+3. An equality is used as soon as its columns are there. All other conditions are evaluated in the
+   last join: they may raise an error, so they must only see rows that pass the equalities.
 
-Sizes are not known here, and rows may come in another order than as written, always the same.
+Sizes are guessed. Rows may come in another order than written, but always in the same order.
 """
 
 from collections.abc import Callable, Sequence
@@ -77,7 +77,7 @@ def order_joins(node: Node, context: Context) -> Node:
 
 
 def _block(node: Node) -> tuple[list[Node], list[Expr]]:
-    """The relations that a block of inner joins reads, as written, and all its conditions."""
+    """Return the relations of a block of inner joins, as written, and all its conditions."""
     if not isinstance(node, Join) or node.kind != "INNER":
         return [node], []
     left, right = _block(node.left), _block(node.right)
@@ -92,7 +92,7 @@ def _as_written(node: Node, next_leaf: Callable[[], Node]) -> Node:
 
 
 def _crosses(node: Node, equalities: Sequence[Expr]) -> int:
-    """How many joins of a block no equality decides."""
+    """Return how many joins of a block have no equality."""
     if not isinstance(node, Join) or node.kind != "INNER":
         return 0
     here = not _links(columns_of(node.left), columns_of(node.right), equalities)
@@ -100,7 +100,7 @@ def _crosses(node: Node, equalities: Sequence[Expr]) -> int:
 
 
 def _links(one: frozenset[int], two: frozenset[int], equalities: Sequence[Expr]) -> int:
-    """How many equalities have one side in each of the two."""
+    """Return how many equalities have one side in each of the two relations."""
     return sum(_connects(equality, one, two) for equality in equalities)
 
 
@@ -115,7 +115,7 @@ def _connects(equality: Expr, one: frozenset[int], two: frozenset[int]) -> bool:
 
 @dataclass(frozen=True)
 class _JoinedPart:
-    """Some of a block's relations, joined."""
+    """Some relations of a block, joined."""
 
     node: Node
     size: int
@@ -155,7 +155,7 @@ def _nearest(
 
 
 def _with(part: _JoinedPart, other: _JoinedPart, equalities: list[Expr]) -> _JoinedPart:
-    """Both joined by the equalities that hold between them and inside neither of them alone."""
+    """Join two parts by the equalities that need columns of both."""
     both = part.columns | other.columns
     conditions = tuple(
         one
@@ -169,7 +169,7 @@ def _with(part: _JoinedPart, other: _JoinedPart, equalities: list[Expr]) -> _Joi
 
 
 def _size(node: Node) -> int:
-    """A guess: 0 for one row or few, 1 for what was filtered, 2 for groups, 3 for a table."""
+    """Return a guess: 0 for one row or few, 1 for filtered rows, 2 for groups, 3 for a table."""
     match node:
         case Constant() | Aggregate(keys=()):
             return 0

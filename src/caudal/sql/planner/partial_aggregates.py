@@ -1,13 +1,13 @@
-"""Aggregates in parts: what to compute over some of the rows, and how to merge it into the answer.
+"""Partial aggregates: what to compute over some of the rows, and how to merge it.
 
 Exactness
 1. Counts, sums of integers and decimals, minima and maxima merge exactly.
-2. A float sum depends on the order of its terms. In parts it is summed exactly, as whole numbers of
-   one scale per magnitude (`float_sums.py`); over whole groups in the order of the values
+2. A sum of floats depends on the order of its terms. In parts it is computed exactly, as whole
+   numbers (`float_sums.py`). Over whole groups it is computed in the order of the values
    (`sum(x ORDER BY x)`). So the result depends on neither batches nor partitions nor joins.
-3. Deviations merge by count, sum and variance of the parts, with distances to the common mean: no
-   difference of large squares, so nothing cancels. Their last bits depend on the batches.
-4. A merged aggregate keeps DuckDB's type: counts are cast back to BIGINT, sums keep theirs.
+3. Deviations merge by count, sum and variance of the parts, with distances to the common mean. No
+   large squares are subtracted, so no digits cancel. The last bits depend on the batches.
+4. A merged aggregate has DuckDB's type: counts are cast back to BIGINT, sums keep their type.
 """
 
 from dataclasses import dataclass, field
@@ -40,16 +40,16 @@ _DEVIATIONS = {
     "stddev": (1, "sqrt({})"), "stddev_samp": (1, "sqrt({})"), "stddev_pop": (0, "sqrt({})"),
     "variance": (1, "{}"), "var_samp": (1, "{}"), "var_pop": (0, "{}"),
 }  # fmt: skip
-_MOST_SCALES = 2  # floats summed in parts at once: each multiplies the groups of the parts
+_MOST_SCALES = 2  # float sums in parts at once; each one multiplies the partial groups
 
 
 @dataclass
 class AggregateMerge:
-    """Parts and how they become the aggregates.
+    """The parts of aggregates, and how they are merged.
 
-    `keys` (at most one) are further group keys of the parts, and so are `scales`, which end with
-    them; both are computed by `key_exprs`. `merged` are aggregates over parts, `finals`
-    expressions over those.
+    The parts have further group keys: `keys`, at most one, for DISTINCT, and `scales` for sums of
+    floats. `key_exprs` computes both. `merged` are aggregates over parts, `finals` expressions over
+    `merged`.
     """
 
     parts: dict[int, Expr] = field(default_factory=dict)
@@ -57,25 +57,27 @@ class AggregateMerge:
     finals: dict[int, Expr] = field(default_factory=dict)
     keys: tuple[int, ...] = ()
     key_exprs: dict[int, Expr] = field(default_factory=dict)
-    values: dict[int, Expr] = field(default_factory=dict)  # floats to be summed, written once
-    scales: dict[str, tuple[int, int]] = field(default_factory=dict)  # text -> its value and scale
+    values: dict[int, Expr] = field(default_factory=dict)  # the floats to sum, as columns
+    scales: dict[str, tuple[int, int]] = field(
+        default_factory=dict
+    )  # text of a float -> columns of its value and scale
     must_seal: bool = False
 
     def part_keys(self) -> tuple[int, ...]:
-        """What the parts are grouped by besides the keys of the groups."""
+        """Return the further group keys of the parts."""
         return (*self.keys, *(scale for _, scale in self.scales.values()))
 
 
 @dataclass
 class SecondMerge:
-    """The merge of one DISTINCT argument over partitions: halves, then their sum."""
+    """The merge of totals with DISTINCT: totals of each partition, then their merge."""
 
     parts_text: dict[int, Expr]
     merge: AggregateMerge
 
 
 def complete(call: FunctionCall) -> Expr:
-    """The aggregate over all its rows at once."""
+    """Return the aggregate over all rows of a group at once."""
     arguments, order = [a.text for a in call.arguments], call.order
     inexact = call.name in _ORDERED_FLOATS and not order and len(call.arguments) == 1
     if inexact and not types.is_exact(call.arguments[0].type):
@@ -103,9 +105,9 @@ def _written(call: FunctionCall, arguments: list[str], order: tuple[tuple[Expr, 
 def merge(
     calls: dict[int, FunctionCall], kinds: dict[int, Type], *, ordered: bool
 ) -> AggregateMerge | None:
-    """The parts of all the calls, or None if one of them has none.
+    """Return the parts of all calls; None if one of them cannot be merged from parts.
 
-    `ordered` says that the rows come in an order that never changes.
+    `ordered` says that the rows always come in the same order.
     """
     made = AggregateMerge()
     distinct = {call.arguments[0].text: call for call in calls.values() if _is_split_distinct(call)}
@@ -140,7 +142,7 @@ def _is_split_distinct(call: FunctionCall) -> bool:
 
 @dataclass
 class _Numbers:
-    """Numbers for columns of parts, beyond those of the query."""
+    """Gives new column numbers, for the columns of parts."""
 
     kinds: dict[int, Type]
 
@@ -158,7 +160,7 @@ def _merge_distinct(column: int, call: FunctionCall, made: AggregateMerge) -> No
 def _merge_one(
     column: int, call: FunctionCall, made: AggregateMerge, new: _Numbers, *, ordered: bool
 ) -> bool:
-    """Adds the parts of one aggregate; False if it has none."""
+    """Add the parts of one aggregate; return False if it has none."""
     if len(call.arguments) > 1:
         return False
     write = _as_rows_come if ordered else complete
@@ -168,7 +170,7 @@ def _merge_one(
         made.merged[column] = Expr(f"CAST(coalesce(sum({mark(part)}), 0) AS BIGINT)", "BIGINT")
         return True
     if call.name in ("count_if", "countif"):
-        part = new.column("HUGEINT")  # null if every condition was null, so it merges like a sum
+        part = new.column("HUGEINT")  # null if all conditions were null, as a sum is
         made.parts[part] = write(call)
         made.merged[column] = Expr(f"sum({mark(part)})", "HUGEINT")
         return True
@@ -244,10 +246,11 @@ def _merge_deviation(
 
 
 def _deviation(name: str, over: dict[str, str]) -> Expr:
-    """The deviation from the merged parts.
+    """Return the deviation as an expression over the merged parts.
 
-    One value deviates by nothing, be it NaN; of a sample of one, DuckDB says nothing. Values that
-    are all equal deviate by nothing too, though the means of the parts may differ in a last bit.
+    As in DuckDB, the deviation of one value is 0, even of NaN, and that of a sample of one is null.
+    It is 0 for values that are all equal too, although the means of the parts may differ in the
+    last bit.
     """
     less, shape = _DEVIATIONS[name]
     count, zero = over["count"], "CAST(0 AS DOUBLE)"
@@ -263,7 +266,10 @@ def _deviation(name: str, over: dict[str, str]) -> Expr:
 
 
 def second(first: AggregateMerge, context: Context) -> SecondMerge:
-    """Totals with DISTINCT: each partition has values of its own, so its totals can be added."""
+    """Return the merge of totals with DISTINCT.
+
+    A value is in one partition only, so the totals of the partitions can be added.
+    """
     halves: dict[int, Expr] = {}
     merged: dict[int, Expr] = {}
     for column, expr in first.merged.items():

@@ -1,4 +1,7 @@
-"""A part of a query together with where its rows are: the state of cutting a query into stages."""
+"""Rows during lowering: the SELECT that gives them, and where they are.
+
+The places are `scan` (with their batch), `fold` (in partitions) and `one` (all together).
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -10,12 +13,12 @@ from caudal.sql.planner.select_block import ColumnNames, SelectBlock
 from caudal.sql.planner.stage_registry import Place, StageCut, StageRead, StageRegistry
 
 Needed = frozenset[int]
-Wanted = tuple[tuple[int, str], ...]  # columns and types by which a reader would like rows hashed
+Wanted = tuple[tuple[int, str], ...]  # keys by which a reader would like rows hashed, with types
 
 
 @dataclass(frozen=True)
 class PartitionKey:
-    """What a relation is hashed by: columns that hold the key's value, and the hashed type."""
+    """A key by which rows are hashed: all columns that hold its value, and the hashed type."""
 
     columns: frozenset[int]
     type: str
@@ -23,17 +26,17 @@ class PartitionKey:
 
 @dataclass(frozen=True)
 class PlacedRows:
-    """Rows by batch (scan: one block per table of a union), by partition (fold), or together (one).
+    """Rows and their place. A union of scans has one block per branch; all others have one block.
 
-    `keys` is what a fold's rows are hashed by; None if they lie anywhere.
+    `keys` are the keys by which the rows of a fold are hashed; None if they are not hashed.
     """
 
     blocks: tuple[SelectBlock, ...]
     place: Place
     inputs: tuple[str, ...] = ()
     keys: tuple[PartitionKey, ...] | None = None
-    reduced: bool = False  # fewer rows than the tables have: they may be gathered
-    read: StageRead | None = None  # the one stage that is read, if its rows can be told apart
+    reduced: bool = False  # they were filtered by LIMIT or grouped, so they may be gathered
+    read: StageRead | None = None  # the read of the stage, while a hint for it is possible
 
     @property
     def block(self) -> SelectBlock:
@@ -50,7 +53,7 @@ class PlacedRows:
 
 @dataclass
 class StageCutter:
-    """Closes stages and opens the next."""
+    """Ends stages and begins the next ones."""
 
     registry: StageRegistry
     context: Context
@@ -62,25 +65,25 @@ class StageCutter:
         return stage.startswith("scan")
 
     def gathered(self, rows: PlacedRows, needed: Needed) -> PlacedRows:
-        """The rows in one place."""
+        """Return the rows in one place."""
         if rows.place == "one":
             return rows
         return self._next(rows, needed, "gather", ())
 
     def spread(self, rows: PlacedRows, needed: Needed) -> PlacedRows:
-        """A scan's rows over the partitions, so that a fold may see them."""
+        """Return the rows of a scan in partitions, by batch, so that a fold can read them."""
         return self._next(rows, needed, "spread", ()) if rows.place == "scan" else rows
 
     def hashed(
         self, rows: PlacedRows, needed: Needed, keys: Sequence[tuple[Expr, str]]
     ) -> PlacedRows:
-        """The rows with equal keys in the same partition; a key is an expression and its type."""
+        """Return the rows with equal keys in one partition. A key is an expression and its type."""
         new = self._next(rows, needed, "hash", keys)
         known = tuple(PartitionKey(_alone(expr), kind) for expr, kind in keys)
         return replace(new, keys=known)
 
     def stage(self, rows: PlacedRows, needed: Needed) -> tuple[str, dict[int, str]]:
-        """A stage with all the rows in one slice, for every partition of a fold to read."""
+        """Return a stage with all rows in one slice, which every partition of a fold reads."""
         if len(rows.blocks) > 1:
             rows = self.gathered(rows, needed)
         cut = StageCut(self.query, "gather")
@@ -122,7 +125,7 @@ class StageCutter:
 
 
 class OperatorLowering(Protocol):
-    """What the parts of the lowering ask of each other."""
+    """What the lowering of joins and aggregates uses of `lower.Lowering`."""
 
     cutter: StageCutter
 

@@ -1,16 +1,16 @@
-"""What a plan is: stages of plain SQL, joined by named relations. Data only; it travels as JSON.
+"""A plan: stages of plain SQL that read each other's output. Data only; it is stored as JSON.
 
 Theory of operation
-1. A scan runs once per batch of its table, over one relation named like the table, and sees
-   nothing else. So it may run while later batches are still on their way.
-2. A fold runs once per partition (or once in all, if `partitions` is `one`), over relations named
-   like its input stages. Partition p sees slice p of every hashed or spread input, and the whole of
-   every gathered one.
+1. A scan runs once per batch of its table. It reads one relation with the name of the table, and
+   nothing else. So it may run while later batches are still being sent.
+2. A fold runs once per partition, or once if `partitions` is `one`. It reads relations with the
+   names of its input stages: slice p of every hashed or spread input in partition p, and all rows
+   of every gathered input.
 3. A finish runs once per query and makes its answer.
-4. The rows of an input are concatenated by (batch, row) of a scan and by (partition, row) of a
-   fold, whatever the order in which they were computed.
-5. Every stage names its output's partitioning; the columns in `hidden` exist only to be hashed and
-   do not travel.
+4. The rows of an input are concatenated in the order of (batch, row) for a scan and of (partition,
+   row) for a fold, in whatever order they were computed.
+5. Every stage says how its output is partitioned. The columns in `hidden` are computed only to be
+   hashed; they are not part of the output.
 """
 
 from collections.abc import Collection, Mapping
@@ -29,7 +29,7 @@ Strategy = Literal["scaled", "gathered", "whole tables"]
 class Partition(msgspec.Struct, frozen=True):
     """How a stage's output is cut into slices.
 
-    hash: by the hash of `keys`; spread: by batch (scan) or as it lies (fold); gather: not at all.
+    hash: by the hash of `keys`. spread: a scan by batch, a fold as it is. gather: not at all.
     """
 
     kind: PartitionKind
@@ -57,7 +57,7 @@ class Fold(msgspec.Struct, frozen=True):
 
 
 class Finish(msgspec.Struct, frozen=True):
-    """`inputs` maps the relation that the SQL reads to the stage that fills it."""
+    """The last stage of a query. `inputs` maps each relation that the SQL reads to a stage."""
 
     query: str
     inputs: dict[str, str]
@@ -68,11 +68,11 @@ class Finish(msgspec.Struct, frozen=True):
 
 
 class Hint(msgspec.Struct, frozen=True):
-    """Rows of a scan that no reader can keep, once other stages are complete.
+    """How a scan may leave out rows that no later stage keeps, once other stages are complete.
 
-    `sql` is the scan's fragment that reads, besides its table, the relation `caudal_hint`: one
-    column `key` of `type`, holding the values of `sources` (stage, column) together. The rows that
-    it leaves out change no answer: those whose `key`, an expression over the table, is not there.
+    `sql` replaces the SQL of the scan. Besides the table it reads the relation `caudal_hint`, which
+    has one column `key` of `type` with the values of all `sources` (stage, column). It leaves out
+    the rows whose `key`, an expression over the table, is not among them.
     """
 
     scan: str
@@ -83,7 +83,7 @@ class Hint(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Scans, folds in an order in which each finds its inputs, one finish per query."""
+    """Scans, folds (each after its inputs), and one finish per query."""
 
     tables: dict[str, dict[str, str]]
     scans: tuple[Scan, ...]
@@ -96,7 +96,7 @@ class Plan(msgspec.Struct, frozen=True):
         return next(finish for finish in self.finishes if finish.query == query)
 
     def usable_hints(self, complete: Collection[str]) -> dict[str, Hint]:
-        """By scan: the hints whose sources are all among the complete stages."""
+        """Return the hints whose sources are all complete, by scan."""
         return {
             hint.scan: hint
             for hint in self.hints

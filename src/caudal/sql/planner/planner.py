@@ -1,7 +1,8 @@
-"""From queries to a plan: each query is split if its shape allows, else gathered, else taken whole.
+"""From queries to a plan. `rules.py` lists the steps of planning a query.
 
-Every doubt is resolved towards the slower plan that is certainly right; its reason is kept for
-`explain`.
+A query is split if every step succeeds. Otherwise the rows it needs are gathered and its own text
+runs over them (`fallback.py`). If that fails too, whole tables are gathered. So the planner chooses
+a slower plan wherever it is not certain, and keeps the reason for `explain`.
 """
 
 from collections.abc import Mapping
@@ -32,7 +33,7 @@ from caudal.sql.planner.select_block import RESERVED, STAGE, ColumnNames, Select
 from caudal.sql.planner.stage_registry import StageRegistry
 from caudal.sql.planner.text_checks import TextChecks
 
-# Whatever goes wrong while a query is split, its own text can still be run as it stands.
+# If any of these is raised while a query is split, the query's own text still runs as it is.
 _DOUBTS = (
     UnsupportedError, ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError,
     TypeError, ValueError,
@@ -47,16 +48,16 @@ def plan(
     moment: datetime | None = None,
     binder: Binder | None = None,
 ) -> Plan:
-    """The plan that answers all these queries.
+    """Return the plan that answers all these queries.
 
-    `scalar_functions` names the functions that Caudal adds to SQL, with the types they return;
-    `moment` is what `now()` means; `binder` lets DuckDB name columns and tables where only its own
-    parser can. The same arguments always give the same plan.
+    `scalar_functions` are the functions that Caudal adds to SQL, with the types they return.
+    `moment` is what `now()` means. `binder` answers questions by DuckDB itself. The same arguments
+    always give the same plan.
     """
     functions = {n.lower(): types.normal(k) for n, k in (scalar_functions or {}).items()}
     planner = _Planner(tables, functions, moment, binder)
     texts = {name: planner.prepared(name, sql) for name, sql in queries.items()}
-    # Planned once to see which stages several queries could share, and once more to share them.
+    # The first pass finds the stages that several queries could share, the second shares them.
     first = StageRegistry(is_trial=True)
     if len(texts) > 1:
         for name, text in texts.items():
@@ -74,7 +75,7 @@ def plan(
 
 @dataclass(frozen=True)
 class _QueryText:
-    """A query as given and as planned, with the columns of its answer if DuckDB told them."""
+    """A query as given and as rewritten, and the columns of its answer if DuckDB was asked."""
 
     given: str
     sql: str
@@ -90,7 +91,7 @@ class _Planner:
     _trees: dict[str, exp.Query] = field(default_factory=dict)
     _read: dict[str, Reads | None] = field(default_factory=dict)
     _same: dict[str, bool] = field(default_factory=dict)
-    _refused: dict[str, str] = field(default_factory=dict)  # text -> why it is not split
+    _refused: dict[str, str] = field(default_factory=dict)  # text -> the reason why it is not split
 
     def prepared(self, name: str, given: str) -> _QueryText:
         if self.binder is None:
@@ -133,7 +134,7 @@ class _Planner:
             return None
 
     def tried(self, name: str, text: _QueryText, registry: StageRegistry) -> None:
-        """Add the stages of a query, if it can be split, to see what others could share."""
+        """Add the stages of a query that can be split, to find what other queries could share."""
         registry.begin()
         try:
             self._scaled(name, self._parsed(text.sql), text, registry)
@@ -142,7 +143,7 @@ class _Planner:
             self._refused[text.sql] = _told(doubt)
 
     def finish(self, name: str, text: _QueryText, registry: StageRegistry) -> Finish:
-        """The query's finish; its other stages are in the registry."""
+        """Return the finish of a query, and add its other stages to the registry."""
         registry.begin()
         reason = self._refused.get(text.sql, "")
         try:
@@ -168,9 +169,11 @@ class _Planner:
     ) -> Finish:
         known_syntax.require_no_marks(text.sql)
         if any(STAGE.fullmatch(table.name) for table in query.find_all(exp.Table)):
-            raise UnsupportedError("a table has a name that the planner gives out")
+            raise UnsupportedError("a table has a name that the planner gives to stages")
         if any(RESERVED.fullmatch(column) for schema in self.tables.values() for column in schema):
-            raise UnsupportedError("a table has columns with names that the planner gives out")
+            raise UnsupportedError(
+                "a table has columns with names that the planner gives to columns"
+            )
         if not registry.is_trial:
             known_syntax.require_understood(text.sql, query, self._is_same)
         relation, context = read_query(query, self.tables, self.functions)
@@ -196,7 +199,7 @@ class _Planner:
         if text.columns is not None:
             names = [column.name for column in text.columns]
         if any(RESERVED.fullmatch(name) for name in names):
-            raise UnsupportedError("a column has a name that the planner gives out")
+            raise UnsupportedError("a column has a name that the planner gives to columns")
         texts = [block.columns[output.column] for output in relation.outputs]
         return [(text, quoted(name)) for text, name in zip(texts, names, strict=True)]
 
@@ -234,7 +237,10 @@ class _Planner:
         return Finish(name, inputs, text.sql, ("the whole query",), "whole tables", reason)
 
     def _read_tables(self, sql: str, reads: Reads | None) -> dict[str, TableSchema]:
-        """The tables that the text names, and those that only its plan shows (query('FROM t'))."""
+        """Return the tables that the text names, and those that only its plan shows.
+
+        For example, only the plan shows the table of `query('FROM t')`.
+        """
         assert self.binder is not None
         found = {table.lower() for table in self.binder.table_names(sql)}
         found |= {table.lower() for table in (reads.scans if reads is not None else ())}
@@ -243,7 +249,7 @@ class _Planner:
     def _gather(
         self, name: str, table: str, columns: list[str], where: list[str], registry: StageRegistry
     ) -> str:
-        """A scan that keeps the columns' own names, since the user's text will read them."""
+        """Return a scan that keeps the names of columns, because the author's text reads them."""
         listed = ", ".join(quoted(column) for column in columns)
         inner = f"SELECT {listed} FROM {quoted(table)}"
         if where:
@@ -253,9 +259,9 @@ class _Planner:
 
 
 def _told(doubt: Exception) -> str:
-    """Why a query is not split, for `explain`."""
+    """Return the reason why a query is not split, for `explain`."""
     if isinstance(doubt, UnsupportedError):
         return str(doubt)
     if isinstance(doubt, RecursionError):
         return "it is nested too deeply for the planner"
-    return f"the planner cannot follow it ({type(doubt).__name__})"
+    return f"the planner failed on it ({type(doubt).__name__})"

@@ -1,7 +1,7 @@
-"""Reads a query into the algebra: WITH, set operations, and the clauses of SELECT in their order.
+"""Reading of a query into the algebra: WITH, set operations, and SELECT.
 
-A common table expression is read anew wherever it is named; equal stages are found again later, so
-its work is still done once.
+A common table expression is read again at every place that names it. Its work is still done once,
+because equal stages become one (`stage_registry.py`).
 """
 
 from collections.abc import Mapping
@@ -68,14 +68,14 @@ class CommonTable:
 
 @dataclass(frozen=True)
 class QueryReader:
-    """The tables and common tables that a query may name."""
+    """Reads queries that may name these tables and common table expressions."""
 
     context: Context
     tables: Mapping[str, tuple[str, TableSchema]]  # lower-case name -> name, schema
     common: Mapping[str, CommonTable]
 
     def query(self, query: exp.Expr) -> Relation:
-        """A whole query, which may name nothing outside itself but tables."""
+        """Return the algebra of a query. It names no column of an outer query."""
         inner = self._with(query)
         if isinstance(query, exp.Subquery):
             if set(_given(query)) - {"this"}:
@@ -134,7 +134,7 @@ class QueryReader:
     def _ordered_outputs(
         self, query: exp.SetOperation, node: Node, outputs: tuple[Output, ...]
     ) -> Node:
-        """ORDER BY and LIMIT of a set operation see its output columns only."""
+        """Apply ORDER BY and LIMIT of a set operation, which name its output columns only."""
         order: list[tuple[Expr, str]] = []
         scope = Scope([ScopeSource(None, outputs)], list(outputs))
         reader = ExpressionReader(self.context, scope, self.query)
@@ -155,7 +155,7 @@ class QueryReader:
         return select_clauses.SelectReader(query, reader, self).bound(node)
 
     def named(self, name: str) -> Relation | None:
-        """A common table, or None."""
+        """Return the relation of a common table expression; None if there is none of this name."""
         found = self.common.get(name.lower())
         if found is None:
             return None

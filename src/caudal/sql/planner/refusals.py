@@ -1,4 +1,4 @@
-"""What no engine answers, since the answer would be about Caudal's insides, not about the data."""
+"""Queries that no engine answers, because they read DuckDB's internals and not the data."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -8,7 +8,7 @@ from caudal.sql.planner.binder import Reads
 
 
 class RefusedQueryError(UsageError):
-    """A query that no plan answers; its caller knows the file that holds it."""
+    """A query that no plan answers. The caller adds the file that holds the query."""
 
     def __init__(self, query: str, reason: str) -> None:
         super().__init__(f"query {query}: {reason}")
@@ -23,19 +23,19 @@ _ROW_NUMBER = re.compile(r"\browid\b", re.IGNORECASE)
 def require_readable(
     sql: str, reads: Reads | None, columns: Iterable[str], is_valid: Callable[[str], bool]
 ) -> None:
-    """Raise UsageError if a query reads DuckDB's catalog, or numbers that rows do not have here.
+    """Raise UsageError if a query reads DuckDB's catalog or `rowid`.
 
-    `columns` are those of all tables; `is_valid` asks DuckDB about a text.
+    `columns` are those of all tables. `is_valid` asks DuckDB whether a text is valid.
     """
     catalog = sorted(name for name in (reads.functions if reads else ()) if _CATALOG.match(name))
     if catalog:
         raise UsageError(
-            f"it reads DuckDB's own catalog ({', '.join(catalog)}), which says nothing of your "
-            "data: DESCRIBE and SUMMARIZE do"
+            f"it reads DuckDB's own catalog ({', '.join(catalog)}), which does not describe your "
+            "data: use DESCRIBE or SUMMARIZE"
         )
     if reads is None or not _ROW_NUMBER.search(sql):
         return
     if any(column.lower() == "rowid" for column in columns):
-        return  # a column of the user's own
-    if not is_valid(_ROW_NUMBER.sub("caudal_no_such_column", sql)):  # so it means DuckDB's own
-        raise UsageError("rowid: rows have no numbers of their own here; use row_number() OVER ()")
+        return  # a column of the data
+    if not is_valid(_ROW_NUMBER.sub("caudal_no_such_column", sql)):  # so it is DuckDB's rowid
+        raise UsageError("rowid: rows have no numbers here; use row_number() OVER ()")

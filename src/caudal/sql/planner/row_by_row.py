@@ -1,8 +1,8 @@
-"""Which queries only filter: each row of the answer comes from one row of one table.
+"""Queries that only filter: each row of the answer comes from one row of one table.
 
 The rows of such a query can be shown batch by batch: the finish over the slices of one batch gives
-exactly the rows that this batch adds to the answer. ORDER BY does not prevent that, since it moves
-rows and neither makes nor drops any. Every doubt means no: then there is no preview.
+exactly the rows that this batch adds to the answer. ORDER BY is allowed, because it neither adds
+nor drops rows. If it is not certain that a query only filters, there is no preview.
 """
 
 from functools import lru_cache
@@ -13,10 +13,10 @@ from caudal.sql.planner import dialect
 from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.plan import Finish, Plan, Scan
 
-# Steps that look at one row at a time, or only move rows. `sentiment` and its kin are functions.
+# Operators that read one row at a time, or only order rows. Functions of Caudal are operators too.
 _ROW_BY_ROW = frozenset({"read", "filter", "project", "unnest", "order"})
 _FUNCTIONS = frozenset({"sentiment", "names", "items"})
-# Whatever looks at several rows at once, or at a count of them. DISTINCT and OFFSET among them.
+# Syntax that reads several rows at once, or counts rows.
 _SEVERAL_ROWS = (
     exp.AggFunc, exp.Distinct, exp.Fetch, exp.Group, exp.Having, exp.Join, exp.Limit, exp.Offset,
     exp.Qualify, exp.SetOperation, exp.TableSample, exp.Window,
@@ -24,12 +24,12 @@ _SEVERAL_ROWS = (
 
 
 def only_filters(plan: Plan, query: str) -> bool:
-    """Is the answer the rows that the batches of one table add, one after the other?"""
+    """Return whether the answer is the rows that each batch of one table adds."""
     return filtered_scan(plan, query) is not None
 
 
 def filtered_scan(plan: Plan, query: str) -> Scan | None:
-    """The one scan that a query reads, if the query only filters."""
+    """Return the one scan that a query reads, if it only filters; else None."""
     finish = plan.finish(query)
     stages = set(finish.inputs.values())
     scan = next((one for one in plan.scans if {one.name} == stages), None)

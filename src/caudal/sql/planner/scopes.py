@@ -1,7 +1,8 @@
-"""Which column a name means, by DuckDB's rules; a name that could mean two things is refused.
+"""Scopes: which column a name means, by DuckDB's rules.
 
-DuckDB resolves names case-insensitively. Where clauses differ in whether a column or an alias of
-the SELECT list wins, the planner does not take sides: it refuses, and the query is gathered.
+DuckDB resolves names case-insensitively. A name that could mean two columns raises
+UnsupportedError. So does a name that is both a column and an alias, in clauses where it is not
+clear which of them DuckDB takes. Such a query is gathered.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +17,7 @@ from caudal.sql.planner.plan import TableSchema
 
 
 class QueryEnvironment(Protocol):
-    """The tables and common tables that a query may name, and the way to read a query in it."""
+    """The tables and common table expressions that a query may name, and how to read a query."""
 
     @property
     def context(self) -> Context: ...
@@ -31,7 +32,7 @@ class QueryEnvironment(Protocol):
 
 @dataclass(frozen=True)
 class ScopeSource:
-    """What stands in FROM under one name."""
+    """An item of FROM, with its alias."""
 
     alias: str | None
     outputs: tuple[Output, ...]
@@ -45,8 +46,8 @@ class Scope:
     """The names that an expression may use."""
 
     sources: list[ScopeSource] = field(default_factory=list)
-    star: list[Output] = field(default_factory=list)  # what `*` means, in order
-    merged: dict[str, int] = field(default_factory=dict)  # columns joined by USING
+    star: list[Output] = field(default_factory=list)  # the columns of `*`, in order
+    merged: dict[str, int] = field(default_factory=dict)  # the columns of USING, by name
     parent: "Scope | None" = None
 
     def columns(self) -> set[int]:
@@ -54,7 +55,7 @@ class Scope:
         return own | set(self.merged.values())
 
     def find(self, name: str, table: str = "") -> int | None:
-        """The column of this name here (not in the parent)."""
+        """Return the column of this name in this scope; its parent is not searched."""
         wanted = name.lower()
         if not table and wanted in self.merged:
             return self.merged[wanted]
@@ -75,12 +76,12 @@ class Scope:
     def star_of(self, table: str) -> list[Output]:
         found = list(self._sources(table))
         if len(found) != 1:
-            raise UnsupportedError(f"{table}.* is not clear")
+            raise UnsupportedError(f"{table}.* could mean several tables")
         return list(found[0].outputs)
 
 
 def resolved(column: exp.Column, scope: Scope) -> exp.Expr:
-    """The column's mark, or a field of a struct column's mark."""
+    """Return the mark of a column, or a field of the mark of a struct column."""
     if column.args.get("db") or isinstance(column.this, exp.Star):
         raise UnsupportedError(f"the name {column.sql()} has too many parts")
     level: Scope | None = scope
@@ -93,7 +94,7 @@ def resolved(column: exp.Column, scope: Scope) -> exp.Expr:
             if struct is not None:
                 return exp.Dot(this=exp.Paren(this=marked(struct)), expression=column.this.copy())
         level = level.parent
-    raise UnsupportedError(f"{column.sql()}, which is no column of its own SELECT")
+    raise UnsupportedError(f"{column.sql()} is not a column of its own SELECT")
 
 
 def marked(number: int) -> exp.Column:

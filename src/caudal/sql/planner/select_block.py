@@ -1,7 +1,9 @@
-"""A SELECT under construction: operators are added to it until one does not fit, then it is sealed.
+"""A SELECT under construction.
 
-Columns of a sealed SELECT get marks for names. They are replaced when the stage is closed, by the
-order in which they first appear, so that equal fragments of different queries have equal texts.
+Operators are added to it until one does not fit. Then it is sealed: it becomes the FROM of a new
+SELECT. The columns of a sealed SELECT get marks for names. When a stage is closed, `canonical`
+replaces the marks by numbered names, in the order of first appearance. So equal parts of different
+queries have equal texts.
 """
 
 import re
@@ -18,7 +20,7 @@ STAGE = re.compile(r"(scan|fold)\d+", re.IGNORECASE)
 
 
 class ColumnNames:
-    """Gives out marks for the columns of sealed SELECTs."""
+    """Gives new marks for the columns of sealed SELECTs."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
@@ -28,7 +30,7 @@ class ColumnNames:
 
 
 def canonical(texts: Sequence[str]) -> list[str]:
-    """The texts with marks replaced by names, numbered by first appearance in all of them.
+    """Return the texts with names in place of marks, numbered by first appearance in all texts.
 
     >>> canonical(["b\ue0007\ue001 + b\ue0003\ue001", "b\ue0003\ue001"])
     ['b__1 + b__2', 'b__2']
@@ -42,7 +44,7 @@ def canonical(texts: Sequence[str]) -> list[str]:
 
 
 def is_atom(text: str) -> bool:
-    """Whether the text can stand anywhere without parentheses."""
+    """Return whether the text needs no parentheses in any expression."""
     return _ATOM.fullmatch(text) is not None
 
 
@@ -52,11 +54,11 @@ def atom(text: str) -> str:
 
 @dataclass(frozen=True)
 class SelectBlock:
-    """`columns` maps the query's columns to expressions over `source`."""
+    """A SELECT. `columns` maps the query's columns to expressions over `source`."""
 
     source: str
     columns: dict[int, str]
-    table: str | None = None  # the table, in a scan
+    table: str | None = None  # the table that a scan reads
     where: tuple[str, ...] = ()
     group: tuple[str, ...] | None = None
     having: tuple[str, ...] = ()
@@ -64,11 +66,11 @@ class SelectBlock:
     limit: int | None = None
     offset: int = 0
     operators: tuple[str, ...] = ()
-    costly: frozenset[int] = field(default_factory=frozenset)  # columns not to be written twice
-    raising: frozenset[str] = frozenset()  # expressions that may fail for some row
+    costly: frozenset[int] = field(default_factory=frozenset)  # columns to be evaluated only once
+    raising: frozenset[str] = frozenset()  # expressions that can raise an error
 
     def text(self, expr: Expr) -> str:
-        """The expression over this block's source."""
+        """Return the text of an expression over this block's source."""
         return expr.over(lambda column: atom(self.columns[column]))
 
     def did(self, *operators: str) -> "SelectBlock":
@@ -80,12 +82,12 @@ class SelectBlock:
         return self.limit is not None or self.offset > 0 or bool(self.order)
 
     def is_simple(self, needed: Iterable[int]) -> bool:
-        """Whether it is its source, column by column."""
+        """Return whether all rows of the source are kept, and the needed columns are its own."""
         given = self.where or self.having or self.is_cut or self.group is not None
         return not given and all(is_atom(self.columns[c]) for c in needed)
 
     def body(self) -> str:
-        """Everything after the list."""
+        """Return everything after the SELECT list."""
         parts = [f"FROM {self.source}"]
         if self.where:
             parts.append("WHERE " + " AND ".join(map(_joined, self.where)))
@@ -102,14 +104,14 @@ class SelectBlock:
         return " ".join(parts)
 
     def select(self, listed: Sequence[tuple[str, str]]) -> str:
-        """The SELECT of these (expression, name)."""
+        """Return the SELECT of these pairs of expression and name."""
         items = ", ".join(f"{text} AS {name}" for text, name in listed) or "1 AS one"
         return f"SELECT {items} {self.body()}"
 
     def sealed(
         self, needed: Iterable[int], names: ColumnNames, *extra: tuple[int, str]
     ) -> "SelectBlock":
-        """This SELECT as the source of another; `extra` columns are added to its list."""
+        """Return a block whose source is this SELECT. `extra` columns are added to its list."""
         kept = (
             self.columns
             if self.group is not None
@@ -148,7 +150,7 @@ class SelectBlock:
         )
 
     def may_fail(self, texts: Iterable[str]) -> bool:
-        """Whether one of these holds an expression that may fail for some row."""
+        """Return whether one of the texts holds an expression that can raise an error."""
         return any(one in text for text in texts for one in self.raising if not is_atom(one))
 
     def topped(self, order: Sequence[str], limit: int | None, offset: int) -> "SelectBlock":

@@ -1,6 +1,7 @@
-"""Reads the clauses of one SELECT, in the order in which they take effect.
+"""Reading of the clauses of one SELECT, in the order in which they take effect.
 
-WHERE, GROUP BY, aggregates, HAVING, window functions, the list itself, DISTINCT, ORDER BY, LIMIT.
+They are WHERE, GROUP BY, aggregates, HAVING, window functions, the SELECT list, DISTINCT, ORDER BY
+and LIMIT.
 """
 
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ Order = tuple[tuple[Expr, str], ...]
 
 @dataclass
 class SelectReader:
-    """One SELECT, being read; `reader` knows its names."""
+    """Reads one SELECT. `reader` resolves its names."""
 
     query: exp.Select
     reader: ExpressionReader
@@ -75,10 +76,10 @@ class SelectReader:
             node = Extend(node, self.computed)
         if (distinct := self.query.args.get("distinct")) is not None:
             if distinct.args.get("on") is not None:
-                raise UnsupportedError("DISTINCT ON keeps one row of each kind, in an order")
+                raise UnsupportedError("DISTINCT ON depends on the order of rows")
             columns = tuple(dict.fromkeys(output.column for output in self.outputs))
             if any(expr.columns - set(columns) for expr, _ in order):
-                raise UnsupportedError("DISTINCT ordered by something that it does not list")
+                raise UnsupportedError("DISTINCT with ORDER BY something that it does not list")
             node = Aggregate(node, columns, {})
         limit, offset = order_clause.limits(self.query)
         if order or limit is not None or offset:
@@ -106,7 +107,7 @@ class SelectReader:
         return Filter(node, reader.expr(part))
 
     def _aliases(self) -> dict[str, exp.Expr]:
-        """What WHERE and GROUP BY may call by an alias of the list."""
+        """Return the items of the SELECT list that WHERE and GROUP BY may call by their alias."""
         found: dict[str, exp.Expr] = {}
         for item in self.query.expressions:
             if isinstance(item, exp.Alias) and not any(item.find_all(exp.Query)):
@@ -143,7 +144,7 @@ class SelectReader:
         return from_clause.semi_joined(node, "SEMI", right, conditions)
 
     def _items(self) -> Iterator[exp.Expr | Output]:
-        """The list with stars spelled out."""
+        """Yield the items of the SELECT list, with columns in place of stars."""
         for item in self.query.expressions:
             if isinstance(item, exp.Star):
                 yield from _expanded(item, self.reader.scope.star)
@@ -161,7 +162,7 @@ class SelectReader:
         return any(expressions.contains_aggregate(node) for node in nodes)
 
     def _with_keys(self, node: Node, items: list[exp.Expr | Output]) -> Node:
-        """The rows with the group keys as columns; the reader then knows them."""
+        """Return the rows with the group keys as columns, and tell the reader these keys."""
         self.reader.keys = {}
         aliases = self._aliases()
         computed: dict[int, Expr] = {}
@@ -230,7 +231,7 @@ class SelectReader:
         return column
 
     def _inlined(self, expr: Expr) -> Expr:
-        """The expression without columns that the list itself computes (lateral aliases)."""
+        """Return the expression with lateral aliases replaced by what they stand for."""
 
         def name(column: int) -> str:
             known = self.computed.get(column)
@@ -251,7 +252,7 @@ class SelectReader:
         return column
 
     def _condition_of(self, clause: str) -> Expr | None:
-        """HAVING or QUALIFY, over what the list computes from."""
+        """Return the condition of HAVING or QUALIFY."""
         node = self.query.args.get(clause)
         if node is None:
             return None
@@ -282,7 +283,7 @@ def _expanded(star: exp.Star, columns: list[Output]) -> Iterator[exp.Expr | Outp
 
 
 def _is_plain_select(query: exp.Expr) -> bool:
-    """A SELECT of which only the existence of rows matters, and depends on FROM and WHERE alone."""
+    """Return whether FROM and WHERE alone decide whether a SELECT has rows."""
     if not isinstance(query, exp.Select):
         return False
     given = {key for key, value in query.args.items() if value}
@@ -297,5 +298,5 @@ def _is_unnest(node: exp.Expr) -> bool:
 
 
 def _own_name(node: exp.Expr) -> str | None:
-    """DuckDB's name for an item without an alias, where that name is certain."""
+    """Return DuckDB's name for an item without an alias; None if it is not certain."""
     return node.name if isinstance(node, exp.Column) else None

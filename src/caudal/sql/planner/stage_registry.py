@@ -1,8 +1,8 @@
-"""The stages of a plan while it grows. Stages that differ only in what they list become one.
+"""The stages of a plan under construction. Stages that differ only in their columns become one.
 
-A stage is known by everything but its list: what it reads, filters, groups, orders and cuts, and
-how its output is partitioned. A query that needs another column or aggregate of a known stage adds
-it.
+The identity of a stage is everything but its SELECT list: what it reads, filters, groups, orders
+and cuts, and how its output is partitioned. A query that needs a further column or aggregate of a
+stage adds it to the list.
 """
 
 import re
@@ -22,7 +22,7 @@ Place = Literal["scan", "fold", "one"]
 
 @dataclass(frozen=True)
 class StageCut:
-    """How a query wants a stage's output."""
+    """How a query wants the output of a stage partitioned."""
 
     query: str
     kind: PartitionKind
@@ -31,7 +31,7 @@ class StageCut:
 
 @dataclass
 class StageDraft:
-    """A stage that may still grow."""
+    """A stage to which queries may still add columns."""
 
     name: str
     place: Place
@@ -45,10 +45,10 @@ class StageDraft:
     queries: list[str] = field(default_factory=list)
     operators: list[str] = field(default_factory=list)
     is_verbatim: bool = False
-    written_keys: tuple[str, ...] = ()  # the keys over the block, before names were given
+    written_keys: tuple[str, ...] = ()  # the keys over the block, with marks for names
 
     def column(self, text: str, *, hidden: bool = False) -> str:
-        """The output column for an expression, added if it is new."""
+        """Return the output column of an expression; add it if it is new."""
         if text in self.listed:
             name = self.listed[text]
             if not hidden:
@@ -85,7 +85,7 @@ class StageDraft:
         return self.sql_over(self.body)
 
     def sql_over(self, body: str) -> str:
-        """The same list over another body."""
+        """Return the SELECT with another body."""
         listed = ", ".join(f"{text} AS {quoted(name)}" for text, name in self.listed.items())
         return f"SELECT {listed or '1 AS one'} {body}"
 
@@ -95,7 +95,7 @@ class StageDraft:
 
 @dataclass
 class StageRead:
-    """One place where a query reads a stage; its rows must meet the keys of `matched`."""
+    """One read of a stage by a query. Only rows with a key of the stage `matched` matter to it."""
 
     stage: str
     query: str
@@ -105,10 +105,10 @@ class StageRead:
 
 @dataclass
 class StageRegistry:
-    """All stages of a plan. `shared` holds stages worth sharing even without their own cut."""
+    """All stages of a plan. `shared` are stages that several queries read without LIMIT."""
 
     shared: frozenset[Identity] = frozenset()
-    is_trial: bool = False  # only to see what could be shared
+    is_trial: bool = False  # made only to see which stages could be shared
     drafts: dict[Identity, StageDraft] = field(default_factory=dict)
     uncut: set[Identity] = field(default_factory=set)
     reads: list[StageRead] = field(default_factory=list)
@@ -125,7 +125,7 @@ class StageRegistry:
         cut: StageCut,
         needed: Iterable[int],
     ) -> tuple[str, dict[int, str]]:
-        """The stage that ends here and the names of the needed columns in its output."""
+        """Return the stage that ends here, and the names of the needed columns in its output."""
         keys, kind, query = cut.keys, cut.kind, cut.query
         columns = sorted(set(needed) & block.columns.keys())
         texts = [block.columns[column] for column in columns]
@@ -134,7 +134,7 @@ class StageRegistry:
         ordered = tuple(dict.fromkeys(inputs))
         identity = (*_shape(block, place, body, kind), *ordered, "|", *listed_keys)
         if block.may_fail((*keys, *texts)):
-            identity = (*identity, query)  # nobody else's answer depends on it
+            identity = (*identity, query)  # an error must not reach another query
         self._remember(identity)
         draft = self.drafts.get(identity)
         if draft is None:
@@ -151,7 +151,7 @@ class StageRegistry:
         return draft.name, named
 
     def verbatim(self, table: str, sql: str, operators: tuple[str, ...], query: str) -> str:
-        """A gathered scan whose text stands as it is."""
+        """Return a gathered scan with this text, unchanged."""
         identity = ("scan", table, sql, "verbatim")
         self._remember(identity)
         draft = self.drafts.get(identity)
@@ -169,7 +169,7 @@ class StageRegistry:
     def is_shared(
         self, block: SelectBlock, place: Place, inputs: Iterable[str], kind: PartitionKind
     ) -> bool:
-        """Whether another query closes the same stage, not cut and gathered."""
+        """Return whether another query gathers the same stage without LIMIT."""
         body = canonical([block.body()])[0]
         ordered = tuple(dict.fromkeys(inputs))
         return (*_shape(block, place, body, kind), *ordered, "|") in self.shared
@@ -178,7 +178,7 @@ class StageRegistry:
         return next(draft for draft in self.drafts.values() if draft.name == name)
 
     def begin(self) -> None:
-        """From here on, `undo` takes everything back."""
+        """Begin a query: `undo` takes back what is added from here on."""
         self._before = {}
         self._uncut_before = set(self.uncut)
         self._reads_before = len(self.reads)
@@ -200,7 +200,7 @@ class StageRegistry:
             self._before[identity] = draft.copied() if draft is not None else None
 
     def behind(self, stages: Iterable[str]) -> list[StageDraft]:
-        """These stages and all that they read, each after what it reads."""
+        """Return these stages and all stages that they read, each after its inputs."""
         wanted = set(stages)
         found = []
         for draft in reversed(self.drafts.values()):
@@ -235,6 +235,9 @@ class StageRegistry:
 
 
 def _shape(block: SelectBlock, place: Place, body: str, kind: PartitionKind) -> Identity:
-    """One group over everything leaves no trace in the body, but it is a shape of its own."""
+    """Return what identifies a stage without its keys.
+
+    One group of all rows has no GROUP BY in the body, so it is told apart from plain rows.
+    """
     rows = "rows" if block.group is None else "groups"
     return (place, block.table or "", rows, body, kind)

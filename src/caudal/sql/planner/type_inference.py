@@ -1,4 +1,4 @@
-"""The type of an expression, as far as it is certain; see `types`."""
+"""Type inference: the type of an expression, None where it is not certain (see `types.py`)."""
 
 from collections.abc import Callable, Mapping
 
@@ -111,7 +111,7 @@ ColumnType = Callable[[exp.Column], Type]
 
 
 def type_of(node: exp.Expr, column: ColumnType, functions: Mapping[str, str]) -> Type:
-    """The node's type, or None."""
+    """Return the type of a node; None if it is not certain."""
 
     def infer(inner: exp.Expr) -> Type:
         return type_of(inner, column, functions)
@@ -167,7 +167,7 @@ def _arithmetic(left: Type, right: Type) -> Type:
     shared = types.common((left, right))
     if types.is_decimal(shared):
         return types.ANY_DECIMAL
-    # A literal may take the width of what stands beside it.
+    # DuckDB may give a literal the width of the other operand.
     return types.ANY_INTEGER if types.is_small(shared) and shared != "BIGINT" else shared
 
 

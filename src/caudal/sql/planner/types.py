@@ -1,10 +1,10 @@
-"""As much of DuckDB's types as a planner needs: is a sum exact, and how may a key be hashed.
+"""DuckDB's types, as far as the planner needs them: is a sum exact, how is a key hashed.
 
 Rules
-1. A type is DuckDB's name for it, or None if it is not known. None is always safe: what is not
-   known is neither summed in parts nor hashed.
+1. A type is DuckDB's name for it, or None if it is not known. None is always safe: values of an
+   unknown type are neither summed in parts nor hashed.
 2. Two keys may be hashed by a common type only if values that DuckDB calls equal become the same
-   value of that type. The converse is not needed.
+   value of that type. Different values may become the same value.
 """
 
 from collections.abc import Iterable
@@ -23,17 +23,17 @@ _ALIASES = {
 
 _SMALL = ("TINYINT", "UTINYINT", "SMALLINT", "USMALLINT", "INTEGER", "UINTEGER", "BIGINT")
 _SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
-ANY_INTEGER = "INTEGER(?)"  # an integer of at most 64 bits whose width was not worked out
+ANY_INTEGER = "INTEGER(?)"  # an integer of at most 64 bits, of unknown width
 _LARGE = ("UBIGINT", "HUGEINT", "UHUGEINT", "BIGNUM")
 _FLOATS = ("FLOAT", "DOUBLE")
-_ROOMY_DIGITS = 26  # of a DECIMAL: its sums have 38, so a million million rows fit
-ANY_DECIMAL = "DECIMAL(?)"  # a decimal whose width was not worked out
+_ROOMY_DIGITS = 26  # of a DECIMAL: its sums have 38 digits, enough for 10^12 rows
+ANY_DECIMAL = "DECIMAL(?)"  # a decimal of unknown width
 _NATIVE_KEYS = ("VARCHAR", "DATE", "TIMESTAMP")
 _PRINTED_KEYS = ("UUID", "TIME", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "BLOB", "BIT")
 
 
 def normal(name: str) -> str:
-    """One spelling per type.
+    """Return the one spelling of a type.
 
     >>> normal("int"), normal("decimal(38, 12)"), normal("text[]")
     ('INTEGER', 'DECIMAL(38,12)', 'VARCHAR[]')
@@ -55,12 +55,12 @@ def is_integer(kind: Type) -> bool:
 
 
 def is_small(kind: Type) -> bool:
-    """An integer of at most 64 bits, signed."""
+    """Return whether the type is an integer that fits into a signed one of 64 bits."""
     return kind in _SMALL or kind == ANY_INTEGER
 
 
 def is_certain(kind: Type) -> bool:
-    """Whether the type is known to the last digit."""
+    """Return whether the type is known with its width."""
     return kind is not None and "?" not in kind
 
 
@@ -77,12 +77,12 @@ def is_numeric(kind: Type) -> bool:
 
 
 def is_exact(kind: Type) -> bool:
-    """Whether values of the type can be summed in any order with the same result."""
+    """Return whether values of the type can be summed in any order with the same result."""
     return is_integer(kind) or is_decimal(kind) or kind == "BOOLEAN"
 
 
 def summed(kind: Type) -> Type:
-    """The type of `sum`."""
+    """Return the type of `sum` over values of the type."""
     if is_decimal(kind) and kind != ANY_DECIMAL:
         assert kind is not None
         return f"DECIMAL(38,{kind[:-1].split(',')[1]})"
@@ -94,14 +94,14 @@ def summed(kind: Type) -> Type:
 
 
 def sums_have_room(kind: Type) -> bool:
-    """Whether a sum of any rows that a machine can hold stays in range."""
+    """Return whether no sum over as many rows as a machine can hold overflows."""
     if kind is not None and is_decimal(kind) and kind != ANY_DECIMAL:
         return int(kind[len("DECIMAL(") : -1].split(",")[0]) <= _ROOMY_DIGITS
     return is_small(kind) or is_float(kind) or kind in ("UBIGINT", "BOOLEAN")
 
 
 def common(kinds: Iterable[Type]) -> Type:
-    """The type that values of these types share in a CASE, a UNION or an arithmetic operation."""
+    """Return the type of a CASE, a UNION or an arithmetic operation over these types."""
     distinct = set(kinds)
     if len(distinct) == 1:
         return distinct.pop()
@@ -117,15 +117,17 @@ def common(kinds: Iterable[Type]) -> Type:
 
 
 def compare_safely(one: Type, two: Type) -> bool:
-    """Whether to compare values of these types is certain to raise on none of them, as far as the
-    types are known: text that is no number raises when it is compared with one."""
+    """Return whether no comparison of values of these types raises, as far as they are known.
+
+    For example, a text that is not a number raises when it is compared with a number.
+    """
     if one is None or two is None or one == two:
         return True
     return is_numeric(one) and is_numeric(two)
 
 
 def hashed(kinds: Iterable[Type]) -> Type:
-    """The type to which keys of these types are cast before they are hashed; None: do not hash."""
+    """Return the type to which keys of these types are cast for hashing; None: do not hash."""
     distinct = set(kinds)
     if None in distinct or ANY_DECIMAL in distinct:
         return None
@@ -145,7 +147,7 @@ def hashed(kinds: Iterable[Type]) -> Type:
 
 
 def _prints_canonically(kind: str) -> bool:
-    """Whether equal values have equal texts: not so for floats (-0.0), intervals, maps."""
+    """Return whether equal values have equal texts; not so for floats (-0.0), intervals, maps."""
     if kind.endswith("[]"):
         element = kind[:-2]
         return element in ("VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP") or (

@@ -1,8 +1,8 @@
-"""Whether DuckDB accepts the stages of a split query, before anybody runs them.
+"""Validation of a split query by DuckDB, before it runs.
 
-All stages of the query are bound at once, as common tables of its finish, over empty tables. The
-columns of the answer must have the names and types of the author's own text. A stage sees only its
-inputs when it runs, so naming any other is an error too.
+DuckDB binds all stages of the query at once, as common table expressions of its finish, over empty
+tables. The columns of the answer must have the names and types of the author's own text. A stage
+that names a stage which is not among its inputs is refused too: it would not find it when it runs.
 """
 
 import re
@@ -21,7 +21,7 @@ _STAGE_NAME = re.compile(r"\b(?:scan|fold)\d+\b")
 def require_valid(
     finish: Finish, registry: StageRegistry, columns: Sequence[OutputColumn], binder: Binder
 ) -> None:
-    """Raise UnsupportedError unless the stages give the columns that the author asked for."""
+    """Raise UnsupportedError unless the stages give these columns."""
     drafts = registry.behind(finish.inputs)
     parts = [(draft.sql(), draft.inputs) for draft in drafts]
     for sql, inputs in (*parts, (finish.sql, tuple(finish.inputs))):
@@ -35,10 +35,10 @@ def require_valid(
     except UsageError as error:
         raise UnsupportedError(f"its stages are not valid ({error})") from error
     if found != list(columns):
-        raise UnsupportedError("its stages give other columns or types")
+        raise UnsupportedError("its stages give columns of other names or types")
 
 
 def _require_inputs(sql: str, inputs: Iterable[str]) -> None:
     named = set(_STAGE_NAME.findall(_QUOTED.sub("", sql)))
     if not named <= set(inputs):
-        raise UnsupportedError("a stage reads another that it is not given")
+        raise UnsupportedError("a stage reads a stage that is not among its inputs")
