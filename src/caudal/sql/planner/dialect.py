@@ -59,8 +59,3 @@ def text(expression: exp.Expr) -> str:
         normalize_functions=False,
         unsupported_level=ErrorLevel.IGNORE,  # DuckDB is asked whether the text means the same
     )
-
-
-def quoted(name: str) -> str:
-    """Return a quoted identifier."""
-    return '"' + name.replace('"', '""') + '"'

@@ -21,7 +21,8 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from caudal.sql.planner import dialect, expressions, known_syntax
+from caudal.sql.parsing import quote
+from caudal.sql.planner import expressions, known_syntax
 from caudal.sql.planner.algebra import Context, Output, Relation
 from caudal.sql.planner.binder import Binder, Reads
 from caudal.sql.planner.dialect import UnsupportedError
@@ -109,7 +110,7 @@ def _pushed(part: exp.Expr, reader: ExpressionReader, alone: bool) -> str | None
     if not expr.may_move:
         return None
     names = {output.column: output.name or "" for output in reader.scope.star}
-    return expr.over(lambda column: dialect.quoted(names[column]))
+    return expr.over(lambda column: quote(names[column]))
 
 
 def _rows_must_pass(reference: exp.Table, select: exp.Select) -> bool:

@@ -12,7 +12,7 @@ Theory of operation
 
 _ORDERS = 32  # binary orders of magnitude in a scale
 _DIGITS = 52  # binary digits of a float after the first
-_LEAST = -30  # the smallest scale: 2^(52 + 960) is the largest power that is a float
+_LEAST = -30  # the smallest scale: for the next one, the power of two is no float
 
 Kinds = dict[str, tuple[str, str | None]]  # name -> expression and type
 

@@ -18,6 +18,7 @@ Rules
 import re
 from dataclasses import dataclass, field, replace
 
+from caudal.sql.parsing import quote
 from caudal.sql.planner import lower_aggregate, lower_join, types
 from caudal.sql.planner.algebra import (
     Aggregate,
@@ -37,7 +38,6 @@ from caudal.sql.planner.algebra import (
     mark,
     with_subqueries,
 )
-from caudal.sql.planner.dialect import quoted
 from caudal.sql.planner.placed_rows import Needed, PlacedRows, StageCutter, Wanted
 from caudal.sql.planner.rules import rewrite_algebra
 from caudal.sql.planner.select_block import SelectBlock
@@ -142,7 +142,7 @@ class Lowering:
         return rows.each(lambda block: block.filtered(predicate, needed, self.cutter.names))
 
     def lower_extend(self, node: Extend, needed: Needed, wanted: Wanted) -> PlacedRows:
-        """Compute columns where the rows are, if anybody needs them.
+        """Compute the columns that are needed, where the rows are.
 
         Example::
 
@@ -327,8 +327,8 @@ class Lowering:
 
 def lower_table(node: TableScan) -> PlacedRows:
     """Read a table, batch by batch."""
-    columns = {number: quoted(name) for number, name in node.columns.items()}
-    return PlacedRows((SelectBlock(quoted(node.table), columns, table=node.table),), "scan")
+    columns = {number: quote(name) for number, name in node.columns.items()}
+    return PlacedRows((SelectBlock(quote(node.table), columns, table=node.table),), "scan")
 
 
 def _in_order_of_files(rows: PlacedRows) -> bool:

@@ -98,7 +98,7 @@ class JoinPlacement:
         kind = self.node.kind
         if left.place == "one" and right.place == "one":
             return self.join_in_one_place(left, right)
-        # A whole side is read by every partition, so its own rows must not be the answer.
+        # Every partition reads the whole side, so its rows must not be given without a partner.
         right_may_be_whole = self.node.needs_partner("right")
         left_may_be_whole = self.node.needs_partner("left") and kind != "SEMI"
         if right.place == "one" and right_may_be_whole:

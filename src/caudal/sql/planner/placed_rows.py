@@ -35,7 +35,7 @@ class PlacedRows:
     place: Place
     inputs: tuple[str, ...] = ()
     keys: tuple[PartitionKey, ...] | None = None
-    reduced: bool = False  # they were filtered by LIMIT or grouped, so they may be gathered
+    reduced: bool = False  # fewer rows than the tables have, so they may be gathered
     read: StageRead | None = None  # the read of the stage, while a hint for it is possible
 
     @property

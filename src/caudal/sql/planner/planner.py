@@ -12,6 +12,7 @@ from datetime import datetime
 from sqlglot import exp
 
 from caudal.errors import UsageError
+from caudal.sql.parsing import quote
 from caudal.sql.planner import (
     dialect,
     fallback,
@@ -24,7 +25,7 @@ from caudal.sql.planner import (
 )
 from caudal.sql.planner.algebra import Relation
 from caudal.sql.planner.binder import Binder, OutputColumn, Reads
-from caudal.sql.planner.dialect import UnsupportedError, quoted
+from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.placed_rows import StageCutter
 from caudal.sql.planner.plan import Finish, Plan, Strategy, TableSchema
 from caudal.sql.planner.query_reader import read_query
@@ -201,7 +202,7 @@ class _Planner:
         if any(RESERVED.fullmatch(name) for name in names):
             raise UnsupportedError("a column has a name that the planner gives to columns")
         texts = [block.columns[output.column] for output in relation.outputs]
-        return [(text, quoted(name)) for text, name in zip(texts, names, strict=True)]
+        return [(text, quote(name)) for text, name in zip(texts, names, strict=True)]
 
     def _gathered(
         self, name: str, query: exp.Query, text: _QueryText, registry: StageRegistry, reason: str
@@ -250,8 +251,8 @@ class _Planner:
         self, name: str, table: str, columns: list[str], where: list[str], registry: StageRegistry
     ) -> str:
         """Return a scan that keeps the names of columns, because the author's text reads them."""
-        listed = ", ".join(quoted(column) for column in columns)
-        inner = f"SELECT {listed} FROM {quoted(table)}"
+        listed = ", ".join(quote(column) for column in columns)
+        inner = f"SELECT {listed} FROM {quote(table)}"
         if where:
             inner += " WHERE " + " AND ".join(f"({condition})" for condition in where)
         operators = (*(("filter",) if where else ()), "project")

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from caudal.sql.planner.dialect import quoted
+from caudal.sql.parsing import quote
 from caudal.sql.planner.plan import Fold, Partition, PartitionKind, Scan
 from caudal.sql.planner.select_block import RESERVED, SelectBlock, canonical
 
@@ -86,7 +86,7 @@ class StageDraft:
 
     def sql_over(self, body: str) -> str:
         """Return the SELECT with another body."""
-        listed = ", ".join(f"{text} AS {quoted(name)}" for text, name in self.listed.items())
+        listed = ", ".join(f"{text} AS {quote(name)}" for text, name in self.listed.items())
         return f"SELECT {listed or '1 AS one'} {body}"
 
     def partition(self) -> Partition:
@@ -105,7 +105,7 @@ class StageRead:
 
 @dataclass
 class StageRegistry:
-    """All stages of a plan. `shared` are stages that several queries read without LIMIT."""
+    """All stages of a plan. `shared` are those that a query of the first pass reads uncut."""
 
     shared: frozenset[Identity] = frozenset()
     is_trial: bool = False  # made only to see which stages could be shared
@@ -147,7 +147,7 @@ class StageRegistry:
             draft.queries.append(query)
         if not block.is_cut:
             self.uncut.add(identity)
-        named = {c: quoted(draft.column(text)) for c, text in zip(columns, listed, strict=True)}
+        named = {c: quote(draft.column(text)) for c, text in zip(columns, listed, strict=True)}
         return draft.name, named
 
     def verbatim(self, table: str, sql: str, operators: tuple[str, ...], query: str) -> str:
