@@ -74,6 +74,11 @@ SPLIT = {
     "scalar subquery and group": """
         SELECT shop, count(*) AS n FROM sales WHERE rid > (SELECT min(rid) + 1 FROM items)
         GROUP BY shop""",
+    "order by a subquery": """
+        SELECT rid FROM sales ORDER BY item - (SELECT max(item) FROM items) DESC, rid""",
+    "order by a subquery with limit": """
+        SELECT rid FROM sales ORDER BY item - (SELECT max(item) FROM items) DESC, rid LIMIT 3""",
+    "a function of null": "SELECT rid, abs(NULL) AS a FROM sales",
     "scalar subquery in the list": "SELECT rid, (SELECT max(size) FROM shops) AS m FROM sales",
     "not in": "SELECT rid FROM sales WHERE item NOT IN (SELECT item FROM items)",
     "unnest in the list": "SELECT rid, unnest(tags) AS tag FROM sales",

@@ -38,6 +38,9 @@ ROWS = {
 
 TRAPS = {
     "distinct on keeps one row of each kind": "SELECT DISTINCT ON (k) k, id FROM t ORDER BY k, id",
+    "a star without a column of one table alone": """
+        SELECT count(*) AS n FROM (SELECT DISTINCT * EXCLUDE (a.k) FROM (SELECT k, s FROM t) AS a,
+        (SELECT k FROM r) AS b)""",
     "a constant to order by is no position": """
         SELECT k AS a, 7 AS b, count(*) AS n FROM t GROUP BY ALL ORDER BY b DESC, n, a LIMIT 2""",
     "a constant text to order by": "SELECT id, 'x' AS b FROM t ORDER BY b, id LIMIT 3",

@@ -299,30 +299,39 @@ class Lowering:
         """
         kept = needed.union(*(expr.columns for expr, _ in node.order))
         rows = self.lower(node.child, kept)
-        rows, exprs = self.prepared(rows, kept, *(expr for expr, _ in node.order))
-        after = [direction for _, direction in node.order]
-        names = self.cutter.names
-
         ties: list[int] = []
         if node.order or not _in_order_of_files(rows):
             ties = sorted(needed - {column_of(expr.text) for expr, _ in node.order})
+        if node.limit is not None and rows.place != "one":
+            rows = self._cut_in_parts(rows, node, kept, ties)
+        return self._cut(self.cutter.gathered(rows, kept), node, kept, ties)
 
-        def cut(block: SelectBlock, limit: int | None, offset: int) -> SelectBlock:
+    def _cut_in_parts(
+        self, rows: PlacedRows, node: Top, kept: Needed, ties: list[int]
+    ) -> PlacedRows:
+        """Keep the first rows of each batch or partition, unless others read all of them."""
+        most = Top(node.child, node.order, (node.limit or 0) + node.offset)
+        local = self._cut(rows, most, kept, ties)
+        shared = len(rows.blocks) == 1 and self.cutter.registry.is_shared(
+            rows.block, rows.place, rows.inputs, "gather"
+        )
+        return replace(rows if shared else local, reduced=True)
+
+    def _cut(self, rows: PlacedRows, node: Top, kept: Needed, ties: list[int]) -> PlacedRows:
+        """Order the rows where they are, with `ties` as the last columns of the order, and cut."""
+        rows, exprs = self.prepared(rows, kept, *(expr for expr, _ in node.order))
+        ways = [way for _, way in node.order]
+
+        def cut(block: SelectBlock) -> SelectBlock:
             must = block.is_cut or bool(block.costly & kept)
-            plain = block.sealed(kept, names) if must else block
-            texts = [(plain.text(expr), way) for expr, way in zip(exprs, after, strict=True)]
-            if limit is not None or offset:
+            plain = block.sealed(kept, self.cutter.names) if must else block
+            texts = [(plain.text(expr), way) for expr, way in zip(exprs, ways, strict=True)]
+            if node.limit is not None or node.offset:
                 texts += [(plain.columns[column], "") for column in ties]
             order = [text + way for text, way in texts if not _LITERAL.fullmatch(text)]
-            return plain.topped(list(dict.fromkeys(order)), limit, offset)
+            return plain.topped(list(dict.fromkeys(order)), node.limit, node.offset)
 
-        if node.limit is not None and rows.place != "one":
-            local = rows.each(lambda block: cut(block, (node.limit or 0) + node.offset, 0))
-            shared = len(rows.blocks) == 1 and self.cutter.registry.is_shared(
-                rows.block, rows.place, rows.inputs, "gather"
-            )
-            rows = replace(rows if shared else local, reduced=True)
-        return self.cutter.gathered(rows, kept).each(lambda b: cut(b, node.limit, node.offset))
+        return rows.each(cut)
 
 
 def lower_table(node: TableScan) -> PlacedRows:

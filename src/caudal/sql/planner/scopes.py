@@ -76,7 +76,7 @@ class Scope:
     def star_of(self, table: str) -> list[Output]:
         found = list(self._sources(table))
         if len(found) != 1:
-            raise UnsupportedError(f"{table}.* could mean several tables")
+            raise UnsupportedError(f"{table}.* is not the star of one table")
         return list(found[0].outputs)
 
 

@@ -149,7 +149,7 @@ class SelectReader:
             if isinstance(item, exp.Star):
                 yield from _expanded(item, self.reader.scope.star)
             elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
-                yield from _expanded(item.this, self.reader.scope.star_of(item.table))
+                yield from _expanded(item.this, self.reader.scope.star_of(item.table), item.table)
             else:
                 yield item
 
@@ -275,10 +275,17 @@ class SelectReader:
         return tuple(found)
 
 
-def _expanded(star: exp.Star, columns: list[Output]) -> Iterator[exp.Expr | Output]:
+def _expanded(
+    star: exp.Star, columns: list[Output], table: str = ""
+) -> Iterator[exp.Expr | Output]:
+    """Yield the columns of a star, or of the star of one table, without those of EXCLUDE."""
     if star.args.get("replace") or star.args.get("rename"):
         raise UnsupportedError("* REPLACE is not split")
-    left_out = {column.name.lower() for column in star.args.get("except_") or ()}
+    excluded = star.args.get("except_") or ()
+    tables = {column.table.lower() for column in excluded if isinstance(column, exp.Column)}
+    if tables - {"", table.lower()}:
+        raise UnsupportedError("* EXCLUDE with the column of one table is not split")
+    left_out = {column.name.lower() for column in excluded}
     yield from (o for o in columns if (o.name or "").lower() not in left_out)
 
 

@@ -105,7 +105,7 @@ def common(kinds: Iterable[Type]) -> Type:
     distinct = set(kinds)
     if len(distinct) == 1:
         return distinct.pop()
-    if None in distinct or not all(is_numeric(kind) for kind in distinct):
+    if not distinct or None in distinct or not all(is_numeric(kind) for kind in distinct):
         return None
     if any(is_float(kind) for kind in distinct):
         return "DOUBLE" if "DOUBLE" in distinct else None
