@@ -98,7 +98,7 @@ class JoinPlacement:
         kind = self.node.kind
         if left.place == "one" and right.place == "one":
             return self.join_in_one_place(left, right)
-        # Every partition reads the whole side, so its rows must not be given without a partner.
+        # Every partition reads the whole side, so no partition may give its rows on their own.
         right_may_be_whole = self.node.needs_partner("right")
         left_may_be_whole = self.node.needs_partner("left") and kind != "SEMI"
         if right.place == "one" and right_may_be_whole:
