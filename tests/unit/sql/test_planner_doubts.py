@@ -6,7 +6,8 @@ import pytest
 
 from caudal.duck.binder import DuckDBBinder
 from caudal.errors import UsageError
-from caudal.sql.planner import Plan, dialect, plan
+from caudal.sql.planner import Plan, dialect, plan, rules
+from caudal.sql.planner.algebra import Context, Expr, Extend, Filter, Node, columns_of
 from caudal.sql.planner.known_syntax import find_unknown_syntax
 
 SCHEMAS = {
@@ -90,14 +91,46 @@ def test_many_conditions_are_answered(terms: int, binder: DuckDBBinder) -> None:
     assert planned(f"SELECT a FROM t WHERE {text}", binder).finish("q").inputs.keys() == {"t"}
 
 
-@pytest.mark.parametrize("sql", ["SELECT abs(NULL)", "SELECT abs(NULL) FROM t"])
-def test_a_planner_that_stumbles_gathers(sql: str, binder: DuckDBBinder) -> None:
-    assert planned(sql, binder).finish("q").strategy == "gathered"
+@pytest.mark.parametrize("error", [ValueError, KeyError, AssertionError, RecursionError])
+def test_a_query_is_gathered_if_a_rule_raises(
+    error: type[Exception], binder: DuckDBBinder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def raise_error(node: Node, context: Context) -> Node:
+        raise error
+
+    monkeypatch.setattr(rules, "RULES", (*rules.RULES, raise_error))
+    made = planned("SELECT a FROM t WHERE b > 1", binder).finish("q")
+    assert (made.strategy, made.sql) == ("gathered", "SELECT a FROM t WHERE b > 1")
 
 
-def test_stages_that_duckdb_does_not_accept_are_not_used(binder: DuckDBBinder) -> None:
-    made = planned("SELECT a FROM t ORDER BY b - (SELECT max(w) FROM u)", binder).finish("q")
-    assert made.sql == "SELECT a FROM t ORDER BY b - (SELECT max(w) FROM u)"
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ("no_such_column > 1", "its stages are not valid"),
+        ("EXISTS (FROM scan9)", "a stage reads a stage that is not among its inputs"),
+    ],
+)
+def test_stages_that_cannot_run_are_not_used(
+    condition: str, reason: str, binder: DuckDBBinder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def add_condition(node: Node, context: Context) -> Node:
+        return Filter(node, Expr(condition, "BOOLEAN"))
+
+    monkeypatch.setattr(rules, "RULES", (*rules.RULES, add_condition))
+    made = planned("SELECT a FROM t WHERE b > 1", binder).finish("q")
+    assert (made.strategy, made.sql) == ("gathered", "SELECT a FROM t WHERE b > 1")
+    assert made.reason.startswith(reason)
+
+
+def test_stages_of_other_types_are_not_used(
+    binder: DuckDBBinder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def change_types(node: Node, context: Context) -> Node:
+        return Extend(node, {column: Expr("'text'") for column in columns_of(node)})
+
+    monkeypatch.setattr(rules, "RULES", (*rules.RULES, change_types))
+    made = planned("SELECT a FROM t", binder).finish("q")
+    assert made.reason == "its stages give columns of other names or types"
 
 
 def test_a_table_named_like_a_stage(binder: DuckDBBinder) -> None:
