@@ -223,7 +223,7 @@ class Relation:
     outputs: tuple[Output, ...]
 
 
-def renamed(relation: Relation, names: tuple[str, ...]) -> Relation:
+def rename(relation: Relation, names: tuple[str, ...]) -> Relation:
     """Return the relation with the column names that its alias lists."""
     outputs = tuple(
         Output(names[place] if place < len(names) else output.name, output.column)

@@ -68,15 +68,16 @@ class ExpressionReader:
 
     def expr(self, node: exp.Expr) -> Expr:
         """Return an expression, which must hold neither aggregates nor windows."""
-        return self.finished(self.read(node))
+        return self.make_expr(self.read(node))
 
-    def finished(self, marked: exp.Expr) -> Expr:
+    def make_expr(self, marked: exp.Expr) -> Expr:
+        """Return the expression of a node that has marks for columns."""
         called = {call.name.lower() for call in marked.find_all(exp.Anonymous)}
         costly = frozenset(called & self.context.functions.keys())
         known = error_free.safe_type(marked, self._certain_type, self.context.functions)
         sides, mixed = None, False
         if isinstance(marked, exp.EQ):
-            left, right = self.finished(marked.left), self.finished(marked.right)
+            left, right = self.make_expr(marked.left), self.make_expr(marked.right)
             sides = (left, right) if known is not None else None
             mixed = is_mixed(left, right)
         text, kind, safe = dialect.text(marked), self.type_of(marked), known is not None
@@ -111,10 +112,10 @@ class ExpressionReader:
             return exp.Exists(this=self._subquery(node.this))
         if isinstance(node, exp.Anonymous):
             self._require_pure(node.name)
-            return rebuilt(node, self.read)
+            return rebuild(node, self.read)
         if isinstance(node, _PLAIN):
-            return rebuilt(node, self.read)
-        raise UnsupportedError(f"{_described(node)} is not split")
+            return rebuild(node, self.read)
+        raise UnsupportedError(f"{_describe(node)} is not split")
 
     def read_extracting(self, node: exp.Expr) -> exp.Expr:
         """Return the node with marks for columns. Aggregates and windows are extracted."""
@@ -130,19 +131,19 @@ class ExpressionReader:
                 return plain
             key = self.keys.get(dialect.text(plain))
             if key is not None:
-                return scopes.marked(key)
+                return scopes.column_mark(key)
             if isinstance(node, exp.Column):
                 raise UnsupportedError(f"{node.sql()} is not among the group keys")
         if isinstance(node, exp.Not):
             return exp.Paren(this=exp.Not(this=self.read_extracting(node.this)))
         if isinstance(node, exp.In) and node.args.get("query") is None:
-            return rebuilt(node, self.read_extracting)
+            return rebuild(node, self.read_extracting)
         if isinstance(node, exp.Anonymous):
             self._require_pure(node.name)
-            return rebuilt(node, self.read_extracting)
+            return rebuild(node, self.read_extracting)
         if isinstance(node, _PLAIN) and not isinstance(node, exp.Lambda):
-            return rebuilt(node, self.read_extracting)
-        raise UnsupportedError(f"{_described(node)} is not split")
+            return rebuild(node, self.read_extracting)
+        raise UnsupportedError(f"{_describe(node)} is not split")
 
     def _column(self, node: exp.Column) -> exp.Expr:
         alias = None if node.table else self.aliases.get(node.name.lower())
@@ -151,7 +152,7 @@ class ExpressionReader:
             return exp.Paren(this=alias.copy())
         if alias is not None and self.refuses_ambiguity and dialect.text(alias) != mark(own or 0):
             raise UnsupportedError(f"{node.name} is both a column and an alias")
-        return scopes.resolved(node, self.scope)
+        return scopes.resolve(node, self.scope)
 
     def _is_alias(self, node: exp.Expr) -> bool:
         """Return whether a name means an item of the SELECT list that was already read."""
@@ -168,7 +169,7 @@ class ExpressionReader:
             return exp.In(this=self.read(node.this), field=self._subquery(node.args["query"]))
         if node.args.get("unnest") or node.args.get("field"):
             raise UnsupportedError("IN over a list is not split")
-        return rebuilt(node, self.read)
+        return rebuild(node, self.read)
 
     def _scalar_subquery(self, node: exp.Expr) -> exp.Expr:
         if any(node.args.get(key) for key in ("alias", "joins", "pivots", "sample")):
@@ -178,7 +179,7 @@ class ExpressionReader:
     def _subquery(self, node: exp.Expr) -> exp.Column:
         query = node.unnest()
         if not isinstance(query, exp.Query):
-            raise UnsupportedError(f"{_described(query)} is not split")
+            raise UnsupportedError(f"{_describe(query)} is not split")
         number = self.context.subquery(self.bind_query(query))
         return exp.Column(this=exp.Identifier(this=subquery_mark(number), quoted=False))
 
@@ -193,18 +194,18 @@ class ExpressionReader:
         self.extracted.windows[column] = Expr(dialect.text(marked))
         parts = [column_of(dialect.text(part)) for part in marked.args.get("partition_by") or ()]
         self.extracted.partitions.append(frozenset(part for part in parts if part is not None))
-        return scopes.marked(column)
+        return scopes.column_mark(column)
 
     def _window_part(self, node: exp.Expr) -> exp.Expr:
         """Return a part of a window with marks. Aggregates inside it belong to the groups."""
         if isinstance(node, (exp.Window, exp.Filter, exp.Where, *_WINDOW_PARTS)):
             if isinstance(node.this, exp.Anonymous) and isinstance(node, (exp.Window, exp.Filter)):
-                read = rebuilt(node, self._window_part)
-                read.set("this", rebuilt(node.this, self._window_part))
+                read = rebuild(node, self._window_part)
+                read.set("this", rebuild(node.this, self._window_part))
                 return read
-            return rebuilt(node, self._window_part)
+            return rebuild(node, self._window_part)
         if isinstance(node, (exp.Star, exp.Distinct)):
-            return rebuilt(node, self._window_part)
+            return rebuild(node, self._window_part)
         if isinstance(node, exp.Anonymous) and _is_window_call(node):
             return node.copy()  # the caller replaces it, after reading its arguments
         return self.read_extracting(node)
@@ -220,7 +221,7 @@ class ExpressionReader:
             column = self.context.column(call.type)
             self._known[known] = column
             self.extracted.calls[column] = call
-        return scopes.marked(self._known[known])
+        return scopes.column_mark(self._known[known])
 
 
 def is_mixed(one: Expr, two: Expr) -> bool:
@@ -232,7 +233,7 @@ def is_mixed(one: Expr, two: Expr) -> bool:
     return bool(one.columns and two.columns) and not types.compare_safely(one.type, two.type)
 
 
-def rebuilt(node: exp.Expr, read: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+def rebuild(node: exp.Expr, read: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     """Return the same node with each child replaced by what `read` makes of it."""
 
     def child(value: Any) -> Any:
@@ -285,5 +286,5 @@ def _own(node: exp.Expr) -> list[exp.Expr]:
     return list(node.walk(prune=lambda inner: isinstance(inner, exp.Query)))
 
 
-def _described(node: exp.Expr) -> str:
+def _describe(node: exp.Expr) -> str:
     return type(node).key.replace("_", " ") if type(node).key else type(node).__name__

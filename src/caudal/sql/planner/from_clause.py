@@ -19,7 +19,7 @@ from caudal.sql.planner.algebra import (
     Unnest,
     columns_of,
     mark,
-    renamed,
+    rename,
 )
 from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.expressions import ExpressionReader
@@ -34,15 +34,15 @@ _KINDS: dict[tuple[str, str], JoinKind] = {
 }  # fmt: skip
 
 
-def bound_from(query: exp.Select, bound: QueryEnvironment) -> tuple[Node, Scope]:
+def read_from(query: exp.Select, bound: QueryEnvironment) -> tuple[Node, Scope]:
     """Return the rows of FROM, and the names by which WHERE may call their columns."""
     clause = query.args.get("from_")
     if clause is None:
         return Constant(), Scope()
     first, *rest = _items(query)
-    node, scope = _joined_item(first, bound)
+    node, scope = _read_item(first, bound)
     for item in rest:
-        node, scope = _listed(node, scope, item, bound)
+        node, scope = _join_item(node, scope, item, bound)
     return node, scope
 
 
@@ -61,24 +61,24 @@ def _is_comma(join: exp.Join) -> bool:
     return not any(join.args.get(key) for key in ("kind", "side", "method", "on", "using"))
 
 
-def _joined_item(
+def _read_item(
     item: tuple[exp.Expr, list[exp.Join]], bound: QueryEnvironment
 ) -> tuple[Node, Scope]:
     node, scope = _source(item[0], bound)
     for join in item[1]:
-        node, scope = _joined(node, scope, join, bound)
+        node, scope = _join(node, scope, join, bound)
     return node, scope
 
 
-def _listed(
+def _join_item(
     node: Node, scope: Scope, item: tuple[exp.Expr, list[exp.Join]], bound: QueryEnvironment
 ) -> tuple[Node, Scope]:
     """Join the item after a comma. Only UNNEST may name columns of the items before it."""
     if isinstance(item[0], exp.Unnest):
         if item[1]:
             raise UnsupportedError("a join with UNNEST on its left")
-        return _unnested(node, scope, exp.Join(this=item[0]), bound)
-    right, other = _joined_item(item, bound)
+        return _unnest(node, scope, exp.Join(this=item[0]), bound)
+    right, other = _read_item(item, bound)
     if scope.merged.keys() & other.merged.keys():
         raise UnsupportedError("two joins that share a column by USING")
     both = Scope(
@@ -93,7 +93,7 @@ def _source(item: exp.Expr, bound: QueryEnvironment) -> tuple[Node, Scope]:
     relation = _relation(item, bound)
     alias = item.args.get("alias")
     names = tuple(c.name for c in alias.args.get("columns") or ()) if alias else ()
-    relation = renamed(relation, names)
+    relation = rename(relation, names)
     name = item.alias_or_name or None
     return relation.node, Scope([ScopeSource(name, relation.outputs)], list(relation.outputs))
 
@@ -142,14 +142,12 @@ def _no_subquery(query: exp.Query) -> Relation:
     raise UnsupportedError("a subquery inside VALUES")
 
 
-def _joined(
-    left: Node, scope: Scope, join: exp.Join, bound: QueryEnvironment
-) -> tuple[Node, Scope]:
+def _join(left: Node, scope: Scope, join: exp.Join, bound: QueryEnvironment) -> tuple[Node, Scope]:
     kind = _KINDS.get((join.side, join.kind))
     if kind is None or join.method:
         raise UnsupportedError(f"a {join.method or join.kind} join")
     if isinstance(join.this, exp.Unnest):
-        return _unnested(left, scope, join, bound)
+        return _unnest(left, scope, join, bound)
     right, other = _source(join.this, bound)
     both = Scope([*scope.sources, *other.sources], [*scope.star, *other.star], dict(scope.merged))
     if join.args.get("using"):
@@ -196,7 +194,7 @@ def _using(
     return node, Scope([*scope.sources, *other.sources], star, merged)
 
 
-def _unnested(
+def _unnest(
     left: Node, scope: Scope, join: exp.Join, bound: QueryEnvironment
 ) -> tuple[Node, Scope]:
     item = join.this
@@ -218,7 +216,7 @@ def _unnested(
     return node, Scope([*scope.sources, source], [*scope.star, *outputs], dict(scope.merged))
 
 
-def semi_joined(node: Node, kind: JoinKind, right: Relation, conditions: list[Expr]) -> Node:
+def semi_join(node: Node, kind: JoinKind, right: Relation, conditions: list[Expr]) -> Node:
     """Return a join. Conditions that name the right side alone become filters of that side."""
     inside = columns_of(right.node)
     own = [c for c in conditions if c.columns and c.columns <= inside and c.may_move]

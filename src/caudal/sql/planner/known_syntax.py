@@ -86,14 +86,14 @@ def find_unknown_syntax(tree: exp.Expr) -> str | None:
             continue
         known = _ARGUMENTS.get(type(node))
         if known is None:
-            return f"{_described(node)} is not split"
+            return f"{_describe(node)} is not split"
         extra = [key for key, value in node.args.items() if value and key not in known]
         if extra:
-            return _told(node, sorted(extra))
+            return _describe_arguments(node, sorted(extra))
     return None
 
 
-def _told(node: exp.Expr, extra: list[str]) -> str:
+def _describe_arguments(node: exp.Expr, extra: list[str]) -> str:
     if isinstance(node, exp.Join) and "method" in extra:
         return f"a {node.method} join"
     if isinstance(node, exp.With) and "recursive" in extra:
@@ -103,8 +103,8 @@ def _told(node: exp.Expr, extra: list[str]) -> str:
     if isinstance(node, exp.Star):
         return f"* {extra[0].upper()} is not split"
     names = ", ".join(name.rstrip("_") for name in extra)
-    return f"{_described(node)} with {names} is not split"
+    return f"{_describe(node)} with {names} is not split"
 
 
-def _described(node: exp.Expr) -> str:
+def _describe(node: exp.Expr) -> str:
     return type(node).key.replace("_", " ")

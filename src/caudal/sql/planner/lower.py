@@ -88,7 +88,7 @@ class Lowering:
         if not rows.reduced and reason not in self.reasons:
             self.reasons.append(reason)
 
-    def prepared(
+    def bind_subqueries(
         self, rows: PlacedRows, needed: Needed, *exprs: Expr
     ) -> tuple[PlacedRows, tuple[Expr, ...]]:
         """Return the rows where these expressions can be evaluated, and the expressions.
@@ -113,7 +113,7 @@ class Lowering:
             relation = context.subqueries[number]
             columns = frozenset(output.column for output in relation.outputs)
             node = rewrite_algebra(relation.node, context)
-            stage, names = self.cutter.stage(self.lower(node, columns), columns)
+            stage, names = self.cutter.close_whole(self.lower(node, columns), columns)
             listed = ", ".join(names[output.column] for output in relation.outputs)
             self._subqueries[number] = (stage, f"(SELECT {listed} FROM {stage})")
         return self._subqueries[number]
@@ -138,7 +138,7 @@ class Lowering:
                 finish  all of scan1: read
         """
         rows = self.lower(node.child, needed | node.predicate.columns, wanted)
-        rows, (predicate,) = self.prepared(rows, needed, node.predicate)
+        rows, (predicate,) = self.bind_subqueries(rows, needed, node.predicate)
         return rows.each(lambda block: block.filtered(predicate, needed, self.cutter.names))
 
     def lower_extend(self, node: Extend, needed: Needed, wanted: Wanted) -> PlacedRows:
@@ -155,7 +155,7 @@ class Lowering:
         computed = {c: expr for c, expr in node.computed.items() if c in needed}
         below = (needed - node.computed.keys()).union(*(e.columns for e in computed.values()))
         rows = self.lower(node.child, below, wanted)
-        rows, exprs = self.prepared(rows, below, *computed.values())
+        rows, exprs = self.bind_subqueries(rows, below, *computed.values())
         if not computed:
             return rows
         bound = dict(zip(computed, exprs, strict=True))
@@ -174,7 +174,7 @@ class Lowering:
         """
         kept = needed - {node.column}
         rows = self.lower(node.child, kept | node.expr.columns)
-        rows, (expr,) = self.prepared(rows, kept, node.expr)
+        rows, (expr,) = self.bind_subqueries(rows, kept, node.expr)
         names = self.cutter.names
 
         def unnested(block: SelectBlock) -> SelectBlock:
@@ -201,7 +201,7 @@ class Lowering:
             *(expr.columns for expr in node.computed.values())
         )
         child = self.lower(node.child, below)
-        child, exprs = self.prepared(child, below, *node.computed.values())
+        child, exprs = self.bind_subqueries(child, below, *node.computed.values())
         rows = self._for_windows(child, below, node.partitions)
         block = rows.block.sealed(below, self.cutter.names).did("window")
         listed = [(c, block.text(e)) for c, e in zip(node.computed, exprs, strict=True)]
@@ -217,9 +217,9 @@ class Lowering:
         found = [(column, types.hashed((kinds[column],))) for column in sorted(partitions)]
         keys = [(Expr(mark(c), kinds[c]), kind) for c, kind in found if kind is not None]
         if keys and child.place != "one":
-            return self.cutter.hashed(child, needed, keys)
+            return self.cutter.hash(child, needed, keys)
         self.needs_all_rows(child, "window functions see all rows at once")
-        return self.cutter.gathered(child, needed)
+        return self.cutter.gather(child, needed)
 
     def lower_union(self, node: Union, needed: Needed) -> PlacedRows:
         """Put the rows of all branches together, where they are if all of them are in scans.
@@ -248,7 +248,7 @@ class Lowering:
             )
             return together if self._same_types(node) else self.cutter.spread(together, columns)
         if any(rows.place == "one" for rows in parts):
-            parts = [self.cutter.gathered(rows, columns) for rows in parts]
+            parts = [self.cutter.gather(rows, columns) for rows in parts]
         else:
             parts = [self.cutter.spread(rows, columns) for rows in parts]
         return replace(self._stacked(parts, columns), reduced=reduced)
@@ -304,7 +304,7 @@ class Lowering:
             ties = sorted(needed - {column_of(expr.text) for expr, _ in node.order})
         if node.limit is not None and rows.place != "one":
             rows = self._cut_in_parts(rows, node, kept, ties)
-        return self._cut(self.cutter.gathered(rows, kept), node, kept, ties)
+        return self._cut(self.cutter.gather(rows, kept), node, kept, ties)
 
     def _cut_in_parts(
         self, rows: PlacedRows, node: Top, kept: Needed, ties: list[int]
@@ -319,7 +319,7 @@ class Lowering:
 
     def _cut(self, rows: PlacedRows, node: Top, kept: Needed, ties: list[int]) -> PlacedRows:
         """Order the rows where they are, with `ties` as the last columns of the order, and cut."""
-        rows, exprs = self.prepared(rows, kept, *(expr for expr, _ in node.order))
+        rows, exprs = self.bind_subqueries(rows, kept, *(expr for expr, _ in node.order))
         ways = [way for _, way in node.order]
 
         def cut(block: SelectBlock) -> SelectBlock:
@@ -354,4 +354,4 @@ def lower_query(lowering: Lowering, node: Node, columns: tuple[int, ...]) -> Pla
     """Apply the rules to a whole query, lower it, and gather its rows in one place."""
     needed = frozenset(columns)
     rows = lowering.lower(rewrite_algebra(node, lowering.cutter.context), needed)
-    return lowering.cutter.gathered(rows, needed)
+    return lowering.cutter.gather(rows, needed)

@@ -25,9 +25,9 @@ def lower_aggregate(lowering: OperatorLowering, node: Aggregate, wanted: Wanted)
     used = [expr for call in node.calls.values() for expr in call.expressions()]
     needed = keys.union(*(expr.columns for expr in used))
     child = lowering.lower(node.child, needed, _passed(node, wanted))
-    child, bound = lowering.prepared(child, needed, *used)
+    child, bound = lowering.bind_subqueries(child, needed, *used)
     if any(expr.subqueries for expr in used):
-        calls = _rebound(node.calls, dict(zip(used, bound, strict=True)))
+        calls = _bind_calls(node.calls, dict(zip(used, bound, strict=True)))
         node = Aggregate(node.child, node.keys, calls)
     grouping = Grouping(lowering, node, needed, child)
     if child.place == "one":
@@ -42,7 +42,7 @@ def _passed(node: Aggregate, wanted: Wanted) -> Wanted:
     return wanted if {column for column, _ in wanted} <= set(node.keys) else ()
 
 
-def _rebound(calls: dict[int, FunctionCall], bound: dict[Expr, Expr]) -> dict[int, FunctionCall]:
+def _bind_calls(calls: dict[int, FunctionCall], bound: dict[Expr, Expr]) -> dict[int, FunctionCall]:
     return {
         column: replace(
             call,
@@ -90,7 +90,7 @@ class Grouping:
         """
         calls = {c: partial_aggregates.complete(call) for c, call in self.node.calls.items()}
         word = "group" if self.node.calls or not self.node.keys else "distinct"
-        grouped = rows.each(lambda block: self._grouped(block, self.node.keys, calls, word))
+        grouped = rows.each(lambda block: self._group(block, self.node.keys, calls, word))
         return replace(grouped, reduced=True)
 
     def group_by_key(self, wanted: Wanted) -> PlacedRows:
@@ -112,11 +112,11 @@ class Grouping:
         if merge is None:
             if not hashing:
                 self.lowering.needs_all_rows(self.child, "no group key can be hashed")
-            return self.group_in_place(self._moved(self.child, self.needed, hashing))
+            return self.group_in_place(self._move(self.child, self.needed, hashing))
         parts = self._parts(merge)
         columns = frozenset((*self.node.keys, *merge.part_keys(), *merge.parts))
-        moved = replace(self._moved(parts, columns, hashing), reduced=True)
-        return self._merged(moved, merge)
+        moved = replace(self._move(parts, columns, hashing), reduced=True)
+        return self._merge(moved, merge)
 
     def group_everything(self) -> PlacedRows:
         """Make one group of all rows: partial results, gathered and merged.
@@ -135,20 +135,20 @@ class Grouping:
         )
         if merge is None:
             self.lowering.needs_all_rows(self.child, "an aggregate over all rows has no parts")
-            return self.group_in_place(cutter.gathered(self.child, self.needed))
+            return self.group_in_place(cutter.gather(self.child, self.needed))
         parts = replace(self._parts(merge), reduced=True)
         columns = frozenset((*merge.part_keys(), *merge.parts))
         if not merge.keys:
-            return self._merged(cutter.gathered(parts, columns), merge)
+            return self._merge(cutter.gather(parts, columns), merge)
         (key,) = merge.keys
         kind = types.hashed((self._types()[key],))
         if kind is None:
-            return self._merged(cutter.gathered(parts, columns), merge)
-        moved = cutter.hashed(parts, columns, [(Expr(mark(key), self._types()[key]), kind)])
+            return self._merge(cutter.gather(parts, columns), merge)
+        moved = cutter.hash(parts, columns, [(Expr(mark(key), self._types()[key]), kind)])
         second = partial_aggregates.second(merge, cutter.context)
-        halves = moved.each(lambda b: self._grouped(b, (), second.parts_text, "partial group"))
-        gathered = cutter.gathered(halves, frozenset(second.parts_text))
-        return self._merged(gathered, second.merge)
+        halves = moved.each(lambda b: self._group(b, (), second.parts_text, "partial group"))
+        gathered = cutter.gather(halves, frozenset(second.parts_text))
+        return self._merge(gathered, second.merge)
 
     def _types(self) -> dict[int, types.Type]:
         return self.lowering.cutter.context.types
@@ -160,9 +160,9 @@ class Grouping:
         found = [(c, types.hashed((kinds[c],))) for c in self.node.keys]
         return [(Expr(mark(c), kinds[c]), kind) for c, kind in found if kind is not None]
 
-    def _moved(self, rows: PlacedRows, needed: Needed, keys: list[tuple[Expr, str]]) -> PlacedRows:
+    def _move(self, rows: PlacedRows, needed: Needed, keys: list[tuple[Expr, str]]) -> PlacedRows:
         cutter = self.lowering.cutter
-        return cutter.hashed(rows, needed, keys) if keys else cutter.gathered(rows, needed)
+        return cutter.hash(rows, needed, keys) if keys else cutter.gather(rows, needed)
 
     def _parts(self, merge: AggregateMerge) -> PlacedRows:
         child, names = self.child, self.lowering.cutter.names
@@ -173,14 +173,14 @@ class Grouping:
             child = child.each(lambda block: block.extended(merge.key_exprs))
         keys = (*self.node.keys, *merge.part_keys())
         word = "partial group" if merge.parts else "distinct"
-        return child.each(lambda block: self._grouped(block, keys, merge.parts, word))
+        return child.each(lambda block: self._group(block, keys, merge.parts, word))
 
-    def _merged(self, rows: PlacedRows, merge: AggregateMerge) -> PlacedRows:
+    def _merge(self, rows: PlacedRows, merge: AggregateMerge) -> PlacedRows:
         names = self.lowering.cutter.names
 
         def merged(block: SelectBlock) -> SelectBlock:
             word = "group" if self.node.calls or not self.node.keys else "distinct"
-            grouped = self._grouped(block, self.node.keys, merge.merged, word)
+            grouped = self._group(block, self.node.keys, merge.merged, word)
             if not merge.finals:
                 return grouped
             if merge.must_seal:
@@ -192,7 +192,7 @@ class Grouping:
 
         return rows.each(merged)
 
-    def _grouped(
+    def _group(
         self, block: SelectBlock, keys: tuple[int, ...], calls: dict[int, Expr], word: str
     ) -> SelectBlock:
         names = self.lowering.cutter.names

@@ -52,7 +52,7 @@ def lower_join(lowering: OperatorLowering, node: Join, needed: Needed) -> Placed
     placement = JoinPlacement(lowering, node, left_needed, right_needed, conditions)
     rows = placement.join(left, right, pairs)
     for condition in late:
-        rows, (bound,) = lowering.prepared(rows, kept, condition)
+        rows, (bound,) = lowering.bind_subqueries(rows, kept, condition)
         filtered = rows.block.filtered(bound, kept, lowering.cutter.names)
         rows = replace(rows, blocks=(filtered,))
     return rows
@@ -131,9 +131,9 @@ class JoinPlacement:
                 finish  all of scan1, scan2: join
         """
         cutter = self.lowering.cutter
-        one = cutter.gathered(left, self.left_needed)
-        two = cutter.gathered(right, self.right_needed)
-        return self._joined(one, two, None)
+        one = cutter.gather(left, self.left_needed)
+        two = cutter.gather(right, self.right_needed)
+        return self._join_blocks_of(one, two, None)
 
     def join_whole_right(self, left: PlacedRows, right: PlacedRows) -> PlacedRows:
         """Join each part of the left side with the whole right side.
@@ -149,10 +149,10 @@ class JoinPlacement:
                 finish  all of fold1: read
         """
         cutter = self.lowering.cutter
-        stage, columns = cutter.stage(right, self.right_needed)
+        stage, columns = cutter.close_whole(right, self.right_needed)
         whole = PlacedRows((SelectBlock(stage, columns),), "fold", (stage,))
         one = cutter.spread(left, self.left_needed)
-        return self._joined(one, whole, one.keys)
+        return self._join_blocks_of(one, whole, one.keys)
 
     def join_whole_left(self, left: PlacedRows, right: PlacedRows) -> PlacedRows:
         """Join the whole left side with each part of the right side.
@@ -168,10 +168,10 @@ class JoinPlacement:
                 finish  all of fold1: read
         """
         cutter = self.lowering.cutter
-        stage, columns = cutter.stage(left, self.left_needed)
+        stage, columns = cutter.close_whole(left, self.left_needed)
         whole = PlacedRows((SelectBlock(stage, columns),), "fold", (stage,))
         two = cutter.spread(right, self.right_needed)
-        return self._joined(whole, two, two.keys)
+        return self._join_blocks_of(whole, two, two.keys)
 
     def join_by_partition(
         self, left: PlacedRows, right: PlacedRows, pairs: list[JoinKeyPair]
@@ -196,14 +196,14 @@ class JoinPlacement:
         chosen = chosen or pairs
         one, two = left, right
         if not _is_hashed_by(left, [(p.left, p.type) for p in chosen]):
-            one = cutter.hashed(left, self.left_needed, [(p.left, p.type) for p in chosen])
+            one = cutter.hash(left, self.left_needed, [(p.left, p.type) for p in chosen])
         if not _is_hashed_by(right, [(p.right, p.type) for p in chosen]):
-            two = cutter.hashed(right, self.right_needed, [(p.right, p.type) for p in chosen])
+            two = cutter.hash(right, self.right_needed, [(p.right, p.type) for p in chosen])
         if self.node.needs_partner("left"):
             _match(one, two, chosen[0].type)
         if self.node.needs_partner("right"):
             _match(two, one, chosen[0].type)
-        return self._joined(one, two, self._keys(one, two))
+        return self._join_blocks_of(one, two, self._keys(one, two))
 
     def _keys(self, left: PlacedRows, right: PlacedRows) -> tuple[PartitionKey, ...] | None:
         kind = self.node.kind
@@ -216,7 +216,7 @@ class JoinPlacement:
             return None
         return right.keys if kind == "RIGHT" else left.keys
 
-    def _joined(
+    def _join_blocks_of(
         self, left: PlacedRows, right: PlacedRows, keys: tuple[PartitionKey, ...] | None
     ) -> PlacedRows:
         names = self.lowering.cutter.names
@@ -226,7 +226,7 @@ class JoinPlacement:
         twice = set(left.inputs) & set(right.inputs)
         if twice or not two.is_simple(self.right_needed) or " JOIN " in two.source:
             two = two.sealed(self.right_needed, names)
-        block = _joined_blocks(one, two, self.node.kind, self.conditions)
+        block = _join_blocks(one, two, self.node.kind, self.conditions)
         selects = self.node.kind in ("SEMI", "ANTI")
         reduced = left.reduced or (right.reduced and not selects)
         rows = PlacedRows((block,), left.place, left.inputs, keys, reduced)
@@ -240,7 +240,7 @@ def _match(dropped: PlacedRows, by: PlacedRows, kind: str) -> None:
         dropped.read.type = kind
 
 
-def _joined_blocks(
+def _join_blocks(
     left: SelectBlock, right: SelectBlock, kind: str, conditions: list[Expr]
 ) -> SelectBlock:
     columns = {**left.columns, **right.columns}
@@ -308,12 +308,12 @@ def lower_set_operation(lowering: OperatorLowering, node: SetOperation) -> Place
         if (kind := types.hashed((kinds[one], kinds[two]))) is not None
     ]
     if pairs and all(rows.place != "one" for rows in sides):
-        left = cutter.hashed(sides[0], needed[0], [(one, kind) for one, _, kind in pairs])
-        right = cutter.hashed(sides[1], needed[1], [(two, kind) for _, two, kind in pairs])
+        left = cutter.hash(sides[0], needed[0], [(one, kind) for one, _, kind in pairs])
+        right = cutter.hash(sides[1], needed[1], [(two, kind) for _, two, kind in pairs])
     else:
         for rows in sides:
             lowering.needs_all_rows(rows, "rows cannot be compared partition by partition")
-        left, right = (cutter.gathered(p, n) for p, n in zip(sides, needed, strict=True))
+        left, right = (cutter.gather(p, n) for p, n in zip(sides, needed, strict=True))
     new = {column: cutter.names.new() for column in node.columns}
     selects = [
         rows.block.select(

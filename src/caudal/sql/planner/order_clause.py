@@ -26,7 +26,7 @@ def order_item(
         if len(named) == 1:  # in ORDER BY alone, an alias comes before a column
             column = named.pop()
             return [(Expr(mark(column), types[column]), after)]
-    expr = reader.finished(reader.read_extracting(node))
+    expr = reader.make_expr(reader.read_extracting(node))
     return [(expr, after)] if expr.columns or expr.subqueries else []
 
 

@@ -72,7 +72,7 @@ def order_joins(node: Node, context: Context) -> Node:
     written = _as_written(node, iter(leaves).__next__)
     if len(leaves) < 3 or not _crosses(written, equalities):
         return written
-    new = _joined(leaves, conditions, equalities)
+    new = _join_all(leaves, conditions, equalities)
     return new if _crosses(new, equalities) < _crosses(written, equalities) else written
 
 
@@ -123,7 +123,7 @@ class _JoinedPart:
     columns: frozenset[int]
 
 
-def _joined(leaves: list[Node], conditions: list[Expr], equalities: list[Expr]) -> Node:
+def _join_all(leaves: list[Node], conditions: list[Expr], equalities: list[Expr]) -> Node:
     waiting = [
         _JoinedPart(leaf, _size(leaf), place, columns_of(leaf)) for place, leaf in enumerate(leaves)
     ]
@@ -133,13 +133,13 @@ def _joined(leaves: list[Node], conditions: list[Expr], equalities: list[Expr]) 
         waiting.remove(part)
         while (found := _nearest(part, waiting, equalities)) is not None:
             waiting.remove(found)
-            part = _with(part, found, equalities)
+            part = _join_parts(part, found, equalities)
         components.append(part)
     whole, *rest = components
     while rest:
         found = _nearest(whole, rest, equalities) or rest[0]
         rest.remove(found)
-        whole = _with(whole, found, equalities)
+        whole = _join_parts(whole, found, equalities)
     top = whole.node
     assert isinstance(top, Join)
     late = tuple(one for one in conditions if one not in equalities)
@@ -154,7 +154,7 @@ def _nearest(
     return min(found, key=lambda ranked: ranked[:3])[3] if found else None
 
 
-def _with(part: _JoinedPart, other: _JoinedPart, equalities: list[Expr]) -> _JoinedPart:
+def _join_parts(part: _JoinedPart, other: _JoinedPart, equalities: list[Expr]) -> _JoinedPart:
     """Join two parts by the equalities that need columns of both."""
     both = part.columns | other.columns
     conditions = tuple(

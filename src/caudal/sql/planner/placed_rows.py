@@ -64,7 +64,7 @@ class StageCutter:
     def is_scan(stage: str) -> bool:
         return stage.startswith("scan")
 
-    def gathered(self, rows: PlacedRows, needed: Needed) -> PlacedRows:
+    def gather(self, rows: PlacedRows, needed: Needed) -> PlacedRows:
         """Return the rows in one place."""
         if rows.place == "one":
             return rows
@@ -74,7 +74,7 @@ class StageCutter:
         """Return the rows of a scan in partitions, by batch, so that a fold can read them."""
         return self._next(rows, needed, "spread", ()) if rows.place == "scan" else rows
 
-    def hashed(
+    def hash(
         self, rows: PlacedRows, needed: Needed, keys: Sequence[tuple[Expr, str]]
     ) -> PlacedRows:
         """Return the rows with equal keys in one partition. A key is an expression and its type."""
@@ -82,10 +82,10 @@ class StageCutter:
         known = tuple(PartitionKey(_alone(expr), kind) for expr, kind in keys)
         return replace(new, keys=known)
 
-    def stage(self, rows: PlacedRows, needed: Needed) -> tuple[str, dict[int, str]]:
+    def close_whole(self, rows: PlacedRows, needed: Needed) -> tuple[str, dict[int, str]]:
         """Return a stage with all rows in one slice, which every partition of a fold reads."""
         if len(rows.blocks) > 1:
-            rows = self.gathered(rows, needed)
+            rows = self.gather(rows, needed)
         cut = StageCut(self.query, "gather")
         stage = self.registry.close(rows.block, rows.place, rows.inputs, cut, needed)
         self.registry.reads.append(StageRead(stage[0], self.query))
@@ -133,7 +133,7 @@ class OperatorLowering(Protocol):
 
     def needs_all_rows(self, rows: PlacedRows, reason: str) -> None: ...
 
-    def prepared(
+    def bind_subqueries(
         self, rows: PlacedRows, needed: Needed, *exprs: Expr
     ) -> tuple[PlacedRows, tuple[Expr, ...]]: ...
 

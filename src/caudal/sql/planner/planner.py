@@ -57,12 +57,12 @@ def plan(
     """
     functions = {n.lower(): types.normal(k) for n, k in (scalar_functions or {}).items()}
     planner = _Planner(tables, functions, moment, binder)
-    texts = {name: planner.prepared(name, sql) for name, sql in queries.items()}
+    texts = {name: planner.prepare(name, sql) for name, sql in queries.items()}
     # The first pass finds the stages that several queries could share, the second shares them.
     first = StageRegistry(is_trial=True)
     if len(texts) > 1:
         for name, text in texts.items():
-            planner.tried(name, text, first)
+            planner.try_to_split(name, text, first)
     registry = StageRegistry(shared=frozenset(first.uncut))
     finishes = tuple(planner.finish(name, text, registry) for name, text in texts.items())
     return Plan(
@@ -94,7 +94,7 @@ class _Planner:
     _same: dict[str, bool] = field(default_factory=dict)
     _refused: dict[str, str] = field(default_factory=dict)  # text -> the reason why it is not split
 
-    def prepared(self, name: str, given: str) -> _QueryText:
+    def prepare(self, name: str, given: str) -> _QueryText:
         if self.binder is None:
             return _QueryText(given, rewrite_text(given, TextChecks(self.moment)), None)
         try:
@@ -134,38 +134,38 @@ class _Planner:
         except UsageError:
             return None
 
-    def tried(self, name: str, text: _QueryText, registry: StageRegistry) -> None:
+    def try_to_split(self, name: str, text: _QueryText, registry: StageRegistry) -> None:
         """Add the stages of a query that can be split, to find what other queries could share."""
         registry.begin()
         try:
-            self._scaled(name, self._parsed(text.sql), text, registry)
+            self._split(name, self._parse(text.sql), text, registry)
         except _DOUBTS as doubt:
             registry.undo()
-            self._refused[text.sql] = _told(doubt)
+            self._refused[text.sql] = _reason(doubt)
 
     def finish(self, name: str, text: _QueryText, registry: StageRegistry) -> Finish:
         """Return the finish of a query, and add its other stages to the registry."""
         registry.begin()
         reason = self._refused.get(text.sql, "")
         try:
-            query = self._parsed(text.sql)
+            query = self._parse(text.sql)
             if not reason:
                 try:
-                    return self._scaled(name, query, text, registry)
+                    return self._split(name, query, text, registry)
                 except _DOUBTS as doubt:
                     registry.undo()
-                    reason = self._refused[text.sql] = _told(doubt)
-            return self._gathered(name, query, text, registry, reason)
+                    reason = self._refused[text.sql] = _reason(doubt)
+            return self._gather_rows(name, query, text, registry, reason)
         except _DOUBTS as doubt:
             registry.undo()
-            return self._whole_tables(name, text, registry, reason or _told(doubt))
+            return self._gather_whole_tables(name, text, registry, reason or _reason(doubt))
 
-    def _parsed(self, sql: str) -> exp.Query:
+    def _parse(self, sql: str) -> exp.Query:
         if sql not in self._trees:
             self._trees[sql] = dialect.parse(sql)
         return self._trees[sql]
 
-    def _scaled(
+    def _split(
         self, name: str, query: exp.Query, text: _QueryText, registry: StageRegistry
     ) -> Finish:
         known_syntax.require_no_marks(text.sql)
@@ -181,7 +181,7 @@ class _Planner:
         lowering = lower.Lowering(StageCutter(registry, context, name, ColumnNames()))
         columns = tuple(output.column for output in relation.outputs)
         rows = lower.lower_query(lowering, relation.node, columns)
-        listed = self._named(relation, rows.block, text)
+        listed = self._name_outputs(relation, rows.block, text)
         strategy: Strategy = "gathered" if lowering.reasons else "scaled"
         (sql,) = canonical([rows.block.select(listed)])
         inputs = {stage: stage for stage in rows.inputs}
@@ -191,7 +191,7 @@ class _Planner:
             validate_stages.require_valid(made, registry, text.columns or (), self.binder)
         return made
 
-    def _named(
+    def _name_outputs(
         self, relation: Relation, block: SelectBlock, text: _QueryText
     ) -> list[tuple[str, str]]:
         names = [
@@ -204,13 +204,15 @@ class _Planner:
         texts = [block.columns[output.column] for output in relation.outputs]
         return [(text, quote(name)) for text, name in zip(texts, names, strict=True)]
 
-    def _gathered(
+    def _gather_rows(
         self, name: str, query: exp.Query, text: _QueryText, registry: StageRegistry, reason: str
     ) -> Finish:
         if self.binder is None:
             named = {table.name.lower() for table in query.find_all(exp.Table)}
             read = {t: schema for t, schema in self.tables.items() if t.lower() in named}
-            inputs = {t: self._gather(name, t, list(c), [], registry) for t, c in read.items()}
+            inputs = {
+                t: self._gathering_scan(name, t, list(c), [], registry) for t, c in read.items()
+            }
             return Finish(name, inputs, text.sql, ("the whole query",), "gathered", reason)
         reads = self._reads(text.sql)
         tables = self._read_tables(text.sql, reads)
@@ -222,17 +224,17 @@ class _Planner:
             if pushes and reads is not None:
                 scans = reads.scans.get(table, 0)
                 where = fallback.own_predicates(query, table, scans, self.tables, self.functions)
-            inputs[table] = self._gather(name, table, columns[table], where, registry)
+            inputs[table] = self._gathering_scan(name, table, columns[table], where, registry)
         return Finish(name, inputs, text.sql, ("the whole query",), "gathered", reason)
 
-    def _whole_tables(
+    def _gather_whole_tables(
         self, name: str, text: _QueryText, registry: StageRegistry, reason: str
     ) -> Finish:
         if self.binder is None:
             raise refusals.RefusedQueryError(name, reason)
         reads = self._reads(text.sql)
         inputs = {
-            table: self._gather(name, table, list(schema), [], registry)
+            table: self._gathering_scan(name, table, list(schema), [], registry)
             for table, schema in self._read_tables(text.sql, reads).items()
         }
         return Finish(name, inputs, text.sql, ("the whole query",), "whole tables", reason)
@@ -247,7 +249,7 @@ class _Planner:
         found |= {table.lower() for table in (reads.scans if reads is not None else ())}
         return {table: schema for table, schema in self.tables.items() if table.lower() in found}
 
-    def _gather(
+    def _gathering_scan(
         self, name: str, table: str, columns: list[str], where: list[str], registry: StageRegistry
     ) -> str:
         """Return a scan that keeps the names of columns, because the author's text reads them."""
@@ -259,7 +261,7 @@ class _Planner:
         return registry.verbatim(table, inner, operators, name)
 
 
-def _told(doubt: Exception) -> str:
+def _reason(doubt: Exception) -> str:
     """Return the reason why a query is not split, for `explain`."""
     if isinstance(doubt, UnsupportedError):
         return str(doubt)

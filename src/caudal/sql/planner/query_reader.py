@@ -20,7 +20,7 @@ from caudal.sql.planner.algebra import (
     SetOperation,
     Top,
     Union,
-    renamed,
+    rename,
 )
 from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.expressions import ExpressionReader
@@ -150,9 +150,9 @@ class QueryReader:
             raise UnsupportedError(f"a SELECT with {', '.join(sorted(extra))}")
         if query.args.get("kind"):
             raise UnsupportedError("SELECT AS is not split")
-        node, scope = from_clause.bound_from(query, self)
+        node, scope = from_clause.read_from(query, self)
         reader = ExpressionReader(self.context, scope, self.query)
-        return select_clauses.SelectReader(query, reader, self).bound(node)
+        return select_clauses.SelectReader(query, reader, self).read(node)
 
     def named(self, name: str) -> Relation | None:
         """Return the relation of a common table expression; None if there is none of this name."""
@@ -160,7 +160,7 @@ class QueryReader:
         if found is None:
             return None
         relation = found.within.query(found.query)
-        return renamed(relation, found.columns)
+        return rename(relation, found.columns)
 
 
 def _given(query: exp.Expr) -> list[str]:

@@ -80,7 +80,7 @@ class Scope:
         return list(found[0].outputs)
 
 
-def resolved(column: exp.Column, scope: Scope) -> exp.Expr:
+def resolve(column: exp.Column, scope: Scope) -> exp.Expr:
     """Return the mark of a column, or a field of the mark of a struct column."""
     if column.args.get("db") or isinstance(column.this, exp.Star):
         raise UnsupportedError(f"the name {column.sql()} has too many parts")
@@ -88,14 +88,16 @@ def resolved(column: exp.Column, scope: Scope) -> exp.Expr:
     while level is not None:
         number = level.find(column.name, column.table)
         if number is not None:
-            return marked(number)
+            return column_mark(number)
         if column.table and not level.has_source(column.table):
             struct = level.find(column.table)
             if struct is not None:
-                return exp.Dot(this=exp.Paren(this=marked(struct)), expression=column.this.copy())
+                return exp.Dot(
+                    this=exp.Paren(this=column_mark(struct)), expression=column.this.copy()
+                )
         level = level.parent
     raise UnsupportedError(f"{column.sql()} is not a column of its own SELECT")
 
 
-def marked(number: int) -> exp.Column:
+def column_mark(number: int) -> exp.Column:
     return exp.Column(this=exp.Identifier(this=mark(number), quoted=False))

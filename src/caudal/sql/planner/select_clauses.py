@@ -43,7 +43,8 @@ class SelectReader:
     computed: dict[int, Expr] = field(default_factory=dict)
     unnested: tuple[int, Expr] | None = None
 
-    def bound(self, node: Node) -> Relation:
+    def read(self, node: Node) -> Relation:
+        """Return the relation of the SELECT over the rows of its FROM."""
         node = self._where(node)
         items = list(self._items())
         grouped = self._is_grouped(items)
@@ -118,13 +119,13 @@ class SelectReader:
         return found
 
     def _exists(self, node: Node, query: exp.Select, kind: JoinKind) -> Node:
-        inner, scope = from_clause.bound_from(query, self.within)
+        inner, scope = from_clause.read_from(query, self.within)
         scope.parent = self.reader.scope
         reader = ExpressionReader(self.reader.context, scope, self.reader.bind_query)
         where = query.args.get("where")
         parts = expressions.conjuncts(where.this) if where is not None else []
         conditions = [reader.expr(part) for part in parts]
-        return from_clause.semi_joined(node, kind, Relation(inner, ()), conditions)
+        return from_clause.semi_join(node, kind, Relation(inner, ()), conditions)
 
     def _in(self, node: Node, part: exp.In) -> Node:
         right = self.reader.bind_query(part.args["query"])
@@ -141,7 +142,7 @@ class SelectReader:
             )
             for side, output in zip(sides, right.outputs, strict=True)
         ]
-        return from_clause.semi_joined(node, "SEMI", right, conditions)
+        return from_clause.semi_join(node, "SEMI", right, conditions)
 
     def _items(self) -> Iterator[exp.Expr | Output]:
         """Yield the items of the SELECT list, with columns in place of stars."""
@@ -168,7 +169,7 @@ class SelectReader:
         computed: dict[int, Expr] = {}
         for key in self._key_nodes(items):
             marked = self._key(key, aliases)
-            expr = self.reader.finished(marked)
+            expr = self.reader.make_expr(marked)
             column = column_of(expr.text)
             if column is None:
                 column = self.reader.context.column(expr.type)
@@ -198,7 +199,7 @@ class SelectReader:
 
     def _key(self, key: exp.Expr | Output, aliases: dict[str, exp.Expr]) -> exp.Expr:
         if isinstance(key, Output):
-            return scopes.marked(key.column)
+            return scopes.column_mark(key.column)
         node = key.this if isinstance(key, exp.Alias) else key
         if isinstance(node, exp.Column) and not node.table:
             alias = aliases.get(node.name.lower())
@@ -220,10 +221,10 @@ class SelectReader:
         column = self._unnest(node) if _is_unnest(node) else self._computed(node)
         self.outputs.append(Output(name, column))
         if name is not None:
-            self.reader.aliases.setdefault(name.lower(), scopes.marked(column))
+            self.reader.aliases.setdefault(name.lower(), scopes.column_mark(column))
 
     def _computed(self, node: exp.Expr) -> int:
-        expr = self.reader.finished(self.reader.read_extracting(node))
+        expr = self.reader.make_expr(self.reader.read_extracting(node))
         column = column_of(expr.text)
         if column is None:
             column = self.reader.context.column(expr.type)
@@ -257,7 +258,7 @@ class SelectReader:
         if node is None:
             return None
         before = len(self.reader.extracted.windows)
-        read = self._inlined(self.reader.finished(self.reader.read_extracting(node.this)))
+        read = self._inlined(self.reader.make_expr(self.reader.read_extracting(node.this)))
         windows = self.reader.extracted.windows.keys()
         if clause == "having" and (before != len(windows) or read.columns & windows):
             raise UnsupportedError("HAVING over window functions")

@@ -54,9 +54,9 @@ def test_plain_numbers_are_not_declined() -> None:
 
 def test_only_conversions_of_raw_columns_are_taken_over() -> None:
     sql = "SELECT to_integer(raw.a) AS a, TRY_CAST(raw.b AS DECIMAL(10, 2)) AS b FROM raw"
-    lifted, numbers = extract_numbers(sql, ["a", "b"])
+    rewritten, numbers = extract_numbers(sql, ["a", "b"])
     assert numbers == (Number("a"), Number("b", 10, 2))
-    assert 'COALESCE(raw."a as BIGINT", TO_INTEGER(raw."odd a as BIGINT"))' in lifted
+    assert 'COALESCE(raw."a as BIGINT", TO_INTEGER(raw."odd a as BIGINT"))' in rewritten
     sql = "SELECT TRY_CAST(number_text(raw.b) AS DECIMAL(10, 2)) AS b FROM raw"
     assert extract_numbers(sql, ["b"])[1] == (Number("b", 10, 2, is_plain=True),)
     for other in (
