@@ -21,7 +21,7 @@ from caudal.jobs.plan import to_json
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, Query, Table
 from caudal.process.heart import Heartbeat, HeartSession
-from caudal.process.pulse import Pulse, Record
+from caudal.process.pulse import HostRecord, Pulse
 
 COLUMNS = ("k", "n", "text")
 RECORDS = (
@@ -207,7 +207,7 @@ def messages() -> list[bytes]:
 
 def beats() -> list[bytes]:
     pulse = Pulse("worker-1", 3, 17, pid=9, ticks=4, progress=2, memory=1 << 28)
-    records = [Record("worker-1", 3, 1.5, gone=False), Record("medic-1", 1, 9.0, gone=True)]
+    records = [HostRecord("worker-1", 3, 1.5, gone=False), HostRecord("medic-1", 1, 9.0, gone=True)]
     return [
         msgspec.json.encode(Heartbeat("s", pulse, records)),
         msgspec.json.encode(HeartSession("s")),

@@ -12,7 +12,7 @@ from random import Random
 from caudal.medic import election, supervision
 from caudal.medic.election import ElectionMessage, ElectionState, Role
 from caudal.medic.supervision import SupervisionTiming, WatchList
-from caudal.process.pulse import Pulse, Record
+from caudal.process.pulse import HostRecord, Pulse
 
 TICK = 0.1
 UNHEARD, LOADING = 1.0, 5.0  # of a process's first seconds
@@ -113,7 +113,7 @@ class World:
                 gone = patient.dead and self.sees_gone
                 stopped = patient.frozen and not patient.dead and self.sees_gone
                 age = self.now - patient.began
-                record = Record(name, patient.incarnation, age, gone, stopped)
+                record = HostRecord(name, patient.incarnation, age, gone, stopped)
                 medic.ward = supervision.see(medic.ward, record, self.now)
             for other, its in self.medics.items():
                 if self.sees_gone and its.dead_until is not None:

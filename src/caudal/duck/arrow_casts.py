@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from caudal.errors import FormatError, QueryError
 from caudal.sql import carriers
-from caudal.sql.carriers import Kind, Listed, Nested, Plain, UnknownTypeError
+from caudal.sql.carriers import Kind, ListedCarrier, Nested, Plain, UnknownTypeError
 from caudal.sql.parsing import quote
 
 TYPE = b"caudal.type"  # of a field: DuckDB's type, where the column travels in another
@@ -160,7 +160,7 @@ def _with_numbers(arrow: pa.DataType, kind: Kind) -> pa.DataType:
     match kind:
         case Plain(name=carriers.WIDE):
             return pa.decimal256(_WIDE_DIGITS, 0)
-        case Listed(child=child, size=size):
+        case ListedCarrier(child=child, size=size):
             inner = arrow.value_field.with_type(_with_numbers(arrow.value_type, child))
             return pa.list_(inner, int(size)) if size else pa.list_(inner)
         case Nested(name="MAP", parts=((_, key), (_, item))):

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member
-from caudal.process.pulse import Record
+from caudal.process.pulse import HostRecord
 from caudal.process.records import read_record, write_record
 
 _SECONDS = 60.0
@@ -47,14 +47,14 @@ class DockerLauncher:
         for suffix in ("json", "heart", "lock"):
             (self._cluster.run_folder / f"{name}.{suffix}").unlink(missing_ok=True)
 
-    def record(self, name: str) -> Record | None:
+    def record(self, name: str) -> HostRecord | None:
         """See the port."""
         found = read_record(self._cluster.run_folder, name)
         if found is None:
             return None
-        return Record(name, found.incarnation, self._age(name), self._is_gone(name))
+        return HostRecord(name, found.incarnation, self._age(name), self._is_gone(name))
 
-    def records(self, names: Sequence[str], closely: Container[str]) -> list[Record]:
+    def records(self, names: Sequence[str], closely: Container[str]) -> list[HostRecord]:
         """See the port. That a container is paused shows by its silence."""
         return [record for name in names if (record := self.record(name)) is not None]
 

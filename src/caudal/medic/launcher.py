@@ -20,7 +20,7 @@ from caudal.cluster import rabbit_node
 from caudal.cluster.folder import USER, Cluster
 from caudal.cluster.roster import Member, MemberKind
 from caudal.process.privacy import private_file
-from caudal.process.pulse import Record
+from caudal.process.pulse import HostRecord
 from caudal.process.records import (
     ProcessLife,
     ProcessRecord,
@@ -47,10 +47,10 @@ class Launcher(Protocol):
     def stop(self, name: str, seconds: float) -> None:
         """Ask it to end, and after that many seconds make it."""
 
-    def record(self, name: str) -> Record | None:
+    def record(self, name: str) -> HostRecord | None:
         """What is on record about it; None if it was never started here."""
 
-    def records(self, names: Sequence[str], closely: Container[str]) -> list[Record]:
+    def records(self, names: Sequence[str], closely: Container[str]) -> list[HostRecord]:
         """The records of all these, quickly; whether one is stopped for those of `closely` only."""
 
     def names(self) -> list[str]:
@@ -98,12 +98,12 @@ class LocalLauncher:
             (self._cluster.run_folder / f"{name}.{suffix}").unlink(missing_ok=True)
         self._reap()
 
-    def record(self, name: str) -> Record | None:
+    def record(self, name: str) -> HostRecord | None:
         """See the port."""
         found = read_record(self._cluster.run_folder, name)
         return _told(name, found, life_of(found)) if found else None
 
-    def records(self, names: Sequence[str], closely: Container[str]) -> list[Record]:
+    def records(self, names: Sequence[str], closely: Container[str]) -> list[HostRecord]:
         """See the port."""
         return [_told(*seen) for seen in self._attendance.look(names, closely)]
 
@@ -146,9 +146,9 @@ class LocalLauncher:
         self._children = [child for child in self._children if child.poll() is None]
 
 
-def _told(name: str, found: ProcessRecord, life: ProcessLife) -> Record:
+def _told(name: str, found: ProcessRecord, life: ProcessLife) -> HostRecord:
     gone, stopped = life is ProcessLife.GONE, life is ProcessLife.STOPPED
-    return Record(name, found.incarnation, age_of(found), gone, stopped)
+    return HostRecord(name, found.incarnation, age_of(found), gone, stopped)
 
 
 def shorten(log: Path) -> None:

@@ -39,7 +39,7 @@ from caudal.medic.talk import (
 )
 from caudal.process.heart import PACKET_MOST, Heart, Heartbeat, HeartSession
 from caudal.process.logs import fields
-from caudal.process.pulse import Pulse, Record
+from caudal.process.pulse import HostRecord, Pulse
 from caudal.process.ticks import Tick, next_moment
 
 TICK_SECONDS = 0.1
@@ -204,11 +204,11 @@ class Medic:
     def _hear(self, pulse: Pulse) -> None:
         self.ward = supervision.hear(self.ward, pulse, time.monotonic())
 
-    def _see(self, records: list[Record], now: float) -> None:
+    def _see(self, records: list[HostRecord], now: float) -> None:
         for record in records:
             self.ward = supervision.see(self.ward, record, now)
 
-    def _records(self) -> list[Record]:
+    def _records(self) -> list[HostRecord]:
         """What is on record here. One that was heard just now is not stopped."""
         now = time.monotonic()
         closely = {
@@ -238,7 +238,7 @@ class Medic:
                 self.ward = supervision.watch_anew(self.ward, now)
         self._send(said)
 
-    def _miss(self, records: list[Record], now: float) -> None:
+    def _miss(self, records: list[HostRecord], now: float) -> None:
         """A leader of this host whose pid is gone is missed at once."""
         gone = {record.name for record in records if record.gone}
         for one in medics(self.cluster.members):

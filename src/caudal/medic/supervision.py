@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from caudal.process.pulse import Pulse, Record
+from caudal.process.pulse import HostRecord, Pulse
 
 
 class State(StrEnum):
@@ -125,7 +125,7 @@ def _healthy_since(patient: WatchedProcess, pulse: Pulse, now: float) -> float |
     return patient.healthy_since if same and patient.healthy_since is not None else now
 
 
-def see(ward: WatchList, record: Record, now: float) -> WatchList:
+def see(ward: WatchList, record: HostRecord, now: float) -> WatchList:
     """A medic on the host of a process tells what is on record there."""
     patient = before = ward.patients.get(record.name)
     if patient is None or record.incarnation < patient.newest:

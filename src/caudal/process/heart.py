@@ -26,7 +26,7 @@ import msgspec
 from caudal.errors import UsageError
 from caudal.formats.frame import JSON_ERRORS
 from caudal.process.privacy import keep_private
-from caudal.process.pulse import Pulse, Record
+from caudal.process.pulse import HostRecord, Pulse
 from caudal.process.records import write_record
 from caudal.process.ticks import Tick
 from caudal.process.wire import Seal, read_secret
@@ -55,7 +55,7 @@ class Heartbeat(msgspec.Struct, frozen=True, tag="beat"):
 
     session: str
     pulse: Pulse
-    records: list[Record] = []
+    records: list[HostRecord] = []
 
 
 class HeartSession(msgspec.Struct, frozen=True, tag="session"):
@@ -85,7 +85,7 @@ class Heart:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
 
-    def beat(self, tick: Tick, detail: str = "", records: Sequence[Record] = ()) -> Pulse:
+    def beat(self, tick: Tick, detail: str = "", records: Sequence[HostRecord] = ()) -> Pulse:
         """Tell every other medic; called on the process's own loop, never blocks."""
         self._listen()
         pulse = self._pulse(tick.number, detail)

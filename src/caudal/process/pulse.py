@@ -20,7 +20,7 @@ class Pulse:
 
 
 @dataclass(frozen=True)
-class Record:
+class HostRecord:
     """What a medic knows of a process on its own host."""
 
     name: str

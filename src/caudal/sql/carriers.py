@@ -49,7 +49,7 @@ class Plain:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedCarrier:
     """A list; with a size, an array."""
 
     child: "Kind"
@@ -71,7 +71,7 @@ class Nested:
         return f"{self.name}({inside})"
 
 
-Kind = Plain | Listed | Nested
+Kind = Plain | ListedCarrier | Nested
 Change = Callable[[Kind, str, int], str]
 
 
@@ -148,7 +148,7 @@ def _through(kind: Kind, value: str, depth: int, change: Change) -> str:
     """Return SQL that converts each part of a list or a struct, where a cast cannot."""
     if depth > _DEEPEST_UNION:
         raise UnknownTypeError(str(kind))
-    if isinstance(kind, Listed) and not kind.size:
+    if isinstance(kind, ListedCarrier) and not kind.size:
         name = f"x{depth}"
         return f"list_transform({value}, lambda {name}: {change(kind.child, name, depth + 1)})"
     if isinstance(kind, Nested) and kind.name == "STRUCT":
@@ -178,7 +178,7 @@ def _has_union(kind: Kind) -> bool:
     match kind:
         case Plain():
             return False
-        case Listed():
+        case ListedCarrier():
             return _has_union(kind.child)
         case Nested():
             return kind.name == "UNION" or any(_has_union(part) for _, part in kind.parts)
@@ -212,8 +212,8 @@ def _mapped(kind: Kind, leaf: Callable[[Plain], Plain]) -> Kind:
     match kind:
         case Plain():
             return leaf(kind)
-        case Listed():
-            return Listed(_mapped(kind.child, leaf), kind.size)
+        case ListedCarrier():
+            return ListedCarrier(_mapped(kind.child, leaf), kind.size)
         case Nested(name="TUPLE"):
             numbered = enumerate((_mapped(part, leaf) for _, part in kind.parts), 1)
             return Nested("STRUCT", tuple((f"element{place}", part) for place, part in numbered))
@@ -285,7 +285,7 @@ def _kind(tokens: _Tokens, depth: int) -> Kind:
         if size and not size.isdecimal():
             raise UnknownTypeError(f"{kind}[{size}]")
         tokens.take("]")
-        kind = Listed(kind, size)
+        kind = ListedCarrier(kind, size)
     return kind
 
 

@@ -1,7 +1,7 @@
 """A query's footprint: which rows of each table it can see, and which calls to compute early.
 
 The embedded engine computes and keeps nothing else while it reads the files. The footprint rests on
-the planner's own analysis: how a query is read (`planner/query_reader.py`), when a reading is
+the planner's own analysis: how a query is read (`sql/planner/query_reader.py`), when a reading is
 trusted (`planner/known_syntax.py`), where filters may move (`planner/push_filters.py`) and what a
 join does with rows that have no partner (`planner/algebra.py`). The split engine answers the same
 question from its stages: filters end up in its scans, and `planner/hints.py` compares keys.

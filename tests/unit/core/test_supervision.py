@@ -12,7 +12,7 @@ from caudal.medic.supervision import (
     state_of,
     watch_anew,
 )
-from caudal.process.pulse import Pulse, Record
+from caudal.process.pulse import HostRecord, Pulse
 
 T = SupervisionTiming()
 
@@ -44,7 +44,7 @@ class Story:
     def record(
         self, incarnation: int, *, gone: bool = False, stopped: bool = False, age: float = 0.0
     ) -> "Story":
-        record = Record("worker-1", incarnation, age, gone, stopped)
+        record = HostRecord("worker-1", incarnation, age, gone, stopped)
         self.ward = see(self.ward, record, self.now)
         return self
 
@@ -222,7 +222,7 @@ def test_one_that_goes_on_although_it_was_called_dead_is_left_alone() -> None:
 
 
 def test_a_record_that_says_nothing_new_changes_nothing() -> None:
-    known = see(ward(), Record("worker-1", 1, 5.0, False), 10.0)
-    for record in (Record("worker-1", 1, 6.0, False), Record("worker-1", 1, 9.0, True)):
+    known = see(ward(), HostRecord("worker-1", 1, 5.0, False), 10.0)
+    for record in (HostRecord("worker-1", 1, 6.0, False), HostRecord("worker-1", 1, 9.0, True)):
         known = see(known, record, 11.0)
         assert see(known, record, 12.0) is known

@@ -21,7 +21,7 @@ from caudal.medic import service, talk
 from caudal.medic.service import Medic
 from caudal.medic.talk import ask
 from caudal.process.heart import Heart, Heartbeat, HeartSession
-from caudal.process.pulse import Pulse, Record
+from caudal.process.pulse import HostRecord, Pulse
 from caudal.process.records import write_record
 from caudal.process.ticks import Tick
 from caudal.process.wire import Seal, read_secret
@@ -40,10 +40,10 @@ class NobodyToStart:
 
     def stop(self, name: str, seconds: float) -> None: ...
 
-    def record(self, name: str) -> Record | None:
+    def record(self, name: str) -> HostRecord | None:
         return None
 
-    def records(self, names: Sequence[str], closely: Container[str]) -> list[Record]:
+    def records(self, names: Sequence[str], closely: Container[str]) -> list[HostRecord]:
         return []
 
     def names(self) -> list[str]:
@@ -162,7 +162,7 @@ def test_one_that_was_heard_just_now_is_not_looked_at_closely(medic: Medic) -> N
     """What the kernel says of a process is asked only once it is silent."""
     looks: list[set[str]] = []
 
-    def records(names: Sequence[str], closely: Container[str]) -> list[Record]:
+    def records(names: Sequence[str], closely: Container[str]) -> list[HostRecord]:
         looks.append({name for name in names if name in closely})
         return []
 

@@ -75,8 +75,8 @@ def _text(buffer: NDArray[np.uint8], begin: int, end: int) -> str:
     return data.replace(b'""', b'"' if end < 0 else b'""').decode("utf-8", "replace").strip()
 
 
-def _target(columns: int) -> records.Target:
+def _target(columns: int) -> records.FieldTarget:
     """Room for one record, of which the first so many fields are wanted."""
-    return records.Target(
+    return records.FieldTarget(
         np.arange(columns, dtype=np.int32), np.full((max(columns, 1), 1, 2), -1, dtype=np.int32)
     )

@@ -69,7 +69,7 @@ class RecordSource(NamedTuple):
     max_record_bytes: int
 
 
-class Target(NamedTuple):
+class FieldTarget(NamedTuple):
     """Where the begin and end of field number k of a record go: `fields[slots[k], record]`.
 
     `slots[k]` is -1 when nobody wants the field; there are as many slots as columns. The end is
@@ -81,7 +81,7 @@ class Target(NamedTuple):
 
 
 _SOURCE = Parts(RecordSource, (BYTES, FLAG, INT))
-_TARGET = Parts(Target, (Array("i4"), filled("i4", 3)))
+_TARGET = Parts(FieldTarget, (Array("i4"), filled("i4", 3)))
 
 
 @compiled
@@ -323,7 +323,7 @@ class Records:
 
 
 def scan_records(buffer: NDArray[np.uint8], slots: NDArray[np.int32], *, final: bool) -> Records:
-    """The records of a buffer that begins at a record's start; `slots` as in `Target`.
+    """The records of a buffer that begins at a record's start; `slots` as in `FieldTarget`.
 
     The one entrance to `scan` and `scan_plain`: the compiled code checks no bounds, so the room
     that it fills is counted here, from these bytes, and from nothing that came with them.
@@ -337,7 +337,7 @@ def scan_records(buffer: NDArray[np.uint8], slots: NDArray[np.int32], *, final: 
     starts = np.empty(sound_room, dtype=np.int64)
     damage = Damage(np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int8))
     source = RecordSource(buffer, final, MAX_RECORD_BYTES)
-    target = Target(slots, fields)
+    target = FieldTarget(slots, fields)
     sound = -1
     if not has_quote(buffer):
         sound, damaged, taken = scan_plain(source, target, starts, damage)
