@@ -26,9 +26,7 @@ def weight(array: pa.Array) -> int:
         return weight(array.storage)
     if types.is_dictionary(kind):
         return own + _repeated(array)
-    if types.is_struct(kind):
-        return own + sum(map(weight, array.flatten()))
-    if types.is_union(kind):
+    if types.is_struct(kind) or types.is_union(kind):  # flatten() aborts where a field is a union
         return own + sum(weight(array.field(place)) for place in range(kind.num_fields))
     if types.is_nested(kind):
         return own + _inner(array)
@@ -61,10 +59,15 @@ def _light(batch: pa.RecordBatch, light: int, most_row: int | None) -> Iterator[
 
 def _inner(array: pa.Array) -> int:
     """Of the values in lists and maps."""
-    if pa.types.is_map(array.type):
-        start, stop = array.offsets[0].as_py(), array.offsets[len(array)].as_py()
-        return sum(weight(one.slice(start, stop - start)) for one in (array.keys, array.items))
-    return weight(array.flatten())
+    kind, types = array.type, pa.types
+    if types.is_fixed_size_list(kind):
+        size = kind.list_size
+        return weight(array.values.slice(array.offset * size, len(array) * size))
+    if not (types.is_map(kind) or types.is_list(kind) or types.is_large_list(kind)):
+        return weight(array.flatten())
+    start, stop = array.offsets[0].as_py(), array.offsets[len(array)].as_py()
+    parts = (array.keys, array.items) if types.is_map(kind) else (array.values,)
+    return sum(weight(one.slice(start, stop - start)) for one in parts)
 
 
 def _lengths(array: pa.Array) -> pa.Array | None:
