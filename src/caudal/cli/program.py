@@ -47,7 +47,12 @@ COMMANDS = (
         "submit",
         "Answer an application's queries on a cluster, over files of this machine.",
     ),
-    Command("jobs", "caudal.cli.jobs", "jobs", "List the jobs of this token on a cluster."),
+    Command(
+        "jobs",
+        "caudal.cli.jobs",
+        "jobs",
+        "List the jobs of this token on a cluster, or delete some that have ended.",
+    ),
     Command(
         "results",
         "caudal.cli.jobs",

@@ -17,8 +17,11 @@ def has_room(mine: int, owners: int, depth: int, limit: int) -> bool:
     (True, False)
     >>> has_room(0, 2, 10_000, 10_000), has_room(625, 2, 10_000, 10_000)
     (True, False)
+    >>> has_room(10_000, 1, 0, 10_000)
+    True
     """
     little = max(1, limit // _LITTLE)
+    mine = min(mine, depth)  # counted a while ago: what workers took since does not wait
     return mine < (little if depth >= limit else max(little, limit // owners))
 
 

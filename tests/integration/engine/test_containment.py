@@ -34,11 +34,11 @@ BOMBS = [
 
 SCRIPT = """
 import sys
-from caudal.duck.sandbox import Limits, Sandbox
+from caudal.duck.sandbox import SandboxLimits, Sandbox
 from caudal.errors import QueryError
 from tests.harness.peak_memory import peak_mib
 limit, sql = int(sys.argv[1]), sys.argv[2]
-with Sandbox(Limits(memory_bytes=limit << 20)) as sandbox:
+with Sandbox(SandboxLimits(memory_bytes=limit << 20)) as sandbox:
     assert sandbox.select("SELECT 1 AS a", {}).num_rows == 1
     before = peak_mib()
     for _ in range(3):
@@ -80,10 +80,10 @@ def test_a_process_with_a_bound_holds_no_more() -> None:
 import resource, sys
 from concurrent.futures import ThreadPoolExecutor
 from caudal.duck.containment import memory_bound
-from caudal.duck.sandbox import Limits, Sandbox
+from caudal.duck.sandbox import SandboxLimits, Sandbox
 from caudal.errors import QueryError
 def bomb(number):
-    with Sandbox(Limits(memory_bytes=4 << 30)) as sandbox:
+    with Sandbox(SandboxLimits(memory_bytes=4 << 30)) as sandbox:
         try:
             sandbox.select("SELECT range::VARCHAR || repeat('x', 100) FROM range(1000000000)", {})
         except QueryError as error:
@@ -109,12 +109,12 @@ def test_what_the_process_held_before_is_not_the_bounds_business() -> None:
     script = """
 import numpy as np
 from caudal.duck.containment import available_bytes, memory_bound
-from caudal.duck.sandbox import Limits, Sandbox
+from caudal.duck.sandbox import SandboxLimits, Sandbox
 from caudal.errors import QueryError
 free = available_bytes()
 own = np.ones(100 << 20)
 print(abs(available_bytes() - free) < 950 << 20)
-with memory_bound(500 << 20), Sandbox(Limits(memory_bytes=4 << 30)) as sandbox:
+with memory_bound(500 << 20), Sandbox(SandboxLimits(memory_bytes=4 << 30)) as sandbox:
     print(sandbox.select("SELECT 1 AS a", {}).num_rows)
     try:
         sandbox.select("SELECT range::VARCHAR || repeat('x', 100) FROM range(1000000000)", {})
@@ -131,9 +131,9 @@ def test_what_an_earlier_task_left_behind_is_not_the_next_ones_fault() -> None:
     script = """
 import numpy as np
 from caudal.duck.containment import contained_task, held_bytes, memory_bound
-from caudal.duck.sandbox import Limits, Sandbox
+from caudal.duck.sandbox import SandboxLimits, Sandbox
 from caudal.errors import QueryError
-with memory_bound(500 << 20, tasks=True), Sandbox(Limits(memory_bytes=4 << 30)) as sandbox:
+with memory_bound(500 << 20, tasks=True), Sandbox(SandboxLimits(memory_bytes=4 << 30)) as sandbox:
     left = np.ones(700 << 17)
     with contained_task(sandbox.interrupt):
         own = np.ones(150 << 17)
@@ -158,9 +158,9 @@ print(peak_mib())
 def test_after_a_call_nothing_is_limited() -> None:
     script = """
 import resource
-from caudal.duck.sandbox import Limits, Sandbox
+from caudal.duck.sandbox import SandboxLimits, Sandbox
 before = resource.getrlimit(resource.RLIMIT_DATA)
-with Sandbox(Limits(memory_bytes=100 << 20)) as sandbox:
+with Sandbox(SandboxLimits(memory_bytes=100 << 20)) as sandbox:
     sandbox.select("SELECT 1", {})
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
     print(len(bytearray(600 << 20)) >> 20)
@@ -172,9 +172,9 @@ def test_a_limit_from_outside_stays_in_force() -> None:
     """As in the child process of a suspect."""
     script = """
 import resource
-from caudal.duck.sandbox import Limits, Sandbox
+from caudal.duck.sandbox import SandboxLimits, Sandbox
 from caudal.errors import QueryError
-with Sandbox(Limits(memory_bytes=4 << 30)) as sandbox:
+with Sandbox(SandboxLimits(memory_bytes=4 << 30)) as sandbox:
     sandbox.select("SELECT 1", {})
     resource.setrlimit(resource.RLIMIT_DATA, (3 << 30, resource.RLIM_INFINITY))
     try:

@@ -92,8 +92,8 @@ def cast(arguments, folder):
         sandbox.select("SELECT CAST('seven' AS INTEGER)", {})
 
 def starve_duckdb(arguments, folder):
-    from caudal.duck.sandbox import Limits, Sandbox
-    with Sandbox(Limits(memory_bytes=32 << 20)) as sandbox:
+    from caudal.duck.sandbox import SandboxLimits, Sandbox
+    with Sandbox(SandboxLimits(memory_bytes=32 << 20)) as sandbox:
         sandbox.select("SELECT i, count(*) FROM range(9000000) t(i) GROUP BY i", {})
 
 def miss_model(arguments, folder):

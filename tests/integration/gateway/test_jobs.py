@@ -217,7 +217,7 @@ def test_a_store_that_is_away_is_503_and_says_when_to_come_again(place: Place) -
 
     ports = dataclasses.replace(place.ports, store=Away())  # type: ignore[arg-type]
     service = place.another("g2")
-    object.__setattr__(service, "tools", ports)
+    object.__setattr__(service, "ports", ports)
     answer = place.client(service=service).get("/readyz")
     assert code_of(answer) == (503, "unavailable")
     assert answer.headers["retry-after"]

@@ -19,7 +19,7 @@ from caudal.formats import batch, mapped
 from caudal.formats.job import Job, Options, Request, Text
 from caudal.model import Query, Table
 from caudal.worker.compute import LocalCompute
-from caudal.jobs.interfaces import Part
+from caudal.jobs.interfaces import InputPart
 from caudal.worker.suspect_tasks import Suspects
 from caudal.worker.settings import WorkerSettings
 from pathlib import Path
@@ -37,7 +37,7 @@ def mapped_rows(data, records="csv", newlines=0):
                          offset=0, newlines=newlines, data=data, records=records)
     print(len(whole) < 200_000, end=" ")
     try:
-        found = mapped.open_bytes(compute.run(job, Task("map", "t"), {"t": [Part(whole)]}, 1))
+        found = mapped.open_bytes(compute.run(job, Task("map", "t"), {"t": [InputPart(whole)]}, 1))
     except CaudalError as error:
         return f"{type(error).__name__}: {error}"
     return found.index.rows, sum(one.rows for one in found.rejects())

@@ -107,7 +107,7 @@ def test_where_a_look_at_the_key_does_not_decide_nothing_is_sifted(sql: str, cle
     assert planned(sql, cleaning).table("big").prefiltered is None
 
 
-@pytest.mark.parametrize(("name", "sifted"), [("books", {"reviews"}), ("movies", {"ratings"})])
+@pytest.mark.parametrize(("name", "prefiltered"), [("books", {"reviews"}), ("movies", {"ratings"})])
 def test_the_large_shipped_tables_are_sifted(name: str, prefiltered: set[str]) -> None:
     app = find_application(name)
     split = make_plan(app, None, {}, load_model(app.sentiment))
