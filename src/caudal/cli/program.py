@@ -119,7 +119,7 @@ COMMANDS = (
         "status",
         "caudal.cli.cluster",
         "status",
-        "Show every process: state, incarnation, restarts, last heartbeat, progress, memory.",
+        "Show every process: state, incarnation, restarts, last heartbeat, memory, version.",
     ),
     Command(
         "logs",
