@@ -12,6 +12,7 @@ from caudal.duck.database import one_line
 from caudal.duck.reads import reads_of
 from caudal.duck.sandbox import Register
 from caudal.errors import UsageError
+from caudal.sql.parsing import quote
 from caudal.sql.planner import OutputColumn, Reads, TableSchema
 from caudal.sql.statements import not_one_select
 
@@ -82,7 +83,7 @@ class DuckDBBinder:
             if name in kept:
                 self._narrowed.execute(_creating(table, schema, kept[name]))
             else:
-                self._narrowed.execute(f"DROP TABLE IF EXISTS {_quoted(table)}")
+                self._narrowed.execute(f"DROP TABLE IF EXISTS {quote(table)}")
         return self._reads(self._narrowed, sql, kept)
 
     def _reads(
@@ -116,9 +117,5 @@ def _has_word(sql: str, name: str) -> bool:
 
 
 def _creating(table: str, schema: TableSchema, columns: Sequence[str]) -> str:
-    listed = ", ".join(f"{_quoted(name)} {schema[name]}" for name in columns)
-    return f"CREATE OR REPLACE TABLE {_quoted(table)} ({listed})"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    listed = ", ".join(f"{quote(name)} {schema[name]}" for name in columns)
+    return f"CREATE OR REPLACE TABLE {quote(table)} ({listed})"
