@@ -24,8 +24,6 @@ def chosen_engine(
         raise UsageError("--store keeps the progress of the split engine: add --engine split")
     from caudal.local.run import local_run
     from caudal.store import open_store
-    from caudal.store.s3_settings import S3Settings
 
-    s3 = S3Settings.from_environment() if store.lower().startswith("s3:") else None
-    with local_run(open_store(store, s3=s3), store, resume=resume) as run:
+    with local_run(open_store(store), store, resume=resume) as run:
         yield run.run

@@ -31,7 +31,7 @@ from caudal.process.ticks import OnTick, Tick, ignore
 from caudal.process.watched_files import Followed
 from caudal.sizes import parse_seconds
 from caudal.store import Store, open_store, require_conditional_create
-from caudal.store.s3_settings import S3Settings
+from caudal.store.open_store import folder_of
 
 _LEAST_SILENCE_SECONDS = 5 * Pauses.reconciler  # else nobody would see that it lasted
 
@@ -147,9 +147,9 @@ class Access:
 
 
 def _opened_store(url: str, fsync: bool, beating: Heart | None) -> Store:
-    if not url.lower().startswith("s3:"):
-        return open_store(url, fsync=fsync)
-    store = open_store(url, s3=S3Settings.from_environment())
+    store = open_store(url, fsync=fsync)
+    if folder_of(url) is not None:
+        return store
     try:
         if beating is None:
             require_conditional_create(store)

@@ -4,7 +4,6 @@ from caudal.errors import UsageError
 from caudal.series import Catalog
 from caudal.store import open_store, require_conditional_create
 from caudal.store.open_store import folder_of
-from caudal.store.s3_settings import S3Settings
 
 
 def open_catalog(store: str, *, makes: bool = False, changes: bool = False) -> Catalog:
@@ -19,9 +18,7 @@ def open_catalog(store: str, *, makes: bool = False, changes: bool = False) -> C
         raise UsageError(
             f"no store at {folder}: give the folder that `caudal series ingest` filled"
         )
-    if not store.lower().startswith("s3:"):
-        return Catalog(open_store(store))
-    opened = open_store(store, s3=S3Settings.from_environment())
-    if changes:
+    opened = open_store(store)
+    if changes and folder is None:
         require_conditional_create(opened)
     return Catalog(opened)

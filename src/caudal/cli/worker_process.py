@@ -20,8 +20,7 @@ from caudal.process.signals import Stop
 from caudal.process.ticks import OnTick, ignore
 from caudal.process.tokens import read_bearer
 from caudal.sizes import parse_bytes
-from caudal.store import Store, open_store
-from caudal.store.s3_settings import S3Settings
+from caudal.store import open_store
 from caudal.worker.figures import WorkerMetrics
 from caudal.worker.process import Worker
 from caudal.worker.settings import WorkerSettings, lanes_of
@@ -58,7 +57,9 @@ def work(
         folder = held.enter_context(own_folder(workspace))
         port = held.enter_context(serving_metrics(figures.registry, metrics_port, token))
         settings = replace(settings, metrics_port=port)
-        worker = Worker(settings, lambda: _opened(store, fsync), opened, folder, figures, Stop())
+        worker = Worker(
+            settings, lambda: open_store(store, fsync=fsync), opened, folder, figures, Stop()
+        )
         on_tick: OnTick = ignore
         if beating is not None:
             beating.progress = lambda: figures.done
@@ -69,11 +70,6 @@ def work(
             _leave(folder)
     if worker.outgrown and beating is None:
         os.execv(sys.executable, sys.orig_argv)  # no medic starts it anew: it does so itself
-
-
-def _opened(url: str, fsync: bool) -> Store:
-    s3 = S3Settings.from_environment() if url.lower().startswith("s3:") else None
-    return open_store(url, s3=s3, fsync=fsync)
 
 
 def _token(path: Path | None) -> str | None:

@@ -20,7 +20,6 @@ from caudal.medic.launcher import LocalLauncher
 from caudal.process.certificates import Certificate
 from caudal.process.tokens import read_known
 from caudal.store import open_store, require_conditional_create
-from caudal.store.s3_settings import S3Settings
 
 _DISK_BYTES = 2 << 30
 _WORKER_BYTES = 700 << 20
@@ -154,8 +153,7 @@ def _store(cluster: Cluster) -> Iterator[Finding]:
         yield Finding("store", f"{url} will be made by the first `caudal up`")
         return
     try:
-        s3 = S3Settings.from_environment() if url.startswith("s3:") else None
-        require_conditional_create(open_store(url, s3=s3))
+        require_conditional_create(open_store(url))
         yield Finding("store", f"{url} keeps create-if-absent")
     except CaudalError as error:
         yield Finding("store", str(error), f"mend `store` in {FILE}, or the store itself")

@@ -13,7 +13,6 @@ from caudal.cluster.settings import EMBEDDED, FILE, PRIVATE, TEMPLATE, parse
 from caudal.errors import CaudalError, UsageError
 from caudal.process.privacy import private_file, private_folder
 from caudal.store import open_store
-from caudal.store.s3_settings import S3Settings
 
 
 def write_settings(folder: Path, **values: object) -> None:
@@ -60,5 +59,4 @@ def _require_sound(folder: Path, text: str) -> None:
         except UsageError as error:
             raise UsageError(f"{error}; or choose {PRIVATE} or {EMBEDDED}") from error
     store = Cluster(folder.resolve(), settings, next(iter(settings.hosts))).store
-    s3 = S3Settings.from_environment() if store.lower().startswith("s3:") else None
-    open_store(store, s3=s3)
+    open_store(store)

@@ -17,8 +17,8 @@ def open_store(url: str, *, s3: S3Settings | None = None, fsync: bool = True) ->
     """The store that a path or a URL names.
 
     A path or `file:///path` is a directory, `s3://bucket/prefix` a bucket (with the settings
-    `s3`), `memory:` a new store in this process. `fsync=False` lets a directory lose objects in a
-    power cut. Write a path with a colon as `./a:b`.
+    `s3`; None: those of the environment), `memory:` a new store in this process. `fsync=False`
+    lets a directory lose objects in a power cut. Write a path with a colon as `./a:b`.
 
     Raises UsageError for anything else, StoreError if the directory cannot be used.
     """
@@ -30,7 +30,7 @@ def open_store(url: str, *, s3: S3Settings | None = None, fsync: bool = True) ->
         case "memory" if url == "memory:":
             return MemoryStore()
         case "s3":
-            return _open_s3(url, s3)
+            return _open_s3(url, s3 or S3Settings.from_environment())
     raise UsageError(f"unknown store {url!r}: give a folder, file:///folder or s3://bucket/prefix")
 
 
@@ -49,10 +49,8 @@ def _file_path(url: str) -> Path:
     return Path(unquote(parts.path))
 
 
-def _open_s3(url: str, settings: S3Settings | None) -> Store:
+def _open_s3(url: str, settings: S3Settings) -> Store:
     bucket, _, prefix = url[len("s3://") :].partition("/")
     if not url.lower().startswith("s3://") or not bucket:
         raise UsageError(f"{url!r} names no bucket: write s3://bucket/prefix")
-    if settings is None:
-        raise UsageError(f"{url} needs settings for S3: endpoint, region and credentials")
     return S3Store(bucket, prefix.strip("/"), settings)

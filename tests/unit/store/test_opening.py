@@ -49,8 +49,12 @@ def test_what_names_no_store(url: str) -> None:
         open_store(url, s3=S3Settings())
 
 
-def test_s3_needs_settings() -> None:
-    with pytest.raises(UsageError, match="needs settings"):
+def test_without_settings_those_of_the_environment_are_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert isinstance(open_store("s3://bucket"), S3Store)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "ftp://host")
+    with pytest.raises(UsageError, match="endpoint must be a URL"):
         open_store("s3://bucket")
 
 
