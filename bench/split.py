@@ -12,6 +12,7 @@ from bench.tables import Table
 from caudal.application import find_application
 from caudal.duck.binder import DuckDBBinder
 from caudal.duck.functions import RETURN_TYPES, register_functions
+from caudal.duck.job_plan import make_plan
 from caudal.embedded import engine
 from caudal.files.sources import Sources
 from caudal.kernels.sentiment import load_model
@@ -63,7 +64,7 @@ def _planning() -> float:
     model = load_model("lexicon")
     slowest = 0.0
     for app in (find_application("movies"), find_application("books")):
-        schemas = split.make_plan(app, None, {}, model).plan.tables
+        schemas = make_plan(app, None, {}, model).plan.tables
         binder = DuckDBBinder(schemas, lambda connection: register_functions(connection, model))
         for query in app.queries:
             sql = bind_parameters(query.sql, app.parameters, query.origin)

@@ -14,10 +14,8 @@ import pyarrow as pa
 from caudal.duck.arrow_casts import presented
 from caudal.duck.binder import DuckDBBinder
 from caudal.duck.sandbox import Sandbox, SandboxLimits, Types
-from caudal.duck.stages import Hashing, Run
 from caudal.errors import ApplicationError, QueryError, UsageError
 from caudal.files.sources import Sources
-from caudal.kernels.hashing import partition_of
 from caudal.local.engines import run_with
 from caudal.model import Application, Query, Table
 from caudal.results.answers import Result
@@ -25,6 +23,7 @@ from caudal.run_options import Engine, RunOptions
 from caudal.sql.planner import Plan, plan
 from tests.corpus.statements import SCHEMAS, Statement, database, statements
 from tests.fuzz.check import DifferenceError, compare
+from tests.harness.plan_run import PlanRun
 
 EQUAL = "equal"
 REFUSALS = (ApplicationError, UsageError, QueryError)
@@ -71,8 +70,8 @@ class Split:
         """The outcome, and how the statement was planned."""
         try:
             made = self.planned(statement.sql)
-            hashing = Hashing(_PARTITIONS, partition_of)
-            found = Run(made, hashing, self._stages, self._results).answers(self._batches)["q"]
+            run = PlanRun(made, _PARTITIONS, self._stages, self._results)
+            found = run.answers(self._batches)["q"]
         except REFUSALS as error:
             return f"refused: {error}", "refused"
         return compared(statement, expected, found), made.finish("q").strategy

@@ -12,12 +12,12 @@ from caudal.duck.arrow_casts import presented, readable
 from caudal.duck.bind import BoundQuery
 from caudal.duck.binder import DuckDBBinder
 from caudal.duck.sandbox import Sandbox, SandboxLimits, Types
-from caudal.duck.stages import Hashing, PartitionOf, Run
 from caudal.results.values import python_values
 from caudal.sql.planner import Plan, plan
 from tests.fuzz.mutations import keywords
 from tests.fuzz.pruning import Pruning
 from tests.fuzz.tables import ALL, Maker, cut
+from tests.harness.plan_run import PlanRun
 
 TOLERANCE = 1e-9
 
@@ -29,8 +29,7 @@ class DifferenceError(Exception):
 class Bench:
     """Connections that many cases share: making them costs more than a case."""
 
-    def __init__(self, partition_of: PartitionOf) -> None:
-        self.partition_of = partition_of
+    def __init__(self) -> None:
         self.stages = Sandbox(SandboxLimits(trusted=True))
         self.results = Sandbox(SandboxLimits(trusted=True), types=Types.PLAIN)
         self.binder = DuckDBBinder(ALL)
@@ -70,14 +69,14 @@ class Bench:
         self, made: Plan, tables: Mapping[str, pa.Table], chance: random.Random
     ) -> dict[str, pa.Table]:
         """The plan's rows over randomly cut batches, in random order, on 1 to 5 partitions."""
-        hashing = Hashing(chance.randrange(1, 6), self.partition_of)
+        partitions = chance.randrange(1, 6)
         batches = {name: cut(rows, chance) for name, rows in tables.items()}
 
         def shuffled(numbers: Sequence[int]) -> list[int]:
             return chance.sample(numbers, len(numbers))
 
         hinted = bool(made.hints) and chance.random() < 0.5
-        run = Run(made, hashing, self.stages, self.results, hinted)
+        run = PlanRun(made, partitions, self.stages, self.results, hinted)
         return run.answers(batches, shuffled)
 
     def told(

@@ -14,7 +14,6 @@ from typing import Protocol
 import pyarrow as pa
 
 from caudal.errors import CaudalError
-from caudal.kernels.hashing import partition_of
 from tests.fuzz.check import Bench, DifferenceError
 from tests.fuzz.kinds import KindGenerator
 from tests.fuzz.mutations import mutated
@@ -133,4 +132,4 @@ if __name__ == "__main__":
     given = [float(argument) for argument in sys.argv[1:]]
     start = int(given[1]) if len(given) > 1 else SystemRandom().randrange(1 << 32)
     print(f"first seed {start}", flush=True)
-    sys.exit(1 if main(given[0] if given else 60.0, start, Bench(partition_of)) else 0)
+    sys.exit(1 if main(given[0] if given else 60.0, start, Bench()) else 0)

@@ -13,12 +13,10 @@ from tests.fuzz.run import checked
 from tests.fuzz.wild import WildGenerator
 from tests.harness.examples import examples
 
-from caudal.kernels.hashing import partition_of
-
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Bench]:
-    made = Bench(partition_of)
+    made = Bench()
     yield made
     made.close()
 

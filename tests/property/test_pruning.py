@@ -10,12 +10,10 @@ from tests.fuzz.check import Bench
 from tests.fuzz.odd import OddGenerator
 from tests.harness.examples import examples
 
-from caudal.kernels.hashing import partition_of
-
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Bench]:
-    made = Bench(partition_of)
+    made = Bench()
     yield made
     made.close()
 

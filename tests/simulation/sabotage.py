@@ -260,9 +260,9 @@ def early_hint() -> Any:
 def slice_left_out() -> Any:
     parts = gathering._Gathered.parts
 
-    def fewer(self: Any, stage: str, only: int | None = None) -> list[Any]:
+    def fewer(self: Any, stage: str, only: int | None = None) -> Any:
         found = parts(self, stage, only)
-        return found[:-1] if len(found) > 2 else found
+        return replace(found, spans=found.spans[:-1]) if len(found) > 2 else found
 
     return mock.patch.object(gathering._Gathered, "parts", fewer)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from caudal.client.addresses import is_loopback
 from caudal.client.rows import Rows, pieces_of
 from caudal.errors import DataError, UsageError
-from caudal.files.batches import cut_unpacked
+from caudal.files.batches import Packing, cut_unpacked
 from caudal.files.sources import Sources
 from caudal.formats import batch as batch_format
 from caudal.jobs.upload import Sendable
@@ -55,7 +55,7 @@ class BatchCutter:
                 sources.files(table),
                 self.batch_bytes,
                 columns=table.columns,
-                compress=self.compress,
+                packing=Packing.ALL if self.compress else Packing.UNLESS_PLAIN,
             )
         if len(given) > 1:
             raise UsageError(f"table {table.name} is read from standard input or from files")

@@ -13,13 +13,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from caudal.duck.prefilter import KeyFilters, Prefiltered, prefilter_rows
-from caudal.errors import ApplicationError, RejectedRowError
+from caudal.errors import ApplicationError
 from caudal.files.cleaning import Cleaning
 from caudal.files.pieces import Cleaned, FilePiece, TextRows
 from caudal.files.rejected import RejectedRows
 from caudal.kernels.csv import Numbers
 from caudal.model import REJECT, ROW, SEEN, Table
-from caudal.results.rejects import Rejects
+from caudal.results.rejects import Rejects, strict_error
 
 _NO_FILTERS: KeyFilters = {}
 
@@ -73,8 +73,7 @@ def _is_last_unseen(cleaned: pa.Table) -> bool:
 def note_rejects(rejects: Rejects, cleaned: Cleaned, table: Table, *, strict: bool) -> None:
     """Enter what a piece left out into the report, or fail on the first in strict mode."""
     if cleaned.rejected and strict:
-        row = next(iter(cleaned.rejected))
-        raise RejectedRowError(f"{row.file} line {row.line}: {row.reason} (table {row.table})")
+        raise strict_error(next(iter(cleaned.rejected)))
     rejects.add(cleaned.rejected)
     rejects.note_repaired(table.name, cleaned.repaired)
 

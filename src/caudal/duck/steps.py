@@ -1,22 +1,27 @@
-"""The steps of a plan as functions from bytes to bytes: what a task of a cluster computes.
+"""The steps of a plan, scan, fold and finish: over rows, and as bytes for a task.
 
 Rules
-1. The same plan and the same inputs give the same rows in the same order, on any machine.
-2. Inputs come as Arrow streams in the order that the plan states: by batch, or by partition.
+1. A step is a function of its arguments alone: the same plan and the same inputs give the same rows
+   in the same order, on any machine, however often it runs.
+2. Inputs come in the order that the plan states, by batch or by partition, never in the order in
+   which they were computed.
 3. A stage whose table has no batch at all still has a schema: its fragment runs over no rows.
+4. A scan that fails by its own fault is left out, and the mapped object says why (ADR 27).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from caudal.duck import stages
 from caudal.duck.clean import clean_piece
 from caudal.duck.containment import is_of_memory
 from caudal.duck.prefilter import KeyFilters
-from caudal.duck.sandbox import Sandbox
+from caudal.duck.sandbox import Sandbox, SandboxLimits, Types
+from caudal.duck.step_inputs import Rows, put_together
 from caudal.errors import (
     ApplicationError,
     DataError,
@@ -27,13 +32,33 @@ from caudal.errors import (
 from caudal.files.cleaning import Cleaning
 from caudal.files.pieces import Cleaned, FilePiece, TextRows, Wanted, require_columns, typed_reader
 from caudal.formats import batch, mapped, outputs, streams
+from caudal.jobs.interfaces import Inputs
 from caudal.jobs.plan import JobPlan, TableMap, prefilter_keys
 from caudal.kernels import csv
 from caudal.kernels.hashing import KeyFilter, key_words
-from caudal.results.failures import Failures
-from caudal.sql.planner import Scan
+from caudal.sql.parsing import quote
+from caudal.sql.planner import Finish, Fold, Hint, Partition, Scan
 
-Streams = Mapping[str, Sequence[bytes]]  # stage -> Arrow streams
+HINT = "caudal_hint"  # the relation that a hinted scan reads beside its table
+
+PartitionOf = Callable[[Sequence[pa.ChunkedArray], int], npt.NDArray[np.int32]]
+Slices = list[pa.Table]  # one per partition; a gathered output is one slice
+
+
+@dataclass(frozen=True)
+class Hashing:
+    """How rows find their partition."""
+
+    partitions: int
+    partition_of: PartitionOf
+
+
+@dataclass(frozen=True)
+class ScanWork:
+    """A scan and what it reads beside its table. With a hint the scan carries the hint's SQL."""
+
+    stage: Scan
+    beside: Mapping[str, pa.Table]
 
 
 @dataclass(frozen=True)
@@ -41,83 +66,140 @@ class TableWork:
     """How the batches of a table are mapped with the hints that there are."""
 
     cleaning: Cleaning
-    works: tuple[stages.Work, ...]
+    works: tuple[ScanWork, ...]
     filters: KeyFilters
 
 
-def table_work(one: TableMap, works: Sequence[stages.Work]) -> TableWork:
-    """The table's scans with their hints; if all have one, rows are sifted by them."""
+@dataclass(frozen=True)
+class StepContext:
+    """What every step of a job uses, whatever it reads."""
+
+    split: JobPlan
+    hashing: Hashing
+    sandbox: Callable[[Types], Sandbox]
+    limits: SandboxLimits  # of the sandboxes
+    alone: bool = False  # nothing else runs in this process: want of memory is the step's own
+
+    @property
+    def stages(self) -> Sandbox:
+        """The sandbox whose rows another stage reads."""
+        return self.sandbox(Types.LOSSLESS)
+
+
+def scan(work: ScanWork, rows: pa.Table, number: int, hashing: Hashing, sandbox: Sandbox) -> Slices:
+    """Pass one batch through one scan; `number` is the batch's place in its table."""
+    output = sandbox.select(work.stage.sql, {work.stage.table: rows, **work.beside})
+    return _cut(output, work.stage.partition, number % hashing.partitions, hashing)
+
+
+def fold(
+    stage: Fold, partition: int, inputs: Mapping[str, Rows], hashing: Hashing, sandbox: Sandbox
+) -> Slices:
+    """Pass one partition through one fold."""
+    return _cut(sandbox.select(stage.sql, inputs), stage.partition, partition, hashing)
+
+
+def finish(stage: Finish, inputs: Mapping[str, Rows], sandbox: Sandbox) -> pa.Table:
+    """Return the answer of a query; `inputs` are named by stage."""
+    relations = {relation: inputs[name] for relation, name in stage.inputs.items()}
+    return sandbox.select(stage.sql, relations)
+
+
+def _cut(output: pa.Table, partition: Partition, here: int, hashing: Hashing) -> Slices:
+    if partition.kind == "gather":
+        return [output]
+    if partition.kind == "spread":
+        empty = output.slice(0, 0)
+        return [output if number == here else empty for number in range(hashing.partitions)]
+    keys = [output.column(name) for name in partition.keys]
+    placed = hashing.partition_of(keys, hashing.partitions)
+    rows = output.drop_columns(list(partition.hidden)) if partition.hidden else output
+    return [
+        rows.take(pa.array(np.flatnonzero(placed == number)))
+        for number in range(hashing.partitions)
+    ]
+
+
+def with_hint(
+    stage: Scan, hint: Hint | None, whole: Callable[[str], pa.Table], sandbox: Sandbox
+) -> ScanWork:
+    """Return a scan that drops what no reader can keep, if a hint says so; `whole` gives the rows
+    of the complete stages that the hint names."""
+    if hint is None:
+        return ScanWork(stage, {})
+    keys = _hint_keys(hint, {name: whole(name) for name, _ in hint.sources}, sandbox)
+    return ScanWork(msgspec.structs.replace(stage, sql=hint.sql), {HINT: keys})
+
+
+def _hint_keys(hint: Hint, stages: Mapping[str, pa.Table], sandbox: Sandbox) -> pa.Table:
+    """Return the keys that rows of the hinted scan must meet, from the stages that it names."""
+    selects = [
+        f"SELECT CAST({quote(column)} AS {hint.type}) AS key FROM {stage}"
+        for stage, column in hint.sources
+    ]
+    return sandbox.select(" UNION ".join(selects), dict(stages))
+
+
+def table_work(one: TableMap, works: Sequence[ScanWork]) -> TableWork:
+    """Combine a table's scans with their hints; if all have one, rows are prefiltered by them."""
     if one.prefiltered is None or not all(work.beside for work in works):
         return TableWork(one.cleaning, tuple(works), {})
     filters = {
-        prefilter_keys(work.stage.name): KeyFilter(
-            key_words(work.beside[stages.HINT].column("key"))
-        )
+        prefilter_keys(work.stage.name): KeyFilter(key_words(work.beside[HINT].column("key")))
         for work in works
     }
     return TableWork(one.prefiltered, tuple(works), filters)
 
 
-def map_piece(
+def clean_batch(
+    context: StepContext,
     work: TableWork,
-    number: int,
-    piece: FilePiece,
-    hashing: stages.Hashing,
-    sandbox: Sandbox,
-    *,
-    split: JobPlan,
-    source: batch.BatchHeader | None = None,
-    failures: Failures | None = None,
-    alone: bool = False,
-) -> tuple[bytes, Cleaned]:
-    """One batch to one mapped object.
-
-    With `failures` a scan that fails is noted there and left out, and one that nobody waits for is
-    not run. Without, the object says why it failed, if that is its own doing; `alone`: nothing else
-    runs in this process.
-    """
-    table = work.cleaning.table
-    failed: dict[str, str] = {}
+    index: batch.BatchHeader,
+    records: bytes | memoryview,
+    found: csv.Found | None = None,
+) -> Cleaned:
+    """Read and clean the records of a stored batch; `found` is what a scan of them gave before."""
+    wanted, origin = work.cleaning.wanted, work.cleaning.table.origin
+    require_columns(index.columns, wanted.columns, index.file, index.table)
 
     def select(sql: str, relation: str, rows: pa.Table) -> pa.Table:
         try:
-            return sandbox.select(sql, {relation: rows})
+            return context.stages.select(sql, {relation: rows})
         except QueryError as error:
-            raise ApplicationError(f"{table.origin}: {error}") from None
+            raise ApplicationError(f"{origin}: {error}") from None
 
-    def scanned(one: stages.Work) -> stages.Slices:
-        with split.naming(one.stage.queries):
-            return stages.scan(one.stage, cleaned.rows, number, hashing, sandbox, one.beside)
+    piece = stored_piece(index, records, wanted, found)
+    return clean_piece(piece, work.cleaning, select, work.filters)
 
-    def all_scanned() -> Iterator[tuple[str, stages.Slices]]:
-        for one in work.works:
-            name, queries = one.stage.name, one.stage.queries
-            if failures is None:
-                try:
-                    yield name, scanned(one)
-                except QueryError as error:
-                    if not _is_its_own(error, alone=alone):
-                        raise
-                    failed[name] = str(error)
-            elif name not in failures.steps and not failures.concern_all(queries):
-                with failures.of(queries, name):
-                    yield name, scanned(one)
 
-    cleaned = clean_piece(piece, work.cleaning, select, work.filters)
-    slices = dict(all_scanned())
-    data = mapped.encode(
-        table=table.name,
-        batch=number,
-        file=piece.file,
+def map_rows(
+    context: StepContext, work: TableWork, index: batch.BatchHeader, cleaned: Cleaned
+) -> bytes:
+    """Pass the clean rows of one batch through every scan of its table: one mapped object."""
+    slices: dict[str, Slices] = {}
+    failed: dict[str, str] = {}
+    for one in work.works:
+        try:
+            with context.split.naming(one.stage.queries):
+                slices[one.stage.name] = scan(
+                    one, cleaned.rows, index.number, context.hashing, context.stages
+                )
+        except QueryError as error:
+            if not _is_its_own(error, alone=context.alone):
+                raise
+            failed[one.stage.name] = str(error)
+    return mapped.encode(
+        table=index.table,
+        batch=index.number,
+        file=index.file,
         rows=cleaned.accepted,
         repaired=cleaned.repaired,
         rejects=cleaned.rejected.kept(),
         stages=slices,
-        source_bytes=source.bytes if source else 0,
-        source_digest=source.digest if source else "",
+        source_bytes=index.bytes,
+        source_digest=index.digest,
         failed=failed,
     )
-    return data, cleaned
 
 
 def _is_its_own(error: QueryError, *, alone: bool) -> bool:
@@ -128,27 +210,11 @@ def _is_its_own(error: QueryError, *, alone: bool) -> bool:
     return alone or not is_of_memory(error)
 
 
-def map_records(
-    split: JobPlan,
+def stored_piece(
     index: batch.BatchHeader,
     records: bytes | memoryview,
-    hashing: stages.Hashing,
-    sandbox: Sandbox,
-    work: TableWork,
-    *,
-    alone: bool = False,
-) -> bytes:
-    """The records of a stored batch to a mapped object."""
-    wanted = work.cleaning.wanted
-    require_columns(index.columns, wanted.columns, index.file, index.table)
-    piece = stored_piece(index, records, wanted)
-    return map_piece(
-        work, index.number, piece, hashing, sandbox, split=split, source=index, alone=alone
-    )[0]
-
-
-def stored_piece(
-    index: batch.BatchHeader, records: bytes | memoryview, wanted: Wanted
+    wanted: Wanted,
+    found: csv.Found | None = None,
 ) -> FilePiece:
     """A stored batch as a piece of the file that it was cut from."""
     if index.records == "arrow":
@@ -163,6 +229,7 @@ def stored_piece(
         offset=index.offset,
         newlines=index.newlines,
         data=np.frombuffer(records, dtype=np.uint8),
+        found=found,
     )
 
     def read() -> TextRows:
@@ -191,51 +258,47 @@ def _typed_rows(index: batch.BatchHeader, records: bytes | memoryview, wanted: W
     return rows.select(list(wanted.columns))
 
 
-def fold_partition(
-    split: JobPlan,
-    name: str,
-    partition: int,
-    streams: Streams,
-    hashing: stages.Hashing,
-    sandbox: Sandbox,
-) -> bytes:
-    """One partition of one fold, from its slices."""
-    step = next(fold for fold in split.plan.folds if fold.name == name)
-    inputs = {one: _table(split, one, streams[one], hashing, sandbox) for one in step.inputs}
-    with split.naming(step.queries):
-        slices = stages.fold(step, partition, inputs, hashing, sandbox)
+def fold_partition(context: StepContext, name: str, partition: int, inputs: Inputs) -> bytes:
+    """Compute one partition of one fold, from its slices."""
+    step = next(fold for fold in context.split.plan.folds if fold.name == name)
+    rows = _all_rows(context, step.inputs, inputs)
+    with context.split.naming(step.queries):
+        slices = fold(step, partition, rows, context.hashing, context.stages)
     return outputs.encode_fold(name, partition, slices)
 
 
-def finish_query(
-    split: JobPlan,
-    streams: Streams,
-    hashing: stages.Hashing,
-    sandboxes: tuple[Sandbox, Sandbox],
-    whose: outputs.Whose,
-) -> bytes:
-    """The answer of one query; `sandboxes` are one for stages and one for results."""
-    name = whose.query
-    step, query = split.plan.finish(name), split.query(name)
-    inputs = {
-        one: _table(split, one, streams[one], hashing, sandboxes[0]) for one in step.inputs.values()
-    }
+def finish_query(context: StepContext, inputs: Inputs, whose: outputs.Whose) -> bytes:
+    """Compute the answer of one query."""
+    name, split = whose.query, context.split
+    step = split.plan.finish(name)
+    rows = _all_rows(context, step.inputs.values(), inputs)
     with split.naming([name]):
-        rows = stages.finish(step, inputs, sandboxes[1])
-    named = rows.rename_columns(list(split.names[name]))
-    return outputs.encode_result(whose, query.title, named)
+        answer = finish(step, rows, context.sandbox(Types.PLAIN))
+    named = answer.rename_columns(list(split.names.get(name, answer.column_names)))
+    return outputs.encode_result(whose, split.query(name).title, named)
 
 
-def _table(
-    split: JobPlan,
-    stage: str,
-    streams: Sequence[bytes],
-    hashing: stages.Hashing,
-    sandbox: Sandbox,
-) -> pa.Table:
-    if streams:
-        return pa.concat_tables(mapped.read_rows(one) for one in streams)
-    scan = split.plan.stage(stage)
-    assert isinstance(scan, Scan), f"fold {stage} has no output"
-    nothing = stages.empty_table(split.plan.tables[scan.table], sandbox)
-    return stages.scan(scan, nothing, 0, hashing, sandbox)[0].slice(0, 0)
+def _all_rows(context: StepContext, names: Iterable[str], inputs: Inputs) -> dict[str, Rows]:
+    """Return the rows of every input of a step, by stage."""
+    stages = list(dict.fromkeys(names))
+    return {
+        name: put_together(_tables(context, name, inputs), context.limits, len(stages))
+        for name in stages
+    }
+
+
+def _tables(context: StepContext, stage: str, inputs: Inputs) -> Iterator[pa.Table]:
+    if len(inputs[stage]):
+        for part in inputs[stage]:
+            yield mapped.read_rows(part.data)
+        return
+    found = context.split.plan.stage(stage)
+    assert isinstance(found, Scan), f"fold {stage} has no output"
+    nothing = empty_table(context.split.plan.tables[found.table], context.stages)
+    yield scan(ScanWork(found, {}), nothing, 0, context.hashing, context.stages)[0].slice(0, 0)
+
+
+def empty_table(schema: Mapping[str, str], sandbox: Sandbox) -> pa.Table:
+    """Return a table of this schema without rows."""
+    columns = ", ".join(f"CAST(NULL AS {kind}) AS {quote(name)}" for name, kind in schema.items())
+    return sandbox.select(f"SELECT {columns} LIMIT 0", {})

@@ -219,7 +219,7 @@ def _answer(
             if not future.done():
                 cursor.interrupt()
     for bound in again:  # alone: memory may have been short because of another query
-        with answering.failures.of([bound.query.name]):
+        with answering.failures.of(bound.query.name):
             answering.note(bound, partial(_run_query, connection.cursor(), bound))
     results = {
         bound.query.name: answering.results[bound.query.name]
@@ -245,7 +245,7 @@ class _Answering:
         except MemoryExceededError:
             raise
         except QueryError as error:
-            self.failures.note([name], error)
+            self.failures.note(name, error)
         else:
             self.progress.query(name, self.results[name].seconds)
 

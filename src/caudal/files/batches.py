@@ -4,13 +4,16 @@ The same files, found and cut at the same places, as the engines of one process 
 CSV in gzip or zstd, and Parquet, whose rows travel typed and become text where they are read.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
 from io import BytesIO
 from pathlib import Path
 
 import pyarrow as pa
 
+from caudal.files.find import shown_path
 from caudal.files.pieces import (
     column_names,
     is_compressed,
@@ -20,7 +23,28 @@ from caudal.files.pieces import (
     typed_rows,
 )
 from caudal.formats import batch as batch_format
-from caudal.kernels.csv import cut_batches
+from caudal.kernels.csv import Found, cut_batches
+
+
+@dataclass(frozen=True)
+class CutNote:
+    """What cutting a batch told: how far into all files it reaches, in bytes as they lie on the
+    disk, and its records, if it had to be scanned."""
+
+    reached: int
+    found: Found | None = None
+
+
+class Packing(Enum):
+    """Whose records are compressed."""
+
+    ALL = "all"
+    UNLESS_PLAIN = "all but those of plain CSV files"
+    NONE = "none"
+
+    def packs(self, path: Path) -> bool:
+        is_plain = not (is_parquet(path) or is_compressed(path))
+        return self is Packing.ALL or (self is Packing.UNLESS_PLAIN and not is_plain)
 
 
 def cut_files(
@@ -29,14 +53,18 @@ def cut_files(
     batch_bytes: int,
     *,
     columns: Collection[str] | None = None,
-    compress: bool = True,
+    packing: Packing = Packing.ALL,
+    scanned: Sequence[str] = (),
+    noted: Callable[[CutNote], None] = lambda _: None,
 ) -> Iterator[bytes]:
     """The batches of a table, numbered from 0 through all its files.
 
-    `columns` names those that are wanted of typed rows; None: all. Without `compress` the records
-    of a plain CSV file stay as they are.
+    `columns` names those that are wanted of typed rows; None: all. `noted` is called for each batch
+    before it is given; if a batch must be scanned to be cut, the columns `scanned` are found.
     """
-    for pack in cut_unpacked(table, files, batch_bytes, columns=columns, compress=compress):
+    for pack in cut_unpacked(
+        table, files, batch_bytes, columns=columns, packing=packing, scanned=scanned, noted=noted
+    ):
         yield pack()
 
 
@@ -46,24 +74,30 @@ def cut_unpacked(
     batch_bytes: int,
     *,
     columns: Collection[str] | None = None,
-    compress: bool = True,
+    packing: Packing = Packing.ALL,
+    scanned: Sequence[str] = (),
+    noted: Callable[[CutNote], None] = lambda _: None,
 ) -> Iterator[Callable[[], bytes]]:
     """The same, each batch still to be packed, by whichever thread sends it."""
-    number = 0
+    number = before = 0
     for path in files:
         with one_line_errors(path):
-            cut = _typed(path, columns) if is_parquet(path) else _records(path, batch_bytes)
-            packs = compress or is_parquet(path) or is_compressed(path)
-            for fields in cut:
+            cut = (
+                _typed(path, columns) if is_parquet(path) else _records(path, batch_bytes, scanned)
+            )
+            packs = packing.packs(path)
+            for fields, note in cut:
+                noted(replace(note, reached=before + note.reached))
                 yield partial(
                     batch_format.encode,
                     table=table,
                     number=number,
-                    file=str(path),
+                    file=shown_path(path),
                     compress=packs,
                     **fields,
                 )
                 number += 1
+            before += path.stat().st_size
 
 
 def warm_up() -> None:
@@ -72,26 +106,31 @@ def warm_up() -> None:
         pass
 
 
-def _records(path: Path, batch_bytes: int) -> Iterator[batch_format.BatchContent]:
+_Content = tuple[batch_format.BatchContent, CutNote]  # which counts from the file's beginning
+
+
+def _records(path: Path, batch_bytes: int, wanted: Sequence[str]) -> Iterator[_Content]:
     with path.open("rb") as file:
-        for cut in cut_batches(text_stream(path, file), str(path), batch_bytes=batch_bytes):
-            yield {
+        stream = text_stream(path, file)
+        for cut in cut_batches(stream, str(path), batch_bytes=batch_bytes, wanted=wanted):
+            content: batch_format.BatchContent = {
                 "columns": cut.header.names,
                 "first_line": cut.first_line,
                 "offset": cut.offset,
                 "newlines": cut.newlines,
                 "data": cut.data.data,
             }
+            yield content, CutNote(file.tell(), cut.found)
 
 
-def _typed(path: Path, columns: Collection[str] | None) -> Iterator[batch_format.BatchContent]:
+def _typed(path: Path, columns: Collection[str] | None) -> Iterator[_Content]:
     """Rows as Arrow streams, not compressed by Arrow: so the same rows give the same bytes."""
     wanted = [name for name in column_names(path) if columns is None or name in columns]
     for rows in typed_rows(path, wanted):
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, rows.rows.schema) as writer:
             writer.write_table(rows.rows)
-        yield {
+        content: batch_format.BatchContent = {
             "columns": tuple(rows.rows.column_names),
             "first_line": rows.first,
             "offset": rows.first - 1,
@@ -99,3 +138,4 @@ def _typed(path: Path, columns: Collection[str] | None) -> Iterator[batch_format
             "data": memoryview(sink.getvalue()),
             "records": "arrow",
         }
+        yield content, CutNote(rows.position)

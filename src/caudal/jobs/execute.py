@@ -26,7 +26,7 @@ from caudal.jobs.beat import Stopping, TaskBeat
 from caudal.jobs.events import TaskEnd, TaskReport
 from caudal.jobs.facts import StoreFacts
 from caudal.jobs.failed_queries import end_done, failed_output
-from caudal.jobs.inputs import WrongEndError, gather, merge_group
+from caudal.jobs.inputs import WrongEndError, gather, merge_group, size_of
 from caudal.jobs.interfaces import CondemnedError, NotNowError, StoppedError, is_suspect
 from caudal.jobs.ports import Ports
 from caudal.jobs.readiness import all_finished, belongs, follow_up
@@ -195,7 +195,7 @@ def _make(turn: TaskTurn) -> Made:
             data = merge_group(ports.store, job_run, task)
         else:
             inputs = gather(ports.store, job_run, task)
-            turn.report.bytes_in = sum(len(one.data) for parts in inputs.values() for one in parts)
+            turn.report.bytes_in = sum(map(size_of, inputs.values()))
             data = ports.compute.run(job_run.job, task, inputs, deliveries, turn.beat)
     except DETERMINISTIC as error:
         if isinstance(error, FormatError) and not is_suspect(deliveries):

@@ -6,12 +6,13 @@ Rules
 2. Before anything of a table is believed, its merged objects must cover exactly the batches that
    its end names, and their digests must give the end's digest. Else the job fails: WrongEndError.
 3. Streams come in the order of (batch) or (partition). Slices without rows are not read; if all
-   are empty, one schema is.
+   are empty, one schema is. They are read when the task iterates them, never all at once.
 4. Of a stage that failed nothing is read: QueryError, with the reason of the first batch or
    partition that has one.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
@@ -93,7 +94,7 @@ def _hint_parts(store: Store, job_run: JobRun, stage: str) -> list[InputPart] | 
         return None
     gathered = _Gathered(store, job_run)
     try:
-        return gathered.parts(stage) if gathered.size(stage) <= _MOST_HINT_BYTES else []
+        return list(gathered.parts(stage)) if gathered.size(stage) <= _MOST_HINT_BYTES else []
     except QueryError:  # it failed
         return []
 
@@ -133,7 +134,7 @@ class _Gathered:
         self._job_run = job_run
         self._members: dict[str, list[merged.MergedMember]] = {}
 
-    def parts(self, stage: str, only: int | None = None) -> list[InputPart]:
+    def parts(self, stage: str, only: int | None = None) -> "_StoredParts":
         """The streams of a stage: of one partition, or all."""
         sources = list(self._sources(stage))
         spans = [
@@ -145,11 +146,7 @@ class _Gathered:
         if not spans and sources:
             key, body, index = sources[0]
             spans = [(key, body, index.empty)]
-        return [
-            InputPart(data)
-            for (key, body), together in groupby(spans, key=itemgetter(0, 1))
-            for data in objects.streams(self._store, key, body, [one for _, _, one in together])
-        ]
+        return _StoredParts(self._store, spans)
 
     def size(self, stage: str) -> int:
         """How many bytes its streams take."""
@@ -172,6 +169,32 @@ class _Gathered:
             key = self._job_run.keys.output(Task("fold", fold, number))
             index, body = objects.folded(self._store, self._job_run.keys, fold, number)
             yield key, body, index.stage(key)
+
+
+@dataclass(frozen=True, eq=False)
+class _StoredParts(Collection[InputPart]):
+    """Streams that are read from the store whenever they are iterated, a few at a time."""
+
+    store: Store
+    spans: Sequence[tuple[str, int, Span]]  # key, where its body begins, place in the body
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    def __contains__(self, part: object) -> bool:
+        return any(part == one for one in self)
+
+    def __iter__(self) -> Iterator[InputPart]:
+        for (key, body), together in groupby(self.spans, key=itemgetter(0, 1)):
+            for data in objects.streams(self.store, key, body, [one for _, _, one in together]):
+                yield InputPart(data)
+
+
+def size_of(parts: Collection[InputPart]) -> int:
+    """Return how many bytes an input takes, without reading it if it lies in the store."""
+    if isinstance(parts, _StoredParts):
+        return sum(span.length for _, _, span in parts.spans)
+    return sum(len(part.data) for part in parts)
 
 
 def _chosen(index: StageIndex, only: int | None) -> Sequence[Span]:

@@ -1,6 +1,6 @@
 """What the loops ask of the world besides store and broker, and the errors that they raise."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -32,7 +32,8 @@ class InputPart:
     repaired: int = 0
 
 
-Inputs = Mapping[str, Sequence[InputPart]]  # stage (or table, for a map or the report) -> its parts
+# Stage (or table, for a map or the report) -> its parts, which may be read as they are iterated.
+Inputs = Mapping[str, Collection[InputPart]]
 
 
 MayGoOn = Callable[[], bool]  # whether a computation that is under way may go on

@@ -5,7 +5,7 @@ It is data only and travels as JSON: whoever executes it needs nothing else of t
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -40,13 +40,18 @@ class JobPlan:
     plan: Plan
     maps: tuple[TableMap, ...]
     queries: tuple[Query, ...]
-    names: dict[str, tuple[str, ...]]
+    names: dict[str, tuple[str, ...]]  # of a query's columns, where its finish has others
 
     def table(self, name: str) -> TableMap:
         return next(one for one in self.maps if one.table.name == name)
 
     def query(self, name: str) -> Query:
         return next(one for one in self.queries if one.name == name)
+
+    def without_hints(self) -> "JobPlan":
+        """Return the plan whose scans drop no row early."""
+        maps = tuple(replace(one, prefiltered=None) for one in self.maps)
+        return replace(self, plan=msgspec.structs.replace(self.plan, hints=()), maps=maps)
 
     @contextlib.contextmanager
     def naming(self, queries: Sequence[str]) -> Iterator[None]:

@@ -7,9 +7,11 @@ Rules
    which digest. Whoever reads the batch gets head and records together, as if all were stored.
 3. Records that no longer match their digest are an error about the file, never other rows. It does
    not fail the job: the file may come back.
-4. The batches that were created last are kept in memory, since their tasks run next. They are
-   handed over as they were made, once.
-5. The first error of the store or of a file is remembered: such a run ends with it, to be resumed
+4. The batches that were created last are kept in memory until they are mapped, since their tasks
+   run next.
+5. Of a run that nobody can resume only the heads are stored, whatever the files are: the records
+   are in memory until they are mapped. The runner bounds how many wait.
+6. The first error of the store or of a file is remembered: such a run ends with it, to be resumed
    when all is well again, where a cluster would go on trying.
 """
 
@@ -27,7 +29,7 @@ from caudal.formats.digest import digest
 from caudal.store.port import PAGE, Entry, Page, Store
 
 FOLDER = "runs/"
-_BATCHES = "/batches/"
+_BATCHES, _MAPPED = "/batches/", "/mapped/"
 
 
 class ChangedFileError(DataError):
@@ -37,8 +39,8 @@ class ChangedFileError(DataError):
 class BorrowingStore(Store):
     """A store below a folder of another one, which borrows records from local files."""
 
-    def __init__(self, store: Store, kept: int) -> None:
-        """`kept` batches stay in memory."""
+    def __init__(self, store: Store, kept: int | None) -> None:
+        """`kept` batches stay in memory; None: all that are not mapped (rule 5)."""
         self._store = store
         self._kept = kept
         self._fresh: OrderedDict[str, bytes] = OrderedDict()
@@ -47,11 +49,14 @@ class BorrowingStore(Store):
 
     def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         """See the port."""
-        head = _head_alone(key, data)
+        head = _head_alone(key, data, every=self._kept is None)
         with self._noting_failures():
             self._store.create(FOLDER + key, data if head is None else head, lasting=lasting)
         if head is not None and isinstance(data, bytes):
             self._keep(key, data)
+        if _MAPPED in key:
+            with self._lock:
+                self._fresh.pop(key.replace(_MAPPED, _BATCHES, 1), None)
 
     def read(self, key: str, offset: int = 0, length: int | None = None) -> bytes:
         """See the port."""
@@ -95,7 +100,7 @@ class BorrowingStore(Store):
     def _keep(self, key: str, data: bytes) -> None:
         with self._lock:
             self._fresh[key] = data
-            while len(self._fresh) > self._kept:
+            while self._kept is not None and len(self._fresh) > self._kept:
                 self._fresh.popitem(last=False)
 
     def _whole_batch(self, key: str) -> bytes:
@@ -132,15 +137,16 @@ def _bare(key: str) -> str:
     return key[len(FOLDER) :]
 
 
-def _head_alone(key: str, data: bytes | Path) -> bytes | None:
-    """The head of a batch whose records can be read from their file again; None otherwise."""
+def _head_alone(key: str, data: bytes | Path, *, every: bool) -> bytes | None:
+    """The head of a batch, of `every` one or of those whose records can be read from their file
+    again; None otherwise."""
     if _BATCHES not in key or not isinstance(data, bytes):
         return None
     index, body = frame.decode(
         frame.of_bytes(data), batch_format.MAGIC, batch_format.BatchHeader, key
     )
     plain = index.codec == "none" and index.records == "csv"
-    return data[:body] if plain and not is_compressed(Path(index.file)) else None
+    return data[:body] if every or (plain and not is_compressed(Path(index.file))) else None
 
 
 def _records(index: batch_format.BatchHeader) -> bytes:

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from caudal.errors import NotFoundError, RejectedRowError
+from caudal.errors import NotFoundError
+from caudal.files.batches import CutNote
 from caudal.formats import mapped
 from caudal.jobs import objects
 from caudal.jobs.runs import JobRun
 from caudal.model import RejectedRow
 from caudal.results.answers import TableProfile
-from caudal.results.rejects import Rejects
+from caudal.results.rejects import Rejects, strict_error
 from caudal.run_options import Progress
 from caudal.store.port import Store
 
@@ -31,6 +32,7 @@ class TableFollower:
     rejects: Rejects
     progress: Progress
     strict: bool
+    notes: list[CutNote] = field(default_factory=list)  # by batch: what cutting it told
     done: int = 0  # batches
     _began: float = field(default_factory=time.perf_counter)
     _bytes: int = 0
@@ -67,8 +69,7 @@ class TableFollower:
             for one in (found.rejects() if index.rejects.rows else ())
         ]
         if rejected and self.strict:
-            row = rejected[0]
-            raise RejectedRowError(f"{row.file} line {row.line}: {row.reason} (table {row.table})")
+            raise strict_error(rejected[0])
         self.rejects.add(rejected)
         self.rejects.note_repaired(self.table, index.repaired)
         self._bytes += index.source_bytes
@@ -77,4 +78,4 @@ class TableFollower:
         slices = (span for stage in index.stages.values() for span in stage.slices)
         self._mapped_bytes += sum(span.length for span in slices)
         most = max(self._total - 1, 0)  # all of it is said once, at the end
-        self.progress.table(self.table, min(self._bytes, most), self._total)
+        self.progress.table(self.table, min(self.notes[self.done].reached, most), self._total)

@@ -1,7 +1,7 @@
-"""A little cluster in one process: workers on threads, a broker in memory, a bell that wakes them.
+"""A cluster in one process: workers on threads, a broker in memory, and a wakeup for who waits.
 
-Whoever waits does so for a ring of the bell: something was published, or a task was done. So no
-stage of a short run waits for the end of a nap.
+Whoever waits is woken when something was published or a task was done. So no stage of a short run
+waits for the end of a nap.
 """
 
 import threading
@@ -12,18 +12,19 @@ from dataclasses import dataclass, field
 from caudal.broker import MemoryBroker
 from caudal.broker.port import Consumer, Delivery
 from caudal.errors import CaudalError, StoreError
+from caudal.formats import outputs
 from caudal.formats.job import Job, Request
-from caudal.formats.keys import Lane, Message, Task
+from caudal.formats.keys import REJECTS, Lane, Message, Task
 from caudal.jobs import execute
 from caudal.jobs.execute import TurnResult
-from caudal.jobs.interfaces import Inputs, MayGoOn, Planned, go_on
+from caudal.jobs.interfaces import Compute, Inputs, MayGoOn, Planned, go_on
 from caudal.jobs.ports import Ports
 from caudal.worker.compute import LocalCompute
 
 _MAP_LANES = (Lane.FIRST, Lane.EARLY, Lane.MIDDLE, Lane.LATE)
-_MOST_HANDED_BACK = (
-    20  # in a row, by one worker; then something is wrong that waiting does not mend
-)
+_MOST_HANDED_BACK = 20  # in a row, by one worker; then waiting does not mend what is wrong
+_INTERRUPT_SECONDS = 0.05
+_REPORT = Task("finish", REJECTS)
 
 
 class Wakeup:
@@ -49,12 +50,13 @@ class Wakeup:
 
 @dataclass(frozen=True)
 class WakeupClock:
-    """The machine's clock; who sleeps wakes up when the bell rings."""
+    """The clock of one run, which sees one moment; who sleeps can be woken."""
 
     wakeup: Wakeup
+    moment: float = field(default_factory=time.time)  # in seconds since 1970
 
     def now(self) -> float:
-        return time.time()
+        return self.moment
 
     def elapsed(self) -> float:
         return time.monotonic()
@@ -106,38 +108,58 @@ class _WakeupConsumer:
 
 @dataclass
 class _Compute:
-    """Remembers what was raised, because an outcome keeps its text only."""
+    """Remembers what was raised, because an outcome keeps its text only, and how long each query's
+    finish took. Nobody asks whether a task may go on: its run is the only one here, and who ends
+    the run interrupts it. The rejects report stays empty: nobody reads it, since whoever follows
+    the tables counts rejected rows (table_progress.py)."""
 
     real: LocalCompute
     raised: list[CaudalError]
+    seconds: dict[str, float]
 
     def plan(self, request: Request, moment: float) -> Planned:
         return self.real.plan(request, moment)
 
     def run(
-        self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: MayGoOn = go_on
+        self, job: Job, task: Task, inputs: Inputs, deliveries: int, _: MayGoOn = go_on
     ) -> bytes:
+        if task == _REPORT:
+            whose = outputs.Whose(job.id, job.run, task.name)
+            return outputs.encode_result(whose, "", outputs.REPORT.empty_table())
+        began = time.perf_counter()
         try:
-            return self.real.run(job, task, inputs, deliveries, beat)
+            return self.real.run(job, task, inputs, deliveries, go_on)
         except CaudalError as error:
             self.raised.append(error)
             raise
+        finally:
+            if task.kind == "finish":
+                self.seconds[task.name] = time.perf_counter() - began
 
 
 class WorkerThreads:
     """Some worker threads, each with a compute of its own; stopped at the end of the block."""
 
     def __init__(
-        self, count: int, make_compute: Callable[[], LocalCompute], ports: Callable[..., Ports]
+        self,
+        count: int,
+        make_compute: Callable[[], LocalCompute],
+        make_ports: Callable[[Compute], Ports],
+        wakeup: Wakeup,
     ) -> None:
         self.raised: list[CaudalError] = []  # by tasks
         self.bugs: list[BaseException] = []  # that ended a thread
+        self.seconds: dict[str, float] = {}  # that finishes took, by query
         self._stop = threading.Event()
+        self._wakeup = wakeup
         self._computes = [make_compute() for _ in range(count)]
-        self._ports = [ports(_Compute(compute, self.raised)) for compute in self._computes]
         self._threads = [
-            threading.Thread(target=self._work, args=(one,), name=f"caudal-worker-{number}")
-            for number, one in enumerate(self._ports)
+            threading.Thread(
+                target=self._work,
+                args=(make_ports(_Compute(compute, self.raised, self.seconds)),),
+                name=f"caudal-worker-{number}",
+            )
+            for number, compute in enumerate(self._computes)
         ]
 
     def __enter__(self) -> "WorkerThreads":
@@ -147,16 +169,18 @@ class WorkerThreads:
 
     def __exit__(self, kind: object, *_: object) -> None:
         self._stop.set()
-        if kind is not None:  # what they still do is in vain
-            for compute in self._computes:
-                compute.interrupt()
-        for one in self._ports:
-            if isinstance(one.broker, WakeupBroker):
-                one.broker.wakeup.wake()
-        for thread in self._threads:
-            thread.join()
-        for compute in self._computes:
+        self._wakeup.wake()
+        for thread, compute in zip(self._threads, self._computes, strict=True):
+            while thread.is_alive():
+                if kind is not None:  # what they still do is in vain
+                    self._interrupt()
+                thread.join(_INTERRUPT_SECONDS)
             compute.close()
+
+    def _interrupt(self) -> None:
+        """Again and again until the threads have ended: DuckDB may just be between two queries."""
+        for compute in self._computes:
+            compute.interrupt()
 
     def _work(self, ports: Ports) -> None:
         consumer, handed_back = ports.broker.consume(), 0

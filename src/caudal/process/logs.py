@@ -8,6 +8,8 @@ Rules
    STABLE mean the same in every process, and dashboards may rely on them.
 2. A line is a line: text from outside (an error's words, a file's name) cannot break out of it.
 3. Secrets are never logged: whoever has one logs what it belongs to instead.
+4. Where nobody set up logs (a run in one process, a program that calls Caudal) nothing is written:
+   what matters is in the answers or in the error.
 """
 
 import json
@@ -25,6 +27,8 @@ STABLE = (
 
 _LIBRARIES = ("aiormq", "aio_pika")  # they log every try; Caudal logs changes of state
 _FIELDS = "caudal_fields"
+
+logging.getLogger("caudal").addHandler(logging.NullHandler())  # rule 4
 
 
 def fields(**values: Any) -> dict[str, Any]:

@@ -8,11 +8,17 @@ sink, which is called with every row whose line is known, in order.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from caudal.errors import RejectedRowError
 from caudal.model import RejectedRow
 
 _LINES_KEPT = 5
 MOST_REASONS = 10_000
 OTHER = "other reasons"
+
+
+def strict_error(row: RejectedRow) -> RejectedRowError:
+    """Return the error with which a strict run fails at its first rejected row."""
+    return RejectedRowError(f"{row.file} line {row.line}: {row.reason} (table {row.table})")
 
 
 @dataclass

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from caudal.duck import steps
 from caudal.duck.containment import contained_task, give_back, is_of_memory
 from caudal.duck.job_plan import make_plan
-from caudal.duck.sandbox import SandboxLimits
+from caudal.duck.sandbox import Sandbox, SandboxLimits
 from caudal.errors import ApplicationError, CaudalError, InterruptedQueryError, QueryError
 from caudal.formats import mapped
 from caudal.formats.job import Job, Request
@@ -29,7 +30,7 @@ from caudal.process.logs import fields
 from caudal.worker.low_priority import gently
 from caudal.worker.overseer import Overseer
 from caudal.worker.suspect_tasks import Suspects
-from caudal.worker.task_steps import Steps
+from caudal.worker.task_steps import Clean, OpenSandbox, Steps, StepSettings
 from caudal.worker.turns import SharedTurns
 
 _FORESEEN = (CaudalError, OSError)  # all else, want of memory too, is tried again in a child
@@ -48,14 +49,16 @@ class LocalCompute:
         *,
         confirms: bool = False,
         turns: SharedTurns | None = None,
+        open_sandbox: OpenSandbox = Sandbox,
+        clean: Clean = steps.clean_batch,
     ) -> None:
         """`confirms`: a task that takes too much memory is judged in a process of its own; else
         in this one, while nobody with the same `turns` computes."""
         self._limits = limits or SandboxLimits()
         self._confirms = confirms
         self._turns = turns or SharedTurns()
-        self._models = models or {}  # loaded before, by name: for plans
-        self._steps = Steps(self._limits)
+        self._models = models or {}  # loaded before, by name
+        self._steps = Steps(StepSettings(self._limits, self._models, open_sandbox, clean))
         self._suspects = suspects or Suspects()
         self._stopping = False
 

@@ -32,7 +32,7 @@ from caudal.worker.suspects import (
     SuspectLimits,
     run_suspect,
 )
-from caudal.worker.task_steps import Steps
+from caudal.worker.task_steps import Steps, StepSettings
 
 _ALONE = threading.Lock()  # rule 1
 
@@ -68,7 +68,7 @@ def compute_suspect(arguments: bytes, folder: Path) -> bytes:
         for name, described in suspect.inputs.items()
     }
     spill = folder if suspect.spills else None
-    steps = Steps(SandboxLimits(suspect.memory_bytes, suspect.seconds, spill))
+    steps = Steps(StepSettings(SandboxLimits(suspect.memory_bytes, suspect.seconds, spill)))
     job = job_format.decode(suspect.job, "job.json")
     with memory_bound(suspect.process_bytes, tasks=True), contained_task(steps.interrupt):
         return steps.run(job, suspect.task, inputs, alone=True)

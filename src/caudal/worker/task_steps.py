@@ -6,18 +6,18 @@ is kept for the few jobs that were seen last, as long as it stays small.
 
 import operator
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 import msgspec
 import pyarrow as pa
 
-from caudal.duck import stages, steps
+from caudal.duck import steps
 from caudal.duck.functions import register_functions
-from caudal.duck.sandbox import Sandbox, SandboxLimits, Types
-from caudal.duck.stages import Hashing
+from caudal.duck.sandbox import Register, Sandbox, SandboxLimits, Types
 from caudal.errors import DataError, FormatError, RejectedRowError
+from caudal.files.pieces import Cleaned
 from caudal.formats import batch as batch_format
 from caudal.formats import mapped, outcomes, outputs
 from caudal.formats.job import Job
@@ -25,10 +25,15 @@ from caudal.formats.keys import REJECTS, Task
 from caudal.jobs.interfaces import InputPart, Inputs
 from caudal.jobs.plan import JobPlan, from_json
 from caudal.kernels.hashing import partition_of
-from caudal.kernels.sentiment import load_model
+from caudal.kernels.sentiment import SentimentModel, load_model
 from caudal.model import RejectedRow
-from caudal.results.rejects import Rejects
+from caudal.results.rejects import Rejects, strict_error
 from caudal.sql.planner import Scan
+
+OpenSandbox = Callable[[SandboxLimits, Register, Types], Sandbox]
+Clean = Callable[
+    [steps.StepContext, steps.TableWork, batch_format.BatchHeader, bytes | memoryview], Cleaned
+]
 
 _JOBS_KEPT = 8
 _MOST_HINT_BYTES = 32 << 20  # of keys; a larger hint would cost more than it saves
@@ -53,19 +58,29 @@ class _Known:
 class _Hinted:
     """A scan with its hint, and the very objects that the hint was made of."""
 
-    made_of: tuple[Sequence[InputPart], ...]
-    work: stages.Work
+    made_of: tuple[Collection[InputPart], ...]
+    work: steps.ScanWork
 
-    def is_made_of(self, sources: tuple[Sequence[InputPart], ...]) -> bool:
+    def is_made_of(self, sources: tuple[Collection[InputPart], ...]) -> bool:
         same_length = len(self.made_of) == len(sources)
         return same_length and all(map(operator.is_, self.made_of, sources))
+
+
+@dataclass(frozen=True)
+class StepSettings:
+    """How steps are computed. Tests give rows that need no cleaning, and sandboxes of their own."""
+
+    limits: SandboxLimits = field(default_factory=SandboxLimits)
+    models: Mapping[str, SentimentModel] = field(default_factory=dict)  # loaded before, by name
+    open_sandbox: OpenSandbox = Sandbox
+    clean: Clean = steps.clean_batch
 
 
 class Steps:
     """Sandboxes, and what runs in them."""
 
-    def __init__(self, limits: SandboxLimits | None = None) -> None:
-        self._limits = limits or SandboxLimits()
+    def __init__(self, settings: StepSettings | None = None) -> None:
+        self._settings = settings or StepSettings()
         self._sandboxes: dict[tuple[str, Types], Sandbox] = {}  # by sentiment model
         self._known: OrderedDict[str, _Known] = OrderedDict()  # by run
 
@@ -87,37 +102,35 @@ class Steps:
     def run(self, job: Job, task: Task, inputs: Inputs, *, alone: bool = False) -> bytes:
         """The output of a map, fold or finish. `alone`: nothing else runs in this process, so that
         want of memory is the task's own."""
-        known = self._open(job)
-        hashing = Hashing(job.request.options.partitions, partition_of)
-        sandbox = self._sandbox(job, Types.LOSSLESS)
+        context = self._context(job, alone=alone)
         if task.kind == "map":
-            data = self._map(known, task, inputs, hashing, sandbox, alone=alone)
+            data = self._map(self._known[job.run], context, task, inputs)
             if job.request.options.strict:
                 _refuse_rejects(data)
             return data
         whose = outputs.Whose(job.id, job.run, task.name)
         if task.kind == "finish" and task.name == REJECTS:
-            return report(known.split, inputs, whose, every=job.request.options.every_reject)
-        streams = {name: [part.data for part in parts] for name, parts in inputs.items()}
+            return report(context.split, inputs, whose, every=job.request.options.every_reject)
         if task.kind == "finish":
-            both = sandbox, self._sandbox(job, Types.PLAIN)
-            return steps.finish_query(known.split, streams, hashing, both, whose)
-        return steps.fold_partition(known.split, task.name, task.number, streams, hashing, sandbox)
+            return steps.finish_query(context, inputs, whose)
+        return steps.fold_partition(context, task.name, task.number, inputs)
+
+    def _context(self, job: Job, *, alone: bool) -> steps.StepContext:
+        return steps.StepContext(
+            self._open(job).split,
+            steps.Hashing(job.request.options.partitions, partition_of),
+            partial(self._sandbox, job.request.application.sentiment),
+            self._settings.limits,
+            alone,
+        )
 
     def _map(
-        self,
-        known: _Known,
-        task: Task,
-        inputs: Inputs,
-        hashing: Hashing,
-        sandbox: Sandbox,
-        *,
-        alone: bool,
+        self, known: "_Known", context: steps.StepContext, task: Task, inputs: Inputs
     ) -> bytes:
-        batch, place = inputs[task.name][0], f"batch {task.number} of {task.name}"
+        (batch,), place = inputs[task.name], f"batch {task.number} of {task.name}"
         one = known.split.table(task.name)
         works = tuple(
-            self._work(known, scan, inputs, inputs.keys() - {task.name}, sandbox)
+            self._work(known, scan, inputs, inputs.keys() - {task.name}, context.stages)
             for scan in one.scans
         )
         work = known.tables.get(task.name)
@@ -127,9 +140,8 @@ class Steps:
             index, records = batch_format.view(batch.data, place)
             if (index.table, index.number) != (task.name, task.number):
                 raise FormatError(f"{place} is batch {index.number} of {index.table}")
-            return steps.map_records(
-                known.split, index, records, hashing, sandbox, work, alone=alone
-            )
+            cleaned = self._settings.clean(context, work, index, records)
+            return steps.map_rows(context, work, index, cleaned)
         except _UNREADABLE as error:
             if isinstance(error, MemoryError):
                 raise
@@ -143,17 +155,17 @@ class Steps:
         inputs: Inputs,
         complete: Collection[str],
         sandbox: Sandbox,
-    ) -> stages.Work:
+    ) -> steps.ScanWork:
         """A scan, with its hint if all stages that the hint is made of are there."""
         hint = known.split.plan.usable_hints(complete).get(scan.name)
         if hint is None:
-            return stages.Work(scan, {})
+            return steps.ScanWork(scan, {})
         sources = tuple(inputs[stage] for stage, _ in hint.sources)
         hinted = known.hints.get(scan.name)
         if hinted is None or not hinted.is_made_of(sources):
-            work = stages.with_hint(scan, hint, lambda stage: _rows(inputs[stage]), sandbox)
+            work = steps.with_hint(scan, hint, lambda stage: _rows(inputs[stage]), sandbox)
             if sum(keys.nbytes for keys in work.beside.values()) > _MOST_HINT_BYTES:
-                work = stages.Work(scan, {})
+                work = steps.ScanWork(scan, {})
             hinted = known.hints[scan.name] = _Hinted(sources, work)
         return hinted.work
 
@@ -166,30 +178,30 @@ class Steps:
         self._known.move_to_end(job.run)
         return known
 
-    def _sandbox(self, job: Job, types: Types) -> Sandbox:
-        name = job.request.application.sentiment
+    def _sandbox(self, name: str, types: Types) -> Sandbox:
         if (name, types) not in self._sandboxes:
-            model = load_model(name)
+            model = self._settings.models.get(name) or load_model(name)
             register = partial(register_functions, model=model)
-            self._sandboxes[name, types] = Sandbox(self._limits, register, types)
+            opened = self._settings.open_sandbox(self._settings.limits, register, types)
+            self._sandboxes[name, types] = opened
         return self._sandboxes[name, types]
 
 
-def _rows(parts: Sequence[InputPart]) -> pa.Table:
+def _rows(parts: Iterable[InputPart]) -> pa.Table:
     return pa.concat_tables(mapped.read_rows(part.data) for part in parts)
 
 
 def _refuse_rejects(data: bytes) -> None:
     """A job that is strict fails with a row to reject; which one, if there are several, is open."""
     found = mapped.open_bytes(data)
-    for line, reason, _ in found.rejects():
-        place = f"{found.index.file} line {line}"
-        raise RejectedRowError(f"{outcomes.STRICT}{place}: {reason} (table {found.index.table})")
+    for rejected in found.rejects():
+        row = RejectedRow(found.index.table, found.index.file, *rejected)
+        raise RejectedRowError(f"{outcomes.STRICT}{strict_error(row)}")
 
 
 def report(
     split: JobPlan,
-    inputs: Mapping[str, Sequence[InputPart]],
+    inputs: Inputs,
     whose: outputs.Whose,
     *,
     every: bool = False,

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 from tests.harness.waiting import GUARD_SECONDS
 
+from caudal.duck.sandbox import SandboxLimits
+from caudal.duck.step_inputs import FileRows, put_together
 from caudal.errors import UsageError
 from caudal.files.sources import Sources
-from caudal.formats import outputs
 from caudal.local.engines import run_with
-from caudal.local.kept import Kept
 from caudal.model import Application, Query, Table
 from caudal.run_options import Engine, RunOptions
 
@@ -75,7 +75,8 @@ def test_a_bomb_stays_within_the_limit(sql: str, folder: Path) -> None:
 import sys
 from pathlib import Path
 from caudal.local.engines import run_with
-from caudal.files.sources import Engine, RunOptions, Sources
+from caudal.files.sources import Sources
+from caudal.run_options import Engine, RunOptions
 from caudal.errors import QueryError
 from tests.harness.peak_memory import peak_mib
 from tests.integration.engine.test_split_memory import application
@@ -104,15 +105,21 @@ print(peak_mib())
     assert int(peak) < 600 + 128 + 200  # the limit, the reserve, and the pages of libraries
 
 
-def test_what_is_put_together_in_a_file_leaves_no_file(tmp_path: Path) -> None:
-    kept = Kept(tmp_path, {}, is_limited=True)
-    rows = pa.table({"a": [1, 2]})
-    for partition in range(2):
-        kept.keep_folded("f", outputs.encode_fold("f", partition, [rows, rows.slice(0, 0)]))
-    before = sorted(tmp_path.iterdir())
-    assert kept.whole("f").read_all().to_pydict() == {"a": [1, 2, 1, 2]}
-    assert kept.slice("f", 1).read_all().to_pydict() == {"a": []}
-    assert sorted(tmp_path.iterdir()) == before
+def test_a_large_input_is_put_together_in_a_file_and_leaves_none(tmp_path: Path) -> None:
+    rows = pa.table({"a": list(range(1000))})
+    limits = SandboxLimits(memory_bytes=4 * 3 * rows.nbytes, spill=tmp_path)
+    small = put_together(iter([rows] * 3), limits)
+    assert isinstance(small, pa.Table)
+    large = put_together(iter([rows] * 4), limits)
+    assert isinstance(large, FileRows)
+    assert large.num_rows == 4000
+    assert [large.read_all() for _ in range(2)] == [pa.concat_tables([rows] * 4)] * 2
+    assert len(list(tmp_path.iterdir())) == 1
+    del large
+    assert list(tmp_path.iterdir()) == []
+    assert isinstance(put_together(iter([rows] * 3), limits, inputs=2), FileRows)
+    nowhere = SandboxLimits(memory_bytes=1)
+    assert isinstance(put_together(iter([rows] * 4), nowhere), pa.Table)
 
 
 LIMIT_MIB = 800
@@ -129,7 +136,8 @@ def test_large_inputs_of_a_step_stay_within_the_limit(folder: Path) -> None:
 import sys
 from pathlib import Path
 from caudal.local.engines import run_with
-from caudal.files.sources import Engine, RunOptions, Sources
+from caudal.files.sources import Sources
+from caudal.run_options import Engine, RunOptions
 from tests.harness.peak_memory import peak_mib
 from tests.integration.engine.test_split_memory import LARGE, LIMIT_MIB, application
 folder = Path(sys.argv[1])
@@ -152,7 +160,8 @@ def test_a_star_stays_within_the_limit(tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from caudal.local.engines import run_with
-from caudal.files.sources import Engine, RunOptions, Sources
+from caudal.files.sources import Sources
+from caudal.run_options import Engine, RunOptions
 from tests.harness.peak_memory import peak_mib
 from tests.integration.engine.test_split_memory import star_application
 options = RunOptions(threads=2, memory_limit=600_000_000)

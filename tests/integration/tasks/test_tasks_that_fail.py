@@ -132,7 +132,7 @@ def test_an_error_that_a_child_does_not_meet_is_forgotten(
 
     run = place.create()
     place.send(b"one\n")
-    monkeypatch.setattr(steps, "map_records", broken)
+    monkeypatch.setattr(steps, "map_rows", broken)
     assert place.deliver(MAP, run) is TurnResult.ACKNOWLEDGED
     assert place.outcome() is None
     job_run = place.ports.job_runs.open("j")
@@ -153,7 +153,7 @@ def test_an_error_that_a_child_repeats_fails_the_job(
         here = Place(replace(place.ports, compute=compute))
         run = here.create()
         here.send(b"one\n")
-        monkeypatch.setattr(steps, "map_records", broken)
+        monkeypatch.setattr(steps, "map_rows", broken)
         assert here.deliver(MAP, run) is TurnResult.ACKNOWLEDGED
     outcome = place.outcome()
     assert outcome

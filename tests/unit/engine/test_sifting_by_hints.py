@@ -7,18 +7,18 @@ import pyarrow as pa
 import pytest
 
 from caudal.application import find_application
-from caudal.duck import stages, steps
+from caudal.duck import steps
 from caudal.duck.functions import register_functions
 from caudal.duck.job_plan import make_plan
-from caudal.duck.sandbox import Sandbox
-from caudal.files.pieces import pieces
-from caudal.formats import mapped
+from caudal.duck.sandbox import Sandbox, SandboxLimits
+from caudal.files.batches import cut_files
+from caudal.formats import batch, mapped
 from caudal.jobs.plan import JobPlan, from_json, to_json
 from caudal.kernels.hashing import partition_of
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, Query, Table
 
-HASHING = stages.Hashing(3, partition_of)
+HASHING = steps.Hashing(3, partition_of)
 BIG = b"""k,v
 a,1
 b,2
@@ -65,6 +65,8 @@ def test_rows_that_the_hint_would_drop_are_counted_and_not_read(tmp_path: Path) 
     split = planned(JOINED, CLEANING)
     file = tmp_path / "big.csv"
     file.write_bytes(BIG)
+    (data,) = cut_files("big", [file], 1 << 20)
+    index, records = batch.view(data, "big")
     one = split.table("big")
     (scan,) = one.scans
     (hint,) = (hint for hint in split.plan.hints if hint.scan == scan.name)
@@ -72,14 +74,15 @@ def test_rows_that_the_hint_would_drop_are_counted_and_not_read(tmp_path: Path) 
     assert one.prefiltered is not None
     with Sandbox(register=partial(register_functions, model=load_model("lexicon"))) as sandbox:
         few = pa.table({column: ["a", "nobody"]})
-        hinted = stages.with_hint(scan, hint, lambda name: {stage: few}[name], sandbox)
+        hinted = steps.with_hint(scan, hint, lambda name: {stage: few}[name], sandbox)
         objects = []
         for work in (
             steps.TableWork(one.cleaning, (hinted,), {}),
             steps.table_work(one, [hinted]),
         ):
-            (piece,) = pieces(file, work.cleaning.wanted, batch_bytes=1 << 20)
-            data, cleaned = steps.map_piece(work, 0, piece, HASHING, sandbox, split=split)
+            context = steps.StepContext(split, HASHING, lambda _: sandbox, SandboxLimits())
+            cleaned = steps.clean_batch(context, work, index, records)
+            data = steps.map_rows(context, work, index, cleaned)
             objects.append((mapped.open_bytes(data), cleaned))
     (plain, whole), (prefiltered, left) = objects
     assert prefiltered.index.rows == plain.index.rows == 6

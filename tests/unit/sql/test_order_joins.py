@@ -8,10 +8,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 from tests.fuzz.check import compare
+from tests.harness.plan_run import PlanRun
 
 from caudal.duck.sandbox import Sandbox, Types
-from caudal.duck.stages import Hashing, Run
-from caudal.kernels.hashing import partition_of
 from caudal.sql.planner import Plan, plan
 
 DIMENSIONS = [f"d{number}" for number in range(1, 7)]
@@ -126,7 +125,7 @@ def test_rows_are_those_of_duckdb(seed: int, sandboxes: tuple[Sandbox, Sandbox])
             connection.register(name, rows)
         expected = connection.sql(counted).to_arrow_table()
     batches = {name: [rows.slice(0, 4), rows.slice(4)] for name, rows in tables.items()}
-    found = Run(made, Hashing(3, partition_of), *sandboxes).answers(batches)
+    found = PlanRun(made, 3, *sandboxes).answers(batches)
     compare(expected, found["q"], ordered=True)
 
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
+from tests.harness.plan_run import PlanRun
 
 from caudal.duck.binder import DuckDBBinder
 from caudal.duck.sandbox import Sandbox, Types
-from caudal.duck.stages import Hashing, Run
-from caudal.kernels.hashing import partition_of
 from caudal.sql.planner import plan
 
 SCHEMAS = {
@@ -85,7 +84,7 @@ def answers(
             name: [rows.slice(first, size) for first in range(0, rows.num_rows, size)]
             for name, rows in tables.items()
         }
-        run = Run(made, Hashing(partitions, partition_of), tools[1], tools[2])
+        run = PlanRun(made, partitions, tools[1], tools[2])
         found.append(run.answers(batches)["q"])
     return found
 

@@ -8,7 +8,6 @@ import pytest
 from tests.fuzz.check import Bench, compare
 from tests.fuzz.tables import SCHEMAS
 
-from caudal.kernels.hashing import partition_of
 from caudal.sql.planner import plan
 
 SPLIT = {
@@ -131,7 +130,7 @@ GATHERED = {
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Bench]:
-    made = Bench(partition_of)
+    made = Bench()
     yield made
     made.close()
 

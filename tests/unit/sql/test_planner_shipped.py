@@ -14,12 +14,11 @@ import pytest
 from duckdb.func import PythonUDFType
 from tests.fuzz.check import compare
 from tests.fuzz.tables import cut
+from tests.harness.plan_run import PlanRun
 
 import caudal
 from caudal.duck.binder import DuckDBBinder
 from caudal.duck.sandbox import Sandbox, Types
-from caudal.duck.stages import Hashing, Run
-from caudal.kernels.hashing import partition_of
 from caudal.sql.parameters import bind_parameters
 from caudal.sql.planner import Plan, plan
 
@@ -178,8 +177,8 @@ def test_answers_are_bit_identical_however_the_work_is_cut(
     for variant in range(5):
         chance = random.Random(100 * seed + variant)
         batches = {name: cut(rows, chance) for name, rows in tables.items()}
-        hashing = Hashing(chance.randrange(1, 6), partition_of)
-        run = Run(planned, hashing, *sandboxes, hinted=variant % 2 == 1)
+        partitions = chance.randrange(1, 6)
+        run = PlanRun(planned, partitions, *sandboxes, hinted=variant % 2 == 1)
         answers = run.answers(batches, _shuffled)
         for name, rows in answers.items():
             assert rows.equals(seen.setdefault(name, rows)), name
@@ -192,7 +191,7 @@ def test_answers_are_those_of_duckdb(
     tables = make_tables(app, random.Random(seed))
     chance = random.Random(seed)
     batches = {name: cut(rows, chance) for name, rows in tables.items()}
-    answers = Run(planned, Hashing(3, partition_of), *sandboxes).answers(batches)
+    answers = PlanRun(planned, 3, *sandboxes).answers(batches)
     with duckdb.connect(config={"threads": 1}) as direct:
         register(direct)
         for name, rows in tables.items():
@@ -213,7 +212,6 @@ def test_a_hint_drops_rows_and_changes_no_answer(sandboxes: tuple[Sandbox, Sandb
     tables["reviews"] = pa.concat_tables([tables["reviews"], unasked])
     batches = {name: [rows] for name, rows in tables.items()}
     plain, hinted = (
-        Run(made, Hashing(2, partition_of), *sandboxes, hinted=flag).answers(batches)
-        for flag in (False, True)
+        PlanRun(made, 2, *sandboxes, hinted=flag).answers(batches) for flag in (False, True)
     )
     assert all(plain[name].equals(hinted[name]) for name in plain)

@@ -7,12 +7,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 from tests.fuzz.check import compare
+from tests.harness.plan_run import PlanRun
 
 from caudal.duck.arrow_casts import presented
 from caudal.duck.binder import DuckDBBinder
 from caudal.duck.sandbox import Sandbox, Types
-from caudal.duck.stages import Hashing, Run
-from caudal.kernels.hashing import partition_of
 from caudal.sql.planner import plan
 
 SCHEMAS = {
@@ -174,8 +173,7 @@ def test_trap(
         expected = presented(direct.sql(TRAPS[name]))
     ordered = "ORDER BY" in TRAPS[name].rsplit(")", 1)[-1]
     for size, partitions in ((1, 4), (2, 3), (3, 1), (9, 5)):
-        hashing = Hashing(partitions, partition_of)
         for hinted in (False, True):
-            run = Run(made, hashing, stages, results, hinted)
+            run = PlanRun(made, partitions, stages, results, hinted)
             answers = run.answers(_batches(tables, size), _shuffled)
             compare(expected, answers["q"], ordered=ordered)

@@ -13,7 +13,7 @@ from tests.unit.tasks.test_end_to_end import Place, order_of
 
 from caudal.broker.port import Delivery
 from caudal.client.results import answers_of
-from caudal.duck import stages
+from caudal.duck import steps
 from caudal.duck.sandbox import Sandbox, SandboxLimits
 from caudal.embedded.engine import run as run_embedded
 from caudal.errors import (
@@ -124,14 +124,14 @@ def test_who_shares_what_failed_fails_too(
     folder: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only what cannot raise is shared: so it is memory or time that fails several at once."""
-    real = stages.fold
+    real = steps.fold
 
-    def fold(stage: Fold, *rest: object) -> stages.Slices:
+    def fold(stage: Fold, *rest: object) -> steps.Slices:
         if stage.queries == ("groups", "again"):
             raise QueryError("the query took more than 9 seconds")
         return real(stage, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(stages, "fold", fold)
+    monkeypatch.setattr(steps, "fold", fold)
     outcome, answers = answered(place, application({**SOUND, "again": SOUND["groups"]}), folder)
     assert list(answers.results) == ["total", "joined"]
     why = "groups.sql, again.sql: the query took more than 9 seconds"
@@ -220,12 +220,12 @@ class Computing:
         return {queries[name]: why for name, why in index.failed.items()}
 
 
-def failing_scan(error: Exception, times: int) -> Callable[..., stages.Slices]:
+def failing_scan(error: Exception, times: int) -> Callable[..., steps.Slices]:
     """Scans that fail so often, and then no more."""
     left = iter(range(times))
-    real = stages.scan
+    real = steps.scan
 
-    def scan(*arguments: object) -> stages.Slices:
+    def scan(*arguments: object) -> steps.Slices:
         if next(left, None) is not None:
             raise error
         return real(*arguments)  # type: ignore[arg-type]
@@ -237,15 +237,15 @@ def test_want_of_memory_counts_only_where_nobody_else_ran(
     task: Computing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     error = MemoryExceededError("the query needs more than there is")
-    monkeypatch.setattr(stages, "scan", failing_scan(error, 1))
+    monkeypatch.setattr(steps, "scan", failing_scan(error, 1))
     assert task.failed() == {}
-    monkeypatch.setattr(stages, "scan", failing_scan(error, 2))
+    monkeypatch.setattr(steps, "scan", failing_scan(error, 2))
     assert task.failed() == {"scan": "scan.sql: the query needs more than there is"}
 
 
 def test_an_interruption_is_no_failure(task: Computing, monkeypatch: pytest.MonkeyPatch) -> None:
     error = InterruptedQueryError("INTERRUPT Error: Interrupted!")
-    monkeypatch.setattr(stages, "scan", failing_scan(error, 1))
+    monkeypatch.setattr(steps, "scan", failing_scan(error, 1))
     with pytest.raises(NotNowError, match="interrupted"):
         task.failed()
     assert task.failed() == {}

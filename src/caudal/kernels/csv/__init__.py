@@ -1,6 +1,6 @@
 """CSV to the letter: records, batches of records, columns of text."""
 
-from caudal.kernels.csv.batches import DEFAULT_BATCH_BYTES, Batch, Stream, cut_batches
+from caudal.kernels.csv.batches import DEFAULT_BATCH_BYTES, Batch, Found, Stream, cut_batches
 from caudal.kernels.csv.columns import (
     NO_DAMAGE,
     DamagedLines,
@@ -17,6 +17,7 @@ __all__ = [
     "NO_DAMAGE",
     "Batch",
     "DamagedLines",
+    "Found",
     "Header",
     "Later",
     "NumberColumn",
