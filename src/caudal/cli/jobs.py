@@ -82,7 +82,9 @@ def results(
 ) -> None:
     """Give the answers of a job on a cluster, those that are there.
 
-    Queries that failed are named. Example: `caudal results 8b1f0c… --gateway http://one:8421 --out answers --format csv`
+    Queries that failed are named.
+
+    Example: `caudal results 8b1f0c… --gateway http://one:8421 --out answers --format csv`
     """
     console = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
     with GatewayOptions(gateway, token_file, patience, ca).open() as gateways:
