@@ -1,4 +1,12 @@
-"""The functions that Caudal adds to SQL, registered on a DuckDB connection."""
+"""The functions that Caudal adds to SQL, registered on a DuckDB connection.
+
+- `sentiment(text) -> DOUBLE`: polarity in [-1, 1]; 0.0 for null or empty text.
+- `names(text) -> VARCHAR[]`: the `name` values of a Python-literal list of dicts.
+- `items(text) -> VARCHAR[]`: the strings of a Python-literal list.
+- `to_integer(text) -> BIGINT`: null unless the text is a whole number (TRY_CAST takes '1.5' for 2).
+- `number_text(text) -> VARCHAR`: the text, null where it holds an underscore (TRY_CAST takes '1_000'
+  for 1000).
+"""
 
 from typing import Any
 
@@ -9,16 +17,6 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from caudal.kernels.literals import items, names
 from caudal.kernels.sentiment import SentimentModel
-
-SIGNATURES = {
-    "sentiment": "sentiment(text) -> DOUBLE: polarity in [-1, 1]; 0.0 for null or empty text",
-    "names": "names(text) -> VARCHAR[]: the `name` values of a Python-literal list of dicts",
-    "items": "items(text) -> VARCHAR[]: the strings of a Python-literal list",
-    "to_integer": "to_integer(text) -> BIGINT: null unless the text is a whole number "
-    "(a plain TRY_CAST takes '1.5' for 2)",
-    "number_text": "number_text(text) -> VARCHAR: the text, but null where it holds an underscore "
-    "(a plain TRY_CAST takes '1_000' for 1000)",
-}
 
 RETURN_TYPES = {
     "sentiment": "DOUBLE",

@@ -11,30 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from caudal.duck.bind import choose_queries
-from caudal.duck.job_plan import make_plan
 from caudal.files.sources import Sources
-from caudal.kernels.sentiment import load_model
 from caudal.local.borrowed import BorrowingStore
 from caudal.local.job import LocalJob, LocalRequest, settle
 from caudal.model import Application, ParameterValue
 from caudal.results.answers import Answers
 from caudal.run_options import Progress, RunOptions, Silent
-from caudal.sql.planner import explain
 from caudal.store import open_store
 
 _JOB_ID = "run"
-
-
-def explain_plan(
-    app: Application, query: str, parameters: Mapping[str, ParameterValue], *, sql: bool
-) -> str:
-    """The plan of one query as text, among all queries of its application, so that what they
-    share shows."""
-    choose_queries(app, [query])
-    split = make_plan(app, None, parameters, load_model(app.sentiment))
-    title = next(one.title for one in split.queries if one.name == query)
-    return f"{app.name} {query}: {title}\nengine: split\n\n{explain(split.plan, query, sql=sql)}"
 
 
 def run(
