@@ -4,8 +4,8 @@
 - `names(text) -> VARCHAR[]`: the `name` values of a Python-literal list of dicts.
 - `items(text) -> VARCHAR[]`: the strings of a Python-literal list.
 - `to_integer(text) -> BIGINT`: null unless the text is a whole number (TRY_CAST takes '1.5' for 2).
-- `number_text(text) -> VARCHAR`: the text, null where it holds an underscore (TRY_CAST takes '1_000'
-  for 1000).
+- `number_text(text) -> VARCHAR`: the text, null where it holds an underscore (TRY_CAST takes
+  '1_000' for 1000).
 """
 
 from typing import Any
