@@ -1,4 +1,4 @@
-"""What a caller stores: bytes, or a local file that is read in pieces."""
+"""The content that a caller stores: bytes, or a local file that is read in pieces."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ PIECE_BYTES = 1 << 20
 
 @contextmanager
 def opened(data: bytes | Path) -> Iterator[BinaryIO]:
-    """The content as a stream from its beginning."""
+    """Open the content as a stream, at its beginning."""
     if isinstance(data, bytes):
         yield BytesIO(data)
         return
@@ -26,7 +26,7 @@ def opened(data: bytes | Path) -> Iterator[BinaryIO]:
 
 
 def size(data: bytes | Path) -> int:
-    """How many bytes it has."""
+    """Return the size of the content in bytes."""
     if isinstance(data, bytes):
         return len(data)
     try:
@@ -36,7 +36,7 @@ def size(data: bytes | Path) -> int:
 
 
 def same(data: bytes | Path, stored: Iterable[bytes]) -> bool:
-    """Whether the stored pieces, one after the other, are exactly this content."""
+    """Return whether the stored pieces, joined in order, equal this content."""
     with opened(data) as source:
         for piece in stored:
             if _read(source, len(piece)) != piece:
@@ -45,7 +45,10 @@ def same(data: bytes | Path, stored: Iterable[bytes]) -> bool:
 
 
 def _read(source: BinaryIO, count: int) -> bytes:
-    """Exactly so many bytes, fewer only at the end; one read of a file may give less."""
+    """Read exactly `count` bytes, fewer only at the end of the file.
+
+    One read(2) may return less, so it is repeated.
+    """
     piece = source.read(count)
     while len(piece) < count and (more := source.read(count - len(piece))):
         piece += more

@@ -1,31 +1,32 @@
 """A store in a directory of a local or shared POSIX file system.
 
-The one primitive, `create`, in this order and no other:
-  1. once per folder and process, make and fsync all folders on the way (`folders.py`);
-  2. write the bytes to a file without a name and fsync it (`temporaries.py`): no name ever shows
-     an object that is not whole and durable;
-  3. link(2) the file to its name: the kernel lets one writer win;
-  4. fsync the folder: now the name survives a power cut too; only then answer.
-A writer killed between any two instructions leaves nothing or the whole object; where the file
-system has no files without a name, perhaps a temporary file too, which `sweep` removes.
+`create` is the one primitive. It does these steps in this order:
+  1. Once per folder and process, make and fsync every folder on the path (`folders.py`).
+  2. Write the bytes to a file without a name and fsync it (`temporaries.py`). So every name
+     refers to an object that is complete and durable.
+  3. link(2) the file to its name. The kernel lets exactly one writer win.
+  4. fsync the folder, so that the name survives a power cut too. Return only after that.
+A writer killed between any two instructions leaves nothing or the complete object. On a file
+system without unnamed files it may also leave a temporary file, which `sweep` removes.
 
-A create that need not be `lasting` syncs its bytes (2) but no folder (1, 4): a power cut may take
-the name, and never leaves one without its bytes.
+A create with `lasting=False` syncs its bytes (step 2) but no folder (steps 1 and 4). A power cut
+may remove the name, but never leaves a name without its bytes.
 
-`replace` renames instead of linking. Given a twin, it only names the twin's file again: whatever
-has a name has its bytes on the disk already (2), so the new name is all there is to sync (4).
+`replace` renames instead of linking. If a twin is given, it only links the twin's file to the new
+name. A named file already has its bytes on disk (step 2), so only the new name needs a sync (step
+4).
 
-If the name is taken, its file and folder are synced before anything is said about it, because its
-writer may have died before step 4. Clean-up removes empty folders; a create that finds its folder
-gone makes it again and starts over.
+If the name is taken, its file and folder are synced before `create` returns or raises, because the
+writer of that file may have died before step 4. Clean-up removes empty folders. A create whose
+folder was removed makes the folder again and starts over.
 
-Everything happens below the folder that was opened, by its descriptor and not by its name. So a
-root that is moved, or hidden by a mount, is never mistaken for an empty store: "not found" would
-make clean-up delete what is only out of sight.
+All operations are relative to the descriptor of the opened root folder, not to its name. So a root
+that is moved, or hidden by a mount, never looks like an empty store. Otherwise "not found" would
+make clean-up delete objects that are only hidden.
 
-Limits: the file system must support link(2), flock(2) and names of 255 bytes, and tell upper from
-lower case. Without `fsync` a killed process still harms nothing, but a power cut may take or
-damage objects that were reported as created.
+Limits: the file system must support link(2), flock(2) and names of 255 bytes, and be
+case-sensitive. Without `fsync` a killed process still does no damage, but a power cut may remove
+or damage objects that were reported as created.
 """
 
 import errno
@@ -59,12 +60,12 @@ _Result = TypeVar("_Result")
 
 
 class DirectoryStore(Store):
-    """Objects as files below a root; the key is the path."""
+    """A store that keeps objects as files below a root folder; the key is the path."""
 
     def __init__(self, root: Path, *, fsync: bool = True) -> None:
-        """Open the store, making its folder if need be.
+        """Open the store. Create its folder if it is missing.
 
-        `fsync=False` trades durability against power loss for speed: for tests, and for runs
+        `fsync=False` is faster but not durable against power loss. Use it for tests, and for runs
         that can be repeated from their input.
         """
         self._root = root.absolute()
@@ -75,14 +76,14 @@ class DirectoryStore(Store):
         except OSError as error:
             raise StoreError(
                 f"cannot open a store in {self._root}: {_why_closed(error)}: "
-                "give a folder that can be used, or made"
+                "give a folder that can be opened or created"
             ) from error
 
     def __repr__(self) -> str:
         return f"DirectoryStore({str(self._root)!r})"
 
     def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
-        """See the port; the order is in this module's docstring."""
+        """See the port. The order of the steps is in this module's docstring."""
         keys.check_key(key)
         self._until_settled("create", key, lambda: self._create(key, data, lasting=lasting))
 
@@ -107,14 +108,14 @@ class DirectoryStore(Store):
     def list(
         self, prefix: str, *, recursive: bool = True, after: str = "", limit: int = PAGE
     ) -> Page:
-        """See the port. A page reads the folders its keys lie in, not those before `after`."""
+        """See the port. A page reads the folders that hold its keys, not those before `after`."""
         keys.check_prefix(prefix)
         with self._errors("list", prefix):
             walked = walk.walk(self._level, prefix, recursive=recursive, after=after)
             return walk.page(walked, self._describe, limit)
 
     def delete(self, key: str, *, lasting: bool = True) -> None:
-        """See the port. Folders that become empty are removed too."""
+        """See the port. Also removes folders that become empty."""
         keys.check_key(key)
         with self._errors("delete", key):
             with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -124,24 +125,24 @@ class DirectoryStore(Store):
                 self._sync_folder(stays)
 
     def replace(self, key: str, data: bytes | Path, *, twin: str | None = None) -> str:
-        """See the port: as `create`, with rename(2) instead of link(2)."""
+        """See the port. Works like `create`, with rename(2) instead of link(2)."""
         keys.check_key(key)
         keys.check_key(key if twin is None else twin)
         return self._until_settled("replace", key, lambda: self._replace(key, data, twin))
 
     def time(self) -> float:
-        """See the port. The file system dates its root: over a network, by the server's clock."""
-        with self._errors("date", ""):
+        """See the port. Sets and reads the root's mtime: on a network, the server's clock."""
+        with self._errors("read the clock", ""):
             os.utime(self._root_descriptor)
             return os.fstat(self._root_descriptor).st_mtime
 
     def sweep(self, older_than_seconds: float) -> int:
-        """Remove temporary files of dead writers that are older than this; gives how many."""
+        """Remove temporary files of dead writers older than this. Return the number removed."""
         with self._errors("sweep", TEMPORARY_FOLDER):
             return self._temporaries.sweep(older_than_seconds)
 
     def _until_settled(self, verb: str, key: str, attempt: Callable[[], _Result]) -> _Result:
-        """Try again while clean-up removes folders under our hands; every round is a lost race."""
+        """Repeat `attempt` after each lost race with clean-up, which removes its folders."""
         for _ in range(_ATTEMPTS):
             with self._errors(verb, key):
                 try:
@@ -149,7 +150,7 @@ class DirectoryStore(Store):
                 except FileNotFoundError:
                     self._folders.forget(key.rpartition("/")[0])
                     self._folders.forget(TEMPORARY_FOLDER)
-        reason = "its folder vanishes again and again" if self._root.is_dir() else _GONE
+        reason = "its folder is removed again and again" if self._root.is_dir() else _GONE
         raise StoreError(f"cannot {verb} {key} in {self._root}: {reason}")
 
     def _create(self, key: str, data: bytes | Path, *, lasting: bool) -> None:
@@ -170,7 +171,7 @@ class DirectoryStore(Store):
                     self._sync(folder.descriptor)
 
     def _adopt(self, folder: Folder, name: str, data: bytes | Path) -> bool:
-        """The key is taken: make that durable, then say whether it is by our own bytes."""
+        """Sync the file that has this name. Return whether it has the same bytes as `data`."""
         descriptor = os.open(name, _READ_ONLY, dir_fd=folder.descriptor)
         try:
             found = os.fstat(descriptor)
@@ -196,7 +197,7 @@ class DirectoryStore(Store):
             return _tag(os.fstat(temporary.descriptor))
 
     def _as_object(self, key: str, size: int) -> os.stat_result | None:
-        """What is known of an object, if it is there and has this size."""
+        """Return the stat result of an object, or None if it is missing or has another size."""
         try:
             found = os.stat(key, dir_fd=self._root_descriptor)
         except (FileNotFoundError, NotADirectoryError):
@@ -204,7 +205,7 @@ class DirectoryStore(Store):
         return found if stat.S_ISREG(found.st_mode) and found.st_size == size else None
 
     def _name_again(self, key: str, folder: Folder, name: str) -> None:
-        """Give an object's file one more name: a free one, or by taking it from another file."""
+        """Give an object's file a second name. Replace the file that has this name, if any."""
         try:
             os.link(key, name, src_dir_fd=self._root_descriptor, dst_dir_fd=folder.descriptor)
         except FileExistsError:
@@ -212,9 +213,9 @@ class DirectoryStore(Store):
                 temporary.rename(folder, name)
 
     def _remove_empty_folders(self, key: str) -> str:
-        """Climb from the key's folder; gives the first folder that stays.
+        """Remove empty folders from the key's folder upwards. Return the first that remains.
 
-        A create racing with this finds its folder gone and starts over: rmdir(2) never removes a
+        A create at the same time finds its folder gone and starts over. rmdir(2) never removes a
         folder in which a link has succeeded.
         """
         folder = key.rpartition("/")[0]

@@ -1,13 +1,14 @@
-"""Open folders of a directory store, each with a durable way down from the root.
+"""Open folders of a directory store, each with a durable path from the root.
 
-A folder that exists need not be durable: another process may have made it and not yet synced its
-parent, and a power cut would take it with everything in it. So the first time a process uses a
-folder, it syncs every folder above it, whoever made them, and then keeps it open. The open
-descriptor is the proof: as long as links through it succeed, it is that very folder. Once clean-up
-removed it, every link fails with "no such file", even if a new folder took the name.
+A folder that exists may not be durable yet. Another process may have made it and not yet synced
+its parent; a power cut would then remove it with everything in it. So the first time a process
+uses a folder, it syncs every folder above it, no matter which process made them. Then it keeps the
+folder open. The open descriptor is the proof: while links through it succeed, it is the same
+folder. After clean-up has removed the folder, every link fails with "no such file", even if a new
+folder has the same name.
 
-A folder for what need not last is only made: neither synced nor kept, so that a later `open` does
-not take it for durable.
+A folder for objects that need not last is only made. It is neither synced nor kept open, so that a
+later `open` does not treat it as durable.
 """
 
 import os
@@ -22,7 +23,7 @@ _MOST_KEPT = 1024
 
 
 class Folder:
-    """An open folder; closed when nobody holds it any more."""
+    """An open folder. It is closed when the last reference to it is gone."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -32,7 +33,7 @@ class Folder:
 
 
 class Folders:
-    """The folders below a root, made when missing; a bounded number is kept open."""
+    """The folders below a root, made when missing. A bounded number is kept open."""
 
     def __init__(self, root: Path, sync: Callable[[int], None]) -> None:
         self._sync = sync
@@ -42,9 +43,10 @@ class Folders:
         self._most = _most_kept()
 
     def open(self, name: str) -> Folder:
-        """The folder of this name (`""` is the root), there and durable.
+        """Return the folder of this name (`""` is the root), made if missing, and durable.
 
-        Raises FileNotFoundError if clean-up removed a folder on the way: forget it and try again.
+        Raises FileNotFoundError if clean-up removed a folder on the path. Call `forget` and try
+        again.
         """
         if not name:
             return self._root
@@ -60,9 +62,10 @@ class Folders:
         return folder
 
     def make(self, name: str) -> tuple[Folder, str]:
-        """A folder for what need not last: an open one above it, and the way (`""`, `a/b/`) down.
+        """Make a folder for objects that need not last.
 
-        Raises FileNotFoundError like `open`.
+        Returns an open folder above it, and the relative path (`""`, `a/b/`) from there to the new
+        one. Raises FileNotFoundError like `open`.
         """
         near = name
         with self._lock:
@@ -77,7 +80,7 @@ class Folders:
         return folder, way
 
     def forget(self, name: str) -> None:
-        """Close this folder and those above it: the next `open` looks at the disk again."""
+        """Close this folder and those above it. The next `open` looks at the disk again."""
         with self._lock:
             while name:
                 self._kept.pop(name, None)
@@ -102,7 +105,7 @@ class Folders:
 
 
 def _most_kept() -> int:
-    """A quarter of the files that this process may have open."""
+    """Return at most a quarter of the number of files that this process may open."""
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MOST_KEPT if allowed < 0 else min(_MOST_KEPT, allowed // 4)
 

@@ -1,13 +1,13 @@
-"""Which keys there are: the same in every store, so that data can move between them.
+"""The rules for keys. They are the same in every store, so that data can move between stores.
 
-1. A key is names joined by `/`: at most 900 bytes of UTF-8 in all (S3 takes 1,024, and the
-   store's own prefix needs room), at most 255 in a name (a file name's limit).
+1. A key is a list of names joined by `/`. It has at most 900 bytes of UTF-8 (S3 allows 1,024, and
+   the store's own prefix needs room). A name has at most 255 bytes (the limit of a file name).
 2. No name is empty, `.` or `..`.
-3. No control characters, backslashes, lone surrogates, U+FFFE or U+FFFF: some S3 server or its
-   XML loses or changes each of these. Everything else is allowed and comes back as it was given:
-   no Unicode normalisation, upper and lower case differ.
-4. Names that begin with `.caudal-` belong to the store. Only the probe's folder may be written
-   through the port, and nothing below such a name is ever listed.
+3. Control characters, backslashes, lone surrogates, U+FFFE and U+FFFF are not allowed: some S3
+   servers, or their XML, lose or change them. Everything else is allowed and is returned
+   unchanged: there is no Unicode normalisation, and upper and lower case differ.
+4. Names that begin with `.caudal-` are reserved for the store. Callers may write only to the
+   probe's folder. Nothing below a reserved name is ever listed.
 """
 
 import re
@@ -19,7 +19,7 @@ PROBE_FOLDER = ".caudal-probe"
 MAX_KEY_BYTES = 900
 MAX_NAME_BYTES = 255
 
-# Nearly all keys are of this kind, and need no closer look.
+# The fast path: nearly all keys match this and need no further check.
 _NAME = rf"(?!{re.escape(OWN)})\.?[A-Za-z0-9_][A-Za-z0-9_.=-]{{0,99}}"
 _PLAIN = re.compile(rf"(?=.{{1,{MAX_KEY_BYTES}}}\Z){_NAME}(?:/{_NAME})*")
 _PLAIN_NAME = re.compile(_NAME)
@@ -27,7 +27,7 @@ _FORBIDDEN = re.compile("[\x00-\x1f\x7f\\\\\ud800-\udfff\ufffe\uffff]")
 
 
 def check_key(key: str) -> None:
-    """Raise UsageError unless this can name an object."""
+    """Raise UsageError unless this string can be the key of an object."""
     if _PLAIN.fullmatch(key):
         return
     names = key.split("/")
@@ -40,7 +40,10 @@ def check_key(key: str) -> None:
 
 
 def check_prefix(prefix: str) -> None:
-    """Raise UsageError unless keys can begin with this: whole names, then perhaps a part of one."""
+    """Raise UsageError unless keys can begin with this prefix.
+
+    A prefix is whole names, followed by at most one incomplete name.
+    """
     folder, _, _ = prefix.rpartition("/")
     if folder or prefix.startswith("/"):
         check_key(folder)
@@ -53,7 +56,7 @@ def check_range(offset: int, length: int | None) -> None:
 
 
 def is_name(name: str) -> bool:
-    """Whether this can be one part of a key that callers may use."""
+    """Return whether this can be one part of a key that callers may use."""
     return _PLAIN_NAME.fullmatch(name) is not None or (
         name not in {"", ".", ".."}
         and not name.startswith(OWN)
@@ -67,7 +70,7 @@ def _reason(names: list[str]) -> str:
     if name in {"", ".", ".."}:
         return "a name in it is empty, '.' or '..'"
     if name.startswith(OWN):
-        return f"names that begin with {OWN!r} are the store's own"
+        return f"names that begin with {OWN!r} are reserved for the store"
     if _FORBIDDEN.search(name):
         return "it holds a control character, a backslash or broken Unicode"
     return f"a name in it is longer than {MAX_NAME_BYTES} bytes"

@@ -1,7 +1,7 @@
-"""A store in memory: for tests and the simulation. It keeps every rule of the port but durability.
+"""A store in memory, for tests and the simulation. It keeps every rule of the port but durability.
 
-It is strict where other stores may be lenient: a key that is another's folder is refused, so that
-code tested here runs on a directory. Faults are not its business: wrap it.
+It is strict where other stores may be lenient: it refuses a key that is the folder of another key,
+so that code tested here also runs on a directory. It simulates no faults: wrap it for that.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -15,7 +15,7 @@ from caudal.store.port import PAGE, Entry, Page, Store
 
 
 class MemoryStore(Store):
-    """Objects in a dictionary, with their keys in order beside it."""
+    """A store that keeps objects in a dictionary, and their keys in a sorted list."""
 
     def __init__(self) -> None:
         self._objects: dict[str, tuple[bytes, str]] = {}
@@ -95,7 +95,8 @@ class MemoryStore(Store):
                 folder = key[: folder_end + 1]
                 if folder > after:
                     yield folder
-                # "0" is the character after "/": the first key behind the whole folder.
+                # "0" is the character after "/", so this finds the first key after the whole
+                # folder.
                 at = bisect_left(self._ordered, f"{folder[:-1]}0", at)
 
     def _describe(self, key: str) -> Entry:

@@ -1,4 +1,4 @@
-"""From what a user writes to a store: the one place that knows all of them."""
+"""Open a store from a path or URL. This is the only module that knows every kind of store."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
 
 def open_store(url: str, *, s3: S3Settings | None = None, fsync: bool = True) -> Store:
-    """The store that a path or a URL names.
+    """Return the store that a path or a URL names.
 
     A path or `file:///path` is a directory, `s3://bucket/prefix` a bucket (with the settings
     `s3`; None: those of the environment), `memory:` a new store in this process. `fsync=False`
@@ -35,7 +35,7 @@ def open_store(url: str, *, s3: S3Settings | None = None, fsync: bool = True) ->
 
 
 def folder_of(url: str) -> Path | None:
-    """The folder that a path or a URL names, if it names one."""
+    """Return the folder that a path or a URL names, or None if it names no folder."""
     scheme = _SCHEME.match(url)
     if scheme is None:
         return Path(url).expanduser() if url else None

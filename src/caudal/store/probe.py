@@ -1,10 +1,10 @@
-"""Refuse a store that does not keep its first promise, before anything relies on it.
+"""Refuse a store that breaks rule 1 of the port (create-if-absent) before it is used.
 
-Several S3 servers accept `If-None-Match: *` and ignore it, or check it without holding the key:
-both would silently let two tasks write one output. No documentation tells them apart reliably, so
-Caudal tries: a second create with other bytes must fail, and of several at the same moment exactly
-one must win. A race that a store loses only rarely can slip through; one that it does not decide
-at all cannot.
+Several S3 servers accept `If-None-Match: *` and ignore it, or check it without locking the key. In
+both cases two tasks could write one output without an error. Documentation does not say reliably
+which servers do this, so Caudal tests it. A second create with other bytes must fail, and exactly
+one of several simultaneous creates must succeed. The test may miss a store that rarely lets two
+creates succeed. It cannot miss a store that never checks.
 """
 
 import secrets
@@ -21,7 +21,7 @@ _RACES = 4
 
 
 def require_conditional_create(store: Store) -> None:
-    """Raise UsageError unless the store honours create-if-absent; leaves nothing behind.
+    """Raise UsageError unless the store honours create-if-absent. Leaves nothing behind.
 
     Raises StoreError if the store cannot be reached.
     """
@@ -43,7 +43,7 @@ def _require_first_to_win(store: Store, key: str) -> None:
         store.create(key, b"second")
         raise _refusal(store, "it let a second create overwrite the first")
     if store.read(key) != b"first":
-        raise _refusal(store, "it refused a second create and overwrote the first all the same")
+        raise _refusal(store, "it refused a second create but overwrote the first object")
 
 
 def _require_one_winner(store: Store, key: str) -> None:
@@ -60,9 +60,9 @@ def _require_one_winner(store: Store, key: str) -> None:
     with ThreadPoolExecutor(_WRITERS) as pool:
         winners = [writer for writer, first in enumerate(pool.map(won, range(_WRITERS))) if first]
     if len(winners) != 1:
-        raise _refusal(store, f"of {_WRITERS} creates at the same moment {len(winners)} succeeded")
+        raise _refusal(store, f"{len(winners)} of {_WRITERS} simultaneous creates succeeded")
     if store.read(key) != b"%d" % winners[0]:
-        raise _refusal(store, "after creates at the same moment it holds a loser's bytes")
+        raise _refusal(store, "after simultaneous creates it holds the bytes of one that failed")
 
 
 def _refusal(store: Store, what: str) -> UsageError:

@@ -1,25 +1,28 @@
-"""A store in a bucket of S3, or of a server that speaks its language.
+"""A store in a bucket of S3, or of a compatible server.
 
 1. `create` is one PUT with `If-None-Match: *`. Its outcome can be unknown: the answer was lost, or
-   the client library repeated a PUT that had succeeded and was told "exists". So after any answer
-   but a plain yes, look: our own bytes there mean success, other bytes AlreadyExistsError, nothing
-   there another attempt (a conditional PUT can be repeated safely); three in all.
-2. Uploads are never multipart: client libraries and servers differ in whether the condition holds
-   for them. So an object has at most 5 GiB, S3's limit for one PUT. Local files are mapped into
-   memory, not copied; they must not shrink meanwhile.
-3. Listings rely neither on S3's order nor on start-after, which not every server keeps: SeaweedFS
-   4.48 lists folder `a` before `a-b`, and start-after `a/c` skips `a/c/d`. All that lies below a
-   folder is read with continuation tokens, a request per thousand keys, and put in order here.
-   Every page reads all of it and keeps its own part, so pages should be large (`port.pages`).
-   One level, or a prefix that ends within a name, whose folder may hold much else, is read level
-   by level (`walk.py`): a request per thousand names of each level that a page touches.
-   An object `a/`, by which some tools mark a folder, is listed as `a`. Empty folders, which
-   SeaweedFS has for two or three minutes, are not.
-4. Errors name the operation, the key, the status and S3's code; never the server's whole answer,
-   which can hold the access key and the signed text.
-5. Time is bounded by the settings: a request by its timeout, its repeats by their number and time.
+   the client library repeated a PUT that had succeeded and got "exists". So after any answer but
+   success, `create` reads the object. Its own bytes mean success, other bytes mean
+   AlreadyExistsError. If there is no object, it tries again (repeating a conditional PUT is safe),
+   three times in all.
+2. Uploads are never multipart, because client libraries and servers differ in whether the
+   condition applies to them. So an object has at most 5 GiB, S3's limit for one PUT. Local files
+   are mapped into memory, not copied; they must not shrink during the upload.
+3. Listings rely neither on S3's order nor on start-after, because not every server implements them
+   correctly: SeaweedFS 4.48 lists folder `a` before `a-b`, and start-after `a/c` skips `a/c/d`.
+   Everything below a folder is read with continuation tokens, one request per thousand keys, and
+   sorted here. Every page reads all of it and keeps its own part, so pages should be large
+   (`port.pages`). Two kinds of listing are read level by level instead (`walk.py`), one request
+   per thousand names of each level that a page touches: a listing of one level, and one of a
+   prefix that ends within a name, because its folder may hold many other keys. An object `a/`,
+   which some tools use to mark a folder, is listed as `a`. Empty folders, which SeaweedFS keeps
+   for two or three minutes, are not listed.
+4. Errors name the operation, the key, the status and S3's code. They never contain the server's
+   whole answer, which can hold the access key and the signed text.
+5. The settings bound the time: each request has a timeout, and repeats have a maximum number and a
+   maximum time.
 
-The server must honour the condition: `probe.py` finds out.
+The server must honour the condition: `probe.py` tests that.
 """
 
 import heapq
@@ -47,7 +50,7 @@ __all__ = ["S3Settings", "S3Store"]
 MAX_BYTES = 5 << 30
 MAX_PREFIX_BYTES = 1024 - keys.MAX_KEY_BYTES - 1
 _ATTEMPTS = 3
-_CLOCK = ".caudal-clock"  # a name of the store's own, never listed
+_CLOCK = ".caudal-clock"  # a reserved name, never listed
 _REFUSALS = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
 _STATUS = re.compile(r"status code: (\d{3}(?: [A-Z][A-Za-z]*)*)")
 _CODE = re.compile(r"<Code>(\w{1,64})</Code>")
@@ -60,12 +63,12 @@ class _Found(Enum):
 
 
 class S3Store(Store):
-    """Objects of a bucket, below a prefix."""
+    """A store that keeps objects in a bucket, below a prefix."""
 
     parallel_requests = 16
 
     def __init__(self, bucket: str, prefix: str, settings: S3Settings) -> None:
-        """Connects to nothing yet: the first operation does."""
+        """Prepare the client. The first operation connects."""
         if prefix:
             keys.check_key(prefix)
         if len(prefix.encode()) > MAX_PREFIX_BYTES:
@@ -99,7 +102,7 @@ class S3Store(Store):
         raise self._error("create", key, failure)
 
     def read(self, key: str, offset: int = 0, length: int | None = None) -> bytes:
-        """See the port. A range at or behind the end costs a second request."""
+        """See the port. A range at or after the end costs a second request."""
         keys.check_key(key)
         keys.check_range(offset, length)
         if offset == 0 and length is None:
@@ -110,7 +113,7 @@ class S3Store(Store):
         try:
             return self._get_range(key, offset, length)
         except exceptions.BaseError as error:
-            # Not satisfiable, or something else: the size tells.
+            # Compare with the size, to tell a range after the end from any other error.
             if self._head(key)["size"] <= offset:
                 return b""
             raise self._error("read", key, error) from None
@@ -140,15 +143,15 @@ class S3Store(Store):
             return
 
     def replace(self, key: str, data: bytes | Path, *, twin: str | None = None) -> str:
-        """See the port: a plain PUT, twin or not; the tag is S3's ETag."""
+        """See the port. Sends a plain PUT, with or without a twin. The tag is S3's ETag."""
         keys.check_key(key)
         keys.check_key(key if twin is None else twin)
         with self._errors("replace", key):
             return self._put(key, data, "overwrite")
 
     def time(self) -> float:
-        """See the port: when the server dates an object that is put now."""
-        with self._errors("date", _CLOCK):
+        """See the port. Puts an object and returns the time that the server gives it."""
+        with self._errors("read the clock with", _CLOCK):
             self._put(_CLOCK, b"", "overwrite")
             return self._remote.head(_CLOCK)["last_modified"].timestamp()
 
@@ -236,10 +239,10 @@ class S3Store(Store):
 
 @contextmanager
 def _body(data: bytes | Path) -> Iterator[bytes | mmap.mmap]:
-    """The bytes to send; a file's are mapped, so that they are not copied.
+    """Yield the bytes to send. A file is mapped into memory, so that it is not copied.
 
-    The map is not closed here: a request that timed out may still hold it, and whoever lets go of
-    it last closes it.
+    The map is not closed here, because a request that timed out may still use it. It is closed
+    when the last reference to it is gone.
     """
     if isinstance(data, bytes):
         yield data
@@ -256,5 +259,5 @@ def _reason(error: Exception | None) -> str:
     status, code = _STATUS.search(text), _CODE.search(text)
     if status is None:
         return "the server cannot be reached, or is too slow; check the endpoint"
-    hint = "; check the credentials and what they allow" if status[1][:3] in ("401", "403") else ""
+    hint = "; check the credentials and their rights" if status[1][:3] in ("401", "403") else ""
     return f"the server answered {status[1]}{f' ({code[1]})' if code else ''}{hint}"

@@ -1,8 +1,8 @@
-"""How to reach an S3 server: read once at the process's entry, and never shown.
+"""The settings for an S3 server. They are read once when the process starts, and never shown.
 
-obstore looks at the environment by itself for whatever it is not told, an endpoint or a session
-token that belongs to something else included. So it is told everything that decides whom it talks
-to, and as whom.
+obstore reads every setting that it is not given from the environment. That may be an endpoint or a
+session token meant for another program. So Caudal always passes every setting that selects the
+server or the identity.
 """
 
 import os
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class S3Settings:
-    """Endpoint, credentials and patience. Nothing secret is in its repr.
+    """Endpoint, credentials, timeouts and retries. Its repr contains no secret.
 
-    Without an access key, the machine's own role is used (container or instance metadata).
+    Without an access key, the role of the machine is used (container or instance metadata).
     """
 
     endpoint: str | None = None
-    """The server's URL, `https://host[:port]`; None for Amazon's own."""
+    """The server's URL, `https://host[:port]`; None for Amazon S3."""
 
     region: str = "us-east-1"
-    """Part of every signature; most other servers take any."""
+    """Part of every signature. Most other servers accept any region."""
 
     access_key: str | None = field(default=None, repr=False)
     secret_key: str | None = field(default=None, repr=False)
@@ -38,25 +38,28 @@ class S3Settings:
 
     connect_timeout_seconds: float = 5.0
     timeout_seconds: float = 120.0
-    """For one request with its body: the largest object must travel in this time."""
+    """The limit for one request with its body.
+
+    The largest object must be sent within this time.
+    """
 
     retries: int = 5
-    """How often one request is repeated after a 5xx answer or a broken connection."""
+    """The maximum number of repeats of one request after a 5xx answer or a broken connection."""
 
     retry_seconds: float = 30.0
-    """No repeat begins later than this after the request's beginning."""
+    """The time after the start of a request in which repeats may start."""
 
     def __post_init__(self) -> None:
         if (self.access_key is None) != (self.secret_key is None):
-            raise UsageError("S3 needs the access key and the secret key, or neither")
+            raise UsageError("S3 needs both the access key and the secret key, or neither")
         if self.endpoint is not None:
             _check_endpoint(self.endpoint)
         if min(self.connect_timeout_seconds, self.timeout_seconds) <= 0 or self.retries < 0:
-            raise UsageError("S3's timeouts must be positive, and retries not negative")
+            raise UsageError("S3 timeouts must be positive; retries must not be negative")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "S3Settings":
-        """From the variables that Amazon's own tools read (AWS_ENDPOINT_URL, AWS_REGION, ...)."""
+        """Read the settings from the variables that Amazon tools use (AWS_REGION, ...)."""
         given = os.environ if environment is None else environment
         return cls(
             endpoint=given.get("AWS_ENDPOINT_URL_S3") or given.get("AWS_ENDPOINT_URL") or None,
@@ -67,7 +70,10 @@ class S3Settings:
         )
 
     def config(self) -> "Config":
-        """For obstore: whom to ask. Single deletes and addresses by path work on every server."""
+        """Return the server settings for obstore.
+
+        Single deletes and path-style addresses are used because they work on every server.
+        """
         endpoint = self.endpoint or f"https://s3.{self.region}.amazonaws.com"
         return {
             "endpoint": endpoint,
@@ -81,7 +87,7 @@ class S3Settings:
         }
 
     def credential_provider(self) -> "Callable[[], S3Credential] | None":
-        """For obstore: as whom to ask; None for the machine's own role."""
+        """Return the credentials for obstore, or None to use the role of the machine."""
         if self.access_key is None or self.secret_key is None:
             return None
         credential: S3Credential = {
@@ -93,7 +99,7 @@ class S3Settings:
         return lambda: credential
 
     def client_options(self) -> "ClientConfig":
-        """For obstore: timeouts."""
+        """Return the timeouts for obstore."""
         return {
             "allow_http": self.endpoint is not None and self.endpoint.startswith("http://"),
             "connect_timeout": timedelta(seconds=self.connect_timeout_seconds),
@@ -101,7 +107,7 @@ class S3Settings:
         }
 
     def retry_config(self) -> "RetryConfig":
-        """For obstore: bounded repeats."""
+        """Return the limits on repeats for obstore."""
         backoff = {"init_backoff": timedelta(milliseconds=50), "max_backoff": timedelta(seconds=2)}
         return {
             "max_retries": self.retries,

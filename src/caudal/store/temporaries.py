@@ -1,14 +1,14 @@
-"""Files being written, before they have their name.
+"""Files that are being written and do not have their final name yet.
 
-1. `create` writes a file without any name (O_TMPFILE): a writer that dies leaves nothing at all.
-2. Where the file system has no such files, and for `replace`, which must rename, a temporary file
-   lies in the folder `.caudal-tmp`. Its writer holds an exclusive flock(2) on it from the moment it
-   made it until it removed it, and the kernel drops the lock when the writer dies, however it dies.
-3. So whoever gets the lock of a temporary file knows that its writer is dead, on any machine that
-   shares the file system, and may remove the file. No pid, clock or boot id is involved; the age
-   given to `sweep` only spares it from trying files that are certainly young.
-4. Between making the file and locking it a writer could be frozen and its file swept. It then
-   finds its temporary gone when it wants to link it, and starts again.
+1. `create` writes a file without a name (O_TMPFILE). If the writer dies, nothing is left.
+2. On file systems without such files, and for `replace`, which must rename, the temporary file is
+   in the folder `.caudal-tmp`. Its writer holds an exclusive flock(2) on it from its creation to
+   its removal. The kernel releases the lock when the writer dies for any reason.
+3. So a process that gets the lock of a temporary file knows that the writer is dead, on any
+   machine that shares the file system, and may remove the file. This needs no pid, clock or boot
+   id. The age given to `sweep` only avoids trying files that are certainly new.
+4. A writer may be suspended between creating the file and locking it, and `sweep` may remove the
+   file then. The writer gets an error when it links the file, and starts again.
 """
 
 import errno
@@ -32,9 +32,9 @@ _MODE = 0o666
 
 @dataclass(frozen=True)
 class Temporary:
-    """A whole, synced file without its final name; `path` is relative to `folder`, if any.
+    """A complete, synced file without its final name; `path` is relative to `folder`, if any.
 
-    `descriptor` is open if the file was written just now.
+    `descriptor` is open if the file was just written.
     """
 
     path: str
@@ -42,12 +42,12 @@ class Temporary:
     descriptor: int = -1
 
     def link(self, folder: Folder, name: str) -> None:
-        """Give it its name, if that is free: FileExistsError otherwise."""
+        """Link the file to its final name. Raise FileExistsError if the name is taken."""
         source = None if self.folder is None else self.folder.descriptor
         os.link(self.path, name, src_dir_fd=source, dst_dir_fd=folder.descriptor)
 
     def rename(self, folder: Folder, name: str) -> None:
-        """Give it its name, and take it from the file that has it."""
+        """Rename the file to its final name. Replace the file that has this name, if any."""
         source = None if self.folder is None else self.folder.descriptor
         os.rename(self.path, name, src_dir_fd=source, dst_dir_fd=folder.descriptor)
 
@@ -61,12 +61,15 @@ class Temporaries:
         self._nameless = nameless_files_work(folders.open(""))
 
     def to_link(self, data: bytes | Path, folder: Folder) -> AbstractContextManager[Temporary]:
-        """A synced file with this content, to be linked in this folder, else gone at the end."""
+        """Yield a synced file with this content, to be linked in this folder.
+
+        The file is gone at the end unless it was linked.
+        """
         return self._without_name(data, folder) if self._nameless else self.to_rename(data)
 
     @contextmanager
     def to_rename(self, data: bytes | Path) -> Iterator[Temporary]:
-        """A synced file with this content; its temporary name is gone at the end."""
+        """Yield a synced file with this content. Its temporary name is removed at the end."""
         folder = self._folders.open(FOLDER)
         name = _new_name()
         descriptor = os.open(name, _NAMED, _MODE, dir_fd=folder.descriptor)
@@ -81,10 +84,10 @@ class Temporaries:
 
     @contextmanager
     def second_name(self, key: str) -> Iterator[Temporary]:
-        """The file of a stored object under a temporary name too, which is gone at the end.
+        """Yield a temporary second name of a stored object's file. It is removed at the end.
 
-        Nobody locks it: swept under our hands, it is as in rule 4. rename(2) between two names of
-        one file does nothing, so the temporary name is removed after a rename too.
+        This name is not locked. If `sweep` removes it too early, rule 4 applies. rename(2) between
+        two names of one file does nothing, so the temporary name is removed after a rename too.
         """
         root, folder, name = self._folders.open(""), self._folders.open(FOLDER), _new_name()
         os.link(key, name, src_dir_fd=root.descriptor, dst_dir_fd=folder.descriptor)
@@ -95,7 +98,7 @@ class Temporaries:
                 os.unlink(name, dir_fd=folder.descriptor)
 
     def sweep(self, older_than_seconds: float) -> int:
-        """Remove what dead writers left; gives how many files."""
+        """Remove the files that dead writers left. Return the number removed."""
         folder = self._folders.open(FOLDER)
         oldest_allowed = time.time() - older_than_seconds
         with os.scandir(folder.descriptor) as found:
@@ -113,13 +116,14 @@ class Temporaries:
 
     def _fill(self, descriptor: int, data: bytes | Path) -> None:
         _write(descriptor, data)
-        # Tags are made of this time, and the kernel's own is coarse: two in a tick are equal.
+        # Tags contain this time. The kernel's own time is coarse: two writes in one tick get the
+        # same.
         os.utime(descriptor, ns=(time.time_ns(), time.time_ns()))
         self._sync(descriptor)
 
 
 def nameless_files_work(folder: Folder) -> bool:
-    """Whether this file system can make a file first and name it later."""
+    """Return whether this file system can create a file without a name and link it later."""
     try:
         descriptor = os.open(".", _NAMELESS, _MODE, dir_fd=folder.descriptor)
     except OSError:
@@ -131,13 +135,16 @@ def nameless_files_work(folder: Folder) -> bool:
 
 
 def _open_nameless(folder: Folder) -> int:
-    """Made where it will be linked: file systems keep a folder's files together."""
+    """Create an unnamed file in the folder where it will be linked.
+
+    File systems store the files of one folder close together.
+    """
     try:
         return os.open(".", _NAMELESS, _MODE, dir_fd=folder.descriptor)
     except PermissionError:
         if os.fstat(folder.descriptor).st_nlink:
             raise
-        # What ext4 says of a folder that was removed.
+        # ext4 raises PermissionError for a folder that was removed.
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)) from None
 
 

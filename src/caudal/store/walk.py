@@ -1,13 +1,13 @@
-"""Listing in the order of keys, over a store that only knows the names within one folder.
+"""Listing in key order, for stores that can only list the names in one folder.
 
-1. The order is that of the keys' UTF-8 bytes, which is the order of Python's strings, since
+1. The order is that of the keys' UTF-8 bytes. This equals the order of Python strings, because
    UTF-8 keeps the order of code points.
-2. A folder takes its place as `name/`: `a-b` comes before `a/b`, which comes before `a0`. Sorting
-   file names instead would put folder `a` first; file systems and some S3 servers do.
-3. A folder that lies wholly before `after` is never opened. What is read for one page is: each
-   level on the way down to `after`, and the folders that the page's own keys lie in. Where reading
-   a folder is a request (S3), whole trees are not walked but read at once (`s3.py`, rule 3).
-4. A level is read whole. Keep levels small (Caudal's hold hundreds of names, jobs aside).
+2. A folder is sorted as `name/`: `a-b` comes before `a/b`, which comes before `a0`. Sorting by
+   file name would put folder `a` first, as file systems and some S3 servers do.
+3. A folder that is entirely before `after` is never opened. One page reads each level on the path
+   to `after`, and the folders that hold the page's keys. Where reading a folder is a request (S3),
+   whole trees are read at once instead (`s3.py`, rule 3).
+4. A level is read completely. Keep levels small (Caudal's hold hundreds of names, except jobs).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterable, Iterator
 from caudal.store.port import Entry, Page
 
 Level = Callable[[str], Iterable[str]]
-"""The names in a folder (`""` or `a/b/`); those of folders end with `/`."""
+"""A function that returns the names in a folder (`""` or `a/b/`). Folder names end with `/`."""
 
 Describe = Callable[[str], Entry | None]
-"""What a listing says of a key; None if the object has gone meanwhile."""
+"""A function that returns the entry of a key, or None if the object was deleted meanwhile."""
 
 
 def page(walked: Iterator[str], describe: Describe, limit: int) -> Page:
-    """The first `limit` of these keys and folders."""
+    """Return a page of the first `limit` keys and folders."""
     found: list[Entry] = []
     folders: list[str] = []
     last = ""
@@ -38,9 +38,9 @@ def page(walked: Iterator[str], describe: Describe, limit: int) -> Page:
 
 
 def walk(level: Level, prefix: str, *, recursive: bool, after: str) -> Iterator[str]:
-    """The keys that begin with `prefix` and come after `after`, in order.
+    """Yield the keys that begin with `prefix` and come after `after`, in order.
 
-    Recursive: also the folders that are empty. Not recursive: one level, and the folders at it.
+    Recursive: also yield empty folders. Not recursive: yield one level with its folders.
     """
     folder = prefix[: prefix.rfind("/") + 1]
     paths = [path for name in level(folder) if (path := folder + name).startswith(prefix)]

@@ -53,8 +53,8 @@ class Away(MemoryStore):
     ("store", "words"),
     [
         (Overwriting(), "let a second create overwrite the first"),
-        (OverwritingSecretly(), "overwrote the first all the same"),
-        (LookingBeforeWriting(), "of 4 creates at the same moment 4 succeeded"),
+        (OverwritingSecretly(), "overwrote the first object"),
+        (LookingBeforeWriting(), "4 of 4 simultaneous creates succeeded"),
     ],
     ids=lambda value: type(value).__name__,
 )
