@@ -1,4 +1,4 @@
-"""Task messages: hints that work may be waiting. The store is the truth."""
+"""Task messages. They are only hints that work may be waiting; the store is authoritative."""
 
 from caudal.broker.memory import MemoryBroker
 from caudal.broker.port import (

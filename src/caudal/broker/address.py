@@ -1,4 +1,4 @@
-"""Where a RabbitMQ node listens and who we are to it. The password shows nowhere by itself."""
+"""The address and the credentials of a RabbitMQ node. Neither str nor repr shows the password."""
 
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
@@ -6,7 +6,7 @@ from urllib.parse import quote, urlencode
 
 @dataclass(frozen=True)
 class Address:
-    """One node."""
+    """The address of one node."""
 
     host: str
     port: int
@@ -20,13 +20,16 @@ class Address:
         return f"{host}:{self.port}"
 
     def url(self, **options: int) -> str:
-        """For the AMQP library only: it holds the password."""
+        """Return the URL for the AMQP library.
+
+        Use it for nothing else: it contains the password.
+        """
         who = f"{quote(self.user, safe='')}:{quote(self.password, safe='')}"
         scheme = "amqps" if self.tls else "amqp"
         return f"{scheme}://{who}@{self}/{quote(self.vhost, safe='')}?{urlencode(options)}"
 
     def censored(self, text: str) -> str:
-        """The text without this password."""
+        """Return the text with this password replaced by `***`."""
         for secret in {self.password, quote(self.password, safe="")} - {""}:
             text = text.replace(secret, "***")
         return text

@@ -1,4 +1,4 @@
-"""How long to wait before trying to connect again."""
+"""The pause before the next attempt to connect."""
 
 import random
 
@@ -7,7 +7,10 @@ MOST_SECONDS = 2.0
 
 
 def pause_seconds(failures: int, chance: random.Random) -> float:
-    """Doubles with every failure up to a bound; half of it is chance, so that a hundred workers
-    that lost their broker at the same moment do not come back at the same moment."""
+    """Return the pause after this many failures. It doubles with each one, up to a bound.
+
+    Half of it is random. So a hundred workers that lost their broker at the same moment do not all
+    reconnect at the same moment.
+    """
     most = min(MOST_SECONDS, FIRST_SECONDS * (1 << min(max(failures - 1, 0), 10)))
     return most * (0.5 + chance.random() / 2)

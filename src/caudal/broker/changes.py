@@ -1,10 +1,10 @@
-"""Waiting for a change of the files in a folder, by any process of this host: Linux's inotify.
+"""Wait until any process of this host changes a file in a folder, with Linux inotify.
 
 Rules
-1. A change is never missed between a look and a wait, if the look comes after `forget`: events are
-   queued by the kernel from the moment on at which the folder is watched.
-2. Where nothing can be watched (no inotify, no descriptor left, no such folder), a wait is a short
-   pause: whoever waits looks again, as it would have done without this.
+1. No change is missed between a check and a wait, if `forget` was called before the check: the
+   kernel queues events from the moment the folder is watched.
+2. If nothing can be watched (no inotify, no descriptor left, no such folder), a wait is a short
+   pause. The caller then checks again, as it would without this module.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ _HEAD = struct.Struct("iIII")
 
 
 class Changes:
-    """What happens in one folder. Not for use by two threads at once."""
+    """The changes in one folder. Not for use by two threads at once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -31,7 +31,7 @@ class Changes:
         self._watched = False
 
     def forget(self) -> None:
-        """Drop what has happened until now. Call it before a look."""
+        """Drop the events that have happened until now. Call it before a check."""
         if not self._watched:
             self._watched = self._watch()
         with contextlib.suppress(BlockingIOError):
@@ -39,7 +39,7 @@ class Changes:
                 self._read()
 
     def wait(self, seconds: float) -> None:
-        """Return once anything has happened since `forget`, or after that many seconds."""
+        """Return once a change has happened since `forget`, or after that many seconds."""
         if self._watched:
             select.select([self._descriptor], [], [], seconds)
         else:
@@ -51,7 +51,7 @@ class Changes:
         self._descriptor, self._watched = -1, False
 
     def _opened(self) -> int:
-        """A descriptor, or -1."""
+        """Return a descriptor, or -1."""
         with contextlib.suppress(AttributeError):
             return int(self._library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         return -1
@@ -63,7 +63,7 @@ class Changes:
         return int(self._library.inotify_add_watch(self._descriptor, path, kinds)) >= 0
 
     def _read(self) -> None:
-        """Take what waits; a folder that is gone is watched no longer."""
+        """Read the queued events. Stop watching a folder that was removed."""
         data = os.read(self._descriptor, _READ_BYTES)
         place = 0
         while place < len(data):

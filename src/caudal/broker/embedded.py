@@ -1,15 +1,15 @@
-"""A broker without a server, for one host: queues in an SQLite file that all its processes open.
+"""A broker without a server, for one host: queues in an SQLite file that all processes open.
 
 Rules
-1. The broker is a hint (port.py, rule 2), so nothing here is synced to disk. A file that is gone or
-   damaged is replaced by an empty one, and the reconciler publishes again what is missing.
-2. A process's use of the file is a *session*. It holds a lock on a file of its own below
-   `sessions/`, which the kernel frees when the process ends in whatever way. What a session holds
-   whose lock is free is delivered again.
-3. An idle consumer waits in `take` until anyone changes the folder (changes.py), for half a second
-   at most. Then it asks SQLite whether the file is another one than when it last found nothing. So
-   an idle one costs next to nothing, and a message is taken as soon as it is there.
-4. Every call is one short transaction of one connection, so threads of a process take turns.
+1. Messages are only hints (port.py, rule 2), so nothing here is synced to disk. A missing or
+   damaged file is replaced by an empty one, and the reconciler publishes missing messages again.
+2. A process that uses the file has a *session*. A session holds a lock on a file of its own below
+   `sessions/`. The kernel releases the lock when the process ends for any reason. Messages held by
+   a session whose lock is free are delivered again.
+3. An idle consumer waits in `take` until a process changes the folder (changes.py), for at most
+   half a second. Then it asks SQLite whether the file has changed since it last found nothing. So
+   an idle consumer costs almost nothing, and a message is taken as soon as it arrives.
+4. Every call is one short transaction on one connection, so the threads of a process take turns.
 """
 
 import contextlib
@@ -36,10 +36,10 @@ from caudal.process.logs import fields
 
 FILE = f"queues-{VERSION}.sqlite"
 _SESSIONS, _REPLACING = "sessions", "replacing"
-_BUSY_SECONDS = 5.0  # how long a call waits for another process's transaction
-_REAP_SECONDS = 0.5  # pause between looks for sessions that are over
-_WAIT_SECONDS = 0.5  # of `take` for a message: a wish to stop, and sessions that are over, wait too
-_TRIES = 3  # of a call that finds the file gone or damaged
+_BUSY_SECONDS = 5.0  # how long a call waits for a transaction of another process
+_REAP_SECONDS = 0.5  # pause between checks for sessions that have ended
+_WAIT_SECONDS = 0.5  # of `take`; also delays a stop, and the check for ended sessions
+_TRIES = 3  # of a call that finds the file missing or damaged
 
 _SETTINGS = (
     "PRAGMA journal_mode = PERSIST",
@@ -60,7 +60,7 @@ _log = logging.getLogger(__name__)
 
 
 class EmbeddedBroker:
-    """For use by any number of threads, and of processes of one host."""
+    """A broker for any number of threads, in any number of processes of one host."""
 
     def __init__(self, folder: Path, lane_limit: int = LANE_LIMIT) -> None:
         self._folder = folder
@@ -72,7 +72,7 @@ class EmbeddedBroker:
         self._open: list[EmbeddedConsumer] = []
         self._opens = 0  # how often a file was opened
         self._next_reap = 0.0
-        self._nobody_at: Version | None = None  # when no other session held anything
+        self._nobody_at: Version | None = None  # version when other sessions held nothing
         self.connected = True
         self.dropped = 0
 
@@ -115,20 +115,20 @@ class EmbeddedBroker:
 
     @property
     def session(self) -> str:
-        """The name under which this process holds messages."""
+        """The name of the session in which this process holds messages."""
         with self._lock:
             if self._session is None:
                 self._session = Session.begun(self._folder / _SESSIONS)
             return self._session.name
 
     def version(self) -> Version:
-        """Return what differs once anyone has changed the file, or it is another one."""
+        """Return a value that differs once any process has changed or replaced the file."""
         with self._lock, self._told():
             version = self._opened().version()
             return (self._opens, *version)
 
     def act(self, act: Act[Answer]) -> Answer:
-        """Run one transaction, on a new file if this one is gone or damaged."""
+        """Run one transaction. Use a new file if this one is missing or damaged."""
         with self._lock, self._told():
             for _ in range(_TRIES - 1):
                 try:
@@ -138,7 +138,10 @@ class EmbeddedBroker:
             return self._opened().run(act)
 
     def reap(self) -> None:
-        """Free what sessions hold that are over; not more often than need be."""
+        """Free the messages of sessions that have ended.
+
+        Do nothing if the last check is recent.
+        """
         if time.monotonic() < self._next_reap:
             return
         self._next_reap = time.monotonic() + _REAP_SECONDS
@@ -158,7 +161,7 @@ class EmbeddedBroker:
                 raise LaneFullError(f"lane {lane} is full: try again later")
 
     def _opened(self) -> "_File":
-        """The file that lies in the folder now."""
+        """Return the file that is in the folder now. Open it if it is not open yet."""
         path = self._folder / FILE
         if self._file is not None and self._file.is_at(path):
             return self._file
@@ -170,7 +173,7 @@ class EmbeddedBroker:
         return self._file
 
     def _replace(self, inode: int) -> None:
-        """Remove a damaged file, unless somebody else did so already."""
+        """Remove a damaged file, unless another process has already removed it."""
         path = self._folder / FILE
         with _locked(self._folder / _REPLACING):
             if inode_of(path) == inode:
@@ -179,7 +182,7 @@ class EmbeddedBroker:
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
-        """Errors of SQLite and of the disk as those of the port."""
+        """Raise errors of SQLite and of the disk as BrokerError."""
         try:
             yield
             self.connected = True
@@ -191,7 +194,7 @@ class EmbeddedBroker:
 
 
 class EmbeddedConsumer:
-    """Takes from its lanes in turn. Not for use by two threads at once."""
+    """A consumer that takes from its lanes in turn. Not for use by two threads at once."""
 
     def __init__(
         self,
@@ -206,11 +209,11 @@ class EmbeddedConsumer:
         self._changes = changes
         self._turns, self._last = list(lanes), list(last)
         self._worked = time.monotonic()
-        self._empty_at: tuple[Version, bool] | None = None  # when nothing was found
+        self._empty_at: tuple[Version, bool] | None = None  # version at which nothing was found
         self.closed = False
 
     def take(self) -> Delivery | None:
-        """See the port. Waits a little for one to come (rule 3)."""
+        """See the port. Waits a short time for a message (rule 3)."""
         self._changes.forget()
         delivery = self._look()
         if delivery is None:
@@ -219,7 +222,7 @@ class EmbeddedConsumer:
         return delivery
 
     def _patience(self) -> float:
-        """Until it is time to look at the last lanes, if that comes first."""
+        """Return how long to wait: less if the check of the last lanes is due earlier."""
         left = self._worked + LAST_SECONDS - time.monotonic()
         return min(left, _WAIT_SECONDS) if self._last and left > 0 else _WAIT_SECONDS
 
@@ -253,10 +256,10 @@ class EmbeddedConsumer:
             self._broker.act(_freeing("session = ? AND consumer = ?", session, self._number))
 
     def _settle(self, statement: str, delivery: Delivery) -> None:
-        """Change a message that is still held by this consumer; another's is left alone."""
+        """Run a statement on a message, if this consumer still holds it."""
         held = (delivery.tag, self._broker.session, self._number)
         where = "id = ? AND session = ? AND consumer = ?"
-        with contextlib.suppress(BrokerError):  # it is delivered again, which does no harm
+        with contextlib.suppress(BrokerError):  # harmless: the message is delivered again
             self._broker.act(lambda connection: connection.execute(f"{statement} {where}", held))
 
     def _taken(
@@ -268,7 +271,7 @@ class EmbeddedConsumer:
             for number, body, earlier in connection.execute(_NEXT, (str(lane),)):
                 try:
                     message = message_format.decode(bytes(body))
-                except FormatError as error:  # of no use to anyone
+                except FormatError as error:  # no consumer can use this message
                     _log.warning("removed a message", extra=fields(reason=str(error)))
                     self._broker.dropped += 1
                     connection.execute("DELETE FROM messages WHERE id = ?", (number,))
@@ -282,7 +285,7 @@ class EmbeddedConsumer:
 
 
 class _DamagedError(Exception):
-    """The file is no database of ours any more."""
+    """The file is not a valid database of this broker any more."""
 
     def __init__(self, inode: int, reason: str) -> None:
         super().__init__(reason)
@@ -290,16 +293,16 @@ class _DamagedError(Exception):
 
 
 class _File:
-    """An open SQLite file, and which one it is."""
+    """An open SQLite file and its inode."""
 
     def __init__(self, connection: sqlite3.Connection, inode: int) -> None:
         self._connection = connection
         self._inode = inode
-        self._own = 0  # SQLite tells of changes by others only
+        self._own = 0  # own changes: SQLite reports only those of others
 
     @classmethod
     def opened(cls, path: Path) -> "_File":
-        """The file, made if it is absent."""
+        """Open the file. Create it if it is missing."""
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         inode = inode_of(path)
         connection = sqlite3.connect(
@@ -335,11 +338,11 @@ class _File:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
             raise
-        self._own += self._connection.total_changes != before  # a look is no change
+        self._own += self._connection.total_changes != before  # reading is no change
         return answer
 
     def _guarded(self, act: Callable[[], Answer]) -> Answer:
-        """Tell a damaged file from one that is busy or cannot be written."""
+        """Raise _DamagedError for a damaged file, but not for one that is busy or read-only."""
         try:
             return act()
         except sqlite3.OperationalError as error:
@@ -369,7 +372,7 @@ def _waiting(connection: sqlite3.Connection) -> dict[str, int]:
 
 
 def _sessions(connection: sqlite3.Connection) -> list[str]:
-    """The sessions that hold something."""
+    """Return the sessions that hold messages."""
     rows = connection.execute(
         "SELECT DISTINCT session FROM messages WHERE session IS NOT NULL"
     ).fetchall()
@@ -377,7 +380,7 @@ def _sessions(connection: sqlite3.Connection) -> list[str]:
 
 
 def _freeing(where: str, *values: str | int) -> Act[None]:
-    """Let others take what is held."""
+    """Return an action that frees held messages, so that other consumers can take them."""
     statement = f"UPDATE messages SET session = NULL, consumer = NULL WHERE {where}"
 
     def free(connection: sqlite3.Connection) -> None:

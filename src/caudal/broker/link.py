@@ -1,13 +1,13 @@
-"""One connection to RabbitMQ that comes back by itself.
+"""One connection to RabbitMQ that reconnects automatically.
 
 Rules
-1. A link has a session or none. A session is a connection with its two channels and with every
-   queue declared; it is used until anything about it is in doubt, and then dropped whole. So a
-   broker that lost its data gets its queues again from whoever comes next.
-2. Sessions are made when somebody needs one. After a failure the next try waits a moment that
-   doubles up to a bound; whoever comes earlier is told at once that the broker is away.
-3. Whatever a library raises means the same: the outcome is unknown. It becomes a BrokerError.
-4. A change of state is logged once, not every try; passwords never are.
+1. A link has one session or none. A session is a connection with its two channels and with every
+   queue declared. After any error of unknown effect the whole session is dropped. So a broker that
+   lost its data gets its queues again from the next session.
+2. A session is opened when a caller needs one. After a failure the next attempt waits; the pause
+   doubles up to a bound. Calls during the pause fail at once with a BrokerError.
+3. Every exception of a library means the same: the outcome is unknown. It becomes a BrokerError.
+4. A change of state is logged once, not at every attempt. Passwords are never logged.
 """
 
 import asyncio
@@ -36,20 +36,23 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RabbitSettings:
-    """How to reach and use a broker. One address, or those of the nodes of one cluster."""
+    """The settings for a broker: one address, or the addresses of the nodes of one cluster."""
 
     addresses: tuple[Address, ...]
     prefix: str = PREFIX
-    heartbeat_seconds: int = 1  # a frozen worker's tasks go to others after 2.7 s (2: 5.7 s)
+    heartbeat_seconds: int = 1  # a frozen worker loses its tasks after 2.7 s (with 2: 5.7 s)
     connect_seconds: float = 5.0  # per address
-    answer_seconds: float = 15.0  # for anything that is asked, connecting included
+    answer_seconds: float = 15.0  # for any request, including connecting
     window: int = 64  # messages published and not yet confirmed
     lane_limit: int = LANE_LIMIT  # messages in a lane of map tasks
 
 
 @dataclass(frozen=True)
 class BrokerSession:
-    """A connection in use. 404 closes a channel, so what may meet it has one of its own."""
+    """An open connection with its channels.
+
+    AMQP closes a channel on 404, so passive declares use a channel of their own.
+    """
 
     address: Address
     connection: AbstractConnection
@@ -62,24 +65,26 @@ class BrokerSession:
 
 
 class SessionError(BrokerError):
-    """The broker answered, and this session is of no use any more: the next one may be."""
+    """The broker answered, but this session cannot be used any more. A new session may work."""
 
 
 class BrokerLink:
-    """A way to the broker, for one purpose. Lives on the loop: not for use by other threads,
-    but for `connected`."""
+    """A connection to the broker for one purpose.
+
+    Use it only on the loop. `connected` may be read by other threads.
+    """
 
     def __init__(self, settings: RabbitSettings, purpose: str) -> None:
         self._settings = settings
         self._purpose = purpose
         self._chance = random.Random()
         self._addresses = list(settings.addresses)
-        self._chance.shuffle(self._addresses)  # workers spread over the nodes
+        self._chance.shuffle(self._addresses)  # spreads workers over the nodes
         self._session: BrokerSession | None = None
         self._lock = asyncio.Lock()
         self._failures, self._not_before = 0, 0.0
-        self._new = True  # never connected yet
-        self._away: str | None = None  # why, if that was said already
+        self._new = True  # not connected before
+        self._away: str | None = None  # the reason, if it was already logged
         self._closing: set[asyncio.Task[None]] = set()
 
     @property
@@ -88,8 +93,11 @@ class BrokerLink:
         return session is not None and session.usable
 
     async def ask(self, act: Callable[[BrokerSession], Awaitable[Value]]) -> Value:
-        """Do something with a session, in bounded time; a BrokerError of `act` itself leaves the
-        session as it is, a SessionError and anything else drops it."""
+        """Run `act` with a session, in bounded time.
+
+        A SessionError, or any error that is not a BrokerError, drops the session. Any other
+        BrokerError of `act` leaves it open.
+        """
         try:
             async with asyncio.timeout(self._settings.answer_seconds):
                 session = await self._ready()
@@ -105,7 +113,7 @@ class BrokerLink:
             raise BrokerError(self._told(error)) from error
 
     def drop(self, session: BrokerSession) -> None:
-        """Use it no more; the next one declares every queue again."""
+        """Stop using a session and close it. The next session declares every queue again."""
         if self._session is session:
             self._session = None
         closing = asyncio.create_task(_close(session.connection))
@@ -166,7 +174,10 @@ class BrokerLink:
         return BrokerSession(address, connection, work, look)
 
     async def _declared(self, connection: AbstractConnection) -> AbstractChannel:
-        """Every queue declared. One that exists with other properties is used as it is."""
+        """Declare every queue. Return the channel.
+
+        A queue that exists with other properties is used as it is.
+        """
         server = _server_version(connection)
         look = await connection.channel()
         for lane in Lane:
@@ -176,8 +187,8 @@ class BrokerLink:
                 await look.declare_queue(name, durable=True, arguments=dict(arguments))
             except ChannelPreconditionFailed:
                 _log.warning(
-                    "a queue has other properties than this version gives it: to renew it, delete "
-                    "it, nothing is lost",
+                    "a queue has other properties than this version declares: delete it to renew "
+                    "it, no work is lost",
                     extra=fields(queue=name),
                 )
                 look = await connection.channel()
@@ -199,7 +210,10 @@ class BrokerLink:
 
 
 async def depths(session: BrokerSession, prefix: str, lanes: Iterable[Lane]) -> dict[Lane, int]:
-    """How many messages wait in each lane. Costs the broker no write, unlike asking for one."""
+    """Return the number of messages that wait in each lane.
+
+    Unlike getting a message, this costs the broker no write.
+    """
     found = {}
     for lane in lanes:
         queue = await session.look.declare_queue(queue_name(prefix, lane), passive=True)
@@ -220,9 +234,9 @@ def _server_version(connection: AbstractConnection) -> str:
 
 
 def _cause(error: BaseException, *addresses: Address) -> str:
-    """One line without a password."""
+    """Return the error as one line without a password."""
     if isinstance(error, ProbableAuthenticationError):
-        return "it refuses this user and password"
+        return "the server refuses this user and password"
     if isinstance(error, TimeoutError):
         return "no answer in time"
     text = " ".join(str(error).split()) or type(error).__name__

@@ -1,6 +1,6 @@
-"""An asyncio loop on a thread of its own, called from other threads as if it were synchronous.
+"""An asyncio loop on its own thread, with synchronous calls from other threads.
 
-So heartbeats go on whatever the callers compute, and the callers stay plain synchronous code.
+So heartbeats continue whatever the callers compute, and the callers stay plain synchronous code.
 """
 
 import asyncio
@@ -18,7 +18,10 @@ _log = logging.getLogger(__name__)
 
 
 class LoopThread:
-    """Runs coroutines. They bound their own time; `patience_seconds` is for a stuck loop."""
+    """A thread that runs coroutines.
+
+    Coroutines limit their own time. `patience_seconds` is a limit for a loop that hangs.
+    """
 
     def __init__(self, patience_seconds: float) -> None:
         self._patience_seconds = patience_seconds
@@ -28,20 +31,23 @@ class LoopThread:
         self._thread.start()
 
     def call(self, coroutine: Coroutine[Any, Any, Value]) -> Value:
-        """Run it there, wait here. Not from the loop itself."""
+        """Run a coroutine on the loop and wait for its result.
+
+        Do not call this on the loop itself.
+        """
         try:
             future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         except RuntimeError:
             coroutine.close()
-            raise BrokerError("the way to RabbitMQ is closed") from None
+            raise BrokerError("the connection to RabbitMQ is closed") from None
         try:
             return future.result(self._patience_seconds)
         except (concurrent.futures.CancelledError, TimeoutError) as error:
             future.cancel()
-            raise BrokerError("RabbitMQ was not heard in time") from error
+            raise BrokerError("RabbitMQ did not answer in time") from error
 
     def close(self) -> None:
-        """End what still runs there, then the thread."""
+        """Cancel the coroutines that still run, then end the thread."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
@@ -52,5 +58,5 @@ class LoopThread:
 
 
 def _note(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What a library's own task raised after nobody waited for it any longer."""
-    _log.debug("in the loop: %s", context.get("exception") or context.get("message"))
+    """Log an exception of a library's own task that no caller waits for any more."""
+    _log.debug("error in the event loop: %s", context.get("exception") or context.get("message"))

@@ -1,6 +1,6 @@
 """A broker in memory, for tests, the simulation and runs in one process.
 
-Faults are not its business: wrap it. It is orderly where a real broker need not be.
+It simulates no faults: wrap it for that. It keeps an order that a real broker need not keep.
 """
 
 from collections import deque
@@ -13,7 +13,7 @@ from caudal.formats.keys import Lane, Message
 
 
 class MemoryBroker:
-    """A deque per lane."""
+    """A broker with one deque per lane."""
 
     def __init__(self) -> None:
         self._lanes: dict[Lane, deque[tuple[Message, int]]] = {lane: deque() for lane in Lane}
@@ -47,7 +47,7 @@ class MemoryBroker:
             consumer.close()
 
     def wipe(self) -> None:
-        """Lose everything that waits."""
+        """Remove all waiting messages."""
         with self._lock:
             for waiting in self._lanes.values():
                 waiting.clear()
@@ -62,7 +62,7 @@ class MemoryBroker:
 
 
 class MemoryConsumer:
-    """Takes from the lanes in turn."""
+    """A consumer that takes from its lanes in turn."""
 
     def __init__(
         self, broker: MemoryBroker, lanes: Sequence[Lane], last: Sequence[Lane] = ()

@@ -1,4 +1,4 @@
-"""From what a user writes to a broker: the one place that knows all of them."""
+"""Open a broker from a URL. This is the only module that knows every kind of broker."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ from caudal.broker.topology import PREFIX
 from caudal.errors import UsageError
 
 if TYPE_CHECKING:
-    from caudal.broker.link import RabbitSettings  # the library of RabbitMQ, if it is wanted
+    from caudal.broker.link import RabbitSettings  # loads the RabbitMQ library
 
 _PREFIX = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _PORTS = {"amqp": 5672, "amqps": 5671}
@@ -22,14 +22,14 @@ _HOW = "write amqp://user:password@host:5672/vhost, several nodes separated by c
 
 
 def open_broker(url: str, name: str = "") -> OpenedBroker:
-    """The broker that a URL names; `name` is shown in the broker's list of connections.
+    """Return the broker that a URL names. The broker's list of connections shows `name`.
 
-    `amqp://user:password@host:5672/vhost?prefix=caudal` is RabbitMQ (`amqps` with TLS), several
-    such URLs separated by commas are the nodes of one cluster; `embedded:FOLDER` is a file of
-    queues for the processes of one host; `memory:` is a new broker in this process. Nothing is
-    connected yet: a broker that is away is a matter of patience, not an error.
+    `amqp://user:password@host:5672/vhost?prefix=caudal` is RabbitMQ (`amqps` with TLS). Several
+    such URLs separated by commas are the nodes of one cluster. `embedded:FOLDER` is a file of
+    queues for the processes of one host. `memory:` is a new broker in this process. Nothing is
+    connected yet: a broker that cannot be reached now is not an error, because callers retry.
 
-    Raises UsageError for anything else. No message ever repeats the URL, which may hold a password.
+    Raises UsageError for anything else. No message repeats the URL, which may contain a password.
     """
     if url == "memory:":
         return MemoryBroker()
@@ -48,7 +48,7 @@ def _folder(url: str) -> Path:
 
 
 def read_settings(url: str) -> "RabbitSettings":
-    """The addresses and the prefix that a URL names."""
+    """Return the addresses and the prefix that a URL names."""
     from caudal.broker.link import RabbitSettings
 
     nodes = [_node(one.strip()) for one in url.split(",")]
@@ -61,7 +61,7 @@ def read_settings(url: str) -> "RabbitSettings":
 def _node(url: str) -> tuple[Address, str]:
     parts = urlsplit(url)
     if parts.scheme not in _PORTS or not parts.hostname or parts.fragment:
-        raise UsageError(f"the broker's URL is not understood: {_HOW}")
+        raise UsageError(f"the broker's URL is not valid: {_HOW}")
     address = Address(
         host=parts.hostname,
         port=_port(parts),
@@ -77,7 +77,7 @@ def _port(parts: SplitResult) -> int:
     try:
         return parts.port or _PORTS[parts.scheme]
     except ValueError:
-        raise UsageError(f"the broker's port is no number up to 65535: {_HOW}") from None
+        raise UsageError(f"the broker's port must be a number up to 65535: {_HOW}") from None
 
 
 def _prefix(parts: SplitResult) -> str:

@@ -1,13 +1,13 @@
-"""The broker port: everything Caudal asks of a message broker.
+"""The broker port: everything Caudal needs from a message broker.
 
 Rules
-1. `publish` returns when the broker has confirmed every message. If it raises BrokerError, nothing
-   is known: some, all or none may have arrived, and the caller may publish again.
-2. Delivery is at least once, in any order. A message may come twice, and a broker may lose
-   everything it holds: the reconciler publishes again what the store says is missing.
-3. What was taken and neither acknowledged nor handed back is delivered again when its consumer is
-   gone. Acknowledging something that was delivered again in the meantime does no harm.
-4. A consumer takes from all lanes in turn, so that small jobs pass big ones.
+1. `publish` returns when the broker has confirmed every message. If it raises BrokerError, the
+   outcome is unknown: some, all or none may have arrived, and the caller may publish again.
+2. Delivery is at least once, in any order. A message may be delivered twice, and a broker may lose
+   all its messages: the reconciler publishes again what is missing according to the store.
+3. A message that was taken but neither acknowledged nor handed back is delivered again when its
+   consumer is gone. It is harmless to acknowledge a message that was delivered again meanwhile.
+4. A consumer takes from all lanes in turn, so that small jobs overtake big ones.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,32 +19,32 @@ from caudal.formats.keys import Lane, Message
 
 
 class LaneFullError(BrokerError):
-    """A lane holds as much as it may: try again when some of it is done."""
+    """A lane is full. Try again when some of its messages are done."""
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """A message in the hands of one consumer."""
+    """A message that one consumer holds."""
 
-    tag: int  # the consumer's name for it
+    tag: int  # identifies the delivery within its consumer
     message: Message
-    count: int = 1  # how often it was delivered: a suspicion, since kills raise it too
+    count: int = 1  # number of deliveries: only a hint of a bad task, since kills raise it too
 
 
 class Consumer(Protocol):
-    """One taker of messages."""
+    """A consumer of messages."""
 
     def take(self) -> Delivery | None:
-        """The next message, or None if there is none now; it may wait for one for a moment."""
+        """Return the next message, or None if there is none now. May wait for one for a moment."""
 
     def acknowledge(self, delivery: Delivery) -> None:
-        """It is done with: never deliver it again."""
+        """Mark a message as done: never deliver it again."""
 
     def hand_back(self, delivery: Delivery) -> None:
-        """It could not be done now: deliver it again, to anyone."""
+        """Return a message that could not be done now: deliver it again, to any consumer."""
 
     def close(self) -> None:
-        """What is still held is delivered again."""
+        """Close the consumer. Messages that it still holds are delivered again."""
 
 
 class Broker(Protocol):
@@ -54,25 +54,28 @@ class Broker(Protocol):
         """Put every message into its lane, and wait for the confirmations."""
 
     def depths(self) -> Mapping[Lane, int]:
-        """How many messages wait in each lane, about."""
+        """Return the approximate number of messages that wait in each lane."""
 
     def consume(self) -> Consumer:
-        """A new consumer."""
+        """Return a new consumer."""
 
 
 class OpenedBroker(Broker, Protocol):
-    """A broker as a process opens it for itself, and closes it at its end."""
+    """A broker that a process opens for itself and closes when it ends."""
 
     @property
     def dropped(self) -> int:
-        """How many messages were removed because they could not be read."""
+        """The number of messages that were removed because they could not be decoded."""
 
     @property
     def connected(self) -> bool:
-        """Whether it could be reached when that was last tried."""
+        """Whether the last attempt to reach the broker succeeded."""
 
     def consume(self, lanes: Sequence[Lane] = ..., last: Sequence[Lane] = ...) -> Consumer:
-        """A new consumer, of these lanes only; of the `last` ones if the others stay empty."""
+        """Return a new consumer of these lanes.
+
+        It takes from the lanes `last` only if the others stay empty.
+        """
 
     def close(self) -> None:
-        """End every connection: what consumers still hold is delivered again."""
+        """Close every connection. Messages that consumers still hold are delivered again."""

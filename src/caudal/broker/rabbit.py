@@ -1,20 +1,22 @@
 """RabbitMQ behind the broker port: synchronous calls into one asyncio loop on its own thread.
 
 Rules
-1. Publishing is persistent, mandatory and confirmed. What no queue takes, what a full lane refuses
-   and what nobody confirmed in time raises; several messages wait for their confirms together.
-2. A consumer holds only what it was given by `take`: it gets one message when asked (basic.get) and
-   none in advance. With a prefetch, even of 1 per lane, up to six tasks would lie behind a long
-   one while other workers are idle, and a kill would raise the delivery count of all of them.
-3. Asking an empty quorum queue for a message costs a write to the log of the queue (measured: six
-   lanes 22 ms and 26 KB on the broker's disk, against 2 ms and nothing for their depths). So a
-   consumer looks at the depths first, and gets only where something waits.
-4. An idle consumer looks less often, down to five times a second (about 1% of a core). In
-   between `take` says at once that there is nothing.
-5. Publisher and consumers have connections of their own: a broker short of memory blocks those
-   that publish, and acknowledgements must not wait behind them.
-6. What was acknowledged on a connection that has died since is delivered again by the broker, to
-   anyone; there is nothing to raise about it.
+1. Messages are persistent, mandatory and confirmed. `publish` raises if no queue accepts a
+   message, if a lane is full or if a confirm does not arrive in time. Several messages wait for
+   their confirms together.
+2. A consumer holds only the messages that `take` returned. It gets one message per call
+   (basic.get) and none in advance. With a prefetch, even of 1 per lane, up to six tasks would wait
+   behind a long one while other workers are idle, and a kill would raise the delivery count of all
+   of them.
+3. Getting a message from an empty quorum queue costs a write to the log of the queue (measured for
+   six lanes: 22 ms and 26 KB on the broker's disk, against 2 ms and no write for their depths). So
+   a consumer reads the depths first, and gets only from lanes that have messages.
+4. An idle consumer checks less often, down to five times a second (about 1% of a core). Between
+   two checks `take` returns None at once.
+5. The publisher and each consumer have a connection of their own: a broker short of memory blocks
+   connections that publish, and acknowledgements must not wait behind them.
+6. If the connection dies after an acknowledgement, the broker may deliver the message again, to
+   any consumer. This is no error, so nothing is raised.
 """
 
 import asyncio
@@ -40,9 +42,9 @@ from caudal.formats import message as message_format
 from caudal.formats.keys import Lane, Message
 from caudal.process.logs import fields
 
-_TOGETHER = 512  # messages that are published in one bounded time
-_DEPTHS_SECONDS = 0.25  # how old depths may be
-_LOOK_SECONDS, _LOOK_MOST_SECONDS = 0.02, 0.2  # pauses between looks at empty lanes
+_TOGETHER = 512  # messages that are published in one call with one time limit
+_DEPTHS_SECONDS = 0.25  # maximum age of cached depths
+_LOOK_SECONDS, _LOOK_MOST_SECONDS = 0.02, 0.2  # pauses between checks of empty lanes
 
 Settle = Callable[[AbstractIncomingMessage], Awaitable[None]]
 
@@ -50,7 +52,7 @@ _log = logging.getLogger(__name__)
 
 
 class RabbitBroker:
-    """For use by any number of threads."""
+    """A broker for any number of threads."""
 
     def __init__(self, settings: RabbitSettings, name: str = "") -> None:
         self._settings = settings
@@ -65,7 +67,7 @@ class RabbitBroker:
 
     @property
     def connected(self) -> bool:
-        """Whether the connections of consumers stand now, or the publisher's if there are none."""
+        """Whether all consumers are connected, or the publisher if there are no consumers."""
         links = [one.link for one in self._open_consumers()] or [self._link]
         return all(link.connected for link in links)
 
@@ -76,7 +78,11 @@ class RabbitBroker:
             self._loop.call(self._link.ask(partial(self._publish, some)))
 
     def depths(self) -> Mapping[Lane, int]:
-        """See the port. May be a quarter of a second old, but for what this broker published."""
+        """See the port.
+
+        The result may be a quarter of a second old. Messages that this broker published are
+        included.
+        """
         known = self._depths
         if known is not None and time.monotonic() - known[0] < _DEPTHS_SECONDS:
             return known[1]
@@ -105,7 +111,7 @@ class RabbitBroker:
         self._loop.close()
 
     def _drop(self) -> None:
-        """On the loop, so never by two at once."""
+        """Count a dropped message. Runs only on the loop, so it needs no lock."""
         self.dropped += 1
 
     def _open_consumers(self) -> list["RabbitConsumer"]:
@@ -125,7 +131,10 @@ class RabbitBroker:
             raise errors[0]
 
     def _count(self, messages: Sequence[Message]) -> None:
-        """Asking after every message would cost a gateway more than publishing it."""
+        """Add published messages to the cached depths.
+
+        Reading the depths after every message would cost a gateway more than publishing it.
+        """
         known = self._depths
         if known is not None:
             more = Counter(message.lane for message in messages)
@@ -143,23 +152,25 @@ class RabbitBroker:
                     routing_key=queue_name(self._settings.prefix, message.lane),
                     mandatory=True,
                 )
-            except PublishError as error:  # returned to us
+            except PublishError as error:  # the broker returned the message
                 raise SessionError(f"RabbitMQ has no queue for lane {message.lane}") from error
             except DeliveryError as error:
                 await self._require_full(session, message.lane)
                 raise LaneFullError(f"lane {message.lane} is full: try again later") from error
 
     async def _require_full(self, session: BrokerSession, lane: Lane) -> None:
-        """A lane refuses because it is full, or because its leader died just when this channel
-        met it for the first time: then the channel goes on refusing for ever, and a new one does
-        not (seen with 3.10)."""
+        """Raise SessionError if a lane refuses messages although it is not full.
+
+        This happens when the leader of its queue dies at the moment this channel first uses the
+        queue. The channel then refuses for ever, and a new channel works (seen with 3.10).
+        """
         waiting = await depths(session, self._settings.prefix, [lane])
         if waiting[lane] < self._settings.lane_limit:
             raise SessionError(f"RabbitMQ refuses messages for lane {lane}")
 
 
 class RabbitConsumer:
-    """Takes from its lanes in turn. Not for use by two threads at once."""
+    """A consumer that takes from its lanes in turn. Not for use by two threads at once."""
 
     def __init__(
         self,
@@ -173,7 +184,7 @@ class RabbitConsumer:
         self._loop = loop
         self.link = BrokerLink(settings, f"{name} consumer".strip())
         self.closed = False
-        self.dropping: Callable[[], None] = lambda: None  # told of each message that is removed
+        self.dropping: Callable[[], None] = lambda: None  # called for each message that is removed
         self._turns = list(lanes)
         self._last = list(last)
         self._worked = time.monotonic()
@@ -209,7 +220,7 @@ class RabbitConsumer:
             self._loop.call(self.link.close())
 
     def _settle(self, delivery: Delivery, act: Settle) -> None:
-        """Rule 6."""
+        """Acknowledge or hand back a message. Ignore errors (rule 6)."""
         if delivery.message.lane not in self._last:
             self._worked = time.monotonic()
         held = self._held.pop(delivery.tag, None)
@@ -234,7 +245,7 @@ class RabbitConsumer:
         return None
 
     async def _get(self, session: BrokerSession, lane: Lane) -> Delivery | None:
-        """The next message of a lane that can be read; one that cannot is of no use to anyone."""
+        """Return the next message of a lane that can be decoded. Remove the others."""
         name = queue_name(self._settings.prefix, lane)
         queue = await session.work.get_queue(name, ensure=False)
         while (found := await queue.get(fail=False)) is not None:

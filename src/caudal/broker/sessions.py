@@ -1,4 +1,4 @@
-"""Who uses the embedded broker: a session is a file whose lock lasts as long as its process."""
+"""Sessions of the embedded broker. A session is a file that its process keeps locked."""
 
 import fcntl
 import os
@@ -7,7 +7,7 @@ from uuid import uuid4
 
 
 class Session:
-    """A file whose lock lasts as long as this process."""
+    """A file that this process keeps locked until it ends."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self._path = path
@@ -18,14 +18,14 @@ class Session:
     def begun(cls, folder: Path) -> "Session":
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in folder.iterdir():
-            is_over(path)  # which removes it then
+            is_over(path)  # removes it if it has ended
         while True:
             path = folder / uuid4().hex
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             if inode_of(path) == os.fstat(descriptor).st_ino:
                 return cls(path, descriptor)
-            os.close(descriptor)  # somebody took it for one that is over, just before the lock
+            os.close(descriptor)  # another process saw it before it was locked, and removed it
 
     def close(self) -> None:
         self._path.unlink(missing_ok=True)
@@ -33,7 +33,7 @@ class Session:
 
 
 def is_over(path: Path) -> bool:
-    """Whether nobody holds the lock of a session any more; if so its file is removed."""
+    """Return whether no process holds the lock of a session. If so, remove its file."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -50,7 +50,7 @@ def is_over(path: Path) -> bool:
 
 
 def inode_of(path: Path) -> int:
-    """The number of the file at a path; 0 if there is none."""
+    """Return the inode number of the file at a path; 0 if there is none."""
     try:
         return path.stat().st_ino
     except FileNotFoundError:

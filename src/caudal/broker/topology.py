@@ -1,8 +1,8 @@
 """Queues and their properties: decisions without I/O.
 
-A queue's name is `PREFIX.VERSION.LANE`, e.g. `caudal.1.map-0`. The version is the format of task
-messages, which is raised with the format of jobs or plans too: so workers of two versions share a
-broker, and each takes only what it can run.
+The name of a queue is `PREFIX.VERSION.LANE`, e.g. `caudal.1.map-0`. The version is that of the
+format of task messages, which is also raised with the format of jobs or plans. So workers of two
+versions can share a broker, and each takes only the tasks that it can run.
 """
 
 import re
@@ -15,11 +15,11 @@ PREFIX = "caudal"
 VERSION = FORMAT
 MAP_LANES = (Lane.FIRST, Lane.EARLY, Lane.MIDDLE, Lane.LATE, Lane.SLOW)
 
-# Twice what gateways let in (jobs/ports.py): they look at depths of a moment ago, and merge tasks
-# that workers publish must still find room when gateways already refuse.
+# Twice the limit of the gateways (jobs/ports.py). Gateways decide by depths that are slightly old,
+# and workers must still be able to publish merge tasks when gateways already refuse jobs.
 LANE_LIMIT = 20_000
 
-LAST_SECONDS = 2.0  # a job has gaps between its tasks: only then are the last lanes looked at
+LAST_SECONDS = 2.0  # idle time before the last lanes are used: a job has gaps between its tasks
 
 Argument = str | int
 
@@ -29,10 +29,13 @@ def queue_name(prefix: str, lane: Lane) -> str:
 
 
 def queue_arguments(lane: Lane, server: str, lane_limit: int) -> dict[str, Argument]:
-    """Quorum queues; lanes of map tasks are bounded and refuse, the others are small by nature.
+    """Return the arguments of a lane's quorum queue.
 
-    RabbitMQ 4 drops a message after 20 deliveries unless told otherwise, by -1. Before 4 nothing
-    is dropped, and 3.10 takes -1 for "drop at the first redelivery": so it is never said there.
+    Lanes of map tasks are bounded and refuse messages when full. The others always stay small.
+
+    RabbitMQ 4 drops a message after 20 deliveries unless the limit is -1. Versions before 4 drop
+    nothing, and 3.10 takes -1 for "drop at the first redelivery". So -1 is only set from version 4
+    on.
     """
     arguments: dict[str, Argument] = {"x-queue-type": "quorum"}
     if lane in MAP_LANES:
@@ -43,13 +46,16 @@ def queue_arguments(lane: Lane, server: str, lane_limit: int) -> dict[str, Argum
 
 
 def earlier_deliveries(headers: Mapping[str, object]) -> int:
-    """How often a message was delivered before. From 4.3 on what was handed back or lost with its
-    consumer may show in the second count only."""
+    """Return how often a message was delivered before.
+
+    From 4.3 on, a message that was handed back, or lost with its consumer, may be counted only in
+    the second header.
+    """
     counts = (headers.get(name) for name in ("x-delivery-count", "x-acquired-count"))
     return max((count for count in counts if isinstance(count, int)), default=0)
 
 
 def major(server: str) -> int:
-    """The first number of a server's version; 0 if it does not say."""
+    """Return the first number of a server's version; 0 if it has none."""
     found = re.match(r"\d+", server)
     return int(found[0]) if found else 0

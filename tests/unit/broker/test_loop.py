@@ -29,7 +29,7 @@ def test_values_and_errors_come_back() -> None:
 
 def test_what_takes_too_long_is_given_up() -> None:
     loop = LoopThread(0.01)
-    with pytest.raises(BrokerError, match="not heard in time"):
+    with pytest.raises(BrokerError, match="did not answer in time"):
         loop.call(asyncio.sleep(3600))
     loop.close()
 
@@ -52,7 +52,7 @@ def test_closing_ends_what_waits_and_what_comes_later() -> None:
     assert begun.wait(GUARD_SECONDS)
     loop.close()
     waiting.join()
-    assert endings == ["RabbitMQ was not heard in time"]
+    assert endings == ["RabbitMQ did not answer in time"]
     with pytest.raises(BrokerError, match="closed"):
         loop.call(thread_name())
     loop.close()

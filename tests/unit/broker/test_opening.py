@@ -37,12 +37,12 @@ def test_a_cluster_is_several_urls() -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("", "not understood"),
-        ("localhost:5672", "not understood"),
-        ("http://me:secret@host", "not understood"),
-        ("amqp://me:secret@", "not understood"),
-        ("amqp://me:secret@host:port/", "port is no number"),
-        ("amqp://me:secret@host:70000/", "port is no number"),
+        ("", "is not valid"),
+        ("localhost:5672", "is not valid"),
+        ("http://me:secret@host", "is not valid"),
+        ("amqp://me:secret@", "is not valid"),
+        ("amqp://me:secret@host:port/", "port must be a number"),
+        ("amqp://me:secret@host:70000/", "port must be a number"),
         ("amqp://me:secret@host/?heartbeat=9", r"takes \?prefix= only, not heartbeat"),
         ("amqp://me:secret@host/?prefix=a.b", "cannot be a prefix"),
         ("amqp://me:secret@host/?prefix=", "cannot be a prefix"),

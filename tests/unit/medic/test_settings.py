@@ -91,7 +91,7 @@ def test_several_hosts_are_told_apart_and_medics_have_one_order() -> None:
     [
         ({"port": 80}, "port = 80: from 1024"),
         ({"medics": 0}, "no medics"),
-        ({"broker": "nonsense"}, "the broker's URL is not understood"),
+        ({"broker": "nonsense"}, "the broker's URL is not valid"),
         ({"store": "/dev/null"}, "/dev/null"),
         ({"store": "a\nb"}, "was not written"),
     ],
