@@ -1,4 +1,4 @@
-"""Synthetic data: files with the shape, the size and the oddities of the public originals."""
+"""Synthetic data: files with the format, the size and the irregularities of public datasets."""
 
 from caudal.generate.generator import Generated, generate
 

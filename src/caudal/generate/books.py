@@ -38,7 +38,7 @@ _GOOGLE = "http://books.google.com/books"
 
 
 def books_sheet(catalogue: Catalogue) -> Sheet:
-    """The description of books_data.csv for this catalogue."""
+    """Describe books_data.csv for this catalogue."""
     return Sheet(
         name="books_data.csv",
         header=HEADER,
@@ -89,7 +89,7 @@ def _descriptions(catalogue: Catalogue, book: Ints) -> pa.Array:
 
 
 def _authors(catalogue: Catalogue, book: Ints) -> pa.Array:
-    """Lists of authors; the perennial ones are the last names of the pool."""
+    """Return lists of authors. Perennial authors are the last names of the pool."""
     dice = catalogue.dice
     counts = dice.weighted("authors/count", book, _AUTHOR_SLOTS)
     row, place = spread(counts)
@@ -101,7 +101,7 @@ def _authors(catalogue: Catalogue, book: Ints) -> pa.Array:
 
 
 def _published(catalogue: Catalogue, book: Ints) -> pa.Array:
-    """Dates of publication; a book whose fields are kept has a whole year."""
+    """Return publication dates. A book without missing fields has a complete date."""
     dice, kept = catalogue.dice, catalogue.kept(book)
     year = catalogue.years(book)
     loose = dates.loose_dates(dice, "published", book, year)
@@ -110,7 +110,7 @@ def _published(catalogue: Catalogue, book: Ints) -> pa.Array:
 
 
 def _links(dice: Dice, book: Ints, title: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """Preview, information and cover, all by the same volume id; some books have none."""
+    """Return links to preview, information and cover with the same volume id, or blanks."""
     volume = tokens.volume_ids(dice, "volume", book)
     query = text.concat(_GOOGLE, "?id=", volume, "&dq=", pc.replace_substring(title, " ", "+"))
     missing = dice.percent("no link", book, 11)

@@ -36,7 +36,7 @@ _JOBS = (
 
 
 def credits_sheet(dice: Dice, rows: int) -> Sheet:
-    """The description of credits.csv with this many records."""
+    """Describe credits.csv with this many records."""
     return Sheet(
         name="credits.csv",
         header=HEADER,
@@ -115,7 +115,10 @@ def _crew(dice: Dice, film: Ints) -> pa.Array:
 
 
 def _actors(dice: Dice, film: Ints, number: Ints) -> Ints:
-    """Anyone, but in Argentine films mostly the same few, so that some lead the count."""
+    """Return actors: any person, but in Argentine films mostly the same few.
+
+    So some actors lead the count.
+    """
     anyone = dice.skewed("actor", number, people.NAMES)
     regular = people.NAMES - 1 - dice.skewed("actor/regular", number, people.REGULARS)
     return np.where(films.argentine(film) & dice.percent("regular", number, 60), regular, anyone)
@@ -133,7 +136,7 @@ def _names() -> pa.Array:
 
 @cache
 def _characters() -> pa.Array:
-    """Parts as literals; a part may be a name, a trade, in brackets, or blank."""
+    """Return parts as literals: a name, a trade, a note in brackets, or blank."""
     parts = (_part(name, i * 7 % 41 % 6) for i, name in enumerate(people.names()[:4_000]))
     return text.doubled(text.pool(spellings(list(parts))))
 

@@ -1,7 +1,7 @@
-"""Dates in every shape the book file has, as one pool.
+"""Dates in every form that the book file has, as one pool.
 
-The pool holds, one after the other: days (YYYY-MM-DD), months (YYYY-MM), years (YYYY),
-doubtful years (YYYY*) and days in American order (M/D/YY).
+The pool holds, in this order: days (YYYY-MM-DD), months (YYYY-MM), years (YYYY), doubtful years
+(YYYY*) and days in American order (M/D/YY).
 """
 
 from datetime import date, timedelta
@@ -28,12 +28,15 @@ _YEAR_STARTS = np.array(
 
 
 def days(dice: Dice, label: str, index: Ints, year: Ints) -> pa.Array:
-    """A day of the given year for every index; one in eight is the first of January."""
+    """Return a day of the given year for every index; one in eight is 1 January."""
     return text.take(_pool(), _day_number(dice, label, index, year))
 
 
 def loose_dates(dice: Dice, label: str, index: Ints, year: Ints) -> pa.Array:
-    """A date of the given year in one of the shapes; all but the American keep the year whole."""
+    """Return a date of the given year in one of the forms.
+
+    All forms except the American one have the full year.
+    """
     shape = dice.below(f"{label}/shape", index, 1000)
     month = dice.below(f"{label}/month", index, 12)
     since = year - FIRST_YEAR

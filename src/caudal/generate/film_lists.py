@@ -15,7 +15,7 @@ from caudal.generate.ragged import distinct, spread
 from caudal.generate.words import COMPANY_ENDINGS
 
 Entries = tuple[pa.Array, Ints]
-"""Literals with their quotes doubled, and the slots to draw them by."""
+"""Literals with doubled quotes, and the slots from which they are drawn."""
 
 _COMPANIES = 3_000
 _MOST_ENTRIES = 8
@@ -28,22 +28,25 @@ _LIST_SLOTS = {
 
 
 def genres(dice: Dice, film: Ints) -> pa.Array:
-    """CSV fields with the genres of films."""
+    """Return CSV fields with the genres of films."""
     return _drawn(dice, "genres", film, _genres())
 
 
 def companies(dice: Dice, film: Ints) -> pa.Array:
-    """CSV fields with the companies that made films."""
+    """Return CSV fields with the companies that made films."""
     return _drawn(dice, "companies", film, _companies())
 
 
 def languages(dice: Dice, film: Ints) -> pa.Array:
-    """CSV fields with the languages spoken in films."""
+    """Return CSV fields with the languages spoken in films."""
     return _drawn(dice, "languages", film, _languages())
 
 
 def countries(dice: Dice, film: Ints) -> pa.Array:
-    """CSV fields with countries: Argentina and Spain where a film's rules ask for them."""
+    """Return CSV fields with countries.
+
+    Argentina and Spain are set for the films that rule 2 of films.py selects.
+    """
     literals, slots = _countries()
     kept = films.argentine(film)
     counts = dice.weighted("countries/count", film, _LIST_SLOTS["countries"])
@@ -56,7 +59,7 @@ def countries(dice: Dice, film: Ints) -> pa.Array:
 
 
 def _drawn(dice: Dice, label: str, film: Ints, entries: Entries) -> pa.Array:
-    """Lists of literals, short or empty, whose entries are drawn by weight."""
+    """Return lists of literals, short or empty, with entries drawn by weight."""
     literals, slots = entries
     row, place = spread(dice.weighted(f"{label}/count", film, _LIST_SLOTS[label]))
     drawn = dice.weighted(label, film[row] * _MOST_ENTRIES + place, slots)
@@ -94,7 +97,7 @@ def _languages() -> Entries:
 
 @cache
 def _companies() -> Entries:
-    """Companies named after people, in order of size."""
+    """Return companies named after people, in order of size."""
     endings = cycle(COMPANY_ENDINGS)
     strings = [f"{family_name(name)} {next(endings)}" for name in names()[:_COMPANIES]]
     literals = (f"{{'name': {name}, 'id': {i}}}" for i, name in enumerate(spellings(strings), 3))

@@ -1,10 +1,11 @@
-"""What is true of a film in every file: its id, countries, year and quality.
+"""The properties of a film that all files share: its id, countries, year and quality.
 
 Rules:
-1. One row in DUPLICATE_SPACING repeats the film before it, under the same id.
-2. Among every hundred films one is Argentine, released in 2000 or later, with no field
-   missing; every second of these is a joint production with Spain from 2000 to 2009.
-   So the shipped queries have answers from a few hundred films on.
+
+1. One row in DUPLICATE_SPACING repeats the previous film, with the same id.
+2. One film in a hundred is Argentine, released in 2000 or later, and has no missing field. Every
+   second one of these is a joint production with Spain from 2000 to 2009. So the shipped queries
+   have results from a few hundred films on.
 """
 
 import numpy as np
@@ -30,32 +31,32 @@ _YEAR_SLOTS = weighted_slots([weight for (a, b), weight in _YEAR_WEIGHTS for _ i
 
 
 def films_of_rows(row: Ints) -> Ints:
-    """The film that each row of the metadata or of the credits is about."""
+    """Return the film that each row of the metadata or of the credits describes."""
     return np.where(row % DUPLICATE_SPACING == 777, row - 1, row)
 
 
 def film_ids(dice: Dice, film: Ints) -> Ints:
-    """Ids with gaps, one in every ten numbers."""
+    """Return film ids with gaps: one id in every ten numbers."""
     return 2 + film * 10 + dice.below("film/id", film, 10)
 
 
 def argentine(film: Ints) -> Mask:
-    """Films that rule 2 makes Argentine."""
+    """Return whether rule 2 makes a film Argentine."""
     return np.equal(film % _ARGENTINE_SPACING, 11)
 
 
 def with_spain(film: Ints) -> Mask:
-    """Films that rule 2 makes joint productions with Spain."""
+    """Return whether rule 2 makes a film a joint production with Spain."""
     return np.equal(film % (2 * _ARGENTINE_SPACING), 11)
 
 
 def years(dice: Dice, film: Ints) -> Ints:
-    """Years of release."""
+    """Return the years of release."""
     drawn = np.array(_YEARS)[dice.weighted("film/year", film, _YEAR_SLOTS)]
     recent = 2000 + dice.below("film/recent", film, np.where(with_spain(film), 10, 18))
     return np.where(argentine(film), recent, drawn)
 
 
 def qualities(dice: Dice, film: Ints) -> Ints:
-    """How good a film is, from 0 to QUALITIES - 1; ratings and overviews follow it."""
+    """Return the quality of films, from 0 to QUALITIES - 1. Ratings and overviews depend on it."""
     return dice.below("film/quality", film, QUALITIES)

@@ -1,9 +1,10 @@
-"""Writes the files of an application at any scale.
+"""Write the files of an application at any scale.
 
-The order that a clean directory depends on:
-1. Every file is written in full under a temporary name in the same directory.
-2. Only then are all of them renamed, so an old set is replaced by a whole new one.
-3. Whatever happens, the temporary names are removed at the end.
+The order of steps that keeps the directory clean:
+
+1. Write every file completely under a temporary name in the same directory.
+2. Only then rename all of them, so that a complete new set replaces an old one.
+3. Always remove the temporary names at the end, also after an error.
 """
 
 import math
@@ -24,7 +25,10 @@ from caudal.generate.sheet import Sheet, chunks, header_line
 Progress = Callable[[str, int, int], None]
 
 LARGEST_SCALE = 80.0
-"""Beyond this a file would have more rows than the draws can tell apart."""
+"""The limit for `scale`.
+
+Above it a file would have more rows than the random numbers can address.
+"""
 
 
 @dataclass(frozen=True)
@@ -37,18 +41,18 @@ class Generated:
 
     @property
     def table(self) -> str:
-        """The file's name without its ending."""
+        """The name of the file without its suffix."""
         return self.path.stem
 
 
 def generate(
     app: str, *, scale: float, seed: int, out: Path, progress: Progress | None = None
 ) -> list[Generated]:
-    """Write an application's files to a directory; scale 1 is the size of the originals.
+    """Write the files of an application to a directory. Scale 1 is the size of the originals.
 
-    The same application, scale and seed give the same bytes on every machine. Memory does
-    not grow with the scale. `progress` hears the file's name, its records so far and its
-    records in all, after every chunk.
+    The same application, scale and seed give the same bytes on every machine. Memory does not grow
+    with the scale. `progress` is called after every chunk with the name of the file, the number of
+    records written and the total number of records.
     """
     dice = Dice(seed)
     sheets = _sheets(app, scale, dice)
@@ -84,7 +88,7 @@ def _write(sheet: Sheet, dice: Dice, path: Path, progress: Progress | None) -> i
 
 def _sheets(app: str, scale: float, dice: Dice) -> Sequence[Sheet]:
     if app not in _APPS:
-        raise UsageError(f"nothing to generate for {app!r}; choose one of: {', '.join(_APPS)}")
+        raise UsageError(f"there is no generator for {app!r}; choose one of: {', '.join(_APPS)}")
     if not 0 < scale <= LARGEST_SCALE:
         raise UsageError(f"scale must be above 0 and at most {LARGEST_SCALE:g}, not {scale:g}")
     return _APPS[app](scale, dice)

@@ -2,10 +2,10 @@
 
 
 def words(listing: str) -> list[str]:
-    """Words separated by white space."""
+    """Return words separated by white space."""
     return listing.split()
 
 
 def phrases(listing: str) -> list[str]:
-    """Phrases separated by bars; a line break inside one is a space."""
+    """Return phrases separated by bars. A line break inside a phrase is a space."""
     return [" ".join(phrase.split()) for phrase in listing.split("|")]

@@ -37,7 +37,7 @@ FAULTS = (
 
 
 def movies_sheet(dice: Dice, rows: int) -> Sheet:
-    """The description of movies_metadata.csv with this many records."""
+    """Describe movies_metadata.csv with this many records."""
     return Sheet(
         name="movies_metadata.csv",
         header=HEADER,
@@ -113,7 +113,10 @@ def _collections(dice: Dice, film: Ints) -> pa.Array:
 
 
 def _money(dice: Dice, film: Ints) -> tuple[Ints, Ints]:
-    """Budget and revenue, mostly unknown and then zero; good films earn more."""
+    """Return budget and revenue.
+
+    Most are unknown, which is written as zero; good films earn more.
+    """
     budget = (1 + dice.skewed("budget", film, 300)) * 250_000
     factor = 1 + dice.below("factor", film, 8 + 2 * films.qualities(dice, film))
     revenue = budget * factor // 6 + dice.below("cents", film, 99_991)

@@ -1,4 +1,4 @@
-"""Names of people who do not exist, some of them awkward to quote."""
+"""Names of fictional people, some of them difficult to quote."""
 
 from functools import cache
 
@@ -58,12 +58,12 @@ FAMILY = words(
 HOMES_OF_READERS = ("Ohio", "Leeds", "Adelaide", "Toronto, Ontario", "Austin, TX", "Rosario")
 NAMES = 24_000
 REGULARS = 240
-"""The last names of the pool: the actors whom the films of one country share."""
+"""The number of regular actors in Argentine films: the last names of the pool."""
 
 
 @cache
 def names() -> tuple[str, ...]:
-    """The pool of full names. It is the same for every seed."""
+    """Return the pool of full names. It is the same for every seed."""
     dice, index = Dice(0), np.arange(NAMES, dtype=np.int64)
     given = dice.below("names/given", index, len(GIVEN))
     family = dice.below("names/family", index, len(FAMILY))
@@ -74,13 +74,13 @@ def names() -> tuple[str, ...]:
 
 @cache
 def name_literals() -> pa.Array:
-    """The pool of names as Python literals."""
+    """Return the pool of names as Python literals."""
     return text.pool(spellings(list(names())))
 
 
 @cache
 def profile_names() -> pa.Array:
-    """Names that reviewers give themselves, as CSV fields; many have a nickname in quotes."""
+    """Return profile names of reviewers, as CSV fields. Many have a nickname in quotes."""
     people = names()[:6_000]
     return text.field(text.pool(_profile(name, i) for i, name in enumerate(people)))
 
@@ -100,7 +100,7 @@ def _full_name(given: str, family: str, shape: int) -> str:
 
 
 def family_name(name: str) -> str:
-    """The family's part of a full name."""
+    """Return the family name in a full name."""
     return name.removesuffix(", Jr.").split()[-1]
 
 

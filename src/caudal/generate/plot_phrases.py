@@ -1,4 +1,4 @@
-"""What happens in stories: the words and templates of film overviews, taglines and blurbs."""
+"""The words and templates of film overviews, taglines and book descriptions."""
 
 from functools import cache
 
@@ -128,7 +128,7 @@ TAGLINES = (
 
 @cache
 def plot_prose() -> Prose:
-    """The prose of film overviews and of the descriptions of books."""
+    """Return the prose of film overviews and of book descriptions."""
     return Prose(
         expand(LEADS, WORDS, 12),
         sad=Voice(expand(SAD, WORDS, 220), TAILS),
@@ -139,5 +139,5 @@ def plot_prose() -> Prose:
 
 @cache
 def taglines() -> pa.Array:
-    """Taglines of films, as CSV fields."""
+    """Return the taglines of films, as CSV fields."""
     return text.field(text.pool(expand(TAGLINES, WORDS, 200)))

@@ -1,8 +1,8 @@
-"""Running text from clauses: cheap to make by the megabyte, hard to find twice.
+"""Running text made of clauses: fast to generate, with few repetitions.
 
-A sentence is a gap, a lead, a clause and a tail. Each sentence of a text is sad, plain or
-glad, drawn from the text's tone, so that the sentiment of a text follows the score or the
-quality it belongs to.
+A sentence is a gap, a lead, a clause and a tail. Each sentence of a text is sad, plain or glad,
+drawn from the tone of the text. So the sentiment of a text follows the score or the quality that
+it belongs to.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _GAP_SLOTS = weighted_slots((4_050, 40, 6))
 
 @dataclass(frozen=True)
 class Voice:
-    """The clauses of one mood, in lower case, and what can end them."""
+    """The clauses of one mood, in lower case, and their possible endings."""
 
     clauses: Sequence[str]
     tails: Sequence[str]
@@ -31,14 +31,14 @@ class Voice:
 
 @dataclass(frozen=True)
 class Tone:
-    """Per text, how many sentences of TONE_UNIT are sad and how many glad."""
+    """Per text, the number of sad and of glad sentences among TONE_UNIT."""
 
     sad: Ints
     glad: Ints
 
 
 class Prose:
-    """Writes texts from leads that any clause can follow and the three voices."""
+    """A generator of texts from the three voices, and from leads that any clause can follow."""
 
     def __init__(self, leads: Sequence[str], sad: Voice, plain: Voice, glad: Voice) -> None:
         voices = (sad, plain, glad)
@@ -57,9 +57,10 @@ class Prose:
         self._special = text.special(whole)
 
     def fields(self, dice: Dice, label: str, index: Ints, sentences: Ints, tone: Tone) -> pa.Array:
-        """A text per index as a CSV field, of so many sentences; none gives an empty field.
+        """Return one text per index as a CSV field, with this many sentences.
 
-        Which pieces need quotes is known from the pool, so the text itself is not searched.
+        Zero sentences give an empty field. The pool knows which pieces need quotes, so the text
+        itself is not searched.
         """
         ends = np.cumsum(sentences)
         row, place = spread(sentences)
@@ -76,13 +77,16 @@ class Prose:
         )
 
     def _need_quotes(self, pieces: Ints, ends: Ints) -> Mask:
-        """Texts with at least one piece that needs quotes."""
+        """Return whether a text has at least one piece that needs quotes."""
         seen = np.concatenate(([0], np.cumsum(self._special[pieces].any(axis=1))))
         totals = seen[ends]
         return np.diff(totals, prepend=0) > 0
 
     def _openings(self, dice: Dice, label: str, number: Ints, mood: Ints) -> Ints:
-        """Lead and clause of every sentence; a clause without a lead has a capital."""
+        """Return the lead and the clause of every sentence.
+
+        A clause without a lead starts with a capital letter.
+        """
         lead = dice.below(f"{label}/lead", number, self._lead_count * 3)
         lead[lead >= self._lead_count] = 0
         counts = self._clause_counts[mood]
@@ -91,7 +95,7 @@ class Prose:
 
 
 def _moods(dice: Dice, label: str, number: Ints, tone: Tone) -> Ints:
-    """0 for a sad sentence, 1 for a plain one, 2 for a glad one."""
+    """Return 0 for a sad sentence, 1 for a plain one, 2 for a glad one."""
     draw = dice.below(f"{label}/mood", number, TONE_UNIT)
     moods: Ints = 1 + (draw >= TONE_UNIT - tone.glad) - (draw < tone.sad).astype(np.int64)
     return moods

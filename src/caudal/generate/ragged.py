@@ -1,4 +1,4 @@
-"""Rows of different lengths, laid end to end."""
+"""Rows of different lengths, stored one after the other."""
 
 import numpy as np
 
@@ -6,14 +6,14 @@ from caudal.generate.dice import Ints
 
 
 def spread(counts: Ints) -> tuple[Ints, Ints]:
-    """For every entry of rows with so many entries: its row, and its place in the row."""
+    """Return, for every entry of rows with these counts, its row and its position in the row."""
     row = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
     starts = np.cumsum(counts) - counts
     return row, np.arange(len(row), dtype=np.int64) - starts[row]
 
 
 def distinct(row: Ints, entry: Ints, rows: int) -> tuple[Ints, Ints]:
-    """The entries without those that repeat an earlier one of their row, and the new counts."""
+    """Return the entries without repetitions within a row, and the new counts."""
     key = row * (entry.max(initial=0) + 1) + entry
     kept = np.sort(np.unique(key, return_index=True)[1])
     return entry[kept], np.bincount(row[kept], minlength=rows)

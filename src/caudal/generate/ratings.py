@@ -22,14 +22,14 @@ FAME = (
     Stratum(titles=72_280, draws=8_000),
 )
 _SIZES = np.array((20, 25, 35, 50, 70, 130, 150, 288), dtype=np.int64)
-"""How many ratings eight successive users give; the pattern repeats."""
+"""The numbers of ratings by eight successive users. The pattern repeats."""
 _USER_IN_PATTERN = np.repeat(np.arange(len(_SIZES)), _SIZES)
 _SHADES = 20
 _FIRST_TIME, _LAST_TIME = 822_873_600, 1_501_829_870
 
 
 def ratings_sheet(dice: Dice, rows: int, film_count: int) -> Sheet:
-    """The description of ratings.csv: this many ratings of these films."""
+    """Describe ratings.csv: this many ratings of these films."""
     fame = Popularity(film_count, rows, FAME)
     return Sheet(
         name="ratings.csv",
@@ -57,7 +57,7 @@ def _columns(dice: Dice, row: Ints, fame: Popularity) -> list[pa.Array]:
 
 @cache
 def _ratings() -> pa.Array:
-    """Ratings in halves by the film's quality and twenty shades of liking it."""
+    """Return ratings in halves, by the quality of the film and twenty degrees of taste."""
     taste = (-6, -4, -3, -3, -2, -2, -1, -1, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 4)
     halves = (
         min(10, max(1, 5 + quality // 4 + liking))

@@ -1,4 +1,4 @@
-"""What readers say about books: the templates of reviews and of their summaries."""
+"""The templates of book reviews and of their summaries."""
 
 from functools import cache
 
@@ -172,7 +172,7 @@ SUMMARIES = (
 
 @cache
 def review_prose() -> Prose:
-    """The prose of reviews."""
+    """Return the prose of reviews."""
     return Prose(
         expand(LEADS, WORDS, 12),
         sad=Voice(expand(SAD, WORDS, 160), SAD_TAILS),
@@ -183,7 +183,7 @@ def review_prose() -> Prose:
 
 @cache
 def summaries() -> tuple[pa.Array, ...]:
-    """Summaries of sad, plain and glad reviews, as CSV fields."""
+    """Return the summaries of sad, plain and glad reviews, as CSV fields."""
     return tuple(text.field(text.pool(map(_headline, expand(t, WORDS, 250)))) for t in SUMMARIES)
 
 

@@ -1,4 +1,4 @@
-"""The vocabulary of readers who review books."""
+"""The vocabulary of book reviews."""
 
 from caudal.generate.listing import phrases, words
 

@@ -1,7 +1,7 @@
 """The file Books_rating.csv.
 
-Reviews of one title stand together in runs, as editions do, and the runs are spread over
-the file, so that every part of it has the same mixture of famous and obscure titles.
+Reviews of one title are together in runs, like those of one edition. The runs are spread over the
+file, so that every part of it has the same mixture of famous and unknown titles.
 """
 
 from functools import cache
@@ -33,16 +33,16 @@ FAULTS = (
     set_field(HEADER.index("review/score"), ""),
 )
 RUN = 32
-"""Reviews in a run."""
+"""The number of reviews in a run."""
 _USERS_PER_REVIEW = 3
 _SHADES = 32
 _SAD = np.array((0, 150, 120, 80, 40, 24), dtype=np.int64)
 _GLAD = np.array((0, 20, 44, 80, 120, 160), dtype=np.int64)
-"""Sad and glad sentences of 256 by score."""
+"""The numbers of sad and of glad sentences among 256, by score."""
 
 
 def reviews_sheet(catalogue: Catalogue) -> Sheet:
-    """The description of Books_rating.csv for this catalogue."""
+    """Describe Books_rating.csv for this catalogue."""
     return Sheet(
         name="Books_rating.csv",
         header=HEADER,
@@ -76,7 +76,7 @@ def _columns(catalogue: Catalogue, row: Ints) -> list[pa.Array]:
 
 
 def _books(catalogue: Catalogue, row: Ints) -> Ints:
-    """The book each review is about; what does not fill a run stays at the end."""
+    """Return the book of each review. Reviews that do not fill a run stay at the end."""
     runs = catalogue.reviews // RUN
     run, place = np.divmod(row, RUN)
     spread = Shuffle(max(1, runs)).forward(run) * RUN + place
@@ -84,7 +84,7 @@ def _books(catalogue: Catalogue, row: Ints) -> Ints:
 
 
 def _scores(dice: Dice, row: Ints, quality: Ints) -> Ints:
-    """Scores 1 to 5; most are high, and better books have better ones."""
+    """Return scores from 1 to 5. Most are high, and better books have better scores."""
     return _score_table()[quality, dice.below("score", row, _SHADES)]
 
 
@@ -121,7 +121,7 @@ def _texts(dice: Dice, row: Ints, score: Ints) -> pa.Array:
 
 @cache
 def _lengths() -> Ints:
-    """Sentences per review: many short reviews, some long, a few very long, rarely none."""
+    """Return the lengths in sentences: many short, some long, few very long, rarely none."""
     short = [10**9 * 8**n // 10**n for n in range(MOST_SENTENCES)]
     middle = [10**9 * 91**n // 100**n for n in range(MOST_SENTENCES)]
     long = [10**9 * 96**n // 100**n for n in range(MOST_SENTENCES)]
@@ -131,7 +131,7 @@ def _lengths() -> Ints:
 
 @cache
 def _score_table() -> Ints:
-    """Scores by the book's quality and the reader's mood."""
+    """Return scores by the quality of the book and the mood of the reader."""
     quality, shade = np.divmod(np.arange(QUALITIES * _SHADES, dtype=np.int64), _SHADES)
     liking = shade * 5 + quality * 3
     scores = 1 + np.searchsorted((28, 38, 52, 84), liking, side="right").astype(np.int64)

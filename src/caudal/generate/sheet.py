@@ -1,9 +1,10 @@
-"""One CSV file as a description, and its bytes as a stream of chunks.
+"""The description of one CSV file, and its bytes as a stream of chunks.
 
 Rules:
-1. A chunk is made, handed on and forgotten, so memory does not grow with the file.
-2. One record in each block of FAULT_SPACING is spoiled, at a drawn place in the block;
-   the ways to spoil take turns. A way is a pure function from good fields to bad ones.
+
+1. Each chunk is made, passed on and dropped, so memory does not grow with the file.
+2. One record in each block of FAULT_SPACING is damaged, at a random position in the block. The
+   kinds of fault take turns. A fault is a pure function from good fields to bad ones.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +26,7 @@ Fault = Callable[[list[str]], list[str]]
 class Sheet:
     """A file: its name, header, number of records, and the columns for given rows.
 
-    `columns` returns fields ready for CSV, in the header's order.
+    `columns` returns fields ready for CSV, in the order of the header.
     """
 
     name: str
@@ -37,35 +38,35 @@ class Sheet:
 
 
 def chunks(sheet: Sheet, dice: Dice) -> Iterator[tuple[int, memoryview]]:
-    """The file's bytes after the header, each chunk with its number of records."""
+    """Yield the bytes of the file after the header, each chunk with its number of records."""
     for start in range(0, sheet.rows, sheet.chunk_rows):
         index = np.arange(start, min(start + sheet.chunk_rows, sheet.rows), dtype=np.int64)
         yield len(index), text.content(_records(sheet, dice, index))
 
 
 def header_line(sheet: Sheet) -> bytes:
-    """The first line of the file."""
+    """Return the first line of the file."""
     return (",".join(sheet.header) + "\n").encode()
 
 
 def faulty_rows(rows: int, name: str, dice: Dice) -> Ints:
-    """The spoiled rows of a file, in order; a block beyond its end spoils none."""
+    """Return the damaged rows of a file, in order. Rows after the end of the file are omitted."""
     blocks = np.arange(-(-rows // FAULT_SPACING), dtype=np.int64)
     return _faulty_in_blocks(blocks, rows, name, dice)
 
 
 def set_field(position: int, value: str) -> Fault:
-    """A fault that puts a wrong value in one field."""
+    """Return a fault that puts a wrong value into one field."""
     return lambda fields: [*fields[:position], value, *fields[position + 1 :]]
 
 
 def keep_first(count: int) -> Fault:
-    """A fault that leaves only the first half of a torn record."""
+    """Return a fault that keeps only the first fields of a torn record."""
     return lambda fields: fields[:count]
 
 
 def keep_last(count: int) -> Fault:
-    """A fault that leaves only the second half of a torn record."""
+    """Return a fault that keeps only the last fields of a torn record."""
     return lambda fields: fields[-count:]
 
 

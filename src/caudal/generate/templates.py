@@ -1,4 +1,4 @@
-"""Phrases from templates: `the {aspect} is {very} {good}` in many wordings."""
+"""Phrases from templates: `the {aspect} is {very} {good}` in many variants."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,9 +15,9 @@ _VOWEL_AFTER_A = re.compile(r"\b([Aa]) (?=[aeiouAEIOU])")
 
 
 def expand(templates: Sequence[str], words: Words, variants: int) -> list[str]:
-    """Up to `variants` different wordings of each template, the same for every seed.
+    """Return up to `variants` different wordings of each template, the same for every seed.
 
-    Every slot is drawn by itself, also where one template has the same slot twice.
+    Every slot is drawn independently, even if a template contains the same slot twice.
     """
     wordings = (_wordings(template, words, variants) for template in templates)
     return list(dict.fromkeys(chain.from_iterable(wordings)))

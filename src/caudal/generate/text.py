@@ -1,10 +1,9 @@
-"""Text by the column: pools of strings, and the few ways to put them together.
+"""Text columns: pools of strings, and the few ways to combine them.
 
-A pool is an Arrow array of strings made once; a column is an Arrow array with one string
-per row, made by taking from pools and joining. All work is done by Arrow's kernels over
-whole chunks, so there is no Python per row. Arrays are made from buffers, because
-`pa.array`, `pa.scalar` and `to_numpy` import pandas wherever it is installed, which takes
-longer than a small run.
+A pool is an Arrow array of strings that is made once. A column is an Arrow array with one string
+per row, made by taking from pools and joining. Arrow's kernels do all the work on whole chunks, so
+no Python code runs per row. Arrays are made from buffers, because `pa.array`, `pa.scalar` and
+`to_numpy` import pandas if it is installed, which takes longer than a small run.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,42 +18,42 @@ from caudal.generate.dice import Ints, Mask
 
 
 def pool(strings: Iterable[str]) -> pa.Array:
-    """An array of strings to take from."""
+    """Return an array of strings to take from."""
     encoded = [string.encode() for string in strings]
     ends = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
     return _strings(ends, pa.py_buffer(b"".join(encoded)))
 
 
 def take(strings: pa.Array, index: Ints) -> pa.Array:
-    """The strings at these positions of a pool."""
+    """Return the strings at these positions of a pool."""
     return strings.take(integers(index))
 
 
 def digits(numbers: Ints) -> pa.Array:
-    """Integers in decimal."""
+    """Return integers as decimal text."""
     return integers(numbers).cast(pa.string())
 
 
 def concat(*parts: pa.Array | str) -> pa.Array:
-    """Row by row, the parts one after the other; a plain string stands in every row."""
+    """Join the parts row by row. A plain string is used in every row."""
     return pc.binary_join_element_wise(*map(_scalar, parts), constant(""))
 
 
 def either(condition: Mask, yes: pa.Array | str, no: pa.Array | str) -> pa.Array:
-    """Row by row, one or the other."""
+    """Choose one of two values row by row."""
     return pc.if_else(booleans(condition), _scalar(yes), _scalar(no))
 
 
 def blank(column: pa.Array, where: Mask) -> pa.Array:
-    """The column with these rows emptied."""
+    """Return the column with these rows emptied."""
     return either(where, "", column)
 
 
 def weave(strings: pa.Array, pieces: Ints, ends: Ints) -> pa.Array:
-    """One string per row, row i being the concatenation of pieces[ends[i-1]:ends[i]].
+    """Return one string per row. Row i joins pieces[ends[i-1]:ends[i]].
 
-    Taking from the pool already lays the bytes side by side; the rows are new offsets
-    over the same buffer.
+    Taking from the pool already puts the bytes side by side. The rows are new offsets over the
+    same buffer.
     """
     taken = take(strings, pieces)
     _, piece_offsets, data = taken.buffers()
@@ -64,7 +63,7 @@ def weave(strings: pa.Array, pieces: Ints, ends: Ints) -> pa.Array:
 
 
 def listed(entries: pa.Array, counts: Ints) -> pa.Array:
-    """Python-literal lists: row i holds the next counts[i] entries."""
+    """Return lists as Python literals: row i holds the next counts[i] entries."""
     offsets = pa.py_buffer(np.concatenate(([0], np.cumsum(counts))).astype(np.int32))
     lists = pa.Array.from_buffers(
         pa.list_(pa.string()), len(counts), [None, offsets], children=[entries]
@@ -73,43 +72,47 @@ def listed(entries: pa.Array, counts: Ints) -> pa.Array:
 
 
 def listed_field(entries: pa.Array, counts: Ints) -> pa.Array:
-    """CSV fields with lists of dicts: all but the empty ones hold commas and so need quotes.
+    """Return CSV fields with lists of dicts.
 
-    The entries come with their quotes already doubled.
+    All but the empty lists contain commas and so need quotes. The quotes of the entries must
+    already be doubled.
     """
     return enclosed(listed(entries, counts), counts > 0)
 
 
 def field(column: pa.Array) -> pa.Array:
-    """CSV fields: in quotes, with quotes doubled, where a comma, quote or newline needs it."""
+    """Return CSV fields.
+
+    Those with a comma, quote or newline get quotes, with inner ones doubled.
+    """
     return enclosed(doubled(column), special(column))
 
 
 def doubled(column: pa.Array) -> pa.Array:
-    """The strings with their quotes doubled, to become parts of fields in quotes."""
+    """Return the strings with their quotes doubled, for use inside quoted fields."""
     return pc.replace_substring(column, '"', '""')
 
 
 def special(column: pa.Array) -> Mask:
-    """Which strings cannot stand in a CSV field without quotes."""
+    """Return whether a string needs quotes in a CSV field."""
     found = pc.match_substring_regex(column, '[,"\n]')
     bits = np.frombuffer(found.buffers()[1], dtype=np.uint8)
     return np.unpackbits(bits, count=len(found), bitorder="little").view(np.bool_)
 
 
 def enclosed(column: pa.Array, where: Mask) -> pa.Array:
-    """The column with quotes around these rows; quotes inside are already doubled."""
+    """Return the column with quotes around these rows. Inner quotes must already be doubled."""
     quote = either(where, '"', "")
     return concat(quote, column, quote)
 
 
 def lines(columns: Sequence[pa.Array]) -> pa.Array:
-    """CSV records with their newline, from fields."""
+    """Join fields to CSV records with a newline."""
     return pc.binary_join_element_wise(*columns[:-1], concat(columns[-1], "\n"), constant(","))
 
 
 def content(column: pa.Array) -> memoryview:
-    """The bytes of all rows of a freshly made column, one after the other."""
+    """Return the bytes of all rows of a newly made column, one after the other."""
     _, offsets, data = column.buffers()
     if data is None:
         return memoryview(b"")
@@ -118,13 +121,13 @@ def content(column: pa.Array) -> memoryview:
 
 
 def integers(numbers: Ints) -> pa.Array:
-    """The numbers as an Arrow array over the same memory."""
+    """Return the numbers as an Arrow array over the same memory."""
     buffer = pa.py_buffer(np.ascontiguousarray(numbers))
     return pa.Array.from_buffers(pa.int64(), len(numbers), [None, buffer])
 
 
 def booleans(mask: Mask) -> pa.Array:
-    """The mask as an Arrow array."""
+    """Return the mask as an Arrow array."""
     buffer = pa.py_buffer(np.packbits(mask, bitorder="little"))
     return pa.Array.from_buffers(pa.bool_(), len(mask), [None, buffer])
 
@@ -140,5 +143,5 @@ def _scalar(part: pa.Array | str) -> pa.Array | pa.Scalar:
 
 @cache
 def constant(string: str) -> pa.Scalar:
-    """A string as an Arrow scalar."""
+    """Return a string as an Arrow scalar."""
     return pool([string])[0]

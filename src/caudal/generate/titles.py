@@ -1,8 +1,8 @@
 """Titles of books and films.
 
-A book's title is a number in mixed radix: pattern, adjective, noun and place are its
-digits, and what overflows is a volume. So titles are unique at every scale, and a review
-can name its book's title without looking it up.
+The title of a book is a number in mixed radix: pattern, adjective, noun and place are its digits,
+and the overflow is a volume number. So titles are unique at every scale, and a review can compute
+the title of its book without a lookup.
 """
 
 from functools import cache
@@ -59,7 +59,7 @@ _VOLUMES = 1_000
 
 
 def book_titles(dice: Dice, book: Ints) -> pa.Array:
-    """The title of every book; titles of different books differ."""
+    """Return the title of every book. Titles of different books differ."""
     start = int(dice.below("title/start", np.zeros(1, dtype=np.int64), _TITLES)[0])
     volume, number = np.divmod(book, _TITLES)
     number = Shuffle(_TITLES).forward((number + start) % _TITLES)
@@ -79,17 +79,17 @@ def book_titles(dice: Dice, book: Ints) -> pa.Array:
 
 
 def distributed_prefixes(book: Ints) -> pa.Array:
-    """The beginning of a title about distributed things, in one of several cases."""
+    """Return title prefixes about distributed topics, in upper, lower or mixed case."""
     return text.take(text.pool(DISTRIBUTED_PREFIXES), book // 250 % len(DISTRIBUTED_PREFIXES))
 
 
 def series_suffixes(book: Ints) -> pa.Array:
-    """The end of a title that names its series in quotes."""
+    """Return title suffixes that name a series in quotes."""
     return text.take(text.pool(SERIES_SUFFIXES), book // 128 % len(SERIES_SUFFIXES))
 
 
 def film_titles(dice: Dice, film: Ints) -> pa.Array:
-    """The title of every film; films may share one."""
+    """Return the title of every film. Several films may have the same title."""
     pattern = dice.below("film/pattern", film, len(FILM_PATTERNS))
     before, between, after = (text.take(part, pattern) for part in _film_parts())
     words = _words()

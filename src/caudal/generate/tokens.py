@@ -1,4 +1,4 @@
-"""Opaque identifiers: letters and digits without meaning, of a fixed length."""
+"""Opaque identifiers: random letters and digits of a fixed length."""
 
 from functools import cache
 
@@ -15,28 +15,28 @@ _POOL = 1 << 14
 
 
 def image_paths(dice: Dice, label: str, index: Ints) -> pa.Array:
-    """Paths of pictures: a slash, twenty-seven letters and digits, `.jpg`."""
+    """Return paths of pictures: a slash, 27 letters and digits, `.jpg`."""
     return text.concat("/", *_parts(dice, label, index, (_MIXED_CASE, 9), 3), ".jpg")
 
 
 def volume_ids(dice: Dice, label: str, index: Ints) -> pa.Array:
-    """Twelve letters and digits, as in the links of a book catalogue."""
+    """Return twelve letters and digits, as in the links of a book catalogue."""
     return text.concat(*_parts(dice, label, index, (_MIXED_CASE, 6), 2))
 
 
 def user_ids(dice: Dice, label: str, index: Ints) -> pa.Array:
-    """Fourteen capitals and digits that begin with A."""
+    """Return fourteen capital letters and digits that begin with A."""
     return text.concat("A3", *_parts(dice, label, index, (_UPPER_CASE, 6), 2))
 
 
 def credit_ids(dice: Dice, label: str, index: Ints) -> pa.Array:
-    """Twenty-four hexadecimal digits with the middle that most credits share."""
+    """Return 24 hexadecimal digits with a common middle part, as in most credits."""
     first, last = _parts(dice, label, index, (_HEXADECIMAL, 5), 2)
     return text.concat("52f", first, "c3a36847f80", last)
 
 
 def isbns(dice: Dice, label: str, index: Ints) -> pa.Array:
-    """Ten digits, the last sometimes an X, or the B-number of a book without any."""
+    """Return ISBNs of ten digits, the last sometimes an X, or a B-number instead."""
     first = text.take(_pool("0123456789", 5), dice.below(f"{label}/0", index, _POOL))
     last = text.take(_pool("0123456789", 4), dice.below(f"{label}/1", index, _POOL))
     check = text.take(text.pool("0123456789X"), dice.below(f"{label}/2", index, 11))

@@ -1,11 +1,14 @@
-"""What is true of a book in both files: its title, category, year, fame and quality.
+"""The properties of a book that both files share: title, category, year, fame and quality.
 
-Rules, for the shipped queries to have answers from a few thousand books on:
-1. Reviews follow fame (see popularity); the famous titles have no field missing, exactly
-   every second is Fiction, and the first sixteen and a third of the others are of the 1990s.
-2. One book in 250 has a title about distributed things; every second of these is in
-   Computers, from 2000 on.
-3. One book in fifty is by a perennial author, whose books go through the decades in turn.
+These rules make sure that the shipped queries have results from a few thousand books on:
+
+1. The number of reviews depends on fame (see popularity). Famous titles have no missing field.
+   Exactly every second one is Fiction. The first sixteen, and a third of the others, are from the
+   1990s.
+2. One book in 250 has a title about distributed topics. Every second one of these is in Computers,
+   from 2000 on.
+3. One book in fifty is by a perennial author. The books of such an author go through the decades
+   in turn.
 """
 
 from dataclasses import dataclass
@@ -73,7 +76,7 @@ _DECADES = 14
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All books of one run and how their reviews are shared out."""
+    """All books of one run, and the distribution of their reviews."""
 
     dice: Dice
     books: int
@@ -81,46 +84,46 @@ class Catalogue:
 
     @property
     def fame(self) -> Popularity:
-        """How the reviews are shared out."""
+        """The distribution of the reviews over the books."""
         return Popularity(self.books, self.reviews, FAME)
 
     def by_rank(self, rank: Ints) -> Ints:
-        """The book of each rank of fame."""
+        """Return the book of each rank of fame."""
         return Shuffle(self.books).forward(rank)
 
     def ranks(self, book: Ints) -> Ints:
-        """The rank of fame of each book."""
+        """Return the rank of fame of each book."""
         return Shuffle(self.books).inverse(book)
 
     def famous(self, book: Ints) -> Mask:
-        """Books with some five hundred reviews or more."""
+        """Return whether a book has about five hundred reviews or more."""
         return self.ranks(book) < self.fame.famous(_FAMOUS_STRATA)
 
     def perennial(self, book: Ints) -> Mask:
-        """Books that rule 3 gives to a perennial author."""
+        """Return whether rule 3 gives a book to a perennial author."""
         return np.equal(book % _PERENNIAL_SPACING, 3) & ~self.famous(book)
 
     @property
     def perennials(self) -> int:
-        """How many perennial authors there are: enough books for each to fill the decades."""
+        """The number of perennial authors. Each has enough books to cover all decades."""
         return min(40, max(1, self.books // (_PERENNIAL_SPACING * _DECADES)))
 
     def titles(self, book: Ints) -> pa.Array:
-        """Titles; what comes before or after the plain title keeps them unique."""
+        """Return titles. A prefix or suffix keeps them unique."""
         title = titles.book_titles(self.dice, book)
         about = text.blank(titles.distributed_prefixes(book), book % 250 != 7)
         series = text.blank(titles.series_suffixes(book), book % 128 != 5)
         return text.concat(about, title, series)
 
     def categories(self, book: Ints) -> Ints:
-        """Positions in CATEGORIES."""
+        """Return positions in CATEGORIES."""
         drawn = self.dice.weighted("category", book, _CATEGORY_SLOTS)
         drawn = np.where(distributed_computing(book), COMPUTERS, drawn)
         famous = np.where(self.ranks(book) % 2 == 0, FICTION, np.maximum(drawn, FICTION + 1))
         return np.where(self.famous(book), famous, drawn)
 
     def years(self, book: Ints) -> Ints:
-        """Years of publication."""
+        """Return years of publication."""
         drawn = np.array(_YEARS)[self.dice.weighted("published", book, _YEAR_SLOTS)]
         recent = 2000 + self.dice.below("published/recent", book, 22)
         drawn = np.where(distributed_computing(book), recent, drawn)
@@ -131,14 +134,17 @@ class Catalogue:
         return np.where(nineties, 1990 + self.dice.below("nineties", book, 10), drawn)
 
     def qualities(self, book: Ints) -> Ints:
-        """How good a book is, from 0 to QUALITIES - 1; scores and reviews follow it."""
+        """Return the quality of books, from 0 to QUALITIES - 1.
+
+        Scores and reviews depend on it.
+        """
         return self.dice.below("book/quality", book, QUALITIES)
 
     def kept(self, book: Ints) -> Mask:
-        """Books whose fields are all present."""
+        """Return whether all fields of a book are present."""
         return self.famous(book) | self.perennial(book) | distributed_computing(book)
 
 
 def distributed_computing(book: Ints) -> Mask:
-    """Books that rule 2 puts in Computers."""
+    """Return whether rule 2 puts a book in Computers."""
     return np.equal(book % 500, 7)
