@@ -1,4 +1,4 @@
-"""Time series in a store: an event log, and monthly projections that are never half updated."""
+"""Time series in a store: an event log, and monthly projections with atomic updates."""
 
 from caudal.series.catalog import Catalog
 from caudal.series.config import SeriesConfig, find_config, load_config, shipped_configs

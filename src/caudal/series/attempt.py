@@ -1,7 +1,8 @@
-"""The steps of one attempt at a month, numbered as in consolidation.py.
+"""The steps of one attempt to consolidate a month, numbered as in consolidation.py.
 
-Every step that changes who may commit is one create of the next numbered manifest. If the number is
-taken, somebody else moved on: OvertakenError, and the month has to be looked at again.
+Every step that changes which run may commit is one create of the next numbered manifest. If the
+number is taken, another run was faster: the step raises OvertakenError, and the caller must read
+the state of the month again.
 """
 
 import contextlib
@@ -25,11 +26,11 @@ AGAIN = "run `caudal series consolidate` again"
 
 
 class OvertakenError(Exception):
-    """Another run created the manifest that we were about to create."""
+    """Another run created the manifest that this run was about to create."""
 
 
 class Attempt:
-    """What a run does to a month, step by step."""
+    """The steps that a run takes to consolidate a month."""
 
     def __init__(self, catalog: Catalog, month: Month) -> None:
         self._catalog = catalog
@@ -42,7 +43,7 @@ class Attempt:
         newest: ConsolidationManifest | None,
         standing: ConsolidationManifest | None,
     ) -> ConsolidationManifest:
-        """Step 2: `in_progress`, which no older attempt survives."""
+        """Do step 2: create the manifest `in_progress`. No older attempt can commit after that."""
         month = self._month
         begun = ConsolidationManifest(
             dataset_id=month.dataset_id,
@@ -61,66 +62,72 @@ class Attempt:
         return begun
 
     def write(self, begun: ConsolidationManifest) -> tuple[ProjectionFile, ...]:
-        """Step 3: every projection of the month in `.tmp/`, read back. An error cleans up."""
+        """Do step 3: write every projection of the month to `.tmp/` and read it back.
+
+        After an error, the files of this attempt are deleted.
+        """
         try:
             return self._write(begun)
         except Exception as error:
             with contextlib.suppress(StoreError):
                 self._catalog.cleanup_temp_projections(self._month, [begun.attempt])
-            if self._is_overtaken(begun):  # our files were anyone's to delete
+            if self._is_overtaken(begun):  # so other runs were free to delete our files
                 raise OvertakenError from error
             raise ConsolidationError(
                 f"{self._month} stays in_progress and readers see it as it was before: {error}; "
-                f"when that is mended, {AGAIN}"
+                f"fix the cause, then {AGAIN}"
             ) from error
 
     def commit(
         self, begun: ConsolidationManifest, files: tuple[ProjectionFile, ...]
     ) -> ConsolidationManifest:
-        """Step 4: the commit. A create whose outcome is unknown is settled by reading it."""
+        """Do step 4: commit.
+
+        If the outcome of the create is unknown, read the manifest to find out.
+        """
         committed = self._following(begun, ManifestStatus.COMMITTED, files)
         try:
             self._create(committed)
         except OvertakenError:
-            with contextlib.suppress(StoreError):  # then the winner, or the next run, sweeps them
+            with contextlib.suppress(StoreError):  # then the winner or the next run deletes them
                 self._catalog.delete(self._temps(begun.attempt, files))
             raise
         except StoreError as error:
             if not self._landed(committed):
                 raise ConsolidationError(
-                    f"{self._month}: the store did not say whether the commit arrived: {error}; "
-                    f"readers see the month whole either way; {AGAIN}"
+                    f"{self._month}: it is unknown whether the commit succeeded: {error}; "
+                    f"readers see a complete month in both cases; {AGAIN}"
                 ) from error
         return committed
 
     def finish(self, committed: ConsolidationManifest) -> ConsolidationManifest:
-        """Steps 5 to 7, for an attempt of our own or for one that stopped after its commit."""
+        """Do steps 5 to 7, for our own attempt or for one that stopped after its commit."""
         files = self._moved(committed)
         completed = self._following(committed, ManifestStatus.COMPLETED, files)
         try:
             self._create(completed)
         except StoreError as error:
             raise ConsolidationError(
-                f"{self._month} is committed and every file is in its place, but that could not "
-                f"be written down: {error}; {AGAIN}"
+                f"{self._month} is committed and every file is in its place, but the manifest "
+                f"that records it could not be written: {error}; {AGAIN}"
             ) from error
         self.sweep(ManifestStatus.COMPLETED, self._temps(committed.attempt, files))
         return completed
 
     def sweep(self, status: ManifestStatus, keys: Iterable[str]) -> int:
-        """Delete what nobody goes by; gives how many."""
+        """Delete files that no reader needs. Return how many."""
         try:
             return self._catalog.delete(keys)
         except StoreError as error:
             raise ConsolidationError(
-                f"{self._month} is {status}, but what is left in .tmp/ could not be deleted: "
+                f"{self._month} is {status}, but the files left in .tmp/ could not be deleted: "
                 f"{error}; {AGAIN}"
             ) from error
 
     def record(
         self, completed: ConsolidationManifest, files: tuple[ProjectionFile, ...]
     ) -> ConsolidationManifest:
-        """Note new tags of files whose bytes are the committed ones."""
+        """Record new tags of files that have the committed bytes."""
         recorded = self._following(completed, ManifestStatus.COMPLETED, files)
         self._create(recorded)
         return recorded
@@ -150,7 +157,7 @@ class Attempt:
             raise
         except StoreError as error:
             raise ConsolidationError(
-                f"{month} is committed and readers see it whole, but not every file is in "
+                f"{month} is committed and readers see it complete, but not every file is in "
                 f"its place: {error}; {AGAIN}"
             ) from error
         return tuple(moved)
@@ -161,7 +168,7 @@ class Attempt:
         status: ManifestStatus,
         files: tuple[ProjectionFile, ...],
     ) -> ConsolidationManifest:
-        """The manifest right after another one of the same attempt."""
+        """Return the manifest that follows another one of the same attempt."""
         return msgspec.structs.replace(
             before,
             status=status,

@@ -1,7 +1,7 @@
 """The catalog: every store operation on projections and their manifests, one method each.
 
-What to do, and in which order, is for consolidation.py and pieces.py to say; the catalog knows
-where things lie, checks bytes against their digest whenever it reads them, and nothing more.
+consolidation.py and reading.py decide what to do and in which order. The catalog only knows the
+keys, and checks bytes against their digest whenever it reads them.
 """
 
 import contextlib
@@ -30,9 +30,9 @@ from caudal.store.port import Entry, Store, entries, folder_names, key_in, pages
 
 @dataclass
 class Placed:
-    """What lies in the projections of a month: final files by series, and files in `.tmp/`.
+    """The files in the projections of a month: final files by series, and files in `.tmp/`.
 
-    For an empty folder in `.tmp/` there is a key that removes it when it is deleted.
+    An empty folder in `.tmp/` is represented by a key. Deleting that key removes the folder.
     """
 
     finals: dict[str, Entry] = field(default_factory=dict)
@@ -43,10 +43,11 @@ class Placed:
         return {code: entry.tag for code, entry in self.finals.items()}
 
     def outcast(self, newest: ConsolidationManifest) -> list[str]:
-        """Series whose final file a completed month does not have, as after a loss of events.
+        """Return the series with a final file that a completed month does not list.
 
-        They must have been listed before `newest` was read. A file that comes to the same place
-        meanwhile is then missed by the next run, which puts it back.
+        Such files are left over after a loss of events. The files must have been listed before
+        `newest` was read. If a new file with the same key is written meanwhile, it is deleted too.
+        The next run finds it missing and restores it.
         """
         if newest.status is not ManifestStatus.COMPLETED:
             return []
@@ -66,9 +67,9 @@ class Placed:
 class Catalog:
     """The projections of all datasets in a store.
 
-    `clock` and `new_id` are given so that tests can decide them; `parallel` is how many files are
-    written, moved or deleted at a time. By default 16 on S3, where that is mostly waiting, and 4
-    elsewhere: more threads would only take Python from each other.
+    `clock` and `new_id` are parameters so that tests can control them. `parallel` is the number of
+    files that are written, moved or deleted at a time. The default is 16 on S3, where threads
+    mostly wait, and 4 elsewhere, where more threads would only compete for the interpreter lock.
     """
 
     def __init__(
@@ -88,26 +89,26 @@ class Catalog:
         self._logs: dict[str, EventLog] = {}
 
     def log(self, dataset_id: str) -> EventLog:
-        """The event log of a dataset."""
+        """Return the event log of a dataset."""
         if dataset_id not in self._logs:
             self._logs[dataset_id] = EventLog(self.store, dataset_id)
         return self._logs[dataset_id]
 
     def timestamp(self) -> str:
-        """Now, in UTC, as ISO 8601."""
+        """Return the current time in UTC as ISO 8601."""
         return self.clock().astimezone(UTC).isoformat(timespec="microseconds")
 
     # Manifests.
 
     def read_consolidation_manifest(self, month: Month) -> ConsolidationManifest | None:
-        """The newest manifest of a month, or None if there never was one."""
+        """Return the newest manifest of a month, or None if there is none."""
         numbers = self._manifest_numbers(month)
         return self.read_numbered_manifest(month, max(numbers)) if numbers else None
 
     def read_committed_manifest(
         self, month: Month, newest: ConsolidationManifest | None = None
     ) -> ConsolidationManifest | None:
-        """The manifest that readers go by: the newest that is committed or completed."""
+        """Return the manifest that readers use: the newest that is committed or completed."""
         newest = newest or self.read_consolidation_manifest(month)
         if newest is None or newest.status is not ManifestStatus.IN_PROGRESS:
             return newest
@@ -115,17 +116,20 @@ class Catalog:
             return None
         try:
             return self.read_numbered_manifest(month, newest.standing)
-        except NotFoundError:  # somebody moved it away, because it was damaged
+        except NotFoundError:  # it was damaged, and a person moved it away
             return self._committed_below(month, newest.standing)
 
     def read_numbered_manifest(self, month: Month, number: int) -> ConsolidationManifest:
-        """One manifest of a month. FormatError: it cannot be read, or is another one's."""
+        """Return one manifest of a month.
+
+        Raises FormatError if it cannot be decoded, or belongs to another month or number.
+        """
         key = layout.manifest(month, number)
         try:
             found = manifests.decode(self.store.read(key), ConsolidationManifest, key)
             if (found.of, found.number) != (month, number):
                 about = f"{found.dataset_id} {found.of}, number {found.number}"
-                raise FormatError(f"{key} is damaged: it is of {about}")
+                raise FormatError(f"{key} is damaged: it belongs to {about}")
         except FormatError as error:
             raise FormatError(
                 f"{error}; restore it from a backup, or move it away: the month is then "
@@ -134,7 +138,7 @@ class Catalog:
         return found
 
     def newest_manifest_numbers(self, dataset_id: str) -> dict[Month, int]:
-        """For every month the number of its newest manifest, by one listing."""
+        """Return the number of the newest manifest of every month, from one listing."""
         newest: dict[Month, int] = {}
         for entry in entries(self.store, layout.consolidation(dataset_id)):
             found = layout.parse_manifest(dataset_id, entry.key)
@@ -143,9 +147,10 @@ class Catalog:
         return newest
 
     def write_consolidation_manifest(self, manifest: ConsolidationManifest) -> None:
-        """Create the numbered manifest, then the copy. AlreadyExistsError: the number is taken.
+        """Create the numbered manifest, then the copy `manifest.json`.
 
-        A copy that cannot be written lags until the next run: nobody goes by it.
+        Raises AlreadyExistsError if the number is taken. If the copy cannot be written, it stays
+        old until the next run; no reader relies on it.
         """
         data = manifests.encode(manifest)
         self.store.create(layout.manifest(manifest.of, manifest.number), data)
@@ -153,14 +158,14 @@ class Catalog:
             self.store.replace(layout.manifest_copy(manifest.of), data)
 
     def refresh_manifest_copy(self, newest: ConsolidationManifest) -> None:
-        """Make `manifest.json` the newest again, if a crash or a late writer left an older one."""
+        """Update the copy `manifest.json` if a crash or a late writer left an older one."""
         data, key = manifests.encode(newest), layout.manifest_copy(newest.of)
         with contextlib.suppress(NotFoundError, FormatError):
             copy = self.store.read(key)
             if copy == data:
                 return
             if manifests.decode(copy, ConsolidationManifest, key).number > newest.number:
-                return  # another run went on after we looked
+                return  # another run made progress meanwhile
         self.store.replace(key, data)
 
     def _committed_below(self, month: Month, number: int) -> ConsolidationManifest | None:
@@ -183,23 +188,24 @@ class Catalog:
     def write_series_projection_temp(
         self, month: Month, series_code: str, attempt: str, table: pa.Table
     ) -> ProjectionFile:
-        """Write a projection to the attempt's `.tmp/`, and read it back to be sure.
+        """Write a projection to `.tmp/` of the attempt, and read it back to verify it.
 
-        If a power cut takes it after the commit, readers merge events and the next run rebuilds.
+        If a power cut removes it after the commit, readers merge events and the next run rebuilds
+        it.
         """
         data, key = rows.encode(table), layout.projection_temp(month, series_code, attempt)
         file = ProjectionFile(series_code, table.num_rows, len(data), digest(data))
         self.store.create(key, data, lasting=False)
         if digest(self.store.read(key)) != file.digest:
-            raise StoreError(f"{key} does not hold what was just written there: check the store")
+            raise StoreError(f"{key} does not have the bytes just written: check the store")
         return file
 
     def move_series_projection_from_temp(
         self, month: Month, file: ProjectionFile, attempt: str
     ) -> ProjectionFile:
-        """Put a committed file into its place; what is in place already stays there.
+        """Move a committed file to its final place. Leave it if it is already there.
 
-        Gives the file with its tag. Raises LostFileError if it is nowhere with its digest.
+        Returns the file with its tag. Raises LostFileError if no file with its digest exists.
         """
         final = layout.projection(month, file.series_code)
         temp = layout.projection_temp(month, file.series_code, attempt)
@@ -207,8 +213,8 @@ class Catalog:
             if data is not None:
                 tag = self.store.replace(final, data, twin=temp)
                 return msgspec.structs.replace(file, tag=tag)
-        # The tag is taken before the bytes are read: if they change in between, the tag is an
-        # old one, and the next run looks at the bytes again.
+        # The tag is read before the bytes. If the bytes change in between, the tag is an old one,
+        # and the next run checks the bytes again.
         entry = next((entry for entry in entries(self.store, final) if entry.key == final), None)
         with self._checked_bytes(final, file) as data:
             if entry is None or data is None:
@@ -216,7 +222,10 @@ class Catalog:
         return msgspec.structs.replace(file, tag=entry.tag)
 
     def read_projection(self, month: Month, file: ProjectionFile, attempt: str) -> pa.Table | None:
-        """A committed file's rows: from its final place, else from `.tmp/`; None if nowhere."""
+        """Return the rows of a committed file, from its final place or from `.tmp/`.
+
+        Returns None if it is in neither place with its digest.
+        """
         final = layout.projection(month, file.series_code)
         for key in (final, layout.projection_temp(month, file.series_code, attempt)):
             with contextlib.suppress(NotFoundError):
@@ -226,16 +235,16 @@ class Catalog:
         return None
 
     def is_in_place(self, month: Month, file: ProjectionFile) -> bool:
-        """Whether the final file holds the committed bytes."""
+        """Return whether the final file holds the committed bytes."""
         with self._checked_bytes(layout.projection(month, file.series_code), file) as data:
             return data is not None
 
     def placed(self, dataset_id: str) -> dict[Month, Placed]:
-        """All projections of a dataset, final and temporary, by one listing."""
+        """Return all projections of a dataset, final and temporary, from one listing."""
         return self._placed_below(layout.windows(dataset_id), dataset_id)
 
     def placed_in(self, month: Month) -> Placed:
-        """The projections of one month, by a listing for each series."""
+        """Return the projections of one month, from one listing per series."""
         found, dataset_id = Placed(), month.dataset_id
         folders = [layout.projection_folder(month, code) for code in self._codes(dataset_id)]
         for placed in self.workers.each(lambda one: self._placed_below(one, dataset_id), folders):
@@ -243,13 +252,16 @@ class Catalog:
         return found
 
     def cleanup_temp_projections(self, month: Month, attempts: Iterable[str] | None = None) -> int:
-        """Delete what lies in `.tmp/`: of some attempts, or (None) of all. Gives how many."""
+        """Delete the files in `.tmp/` of some attempts, or (None) of all. Return how many."""
         wanted = None if attempts is None else frozenset(attempts)
         temps = self.placed_in(month).temps
         return self.delete(key for attempt, key in temps if wanted is None or attempt in wanted)
 
     def delete(self, keys: Iterable[str]) -> int:
-        """Delete what no manifest goes by; gives how many. What comes back is swept again."""
+        """Delete files that no manifest needs. Return how many.
+
+        After a power cut a file may exist again; the next run deletes it again.
+        """
         return len(self.workers.each(lambda key: self.store.delete(key, lasting=False), keys))
 
     def _placed_below(self, prefix: str, dataset_id: str) -> dict[Month, Placed]:

@@ -1,4 +1,4 @@
-"""A dataset's description: one TOML file, read once, checked whole.
+"""The description of a dataset: one TOML file, read once and checked completely.
 
 Each mistake is reported as one line that names the file and the field.
 """
@@ -17,19 +17,19 @@ from caudal.series.errors import ConfigError
 from caudal.series.layout import NAME, Month
 
 _LETTERS = re.compile(r"[A-Z]{1,3}\Z")
-_LONGEST_NAME = 100  # names become folders and keys, whose length stores bound
+_LONGEST_NAME = 100  # names become folders and keys, and stores limit their length
 _SAMPLE = datetime(2024, 1, 31, tzinfo=UTC)
 
 
 class SourceKind(StrEnum):
-    """Where the source lies: a local file, or an object in the store."""
+    """The place of the source: a local file, or an object in the store."""
 
     FILE = "file"
     OBJECT = "object"
 
 
 class SourceFormat(StrEnum):
-    """What the source is."""
+    """The file format of the source."""
 
     XLSX = "xlsx"
     XLS = "xls"
@@ -37,29 +37,29 @@ class SourceFormat(StrEnum):
 
 
 class SeriesSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where observations come from and what they are written in."""
+    """The place and the format of the source of the observations."""
 
     format: SourceFormat
     kind: SourceKind = SourceKind.FILE
 
 
 class Series(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One series and the cells it is read from."""
+    """One series and the cells from which it is read."""
 
     internal_series_code: str
     unit: str
     frequency: str
-    date_column: str  # a letter (xlsx, xls) or a column's name (csv)
+    date_column: str  # a letter (xlsx, xls) or the name of a column (csv)
     value_column: str
     sheet: str = ""
     first_row: int | None = None  # counted as in the spreadsheet; for csv the line
-    date_format: str = ""  # for dates that are text; without it ISO 8601
+    date_format: str = ""  # for dates that are text; the default is ISO 8601
     decimal_separator: str = "."  # for numbers that are text
     thousands_separator: str = ""
 
 
 class SeriesConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A dataset: who publishes it, how it is read, and its series."""
+    """A dataset: its publisher, how it is read, and its series."""
 
     dataset_id: str
     provider: str
@@ -73,7 +73,10 @@ class SeriesConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
         return Month(self.dataset_id, year, month)
 
     def find(self, series_code: str) -> Series:
-        """The series with this code, or a ConfigError that names those there are."""
+        """Return the series with this code.
+
+        Raise a ConfigError that lists the codes if it is missing.
+        """
         for series in self.series:
             if series.internal_series_code == series_code:
                 return series
@@ -82,19 +85,19 @@ class SeriesConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 def shipped_configs() -> dict[str, Path]:
-    """The example configs inside the package, by name."""
+    """Return the example configs inside the package, by name."""
     root = Path(str(resources.files("caudal"))) / "series" / "examples"
     return {path.stem: path for path in sorted(root.glob("*.toml"))}
 
 
 def find_config(name: str) -> SeriesConfig:
-    """The config that `name` means: a shipped example by its name, else a file by its path."""
+    """Return the config of this name: a shipped example, or else a file by its path."""
     shipped = shipped_configs()
     return load_config(shipped[name] if name in shipped else Path(name))
 
 
 def load_config(path: Path | str) -> SeriesConfig:
-    """The config in a file, or a ConfigError that says what to mend."""
+    """Read the config in a file. Raise a ConfigError that says what to fix."""
     path = Path(path)
     text = _read(path)
     try:
@@ -121,7 +124,7 @@ def _read(path: Path) -> bytes:
 
 
 def _problem(config: SeriesConfig) -> str:
-    """The first thing wrong with a config, or nothing."""
+    """Return the first problem of a config, or an empty string."""
     if problem := _name_problem("dataset_id", config.dataset_id):
         return problem
     if sorted(config.primary_keys) != sorted(rows.PRIMARY_KEYS):
@@ -149,10 +152,10 @@ def _name_problem(field: str, name: str) -> str:
 def _series_problem(series: Series, form: SourceFormat) -> str:
     name = f"series {series.internal_series_code!r}"
     if series.first_row is not None and series.first_row < 1:
-        return f"{name}: first_row counts from 1"
+        return f"{name}: first_row must be 1 or more"
     for field in ("decimal_separator", "thousands_separator"):
         if not _is_separator(getattr(series, field)):
-            return f"{name}: {field} must be one character, and no digit, letter or sign"
+            return f"{name}: {field} must be one character that is no digit, letter or sign"
     if not series.decimal_separator:
         return f"{name}: decimal_separator must be one character, such as a comma"
     if series.decimal_separator == series.thousands_separator:
@@ -163,9 +166,9 @@ def _series_problem(series: Series, form: SourceFormat) -> str:
             "write it like %d/%m/%Y, each part once"
         )
     if form is SourceFormat.CSV:
-        return f"{name}: a csv has no sheet" if series.sheet else ""
+        return f"{name}: a csv has no sheets: remove sheet" if series.sheet else ""
     if not series.sheet:
-        return f"{name}: name its sheet"
+        return f"{name}: sheet is missing: give the name of the sheet"
     for field in ("date_column", "value_column"):
         if not _LETTERS.match(getattr(series, field)):
             return f"{name}: {field} of a workbook is a letter such as N or AB"
@@ -179,10 +182,10 @@ def _is_separator(text: str) -> bool:
 
 
 def _is_date_format(text: str) -> bool:
-    """Whether what is written in a format can be read again, to the year at least."""
+    """Return whether a date written in this format can be read again with at least its year."""
     try:
         return datetime.strptime(_SAMPLE.strftime(text).strip(), text).year == _SAMPLE.year
-    except Exception:  # of many classes: whatever the format's mistake makes of it
+    except Exception:  # a wrong format can raise many classes of exception
         return False
 
 

@@ -1,30 +1,30 @@
-"""Consolidating a month: the order that keeps it whole, and why each crash point is safe.
+"""Consolidating a month: the order of the steps, and why a crash at any point is safe.
 
- 1. List what lies in the month's `.tmp/`, read the newest manifest, then the event log's head.
-    Decide (decisions.py).
+ 1. List the files in `.tmp/` of the month, read the newest manifest, then the head of the event
+    log. Decide what to do (decisions.py).
  2. Create manifest `in_progress`. It takes a number, so no older attempt can commit any more.
- 3. Delete the files of such attempts that step 1 listed. Merge the events, write every
-    projection to `.tmp/{attempt}/`, read each back.
- 4. Create manifest `committed`, the number right after step 2's. **This is the commit.**
- 5. Move every file into place.
+ 3. Delete the files of older attempts that step 1 listed. Merge the events, write every
+    projection to `.tmp/{attempt}/`, and read each one back.
+ 4. Create manifest `committed`, with the number after that of step 2. **This is the commit.**
+ 5. Move every file to its final place.
  6. Create manifest `completed`, with the tags of the files.
  7. Delete `.tmp/{attempt}/`.
 
-A crash
-- in 1 leaves nothing;
-- in 2 or 3 leaves `in_progress`: readers go on with the manifest that stood before, whose files are
-  untouched; the next run starts over and sweeps;
-- in 4 or 5 leaves `committed`: readers take each file from its place or from `.tmp/`, where all of
-  them still are; the next run repeats 5, which is harmless, and goes on;
-- in 6 or 7 leaves files in `.tmp/` that nobody needs: the next run sweeps them;
-- between a manifest and its copy `manifest.json` leaves an old copy: every run refreshes it.
+State after a crash
+- in 1: nothing has changed;
+- in 2 or 3: `in_progress`. Readers still use the manifest that was committed before, whose files
+  are unchanged. The next run starts over and deletes the old files;
+- in 4 or 5: `committed`. Readers take each file from its final place or from `.tmp/`, where all of
+  them still are. The next run repeats step 5, which is harmless, and continues;
+- in 6 or 7: there are files in `.tmp/` that no reader needs. The next run deletes them;
+- between a manifest and its copy `manifest.json`: the copy is old. Every run refreshes it.
 
-Somebody else
-- takes the number of 2, 4 or 6: see decisions.gives_way; the loser deletes its own files;
-- wakes up in 5 after another attempt has completed, and puts an old file into place: its
-  `completed` fails, it looks again like everyone, sees a tag that is not the recorded one, checks
-  the bytes and rebuilds. If it died, the next run does. Readers notice by digest and merge from
-  events.
+Another run
+- may take the number of step 2, 4 or 6: see decisions.gives_way. The loser deletes its own files;
+- may resume in step 5 after another attempt has completed, and move an old file to the final
+  place. Its create of `completed` then fails, so it reads the state again like every run. It finds
+  a tag that differs from the recorded one, checks the bytes and rebuilds. If it has died, the next
+  run does this. Readers notice the wrong digest and merge from events.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ _MOST_ROUNDS = 100
 
 
 class MonthResult(StrEnum):
-    """How a run left a month."""
+    """The result of a run for a month."""
 
     NOTHING = "no events"
     FRESH = "fresh"
@@ -53,23 +53,23 @@ class MonthResult(StrEnum):
     ROLLED_FORWARD = "rolled forward"
     REPAIRED = "repaired"
     RECORDED = "checked"  # the bytes were right, only their tags were new
-    GAVE_WAY = "gave way"  # another run has it
+    GAVE_WAY = "gave way"  # another run consolidates it
 
 
 @dataclass(frozen=True)
 class MonthOutcome:
-    """What a run did with a month, and why."""
+    """The result of a run for a month, and the reason."""
 
     month: Month
     ending: MonthResult
     reason: str
     manifest: ConsolidationManifest | None
-    swept: int = 0  # files of other attempts
+    swept: int = 0  # deleted files of other attempts
 
 
 @dataclass(frozen=True)
 class _MonthFacts:
-    """What one look at a month found, in the order of step 1."""
+    """The state of a month, read in the order of step 1."""
 
     placed: Placed
     newest: ConsolidationManifest | None
@@ -86,10 +86,10 @@ def consolidate_month(
     force: bool = False,
     placed: Placed | None = None,
 ) -> MonthOutcome:
-    """Bring one month up to date with the event log, or leave it to another run that has it.
+    """Bring one month up to date with the event log, or leave it to another run that is doing so.
 
-    Harmless at any time and any number of times, from any number of processes. `placed`: a listing
-    of the month's projections that was made already, however long ago.
+    This is safe at any time, any number of times, from any number of processes. `placed` is a
+    listing of the month's projections that was made before; it may be old.
     """
     run = _MonthRun(catalog, config.month(year, month))
     try:
@@ -97,12 +97,12 @@ def consolidate_month(
     except (ConsolidationError, TruncatedLogError):
         raise
     except StoreError as error:
-        what = f"{config.month(year, month)}: {error}; readers see it whole; {AGAIN}"
+        what = f"{config.month(year, month)}: {error}; readers see it complete; {AGAIN}"
         raise ConsolidationError(what) from error
 
 
 class _MonthRun:
-    """One run over one month: look, decide, act, until nothing is left to do."""
+    """One run over one month: read the state, decide and act, until nothing is left to do."""
 
     def __init__(self, catalog: Catalog, month: Month) -> None:
         self._catalog = catalog
@@ -118,7 +118,7 @@ class _MonthRun:
             placed = None
             if self._overtaken and _gives_way(seen):
                 return self._outcome(
-                    MonthResult.GAVE_WAY, "another run has this month", seen.newest
+                    MonthResult.GAVE_WAY, "another run consolidates this month", seen.newest
                 )
             try:
                 outcome = self._act(decision, seen, force=force)
@@ -130,7 +130,7 @@ class _MonthRun:
                 if outcome is not None:
                     return outcome
         raise ConsolidationError(
-            f"{self._month}: too many others are at work on this month: consolidate again later"
+            f"{self._month}: too many other runs work on this month: consolidate again later"
         )
 
     def _look(self, placed: Placed | None) -> _MonthFacts:
@@ -141,7 +141,7 @@ class _MonthRun:
         return _MonthFacts(placed, newest, standing, catalog.log(month.dataset_id).inputs(month))
 
     def _act(self, decision: Decision, seen: _MonthFacts, *, force: bool) -> MonthOutcome | None:
-        """Carry a decision out; None when the month has to be looked at again."""
+        """Carry out a decision. Return None if the state must be read again."""
         match decision.action:
             case Action.NOTHING:
                 return self._outcome(MonthResult.NOTHING, decision.reason, None)
@@ -178,10 +178,11 @@ class _MonthRun:
         return self._outcome(MonthResult.ROLLED_FORWARD, f"attempt {completed.attempt}", completed)
 
     def _check(self, seen: _MonthFacts) -> MonthOutcome:
-        """Tags differ: the listing was old, or only the tags are new, or a late writer was here.
+        """Check the bytes of final files whose tags differ from the recorded ones.
 
-        The tags are listed again, now that the manifest is known, and before the bytes are read: so
-        a tag that is recorded never belongs to other bytes.
+        Either the listing was old, or only the tags are new, or a late writer replaced a file. The
+        tags are listed again after the manifest was read and before the bytes are read. So a
+        recorded tag never belongs to other bytes.
         """
         assert seen.newest is not None
         tags = self._catalog.placed_in(self._month).tags
@@ -194,7 +195,7 @@ class _MonthRun:
             if file.series_code not in tags or not self._catalog.is_in_place(self._month, file)
         ]
         if wrong:
-            reason = f"not the committed bytes in place of {', '.join(wrong)}"
+            reason = f"final files without the committed bytes: {', '.join(wrong)}"
             return self._start(MonthResult.REPAIRED, reason, seen)
         tagged = tuple(msgspec.structs.replace(file, tag=tags[file.series_code]) for file in files)
         recorded = self._attempt.record(seen.newest, tagged)
@@ -213,7 +214,7 @@ class _MonthRun:
     def _refusal(self, reason: str) -> TruncatedLogError:
         return TruncatedLogError(
             f"{self._month}: {reason}: restore the events, "
-            "or rebuild from those there are with --force"
+            "or rebuild from the existing ones with --force"
         )
 
     def _sweep(
@@ -222,8 +223,11 @@ class _MonthRun:
         newest: ConsolidationManifest,
         standing: ConsolidationManifest | None,
     ) -> None:
-        """Delete what was listed and nobody needs, each once: files of attempts that can no longer
-        commit, and final files of series that the month no longer has."""
+        """Delete listed files that no reader needs, each once.
+
+        These are files of attempts that can no longer commit, and final files of series that the
+        month no longer has.
+        """
         placed = seen.placed
         gone = sweepable({attempt for attempt, _ in placed.temps}, newest, standing)
         keys = [key for attempt, key in placed.temps if attempt in gone]
@@ -238,6 +242,9 @@ class _MonthRun:
 
 
 def _gives_way(seen: _MonthFacts) -> bool:
-    """A completed month is looked at once more: we may have overwritten a file of it."""
+    """Return whether to leave an unfinished month to the run that overtook this one.
+
+    A completed month is checked once more, because this run may have overwritten one of its files.
+    """
     unfinished = seen.newest is not None and seen.newest.status is not ManifestStatus.COMPLETED
     return unfinished and gives_way(seen.newest, seen.inputs)

@@ -1,21 +1,22 @@
-"""What to do with a month, from what is known about it. Pure.
+"""Decide what to do with a month, from what is known about it. Pure.
 
     newest manifest   and                                        then
     none              events                                     start
     none              no events                                  nothing
     in_progress                                                  start (over)
-    committed                                                    roll forward, then look again
+    committed                                                    roll forward, then decide again
     completed         inputs that lack some of its own           refuse, unless forced
     completed         other inputs                               start
     completed         same inputs, a tag differs                 check the bytes
     completed         same inputs, all tags as recorded          skip
 
-Why an attempt may be started over without asking whether it lives: it commits by creating the
-manifest right after its own `in_progress`; whoever takes that number first makes the commit
-impossible. So two never both commit, and the loser learns it from its own create.
+An attempt may be started over even if the old one is still running. An attempt commits by creating
+the manifest right after its own `in_progress`. The first run that takes this number makes the
+commit of the other one impossible. So two attempts never both commit, and the loser learns it from
+its own failed create.
 
-Why they do not chase each other for ever: who loses a race gives way, unless the winner works from
-older inputs than its own; and inputs only grow.
+Runs do not overtake each other for ever. The loser of a race stops, unless the winner uses older
+inputs than its own; and inputs only grow.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,7 +27,7 @@ from caudal.series.manifest import ConsolidationManifest, ManifestStatus, MonthI
 
 
 class Action(Enum):
-    """What to do next with a month."""
+    """The next action for a month."""
 
     NOTHING = "nothing"
     SKIP = "skip"
@@ -38,7 +39,7 @@ class Action(Enum):
 
 @dataclass(frozen=True)
 class Decision:
-    """An action and, for people, why."""
+    """An action, and the reason as text for people."""
 
     action: Action
     reason: str
@@ -51,9 +52,10 @@ def decide(
     *,
     force: bool = False,
 ) -> Decision:
-    """The next action. `inputs` must have been read after `newest`, so that it never knows less.
+    """Return the next action.
 
-    `tags` are those that the store's listing shows for the final files, by series.
+    `inputs` must be read after `newest`, so that it never knows less. `tags` are the tags of the
+    final files in the store's listing, by series.
     """
     if newest is None:
         if inputs.versions:
@@ -75,12 +77,18 @@ def decide(
 
 
 def lacks_events(newest: ConsolidationManifest, inputs: MonthInputs) -> bool:
-    """Whether the log has lost what a month was built from: building it again would lose it too."""
+    """Return whether the log has lost versions that a month was built from.
+
+    Building such a month again would lose their data.
+    """
     return not set(newest.versions) <= set(inputs.versions)
 
 
 def is_stale(committed: ConsolidationManifest, inputs: MonthInputs) -> bool:
-    """Whether the log holds what a month was not built from. It may know less, if read before."""
+    """Return whether the log holds versions that a month was not built from.
+
+    The log may know fewer versions than the month, if it was read before.
+    """
     same = set(inputs.versions) == set(committed.versions)
     if same:
         return inputs.fingerprint != committed.fingerprint
@@ -88,7 +96,7 @@ def is_stale(committed: ConsolidationManifest, inputs: MonthInputs) -> bool:
 
 
 def gives_way(newest: ConsolidationManifest | None, inputs: MonthInputs) -> bool:
-    """Whether the loser of a race stops: the winner works from inputs that are as new."""
+    """Return whether the loser of a race stops, because the winner has inputs that are as new."""
     return newest is not None and set(inputs.versions) <= set(newest.versions)
 
 
@@ -97,11 +105,11 @@ def sweepable(
     newest: ConsolidationManifest | None,
     standing: ConsolidationManifest | None,
 ) -> frozenset[str]:
-    """The attempts whose files in `.tmp/` nobody needs.
+    """Return the attempts whose files in `.tmp/` no reader needs.
 
-    They must have been listed before `newest` was read: then an attempt that is not the newest
-    manifest's own can never commit. One that did commit, and is what readers go by, keeps its
-    files until they are all in place.
+    They must have been listed before `newest` was read. Then an attempt other than that of the
+    newest manifest can never commit. An attempt that did commit, and that readers use, keeps its
+    files until all of them are in their final place.
     """
     unfinished = (
         one for one in (newest, standing) if one and one.status is not ManifestStatus.COMPLETED

@@ -1,7 +1,7 @@
-"""What a source adds to what is known. Pure.
+"""The difference between a source and the known values. Pure.
 
-An observation whose key is unknown is new; one whose value differs from the newest known one is a
-revision. What is known already adds nothing, and a key that the source no longer holds stays.
+An observation with an unknown key is new. An observation whose value differs from the newest known
+one is a revision. Known values add nothing. A key that is no longer in the source stays known.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ Known = Mapping[tuple[str, datetime], float]
 
 @dataclass(frozen=True)
 class Change:
-    """An observation that the log does not have yet."""
+    """An observation that the log does not contain yet."""
 
     observation: Observation
     quality_flag: str
@@ -32,7 +32,7 @@ class Change:
 def by_month(
     dataset_id: str, observations: Iterable[Observation]
 ) -> dict[Month, list[Observation]]:
-    """Observations by the month of their local date, in the order of months."""
+    """Group observations by the month of their local date, in the order of months."""
     months: dict[Month, list[Observation]] = {}
     for observation in observations:
         day = observation.day
@@ -41,7 +41,7 @@ def by_month(
 
 
 def known(merged: pa.Table) -> Known:
-    """The newest value of every key, from merged events."""
+    """Return the newest value of every key, from merged events."""
     codes = merged.column("internal_series_code").to_pylist()
     times = merged.column("obs_time").to_pylist()
     values = merged.column("value").to_pylist()
@@ -49,7 +49,7 @@ def known(merged: pa.Table) -> Known:
 
 
 def changes(observations: Iterable[Observation], before: Known) -> list[Change]:
-    """The new and the revised ones among some observations."""
+    """Return the new and the revised observations."""
     found = []
     for observation in observations:
         value = before.get((observation.series_code, observation.time))
@@ -63,7 +63,7 @@ def changes(observations: Iterable[Observation], before: Known) -> list[Change]:
 def rows_of(
     changed: Sequence[Change], config: SeriesConfig, *, version: int, vintage: date
 ) -> pa.Table:
-    """Changes as rows of an event version, in the order of their keys."""
+    """Return changes as rows of an event version, in the order of their keys."""
     series = {entry.internal_series_code: entry for entry in config.series}
     ordered = sorted(changed, key=lambda one: (one.observation.series_code, one.observation.time))
     rows: list[dict[str, Any]] = [

@@ -1,10 +1,10 @@
-"""What can go wrong with a dataset of series, and the remedy."""
+"""The errors of series datasets, and their remedies."""
 
 from caudal.errors import DataError, StoreError, UsageError
 
 
 class ConfigError(UsageError):
-    """A dataset's TOML file is wrong: mend what the message names."""
+    """The TOML file of a dataset is wrong. Fix what the message names."""
 
 
 class SourceError(DataError):
@@ -12,16 +12,22 @@ class SourceError(DataError):
 
 
 class IngestError(StoreError):
-    """Ingest stopped on an error before its commit: nothing was added; ingest the file again."""
+    """Ingest stopped on an error before its commit. Nothing was added; ingest the file again."""
 
 
 class ConsolidationError(StoreError):
-    """A month stopped half-way on an error: readers still see it whole; consolidate again."""
+    """Consolidation of a month stopped on an error.
+
+    Readers see complete data; consolidate again.
+    """
 
 
 class LostFileError(StoreError):
-    """A committed file is neither in its place nor in its attempt's `.tmp/`: rebuild the month."""
+    """A committed file is neither in its place nor in `.tmp/` of its attempt.
+
+    Rebuild the month.
+    """
 
 
 class TruncatedLogError(StoreError):
-    """A month was built from versions that the event log no longer has: rebuild with `--force`."""
+    """The event log has lost versions that a month was built from. Rebuild with `--force`."""

@@ -1,19 +1,22 @@
-"""The event log: numbered versions, each committed by the one create of its manifest.
+"""The event log: numbered versions. The create of its manifest commits a version.
 
 Rules:
-1. Versions are dense: 1, 2, 3, ... A part is written before the manifest that lists it, under a
-   name of its own, so what no manifest lists was never added.
-2. A version's manifest carries, for every month of the log, the versions that touched it and a
-   fingerprint of what they hold. So one read of the newest says which months are stale.
-3. Below a committed version, a part that its manifest does not list can never be listed: anyone
-   may delete it. Below a number that is not committed yet, a living ingester may still need it:
-   nobody else deletes it. It goes when that number is taken.
-4. A manifest that can be read need not be durable: its writer may be about to sync it. Whoever
-   builds on it, a next version or a projection, or says that all is known already, first creates
-   it again with the same bytes, which makes it last (port rule 2). So what was built on, or was
-   promised, never goes in a power cut.
-5. All parts of a version bear one attempt's name. So only a version below which several attempts
-   left parts can have some that its manifest does not list: only such manifests are read to sweep.
+
+1. Version numbers have no gaps: 1, 2, 3, ... A part is written before the manifest that lists it,
+   under a name of its own. So a part that no manifest lists was never added.
+2. The manifest of a version contains, for every month of the log, the versions that changed it and
+   a fingerprint of their content. So one read of the newest manifest shows which months are stale.
+3. In the folder of a committed version, a part that the manifest does not list can never be
+   listed: any process may delete it. In the folder of a number that is not committed yet, a
+   running ingest may still need it: no other process deletes it. It is deleted after that number
+   is taken.
+4. A manifest that can be read may not be durable yet: its writer may be about to sync it. A
+   process that builds on it (a next version, a projection, or the answer that all is known) first
+   creates it again with the same bytes, which makes it durable (port rule 2). So a power cut never
+   removes a version that something was built on, or that was promised.
+5. All parts of a version have the name of one attempt. So a version can only have unlisted parts
+   if several attempts left parts in its folder. The sweep reads only the manifests of such
+   versions.
 """
 
 from collections.abc import Iterable
@@ -30,7 +33,7 @@ from caudal.store.port import Store, folder_names, key_in, pages
 
 
 class EventLog:
-    """The versions of one dataset. Manifests never change, so they are read once."""
+    """The versions of one dataset. Manifests never change, so each is read once."""
 
     def __init__(self, store: Store, dataset_id: str) -> None:
         self._store = store
@@ -41,7 +44,7 @@ class EventLog:
         self._lock = Lock()
 
     def head(self) -> VersionManifest | None:
-        """The newest version, or None before the first. Asks the store every time."""
+        """Return the newest version, or None before the first. Asks the store every time."""
         with self._lock:
             if not self._head:
                 self._head = self._find_head()
@@ -50,25 +53,25 @@ class EventLog:
             return self.version(self._head) if self._head else None
 
     def version(self, number: int) -> VersionManifest:
-        """The manifest of a version; NotFoundError if it is not committed."""
+        """Return the manifest of a version. Raise NotFoundError if it is not committed."""
         if number not in self._manifests:
             key = layout.version_manifest(self.dataset_id, number)
             self._manifests[number] = self._decoded(self._store.read(key), number, key)
         return self._manifests[number]
 
     def inputs(self, month: Month) -> MonthInputs:
-        """What the log holds of a month now."""
+        """Return the versions of the log that changed a month, as of now."""
         head = self.head()
         return head.months.get(str(month), NO_INPUTS) if head else NO_INPUTS
 
     def months(self) -> dict[Month, MonthInputs]:
-        """Every month of the log, in order, with what the log holds of it."""
+        """Return every month of the log, in order, with the versions that changed it."""
         head = self.head()
         months = head.months if head else {}
         return {Month.parse(self.dataset_id, text): months[text] for text in sorted(months)}
 
     def events(self, month: Month, versions: Iterable[int]) -> list[pa.Table]:
-        """The rows that some versions added to a month, each checked against its digest."""
+        """Return the rows that these versions added to a month, checked against their digests."""
         return [
             self._rows(part)
             for version in versions
@@ -77,36 +80,39 @@ class EventLog:
         ]
 
     def write_part(self, month: Month, version: int, attempt: str, table: pa.Table) -> MonthPart:
-        """Put rows into the store, as a part of a version that is not committed yet."""
+        """Store rows as a part of a version that is not committed yet."""
         data, key = rows.encode(table), layout.part(month, version, attempt)
         self._store.create(key, data)
         return MonthPart(str(month), key, table.num_rows, len(data), digest(data))
 
     def commit(self, version: VersionManifest) -> None:
-        """Create the version's manifest. AlreadyExistsError: another ingest took the number."""
+        """Create the manifest of a version.
+
+        Raises AlreadyExistsError if another ingest took the number.
+        """
         self.settle(version.version - 1)
         key = layout.version_manifest(self.dataset_id, version.version)
         self._store.create(key, manifest.encode(version))
         self._settled = version.version
 
     def settle(self, version: int) -> None:
-        """Make sure of a committed version before anything builds on it (rule 4)."""
+        """Make a committed version durable before anything builds on it (rule 4)."""
         if version > self._settled:
             key = layout.version_manifest(self.dataset_id, version)
             self._store.create(key, self._store.read(key))
             self._settled = version
 
     def sweep(self, first_version: int = 1) -> int:
-        """Delete parts that no manifest lists, below committed versions from this one on.
+        """Delete parts that no manifest lists, in committed versions from `first_version` on.
 
-        Empty folders go too.
+        Empty folders are removed too.
         """
         head = self.head()
         untidy = self._untidy(first_version)
         return sum(self._sweep(one) for one in sorted(untidy) if head and one <= head.version)
 
     def _untidy(self, first_version: int) -> set[int]:
-        """Versions with parts of several attempts (rule 5), or with empty folders."""
+        """Return versions with parts of several attempts (rule 5), or with empty folders."""
         prefix = layout.events(self.dataset_id)
         if first_version > 1:
             prefix = layout.version_folder(self.dataset_id, first_version)
@@ -135,7 +141,7 @@ class EventLog:
             found = manifest.decode(data, VersionManifest, key)
             if (found.dataset_id, found.version) != (self.dataset_id, number):
                 about = f"{found.dataset_id}, version {found.version}"
-                raise FormatError(f"{key} is damaged: it is of {about}")
+                raise FormatError(f"{key} is damaged: it belongs to {about}")
         except FormatError as error:
             raise FormatError(f"{error}; restore it from a backup") from error
         return found
@@ -145,7 +151,7 @@ class EventLog:
             data = self._store.read(part.key)
         except NotFoundError as error:
             raise StoreError(
-                f"{part.key} is lost, which a committed version lists: restore it from a backup"
+                f"{part.key} is lost, but a committed version lists it: restore it from a backup"
             ) from error
         if digest(data) != part.digest:
             raise FormatError(
@@ -155,7 +161,7 @@ class EventLog:
         return rows.decode(data, part.key)
 
     def _find_head(self) -> int:
-        """The highest committed number. Only the one above it can have a folder already."""
+        """Return the highest committed number. Only the next number can already have a folder."""
         numbers = self._numbers()
         while numbers and not self._exists(max(numbers)):
             numbers.remove(max(numbers))

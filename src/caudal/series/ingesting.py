@@ -1,17 +1,17 @@
-"""Ingest: what a source adds becomes one event version, all of it or nothing.
+"""Ingest: the new content of a source becomes one event version, completely or not at all.
 
-The order:
- 1. Read the source. Read the log's head, version v (0 before the first).
- 2. For each month of the source, compare with what the log knows; nothing new: done.
- 3. Write a part per month below version v + 1, under this attempt's own name.
- 4. Create the manifest of version v + 1. **This is the commit.**
- 5. Sweep what no manifest lists below it.
+1. Read the source. Read the head of the log, version v (0 before the first).
+2. Compare each month of the source with the log. If nothing is new, stop.
+3. Write one part per month into the folder of version v + 1, under the name of this attempt.
+4. Create the manifest of version v + 1. **This is the commit.**
+5. Delete the parts in its folder that no manifest lists.
 
-A crash before 4 leaves parts that no manifest lists; they go when the number is taken. A crash
-after 4 leaves months that are stale: every run that consolidates finds them by itself.
-If another ingest takes the number first, ours deletes its own parts and begins again with the new
-head, so that its delta is against the winner. When the store does not say whether the create of 4
-arrived, parts are left alone: they may be committed.
+A crash before step 4 leaves parts that no manifest lists. They are deleted after the number is
+taken. A crash after step 4 leaves stale months. Every consolidation finds them by itself.
+
+If another ingest takes the number first, this one deletes its own parts and starts again with the
+new head, so that it compares with the winner's data. If the outcome of the create in step 4 is
+unknown, the parts are kept: they may be committed.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ _MOST_RACES = 100
 
 @dataclass(frozen=True)
 class IngestOutcome:
-    """What an ingest added: a version, or nothing (None) when all was known already."""
+    """The result of an ingest. `version` is None if nothing was new."""
 
     version: int | None
     added: int = 0
@@ -51,7 +51,7 @@ class IngestOutcome:
 
 
 def ingest(catalog: Catalog, config: SeriesConfig, source: Path | str) -> IngestOutcome:
-    """Add what is new in a source to the event log, as one version.
+    """Add the new observations of a source to the event log, as one version.
 
     Consolidation is a separate step: `consolidate_all` finds the months that became stale.
     """
@@ -79,7 +79,7 @@ def ingest(catalog: Catalog, config: SeriesConfig, source: Path | str) -> Ingest
 
 
 class _IngestRun:
-    """One try at one version number."""
+    """One attempt to commit one version number."""
 
     def __init__(
         self, catalog: Catalog, config: SeriesConfig, source: str, head: VersionManifest | None
@@ -93,7 +93,7 @@ class _IngestRun:
         self._parts: list[MonthPart] = []
 
     def commit(self, changed: dict[Month, list[Change]]) -> VersionManifest:
-        """Steps 3 and 4. AlreadyExistsError: another ingest has the number."""
+        """Do steps 3 and 4. Raise AlreadyExistsError if another ingest has the number."""
         now = self._catalog.clock()
         try:
             self._write(changed, now)
@@ -103,14 +103,14 @@ class _IngestRun:
             if not isinstance(error, CaudalError | OSError):
                 raise
             raise IngestError(
-                f"{self._source}: {error}; nothing was added: when that is mended, ingest it again"
+                f"{self._source}: {error}; nothing was added: fix the cause, then ingest it again"
             ) from error
         version = self._manifest(changed, now)
         self._create(version)
         return version
 
     def forget(self) -> None:
-        """Delete the parts of a try that can no longer commit."""
+        """Delete the parts of an attempt that can no longer commit."""
         self._catalog.delete(part.key for part in self._parts)
 
     @property
@@ -159,17 +159,21 @@ class _IngestRun:
                 if self._log.version(version.version) == version:
                     return
             raise IngestError(
-                f"{self._source}: the store did not say whether version {version.version} "
-                f"arrived: {error}; ingest it again: what did arrive is not added twice"
+                f"{self._source}: it is unknown whether version {version.version} "
+                f"was stored: {error}; ingest it again: nothing is added twice"
             ) from error
 
 
 def _require_same_timezone(config: SeriesConfig, head: VersionManifest | None) -> None:
-    """In another one, every day is another moment: all that is known would be added once more."""
+    """Raise IngestError if the timezone of the dataset has changed.
+
+    In another timezone every day is another moment, so all known observations would be added
+    again.
+    """
     if head is not None and head.timezone not in ("", config.timezone):
         raise IngestError(
-            f"{config.dataset_id} was begun with timezone {head.timezone}, and the config says "
-            f"{config.timezone}: change it back, or take another dataset_id"
+            f"{config.dataset_id} was started with timezone {head.timezone}, but the config says "
+            f"{config.timezone}: change it back, or use another dataset_id"
         )
 
 
@@ -189,7 +193,7 @@ def _changes(
 
 
 def _count(changed: dict[Month, list[Change]]) -> tuple[int, int]:
-    """How many observations are new, and how many are revisions."""
+    """Return the number of new observations, and the number of revisions."""
     flags = [one.quality_flag for some in changed.values() for one in some]
     revised = flags.count(delta.REVISED)
     return len(flags) - revised, revised

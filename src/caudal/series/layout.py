@@ -1,4 +1,4 @@
-"""Where everything of a dataset lies in the store: keys to names and back, nothing else.
+"""The keys of a dataset in the store: from names to keys and back, nothing else.
 
     datasets/{dataset_id}/
       events/{version:08}/manifest.json                            the commit of a version
@@ -8,7 +8,7 @@
       projections/consolidation/YYYY/MM/{number:08}.json           manifests, each made once
       projections/consolidation/YYYY/MM/manifest.json              copy of the newest
 
-Numbers are padded so that a listing shows them in order; nothing relies on that order.
+Numbers are padded so that a listing shows them in order. No code relies on that order.
 """
 
 import re
@@ -33,7 +33,7 @@ _BELOW_VERSION = re.compile(r"events/(?P<version>\d+)/")
 
 @dataclass(frozen=True, order=True)
 class Month:
-    """A month of a dataset: what is consolidated, committed and read as one."""
+    """A month of a dataset: the unit that is consolidated, committed and read."""
 
     dataset_id: str
     year: int
@@ -44,14 +44,14 @@ class Month:
 
     @classmethod
     def parse(cls, dataset_id: str, text: str) -> "Month":
-        """The month that its text (`2025-08`) names."""
+        """Return the month that a text such as `2025-08` names."""
         year, month = text.split("-")
         return cls(dataset_id, int(year), int(month))
 
 
 @dataclass(frozen=True)
 class ProjectionKey:
-    """What the key of a projection's file says; `attempt` is empty for the final place."""
+    """The content of a projection file's key. `attempt` is empty for the final place."""
 
     month: Month
     series_code: str
@@ -60,7 +60,7 @@ class ProjectionKey:
 
 @dataclass(frozen=True)
 class PartKey:
-    """What the key of a part of the event log says."""
+    """The content of the key of a part of the event log."""
 
     version: int
     attempt: str
@@ -121,7 +121,7 @@ def manifest_copy(month: Month) -> str:
 
 
 def parse_projection(dataset_id: str, key: str) -> ProjectionKey | None:
-    """What a key below `windows/` is; None for what is not ours."""
+    """Parse a key below `windows/`. Return None for other files."""
     found = _PROJECTION.search(key)
     if found is None:
         return None
@@ -130,7 +130,10 @@ def parse_projection(dataset_id: str, key: str) -> ProjectionKey | None:
 
 
 def parse_empty_temp(dataset_id: str, folder: str) -> tuple[Month, str] | None:
-    """The month and the attempt of a folder `.tmp/{attempt}/`, or `.tmp/`: then no attempt."""
+    """Return the month and the attempt of a folder `.tmp/{attempt}/`.
+
+    The attempt is empty for the folder `.tmp/` itself.
+    """
     found = _EMPTY_TEMP.search(folder)
     if found is None:
         return None
@@ -138,7 +141,7 @@ def parse_empty_temp(dataset_id: str, folder: str) -> tuple[Month, str] | None:
 
 
 def parse_manifest(dataset_id: str, key: str) -> tuple[Month, int] | None:
-    """The month and number of a numbered manifest's key."""
+    """Return the month and the number of a numbered manifest's key."""
     found = _MANIFEST.search(key)
     if found is None:
         return None
@@ -146,17 +149,17 @@ def parse_manifest(dataset_id: str, key: str) -> tuple[Month, int] | None:
 
 
 def parse_part(key: str) -> PartKey | None:
-    """What the key of a part says; None for what is none."""
+    """Parse the key of a part. Return None for any other key."""
     found = _PART.search(key)
     return PartKey(int(found["version"]), found["attempt"]) if found else None
 
 
 def version_above(folder: str) -> int | None:
-    """The version below which a folder lies."""
+    """Return the version whose folder contains this folder."""
     found = _BELOW_VERSION.search(folder)
     return int(found["version"]) if found else None
 
 
 def is_version(name: str) -> bool:
-    """Whether a folder of this name is a version's."""
+    """Return whether this is the name of a version's folder."""
     return _VERSION.match(name) is not None

@@ -1,6 +1,6 @@
-"""The two kinds of manifest: what a version added, and how far a month's consolidation is.
+"""The two kinds of manifest: the content of a version, and the state of a consolidation.
 
-Both are JSON, made once by `create`, and never changed. docs/formats/series.md has examples.
+Both are JSON, created once by `create`, and never changed. docs/formats/series.md has examples.
 """
 
 from enum import StrEnum
@@ -16,15 +16,15 @@ FORMAT = 1
 
 
 class ManifestStatus(StrEnum):
-    """How far a consolidation is. Readers go by the newest manifest that is not in progress."""
+    """The state of a consolidation. Readers use the newest manifest that is not in progress."""
 
     IN_PROGRESS = "in_progress"  # files are being written to `.tmp/`; may be started over
-    COMMITTED = "committed"  # the files count; some may still lie in `.tmp/`
-    COMPLETED = "completed"  # every file is in its place
+    COMMITTED = "committed"  # the files are valid; some may still be in `.tmp/`
+    COMPLETED = "completed"  # every file is in its final place
 
 
 class MonthPart(msgspec.Struct, frozen=True):
-    """One file of events: what a version added to a month."""
+    """One file of events: the rows that a version added to a month."""
 
     month: str
     key: str
@@ -34,13 +34,16 @@ class MonthPart(msgspec.Struct, frozen=True):
 
 
 class MonthInputs(msgspec.Struct, frozen=True):
-    """The versions that touched a month, and a fingerprint of all they added to it."""
+    """The versions that changed a month, and a fingerprint of everything they added to it."""
 
     versions: tuple[int, ...]
     fingerprint: str
 
     def with_part(self, version: int, part_digest: str) -> "MonthInputs":
-        """The inputs after one more version. The fingerprint is a chain over the contents."""
+        """Return the inputs after one more version.
+
+        The fingerprint is a chain over the contents.
+        """
         text = f"{FORMAT} {self.fingerprint} {version} {part_digest}"
         return MonthInputs((*self.versions, version), digest(text.encode()))
 
@@ -61,12 +64,12 @@ class VersionManifest(msgspec.Struct, frozen=True, kw_only=True):
     revised: int
     parts: tuple[MonthPart, ...]
     months: dict[str, MonthInputs]
-    timezone: str = ""  # of the local days; manifests of old do not say it
+    timezone: str = ""  # of the local days; empty in manifests of older releases
     format: int = FORMAT
 
 
 class ProjectionFile(msgspec.Struct, frozen=True):
-    """One series of one month. `tag` is the store's, known once the file is in its place."""
+    """One series of one month. `tag` is the store's tag, known once the file is in its place."""
 
     series_code: str
     rows: int
@@ -76,14 +79,14 @@ class ProjectionFile(msgspec.Struct, frozen=True):
 
 
 class ConsolidationManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """One step of one month's consolidation.
+    """One step of the consolidation of one month.
 
-    `standing` is the number of the newest manifest that was committed when this one was made:
-    what readers go by as long as this one is only in progress.
+    `standing` is the number of the newest manifest that was committed when this one was created.
+    Readers use that one while this one is only in progress.
 
-    `run` is who wrote it. An attempt can be finished by another run, and two runs must never write
-    the same bytes: `create` takes equal bytes for its own, and a late run would not see that it is
-    late.
+    `run` identifies the run that wrote it. Another run can finish an attempt, and two runs must
+    never write the same bytes: `create` accepts equal bytes as its own, so a late run would not
+    notice that it is late.
     """
 
     dataset_id: str
@@ -113,12 +116,12 @@ Manifest = TypeVar("Manifest", VersionManifest, ConsolidationManifest)
 
 
 def encode(manifest: VersionManifest | ConsolidationManifest) -> bytes:
-    """The bytes of a manifest: indented, since people read them too."""
+    """Return the bytes of a manifest, indented because people read them too."""
     return msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
 
 
 def decode(data: bytes, kind: type[Manifest], key: str) -> Manifest:
-    """A manifest from its bytes; FormatError names the key if they are something else."""
+    """Decode a manifest. Raise a FormatError that names the key if the bytes are not valid."""
     try:
         manifest = msgspec.json.decode(data, type=kind)
     except msgspec.MsgspecError as error:

@@ -1,4 +1,4 @@
-"""Merging the events of a month: for every primary key its newest version. Pure."""
+"""Merge the events of a month: keep the newest version of every primary key. Pure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,7 +11,7 @@ from caudal.series.rows import SCHEMA
 
 
 def merge(parts: Sequence[pa.Table]) -> pa.Table:
-    """The rows with the highest version of their key, by series code and time."""
+    """Return the rows with the highest version of their key, sorted by series code and time."""
     if not parts:
         return SCHEMA.empty_table()
     table = pa.concat_tables(parts).combine_chunks()
@@ -26,7 +26,7 @@ def merge(parts: Sequence[pa.Table]) -> pa.Table:
 
 
 def split(merged: pa.Table) -> Iterable[tuple[str, pa.Table]]:
-    """The rows of each series, from what `merge` gave."""
+    """Yield the rows of each series, from the result of `merge`."""
     if not merged.num_rows:
         return
     runs = pc.run_end_encode(merged.column("internal_series_code").combine_chunks())
@@ -40,7 +40,7 @@ def split(merged: pa.Table) -> Iterable[tuple[str, pa.Table]]:
 def known_until(
     table: pa.Table, *, version: int | None = None, vintage: "pa.Scalar | None" = None
 ) -> pa.Table:
-    """The events that were known at a version, or at the end of a day."""
+    """Return the events that were known at a version, or at the end of a day."""
     if version is not None:
         table = table.filter(pc.less_equal(table.column("version"), version))
     if vintage is not None:
@@ -49,7 +49,7 @@ def known_until(
 
 
 def _ranks(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    """For each text its rank among the distinct texts, so that numbers can be sorted instead."""
+    """Return the rank of each text among the distinct texts, so that numbers can be sorted."""
     encoded = column.combine_chunks().dictionary_encode()
     texts = encoded.dictionary.to_pylist()
     order = sorted(range(len(texts)), key=lambda place: texts[place].encode())
@@ -59,7 +59,7 @@ def _ranks(column: pa.ChunkedArray) -> NDArray[np.int64]:
     return given
 
 
-# Not by `to_numpy` and `pa.array`, which load pandas where it is installed: half a second.
+# `to_numpy` and `pa.array` are avoided: they load pandas if it is installed (half a second).
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.int64]:
     return np.from_dlpack(column.combine_chunks()).view(np.int64)
 

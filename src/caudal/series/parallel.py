@@ -1,4 +1,4 @@
-"""Doing many things at a time, with results in order and nothing left running after an error."""
+"""Parallel work with results in order. After an error nothing is left running."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -10,23 +10,25 @@ Made = TypeVar("Made")
 
 
 class WorkerPool:
-    """Some threads; with one, everything happens in the caller's, in order."""
+    """A pool of threads. With one thread, all work is done in the caller's thread, in order."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def each(self, do: Callable[[Item], Made], items: Iterable[Item]) -> list[Made]:
-        """Do something with each item.
+        """Call `do` for each item and return the results in order.
 
-        After an error no item is begun any more, those that were begun are waited for, and the
-        first error is raised: so nothing of ours comes late. Ctrl-C waits for none and begins none.
+        After an error no further item is started. Running items are waited for, and then the first
+        error is raised, so nothing runs after the return. Ctrl-C starts no further item and waits
+        for none.
         """
         if self._pool is None:
             return [do(item) for item in items]
         left, made = deque(enumerate(items)), dict[int, Made]()
         count = len(left)
-        # A thread takes item after item: waking one for every item would cost more than many do.
+        # Each thread takes item after item. Waking a thread for every item would often cost more
+        # than the work itself.
         turns = range(min(self.threads, count))
         futures = [self._pool.submit(_take_turns, do, left, made) for _ in turns]
         try:

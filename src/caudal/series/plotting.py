@@ -1,4 +1,4 @@
-"""A series as a picture. Needs matplotlib, which is an optional package."""
+"""Plots of a series. Needs matplotlib, which is an optional package."""
 
 import math
 from datetime import date
@@ -12,11 +12,11 @@ from caudal.errors import MissingPackageError, UsageError
 
 FORMATS = ("png", "svg")
 _COLOR = "#1f5f8b"
-_LONGEST_GAP = 3  # times the usual distance between observations: then the line is broken
+_LONGEST_GAP = 3  # the line breaks at gaps longer than this many usual distances
 
 
 def plot_format(path: Path) -> str:
-    """The format that a file's name asks for."""
+    """Return the format that the name of a file selects."""
     form = path.suffix.lower().lstrip(".")
     if form not in FORMATS:
         raise UsageError(f"{path}: a plot is written as .png or .svg")
@@ -50,7 +50,7 @@ def _figure() -> Any:
 
 
 def _line(table: pa.Table) -> tuple[list[date], list[float]]:
-    """The points of the line, with a hole wherever observations are missing for long."""
+    """Return the points of the line, with a break wherever observations are missing for long."""
     days: list[date] = table.column("obs_date").to_pylist()
     values: list[float] = table.column("value").to_pylist()
     steps = sorted((after - before).days for before, after in pairwise(days))
@@ -66,7 +66,7 @@ def _line(table: pa.Table) -> tuple[list[date], list[float]]:
 
 
 def _lone(days: list[date], values: list[float]) -> tuple[list[date], list[float]]:
-    """The points without a neighbour: a line has no length there, and would not be seen."""
+    """Return the points without a neighbour. A line has no length there and would be invisible."""
     framed = [math.nan, *values, math.nan]
     places = [
         place

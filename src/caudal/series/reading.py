@@ -1,13 +1,13 @@
 """Reading through the catalog: a month as it was committed, never a mix of two versions.
 
-A read of a month:
- 1. Take the manifest that readers go by: the newest committed one.
- 2. Take each file by its digest: from its final place, else from the attempt's `.tmp/`.
- 3. If a file is in neither, look at 1 again. Another manifest: begin the whole month again. The
-    same one: a late writer or a loss; merge the month from the event versions that the manifest
-    names, and say so.
-So a reader sees the month before a commit or after it. A reader that is overtaken again and again
-merges from events too: those never change.
+1. Read the manifest that readers use: the newest committed one.
+2. Read each file by its digest: from its final place, or else from `.tmp/` of the attempt.
+3. If a file is in neither place, repeat step 1. If there is another manifest, start the whole
+   month again. If it is the same, a late writer replaced a file or a file is lost: merge the month
+   from the event versions that the manifest names, and report it.
+
+So a reader sees the month either before or after a commit. A reader that is overtaken too often
+merges from events too, because events never change.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ class MonthRead:
 
 @dataclass(frozen=True)
 class SeriesRead:
-    """The rows of one series in order of time, and what a reader should know about them."""
+    """The rows of one series in order of time, and notes for the reader."""
 
     table: pa.Table = field(repr=False)
     notes: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class SeriesRead:
 def read_month(
     catalog: Catalog, month: Month, series_codes: Iterable[str] | None = None
 ) -> MonthRead | None:
-    """A month's projections, or those of some series; None before the first commit."""
+    """Read the projections of a month, or of some series. Return None before the first commit."""
     wanted = None if series_codes is None else frozenset(series_codes)
     manifest = catalog.read_committed_manifest(month)
     for _ in range(_MOST_ROUNDS):
@@ -77,9 +77,9 @@ def read_series(
     last: date | None = None,
     as_of: int | date | None = None,
 ) -> SeriesRead:
-    """One series over all months, between two dates (both included).
+    """Read one series over all months, between two dates (both included).
 
-    `as_of`: as it was known with that version, or at the end of that day.
+    `as_of` selects the values that were known with that version, or at the end of that day.
     """
     config.find(series_code)
     months = _months(catalog, config.dataset_id, as_of)
@@ -99,7 +99,7 @@ def read_series(
 
 
 def _notes(months: Mapping[Month, MonthInputs], found: list[MonthRead | None]) -> tuple[str, ...]:
-    """What a reader should know about some months; one note tells of all of one kind."""
+    """Return notes for the reader about these months, one note per kind."""
     reads = list(zip(months.items(), found, strict=True))
     told = (
         _note(
@@ -128,7 +128,7 @@ def _too_early(catalog: Catalog, dataset_id: str, as_of: int | date) -> tuple[st
     begun = log.version(1).vintage_date
     if str(as_of) >= begun:
         return ()
-    return (f"nothing was known here on {as_of}: version 1 is of {begun}",)
+    return (f"nothing was known on {as_of}: version 1 is from {begun}",)
 
 
 def _note(months: list[Month], one: str, many: str) -> str:
@@ -140,7 +140,7 @@ def _note(months: list[Month], one: str, many: str) -> str:
 def _files(
     catalog: Catalog, manifest: ConsolidationManifest, wanted: frozenset[str] | None
 ) -> dict[str, pa.Table] | None:
-    """Every wanted file of a manifest, or None if one is nowhere with its digest."""
+    """Return every wanted file of a manifest, or None if one is in no place with its digest."""
     tables = {}
     for file in manifest.files:
         if wanted is None or file.series_code in wanted:
@@ -161,7 +161,7 @@ def _from_events(
 def _months(
     catalog: Catalog, dataset_id: str, as_of: int | date | None
 ) -> dict[Month, MonthInputs]:
-    """The months of the log: now, or as a version knew them."""
+    """Return the months of the log: now, or as of a version."""
     log = catalog.log(dataset_id)
     head = log.head()
     if not isinstance(as_of, int):
@@ -176,7 +176,7 @@ def _months(
 
 
 def _day_hint(number: int) -> str:
-    """What to write if the number was meant as a day (20250801)."""
+    """Return a hint if the number looks like a day (20250801)."""
     if len(str(number)) == 8:
         with contextlib.suppress(ValueError):
             return f"; write a day as {datetime.strptime(str(number), '%Y%m%d').date()}"

@@ -1,8 +1,9 @@
 """The rows of events and projections, and their Parquet files.
 
-The same rows give the same bytes: fixed writer options, rows in the order of the primary key,
-nothing about the moment or the machine in the file (only the Parquet library's own name, so bytes
-may differ between its releases; nothing but a needless rebuild depends on that).
+The same rows give the same bytes: the writer options are fixed, rows are in the order of the
+primary key, and the file contains nothing about the time or the machine. It contains the name of
+the Parquet library, so bytes may differ between its releases. The only effect is an unnecessary
+rebuild.
 """
 
 import pyarrow as pa
@@ -33,7 +34,7 @@ _TEXTS = [field.name for field in SCHEMA if field.type == pa.string()]
 
 
 def encode(table: pa.Table) -> bytes:
-    """A Parquet file of these rows."""
+    """Return a Parquet file of these rows."""
     sink = pa.BufferOutputStream()
     pq.write_table(
         table,
@@ -49,9 +50,9 @@ def encode(table: pa.Table) -> bytes:
 
 
 def decode(data: bytes, key: str) -> pa.Table:
-    """The rows of a Parquet file, with exactly our columns."""
+    """Return the rows of a Parquet file, with exactly the columns of SCHEMA."""
     try:
         table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
         return table.select(SCHEMA.names).cast(SCHEMA)
     except (pa.ArrowException, KeyError) as error:
-        raise FormatError(f"{key} is no file of series: {error}") from error
+        raise FormatError(f"{key} is not a file of series: {error}") from error

@@ -1,4 +1,4 @@
-"""An object's bytes, checked against a digest: small ones in memory, big ones as a local file."""
+"""The bytes of an object, checked against a digest: small ones in memory, big ones in a file."""
 
 import contextlib
 import mmap
@@ -18,9 +18,9 @@ _PIECE_BYTES = 8 << 20
 def checked_bytes(
     store: Store, key: str, size: int, expected: str, big_file_bytes: int = BIG_FILE_BYTES
 ) -> Iterator[bytes | Path | None]:
-    """What lies under a key, if it has this digest; None if it is absent or something else.
+    """Yield the object under a key if it has this digest; None if it is missing or different.
 
-    `size` only decides how it is fetched. A local file lives as long as the context.
+    `size` only decides how it is fetched. A local file is removed at the end of the context.
     """
     with contextlib.ExitStack() as stack:
         data: bytes | Path | None
@@ -38,13 +38,13 @@ def checked_bytes(
 
 
 def _fetch(store: Store, key: str, path: Path) -> str:
-    """Copy an object to a local file piece by piece; gives its digest."""
+    """Copy an object to a local file piece by piece. Return its digest."""
     offset = 0
     with path.open("wb") as file:
         while piece := store.read(key, offset, _PIECE_BYTES):
             file.write(piece)
             offset += len(piece)
-    if not offset:  # which cannot be mapped
+    if not offset:  # an empty file cannot be mapped
         return digest(b"")
     with path.open("rb") as whole, mmap.mmap(whole.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         return digest(memoryview(mapped))

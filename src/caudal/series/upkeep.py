@@ -1,7 +1,7 @@
-"""All months of a dataset: which are stale or unfinished, and bringing them up to date.
+"""All months of a dataset: find the stale and unfinished ones, and bring them up to date.
 
-Two listings (projections, manifests) and one read per month tell; only months that need it are
-consolidated, a few at a time, so that only the rows of a few are in memory.
+Two listings (projections, manifests) and one read per month are enough to find them. Only months
+that need it are consolidated, a few at a time, so that memory holds only the rows of a few.
 """
 
 from collections.abc import Iterator
@@ -20,24 +20,24 @@ from caudal.series.parallel import WorkerPool
 
 _MONTHS_AT_A_TIME = 32  # in the survey
 _MONTHS_AT_ONCE = 4  # in consolidation
-_SWEPT_SECONDS = 60.0  # younger temporary files are not even looked at
+_SWEPT_SECONDS = 60.0  # younger temporary files are not checked
 
 
 class Freshness(StrEnum):
-    """Whether a month's projections are what the event log says."""
+    """Whether the projections of a month match the event log."""
 
     FRESH = "fresh"
-    STALE = "stale"  # events came after
-    MISSING = "missing"  # events, but never a committed projection
-    UNFINISHED = "unfinished"  # a run stopped, or is at work
-    SUSPECT = "suspect"  # a final file is not the one that was recorded
-    TRUNCATED = "truncated"  # the log lacks events that it was built from
-    DAMAGED = "damaged"  # a manifest that its readers need cannot be read
+    STALE = "stale"  # there are newer events
+    MISSING = "missing"  # there are events, but no committed projection
+    UNFINISHED = "unfinished"  # a run stopped, or is still running
+    SUSPECT = "suspect"  # a final file is not the recorded one
+    TRUNCATED = "truncated"  # the log has lost events that it was built from
+    DAMAGED = "damaged"  # a manifest that readers need cannot be read
 
 
 @dataclass(frozen=True)
 class MonthStatus:
-    """One month: its newest manifest, what the log holds of it, and what lies there."""
+    """One month: its newest manifest, its versions in the log, and its files."""
 
     month: Month
     freshness: Freshness
@@ -48,15 +48,15 @@ class MonthStatus:
 
     @property
     def is_tidy(self) -> bool:
-        """Nothing to do, and nothing to sweep."""
+        """Whether there is nothing to do and nothing to delete."""
         left = self.placed.temps or (self.newest and self.placed.outcast(self.newest))
         return self.freshness is Freshness.FRESH and not left
 
 
 def survey(catalog: Catalog, dataset_id: str) -> Iterator[MonthStatus]:
-    """Every month that has events or projections, in order.
+    """Yield every month that has events or projections, in order.
 
-    The order of looking is that of consolidation.py: files, manifests, then the head of the log.
+    Reads in the order of consolidation.py: files, manifests, then the head of the log.
     """
     placed = catalog.placed(dataset_id)
     numbers = catalog.newest_manifest_numbers(dataset_id)
@@ -73,13 +73,16 @@ def survey(catalog: Catalog, dataset_id: str) -> Iterator[MonthStatus]:
 
 @dataclass(frozen=True)
 class Consolidated:
-    """What a run did with all months: a month that fails does not hold up the others."""
+    """The results of a run over all months. A month that fails does not stop the others."""
 
     done: list[MonthOutcome]
     errors: list[CaudalError]
 
     def outcomes(self) -> list[MonthOutcome]:
-        """What was done, if no month failed; else the error, or one that tells how many."""
+        """Return the results if no month failed.
+
+        Otherwise raise the error, or one with the count.
+        """
         if len(self.errors) > 1:
             months = len(self.done) + len(self.errors)
             raise ConsolidationError(
@@ -93,10 +96,9 @@ class Consolidated:
 def consolidate_all(
     catalog: Catalog, config: SeriesConfig, *, force: bool = False
 ) -> list[MonthOutcome]:
-    """Find the months that are stale, unfinished or damaged and bring them up to date; sweep.
+    """Bring all stale, unfinished or damaged months up to date, and delete unneeded files.
 
-    A month that fails does not keep the others from being consolidated; its error is raised in
-    the end.
+    A month that fails does not stop the others. Its error is raised at the end.
     """
     return consolidate_each(catalog, config, force=force).outcomes()
 
@@ -104,8 +106,8 @@ def consolidate_all(
 def consolidate_each(
     catalog: Catalog, config: SeriesConfig, *, force: bool = False
 ) -> Consolidated:
-    """As `consolidate_all`, for those who want to know of all months also if some fail."""
-    # A few months at a time: while one waits for its manifest, another writes its files.
+    """Do the same as `consolidate_all`, but also return the results if some months fail."""
+    # Several months at a time: while one waits for its manifest, another writes its files.
     workers = WorkerPool(min(_MONTHS_AT_ONCE, catalog.workers.threads))
     ended = workers.each(
         lambda found: _bring_up(catalog, config, found, force=force),

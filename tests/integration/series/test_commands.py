@@ -75,7 +75,7 @@ def test_from_ingest_to_a_revision(shell: Shell) -> None:
 def test_what_was_known_before_the_first_version(shell: Shell) -> None:
     shell.run("ingest", shell.world.source("first", ROWS))
     told = shell.run("read", "ALPHA", "--as-of", "2001-01-01")
-    assert "note: nothing was known here on 2001-01-01: version 1 is of 20" in told
+    assert "note: nothing was known on 2001-01-01: version 1 is from 20" in told
     assert "consolidate" not in told
     for option in ("--as-of", "--from", "--to"):
         with pytest.raises(UsageError, match=option):
@@ -95,7 +95,7 @@ def test_months_that_are_done_are_told_beside_one_that_failed(shell: Shell) -> N
     result = shell.invoke("consolidate")
     assert "2024-01 consolidated: never consolidated" in result.output
     assert isinstance(result.exception, ConsolidationError)
-    assert "is lost, which a committed version lists: restore it" in str(result.exception)
+    assert "is lost, but a committed version lists it: restore it" in str(result.exception)
 
 
 def test_formats(shell: Shell) -> None:

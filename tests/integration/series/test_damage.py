@@ -93,10 +93,14 @@ def test_a_manifest_that_belongs_elsewhere_is_damage(world: World) -> None:
     store = MemoryStore()
     world.run(store, world.uniform(1, months=2))
     store.replace(manifest(2, 3), store.read(manifest(1, 3)))
-    with pytest.raises(FormatError, match=r"02/00000003.json is damaged: it is of little 2024-01"):
+    with pytest.raises(
+        FormatError, match=r"02/00000003.json is damaged: it belongs to little 2024-01"
+    ):
         world.run(store)
     store.replace(VERSION_1, store.read(VERSION_1).replace(b'"version": 1', b'"version": 7'))
-    with pytest.raises(FormatError, match=r"00000001/manifest.json is damaged: it is of little, v"):
+    with pytest.raises(
+        FormatError, match=r"00000001/manifest.json is damaged: it belongs to little, v"
+    ):
         world.run(store)
 
 

@@ -63,7 +63,7 @@ def test_an_error_after_the_commit_keeps_the_files_that_readers_need(
     world: World, store: MemoryStore
 ) -> None:
     failing = broken(store, "replace", FINAL)
-    with pytest.raises(ConsolidationError, match="is committed and readers see it whole"):
+    with pytest.raises(ConsolidationError, match="is committed and readers see it complete"):
         consolidate_month(world.catalog(failing), world.config, 2024, 1)
     read = read_month(world.catalog(store), world.config.month(2024, 1))
     assert read is not None
@@ -83,7 +83,7 @@ def test_a_commit_without_an_answer_is_settled_by_reading(world: World, store: M
 
 def test_a_commit_that_did_not_arrive_is_said(world: World, store: MemoryStore) -> None:
     failing = broken(store, "create", "consolidation/2024/01/00000005")
-    with pytest.raises(ConsolidationError, match="did not say whether the commit arrived"):
+    with pytest.raises(ConsolidationError, match="it is unknown whether the commit succeeded"):
         consolidate_month(world.catalog(failing), world.config, 2024, 1)
     read = read_month(world.catalog(store), world.config.month(2024, 1))
     assert read is not None
@@ -99,7 +99,7 @@ def test_an_error_before_anything_was_written_says_what_to_do(
     world: World, store: MemoryStore, operation: str, part: str
 ) -> None:
     failing = broken(store, operation, part)
-    with pytest.raises(ConsolidationError, match=r"readers see it whole; .*consolidate` again"):
+    with pytest.raises(ConsolidationError, match=r"readers see it complete; .*consolidate` again"):
         consolidate_month(world.catalog(failing), world.config, 2024, 1)
 
 

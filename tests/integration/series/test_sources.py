@@ -85,7 +85,7 @@ def write_xls(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("form", "write", "empty"),
-    [("xlsx", write_xlsx, "empty"), ("xls", write_xls, "empty, or the error of a formula")],
+    [("xlsx", write_xlsx, "empty"), ("xls", write_xls, "empty, or a formula error")],
 )
 def test_every_bad_cell_of_a_workbook_is_reported(
     tmp_path: Path, form: str, write: Any, empty: str
@@ -122,17 +122,17 @@ def test_the_errors_of_formulas_are_told_as_such(tmp_path: Path) -> None:
     reading = read_source(load_config(tmp_path / "c.toml"), tmp_path / "a.xlsx", MemoryStore())
     assert [(one.day, one.value) for one in reading.observations] == [(date(2024, 1, 1), 1.5)]
     assert [(cell.row, cell.column, cell.reason) for cell in reading.rejected] == [
-        (5, "D", "the error of a formula: #N/A"),
-        (6, "B", "the error of a formula: #REF!"),
-        (7, "B", "the error of a formula: #REF!"),
-        (7, "D", "the error of a formula: #DIV/0!"),
-        (8, "B", "the error of a formula: #NAME?"),
+        (5, "D", "formula error: #N/A"),
+        (6, "B", "formula error: #REF!"),
+        (7, "B", "formula error: #REF!"),
+        (7, "D", "formula error: #DIV/0!"),
+        (8, "B", "formula error: #NAME?"),
         (10, "B", "empty"),
-        (10, "D", "the error of a formula: #N/A"),
+        (10, "D", "formula error: #N/A"),
         (11, "B", "empty"),
-        (11, "D", "the error of a formula: #NUM!"),
+        (11, "D", "formula error: #NUM!"),
     ]
-    assert {cell.kind for cell in reading.rejected} == {"empty", "the error of a formula"}
+    assert {cell.kind for cell in reading.rejected} == {"empty", "formula error"}
     assert reading.blank_rows == 1
 
 
@@ -160,8 +160,8 @@ def test_errors_are_found_where_cells_do_not_say_their_place(tmp_path: Path) -> 
     reading = read_source(load_config(tmp_path / "c.toml"), tmp_path / "a.xlsx", MemoryStore())
     assert [(one.day, one.value) for one in reading.observations] == [(date(2024, 1, 3), 3.0)]
     assert [(cell.row, cell.column, cell.reason) for cell in reading.rejected] == [
-        (4, "D", "the error of a formula: #N/A"),
-        (5, "D", "the error of a formula: #N/A"),
+        (4, "D", "formula error: #N/A"),
+        (5, "D", "formula error: #N/A"),
     ]
 
 
@@ -171,8 +171,8 @@ def test_where_errors_cannot_be_found_an_empty_cell_may_be_one(tmp_path: Path) -
     rewrite(tmp_path / "a.xlsx", "xl/workbook.xml", lambda text: f"<!DOCTYPE a>{text}")
     reading = read_source(load_config(tmp_path / "c.toml"), tmp_path / "a.xlsx", MemoryStore())
     assert [(cell.row, cell.column, cell.reason) for cell in reading.rejected] == [
-        (5, "D", "empty, or the error of a formula"),
-        (6, "B", "empty, or the error of a formula"),
+        (5, "D", "empty, or a formula error"),
+        (6, "B", "empty, or a formula error"),
     ]
 
 
@@ -184,7 +184,7 @@ def test_what_cannot_be_read_at_all_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "text.xlsx").write_text("hello")
     with pytest.raises(SourceError, match=r"no sheet 'DATOS \| DATA'; its sheets are: 'Sheet'"):
         read_source(config, tmp_path / "other.xlsx", store)
-    with pytest.raises(SourceError, match="is no Excel workbook"):
+    with pytest.raises(SourceError, match="is not an Excel workbook"):
         read_source(config, tmp_path / "text.xlsx", store)
     with pytest.raises(SourceError, match="cannot read"):
         read_source(config, tmp_path / "nowhere.xlsx", store)
@@ -338,13 +338,13 @@ def test_every_cell_of_the_real_workbook_is_accounted_for(real_data: Path) -> No
     assert len(reading.observations) + reading.repeated == used
     assert {cell.sheet for cell in reading.rejected} == {"DATOS | DATA"}
     kinds = Counter(cell.kind for cell in reading.rejected)
-    assert kinds == {"the error of a formula": 2_784, "empty": 898}
+    assert kinds == {"formula error": 2_784, "empty": 898}
 
 
 def why_not(held: str) -> str:
     if not held:
         return "empty"
-    return f"the error of a formula: {held}" if held.startswith("#") else ""
+    return f"formula error: {held}" if held.startswith("#") else ""
 
 
 def whole_tree(source: Path, part: str) -> dict[tuple[int, str], str]:

@@ -85,7 +85,7 @@ def test_the_error_of_a_formula_is_neither_and_is_not_blank() -> None:
     error = FormulaError("#N/A")
     for found in (read_moment(error, "", BUENOS_AIRES), read_number(error)):
         assert isinstance(found, Bad)
-        assert found.reason == "the error of a formula: #N/A"
+        assert found.reason == "formula error: #N/A"
     assert not is_blank(error)
 
 

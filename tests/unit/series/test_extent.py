@@ -58,14 +58,14 @@ def test_what_is_near_enough(cells: str) -> None:
         (cell("xfd1048576"), "cell XFD1048576 makes"),
         (cell("CZ1") + cell("S999999"), "cell S999999 makes the sheet 999,999 rows by 104 columns"),
         (cell("T1048576"), "delete stray cells"),
-        (cell("B99999999999"), "'B99999999999' is no cell"),
-        (cell("ZZZZZZZZZ1"), "'ZZZZZZZZZ1' is no cell"),
-        (cell("XFE1"), "'XFE1' is no cell"),
-        (cell("A1048577"), "'A1048577' is no cell"),
-        (cell("A0"), "'A0' is no cell"),
-        ('<row r="0"><c><v>1</v></c></row>', "'0' is no row"),
-        ('<row r="9999999"><c><v>1</v></c></row>', "'9999999' is no row"),
-        ("<row>" + "<c><v>1</v></c>" * 16_385 + "</row>", "'XFE1' is no cell"),
+        (cell("B99999999999"), "'B99999999999' is not a valid cell"),
+        (cell("ZZZZZZZZZ1"), "'ZZZZZZZZZ1' is not a valid cell"),
+        (cell("XFE1"), "'XFE1' is not a valid cell"),
+        (cell("A1048577"), "'A1048577' is not a valid cell"),
+        (cell("A0"), "'A0' is not a valid cell"),
+        ('<row r="0"><c><v>1</v></c></row>', "'0' is not a valid row"),
+        ('<row r="9999999"><c><v>1</v></c></row>', "'9999999' is not a valid row"),
+        ("<row>" + "<c><v>1</v></c>" * 16_385 + "</row>", "'XFE1' is not a valid cell"),
         (
             "<row>" + "<c><v>1</v></c>" * 30 + '</row><row r="1048576"><c><v>1</v></c></row>',
             "A1048576",
@@ -114,7 +114,7 @@ def test_the_sheets_may_not_unpack_without_bound(monkeypatch: pytest.MonkeyPatch
 
 def test_entities_are_not_expanded() -> None:
     head = '<!DOCTYPE a [<!ENTITY b "c">]>'
-    with pytest.raises(SourceError, match="is no sheet of a workbook"):
+    with pytest.raises(SourceError, match="is not a sheet of a workbook"):
         require_bounded(workbook(cell("XFD1"), head), "a.xlsx")
 
 
@@ -126,7 +126,7 @@ def test_a_damaged_archive_is_no_workbook(damage: str) -> None:
     else:
         at = data.index(SHEET.encode()) + len(SHEET)
         data[at : at + 4] = b"\xff\xff\xff\xff"
-    with pytest.raises(SourceError, match=re.escape("is no Excel workbook (")):
+    with pytest.raises(SourceError, match=re.escape("is not an Excel workbook (")):
         require_bounded(bytes(data), "a.xlsx")
 
 

@@ -65,7 +65,7 @@ def test_what_is_not_told_or_told_twice(sheets: str, relations: str) -> None:
 
 
 def test_two_parts_of_one_name() -> None:
-    with pytest.raises(SourceError, match=r"2 times part 'xl/worksheets/a\.xml'"):
+    with pytest.raises(SourceError, match=r"2 entries for part 'xl/worksheets/a\.xml'"):
         find(relations='<Relationship Id="r2" Target="worksheets/a.xml"/>', part="A.xml")
 
 

@@ -1,4 +1,4 @@
-"""Dirty files to observations: workbooks and CSV, every rejected cell reported."""
+"""From dirty files to observations: workbooks and CSV. Every rejected cell is reported."""
 
 from caudal.series.sources.observations import (
     NoObservationsError,

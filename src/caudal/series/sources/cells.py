@@ -1,14 +1,15 @@
-"""One cell to one date or one number, or the reason why not. Pure.
+"""Convert one cell to a date or a number, or return the reason for its rejection. Pure.
 
-Nothing is guessed: a cell that is not plainly what its column should hold is rejected.
-1. A date is a date cell, or text in the series' `date_format` (ISO 8601 without one). A bare number
-   is no date, even if a spreadsheet might show it as one; nor is the day before a spreadsheet's
-   first, which the reader gives for a number that is none.
-2. A number is a number cell, or text that is a number throughout, with the series' separators.
-   Truth values, infinities and NaN are no numbers.
-3. The error of a formula is neither, and is not blank.
-4. A moment without an offset is local time in the dataset's timezone; of a moment that the clocks
-   show twice the first is meant, and one that they skip is counted on from before the change.
+Nothing is guessed: a cell that is not clearly of the type of its column is rejected.
+
+1. A date is a date cell, or text in the `date_format` of the series (ISO 8601 by default). A plain
+   number is not a date, even if a spreadsheet might show it as one. The day before the first day
+   of a spreadsheet is not a date either: the reader returns it for an invalid number.
+2. A number is a number cell, or text that is entirely a number, with the separators of the series.
+   Truth values, infinities and NaN are not numbers.
+3. A formula error is neither a date nor a number, and it is not blank.
+4. A time without an offset is local time in the timezone of the dataset. If the clock shows a time
+   twice, the first one is meant. If the clock skips a time, the offset before the change is used.
 """
 
 import math
@@ -27,14 +28,14 @@ _SHOWN = 40
 
 @dataclass(frozen=True)
 class FormulaError:
-    """What a cell holds whose formula has no value: #N/A, #REF!, #DIV/0! and the like."""
+    """The content of a cell whose formula has no value: #N/A, #REF!, #DIV/0! and the like."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Moment:
-    """An observation's moment: UTC, and the local date."""
+    """The time of an observation in UTC, and its local date."""
 
     time: datetime
     day: date
@@ -42,7 +43,10 @@ class Moment:
 
 @dataclass(frozen=True)
 class Bad:
-    """A cell that cannot be used, and why. Reasons of one kind differ only in the cell's text."""
+    """A cell that cannot be used, and the reason.
+
+    Reasons of one kind differ only in the text of the cell.
+    """
 
     kind: str
     text: str = ""
@@ -57,7 +61,7 @@ def is_blank(cell: Cell) -> bool:
 
 
 def read_moment(cell: Cell, date_format: str, zone: ZoneInfo) -> Moment | Bad:
-    """The moment that a cell of a date column means."""
+    """Return the time that a cell of a date column means."""
     if is_blank(cell):
         return Bad(EMPTY)
     if isinstance(cell, str):
@@ -77,12 +81,12 @@ def read_moment(cell: Cell, date_format: str, zone: ZoneInfo) -> Moment | Bad:
     else:
         return _neither("not a date", cell)
     if not isinstance(cell, str) and found.date() == _DAY_ZERO:
-        return Bad("not a date: the serial number is 0 or none")
+        return Bad("not a date: the serial number is 0 or invalid")
     return _moment(found, zone)
 
 
 def read_number(cell: Cell, decimal: str = ".", thousands: str = "") -> float | Bad:
-    """The number that a cell of a value column means."""
+    """Return the number that a cell of a value column means."""
     if is_blank(cell):
         return Bad(EMPTY)
     if isinstance(cell, bool):
@@ -98,9 +102,9 @@ def read_number(cell: Cell, decimal: str = ".", thousands: str = "") -> float | 
 
 
 def _neither(kind: str, cell: Cell) -> Bad:
-    """A formula's error says itself why it is not what it should be."""
+    """Return the rejection of a cell. A formula error is reported as such."""
     if isinstance(cell, FormulaError):
-        return Bad("the error of a formula", cell.text)
+        return Bad("formula error", cell.text)
     return Bad(kind, _show(cell))
 
 
@@ -113,7 +117,10 @@ def _moment(found: datetime, zone: ZoneInfo) -> Moment | Bad:
 
 
 def _numeral(decimal: str, thousands: str) -> re.Pattern[str]:
-    """Grouping is optional, but where it is used it must be by three digits throughout."""
+    """Return the pattern of a number.
+
+    Grouping is optional. If it is used, every group but the first must have three digits.
+    """
     whole = r"\d+"
     if thousands:
         whole = rf"(?:\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+|\d+)"

@@ -1,12 +1,16 @@
-"""How far the sheets of an xlsx reach, before the reader lays them out as full rectangles.
+"""Check the size of the sheets of an xlsx before the reader expands them to full rectangles.
 
 Rules:
-1. A sheet is laid out from A1 to its furthest cell, so one stray cell takes as much memory as all
-   that lies between. What is too much, or is no cell at all, is refused with its place.
-2. Most sheets name every cell in the usual way, and none far away: one look for anything else is
-   enough, without reading the XML. Only a sheet that has something else is read cell by cell.
-3. A cell without content takes no room, wherever it is.
-4. All is read in pieces, and not more than so many bytes in all: an archive may unpack to anything.
+
+1. The reader allocates a sheet from A1 to its furthest cell, so one stray cell takes as much
+   memory as all cells between. A sheet that is too large, or a reference that is not a cell, is
+   refused with its place.
+2. Most sheets name every cell in the usual form, and none far away. A search for anything else is
+   enough for them, without parsing the XML. Only a sheet with something else is parsed cell by
+   cell.
+3. A cell without content takes no memory, wherever it is.
+4. Everything is read in pieces, up to a maximum number of bytes, because an archive may unpack to
+   any size.
 """
 
 import re
@@ -22,7 +26,8 @@ from caudal.series.sources.sheet_names import sheet_paths
 _MOST_CELLS = 20_000_000
 _MOST_BYTES = 1 << 30
 
-# Cells that do not say plainly that they lie in some rectangle of fewer than _MOST_CELLS.
+# Each pattern matches references inside one rectangle of fewer than _MOST_CELLS cells. A sheet
+# whose cells all match one pattern is small enough.
 _USUAL = (
     rb"[A-C]?[A-Z][1-9][0-9]{0,4}",  # A1 to CZ99999
     rb"[A-S][1-9][0-9]{0,5}",  # A1 to S999999
@@ -34,9 +39,9 @@ _OTHER_KINDS = ("content.xml", "xl/workbook.bin")  # ods, xlsb
 
 
 def require_bounded(data: bytes, name: str) -> None:
-    """Raise SourceError for an archive whose sheets the reader could not hold.
+    """Raise SourceError for an archive whose sheets are too large for the reader.
 
-    What is no archive is left to the reader: an xls has few cells by its format.
+    Other files are left to the reader: the xls format itself limits the number of cells.
     """
     if not is_zipfile(BytesIO(data)):
         return
@@ -47,10 +52,11 @@ def require_bounded(data: bytes, name: str) -> None:
 def _check(archive: ZipFile, name: str) -> None:
     if any(path.lower() in _OTHER_KINDS for path in archive.namelist()):
         raise SourceError(f"{name} is another kind of workbook: save it as xlsx")
-    named = sheet_paths(archive)  # whatever their names; and all that look like one
+    named = sheet_paths(archive)  # sheets of any name, in addition to all .xml files
     paths = ((entry, entry.filename.lower()) for entry in archive.infolist())
     sheets = [entry for entry, path in paths if path.endswith(".xml") or path in named]
-    # What an entry says of its size holds: its bytes are read so far, and must then match its sum.
+    # The stated size of an entry can be trusted: only that many bytes are read, and their checksum
+    # must match.
     if sum(entry.file_size for entry in sheets) > _MOST_BYTES:
         raise SourceError(
             f"{name}: its sheets unpack to more than {_MOST_BYTES >> 20} MiB: "
@@ -62,7 +68,10 @@ def _check(archive: ZipFile, name: str) -> None:
 
 
 def _has_no(unusual: re.Pattern[bytes], pieces: Iterator[bytes]) -> bool:
-    """Whether nothing unusual is there. A tag that a piece cuts is looked at with the next."""
+    """Return whether nothing unusual is found.
+
+    A tag that a piece cuts is searched with the next.
+    """
     rest = b""
     for piece in pieces:
         data = rest + piece
@@ -76,12 +85,12 @@ def _has_no(unusual: re.Pattern[bytes], pieces: Iterator[bytes]) -> bool:
 
 
 class _SheetExtent:
-    """Follows the cells of a sheet and how far they reach."""
+    """A parser that follows the cells of a sheet and computes its size."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._places = Places(name)
-        self._rows = self._columns = 0  # how far there was content
+        self._rows = self._columns = 0  # largest row and column with content
 
     def follow(self, pieces: Iterator[bytes]) -> None:
         for _ in parse(pieces, self._name, Handlers(self._start, self._places.end)):

@@ -1,11 +1,13 @@
-"""The cells of an xlsx sheet with the error of a formula (#N/A): its reader gives them as empty.
+"""Find the cells of an xlsx sheet with a formula error (#N/A). The reader returns them as empty.
 
 Rules:
-1. Such a cell says so by its type, and has a text.
-2. Most sheets write these cells in the usual way: looking for the type is enough, without reading
-   the XML. Only a sheet that writes one in another way, or has comments, is read cell by cell.
-3. Nothing is kept: cells are given while the sheet is read in pieces. Those that were given before
-   something unusual was met are given again.
+
+1. Such a cell has the type `e` and a text.
+2. Most sheets write these cells in the usual form: a search for the type is enough, without
+   parsing the XML. Only a sheet that writes one in another form, or has comments, is parsed cell
+   by cell.
+3. Nothing is kept: cells are yielded while the sheet is read in pieces. Cells that were yielded
+   before something unusual was found are yielded again.
 """
 
 import re
@@ -27,20 +29,20 @@ _USUAL = re.compile(
 
 
 class ErrorCell(NamedTuple):
-    """A cell with the error of a formula."""
+    """A cell with a formula error."""
 
     place: Place
     text: str
 
 
 class _UnusualError(Exception):
-    """The sheet must be read cell by cell."""
+    """The sheet must be parsed cell by cell."""
 
 
 def error_cells(read: Callable[[], Iterator[bytes]], name: str) -> Iterator[ErrorCell]:
-    """The error cells of the sheet whose pieces `read` gives, some perhaps twice.
+    """Yield the error cells of the sheet whose pieces `read` returns, some possibly twice.
 
-    Raises SourceError if its XML cannot be understood.
+    Raises SourceError if its XML is not valid.
     """
     try:
         yield from _usual_cells(read())
@@ -49,7 +51,11 @@ def error_cells(read: Callable[[], Iterator[bytes]], name: str) -> Iterator[Erro
 
 
 def _usual_cells(pieces: Iterator[bytes]) -> Iterator[ErrorCell]:
-    """A cell that a piece cuts is looked at with the next: only whole cells precede the last."""
+    """Yield the error cells of the usual form.
+
+    A cell that a piece cuts is searched with the next piece: only complete cells precede the last
+    `<c `.
+    """
     rest = b""
     for piece in pieces:
         data = rest + piece
@@ -65,14 +71,14 @@ def _usual_cells(pieces: Iterator[bytes]) -> Iterator[ErrorCell]:
 
 
 def _usual_cells_in(data: bytes, end: int) -> Iterator[ErrorCell]:
-    # What a comment or an instruction holds is no cell. Only the declaration starts before byte 4.
+    # Comments and instructions contain no cells. Only the declaration starts before byte 4.
     if _opens(data, b"!", 0, end) or _opens(data, b"?", 4, end):
         raise _UnusualError
     seen = 0
     for hit in _TYPE.finditer(data, 0, end):
         tag, seen = data.rfind(b"<", seen, hit.start()), hit.end()
         if tag < 0:
-            continue  # text, or more of a tag that was looked at
+            continue  # text, or the rest of a tag that was already checked
         if cell := _USUAL.match(data, tag, end):
             place = Place(int(cell[2]), column_index(cell[1].decode()) + 1)
             yield ErrorCell(place, cell[3].decode())
@@ -81,19 +87,22 @@ def _usual_cells_in(data: bytes, end: int) -> Iterator[ErrorCell]:
 
 
 def _opens(data: bytes, mark: bytes, start: int, end: int) -> bool:
-    """Whether some tag starts with a mark. To look for the rare mark first is ten times faster."""
+    """Return whether any tag starts with a mark.
+
+    A search for the rare mark first is ten times faster.
+    """
     first = data.find(mark, start, end)
     return first >= 0 and data.find(b"<" + mark, max(first - 1, start), end) >= 0
 
 
 class _SheetErrors:
-    """Follows the cells of a sheet and finds those with errors."""
+    """A parser that follows the cells of a sheet and finds those with errors."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._places = Places(name)
-        self._is_error = False  # of the cell we are in
-        self._text: str | None = None  # what its value says so far
+        self._is_error = False  # of the current cell
+        self._text: str | None = None  # the value of the current cell so far
         self._found: list[ErrorCell] = []
 
     def follow(self, pieces: Iterator[bytes]) -> Iterator[ErrorCell]:

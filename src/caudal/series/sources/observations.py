@@ -1,14 +1,15 @@
-"""From the cells of a source to observations. Pure.
+"""Convert the cells of a source to observations. Pure.
 
 Rules:
-1. A row where both the date and the value are blank holds no observation and is only counted.
-2. Where one of the two is there, the other must be: a cell that is blank, or is not what its
-   column should hold, is rejected and reported. A row with a rejected cell gives no observation.
-   A blank value beside something that is no date (a note under the table) is not reported itself.
-   The error of a formula is not blank, wherever it is: it is reported, and so is a blank date
-   beside it, as beside any other value. So a formula that fails under the table gives two cells.
-3. A date that comes again with the same value is counted; with another value, the later cell is
-   rejected: which of the two is right cannot be known.
+
+1. A row with a blank date and a blank value holds no observation and is only counted.
+2. If one of the two is present, the other must be too. A cell that is blank, or not of the type of
+   its column, is rejected and reported. A row with a rejected cell gives no observation. A blank
+   value beside a cell that is not a date (a note under the table) is not reported itself. A
+   formula error is not blank, wherever it is: it is reported, and so is a blank date beside it, as
+   beside any other value. So a formula that fails under the table gives two rejected cells.
+3. A date that is repeated with the same value is counted. With another value, the later cell is
+   rejected, because it is unknown which of the two is right.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,7 +34,7 @@ class Row(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """One value of one series at one moment."""
+    """One value of one series at one time."""
 
     series_code: str
     time: datetime
@@ -43,9 +44,9 @@ class Observation(NamedTuple):
 
 @dataclass(frozen=True)
 class RejectedCell:
-    """A cell that was left out. `column` is empty when the whole record is damaged.
+    """A rejected cell. `column` is empty if the whole record is damaged.
 
-    Reasons of one `kind` differ only in what the cell holds.
+    Reasons of one `kind` differ only in the content of the cell.
     """
 
     series_code: str
@@ -63,7 +64,7 @@ class RejectedCell:
 
 @dataclass
 class SourceReading:
-    """What a source holds: observations in its own order, and what was left out."""
+    """The observations of a source in its own order, and the rejected cells."""
 
     observations: list[Observation] = field(default_factory=list)
     rejected: list[RejectedCell] = field(default_factory=list)
@@ -72,7 +73,7 @@ class SourceReading:
 
 
 class NoObservationsError(SourceError):
-    """Nothing in a source can be used: compare the config with the file, and see `rejected`."""
+    """A source has no usable observation. Compare the config with the file, and see `rejected`."""
 
     def __init__(self, name: str, rejected: Sequence[RejectedCell]) -> None:
         self.rejected = tuple(rejected)
@@ -90,7 +91,7 @@ class NoObservationsError(SourceError):
 def read_series(
     series: Series, rows: Iterable[Row], zone: ZoneInfo, reading: SourceReading, empty: str = EMPTY
 ) -> None:
-    """Add the observations of one series, and what had to be rejected, to a reading."""
+    """Add the observations and the rejected cells of one series to a reading."""
     first_seen: dict[datetime, tuple[int, float]] = {}
     code = series.internal_series_code
 

@@ -1,4 +1,4 @@
-"""The parts of an xlsx archive: read in pieces, and parsed without ever expanding an entity."""
+"""The parts of an xlsx archive: read in pieces, and parsed without expanding any entity."""
 
 import zlib
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ PIECE_BYTES = 1 << 20
 
 
 class Handlers(NamedTuple):
-    """What is told of a part: its elements, by their names without prefix, and their text."""
+    """The callbacks for the elements of a part (by name without prefix) and their text."""
 
     start: Callable[[str, dict[str, str]], None]
     end: Callable[[str], None] | None = None
@@ -23,13 +23,13 @@ class Handlers(NamedTuple):
 
 @contextmanager
 def open_archive(data: bytes, name: str) -> Iterator[ZipFile]:
-    """The archive that a workbook is; damage to it, now or while it is read, is a SourceError."""
+    """Open the archive of a workbook. Raise SourceError for damage, now or while it is read."""
     try:
         with ZipFile(BytesIO(data)) as archive:
             yield archive
     except (BadZipFile, zlib.error, EOFError, RuntimeError, OSError, ValueError) as error:
         raise SourceError(
-            f"{name} is no Excel workbook ({error}): give an xlsx or xls file"
+            f"{name} is not an Excel workbook ({error}): give an xlsx or xls file"
         ) from error
 
 
@@ -40,12 +40,12 @@ def read_pieces(archive: ZipFile, entry: ZipInfo) -> Iterator[bytes]:
 
 
 def parse(pieces: Iterator[bytes], name: str, handlers: Handlers) -> Iterator[None]:
-    """Tell the handlers what is in a part; comes back after every piece."""
+    """Parse a part and call the handlers. Yield after every piece."""
     parser = expat.ParserCreate()
     _connect(parser, handlers)
 
     def refuse_entities(*_: object) -> None:
-        raise SourceError(f"{name} is no sheet of a workbook: it declares a document type")
+        raise SourceError(f"{name} is not a sheet of a workbook: it declares a document type")
 
     parser.StartDoctypeDeclHandler = refuse_entities
     try:
@@ -55,7 +55,7 @@ def parse(pieces: Iterator[bytes], name: str, handlers: Handlers) -> Iterator[No
         parser.Parse(b"", True)
         yield
     except expat.ExpatError as error:
-        raise SourceError(f"{name} is no sheet of a workbook: {error}") from error
+        raise SourceError(f"{name} is not a sheet of a workbook: {error}") from error
 
 
 def _connect(parser: expat.XMLParserType, handlers: Handlers) -> None:

@@ -1,9 +1,10 @@
-"""Where the cells of a sheet lie, as the reader of workbooks finds it out. Pure.
+"""The positions of the cells of a sheet, computed as the workbook reader does it. Pure.
 
 Rules:
-1. A row, and a cell, may say where it is; if it does not, it follows the one before.
-2. A cell that names another row than the one it is in lies there, but moves only the column: the
-   cells after it are in their own row again.
+
+1. A row or a cell may state its position. If it does not, it follows the previous one.
+2. If a cell states another row than the one it is in, it belongs to the stated row. But it changes
+   only the column: the next cells are in their own row again.
 """
 
 import re
@@ -17,7 +18,7 @@ _NUMBER = re.compile(r"[0-9]{1,7}\Z")
 
 
 class Place(NamedTuple):
-    """Where a cell lies, counted from 1.
+    """The position of a cell, counted from 1.
 
     >>> str(Place(7, 28))
     'AB7'
@@ -31,16 +32,16 @@ class Place(NamedTuple):
 
 
 class Places:
-    """Follows the rows and cells of a sheet in their order. `sheet` is how errors name it."""
+    """A parser that follows the rows and cells of a sheet. Errors name the sheet as `sheet`."""
 
     def __init__(self, sheet: str) -> None:
         self._sheet = sheet
         self._row = self._column = 0
         self._in_data = False
-        self.cell: Place | None = None  # the one we are in
+        self.cell: Place | None = None  # the current cell
 
     def start(self, kind: str, attributes: dict[str, str]) -> bool:
-        """An element begins; whether it is one that says where cells lie."""
+        """Handle the start of an element. Return whether it determines the position of cells."""
         if kind == "sheetData":
             self._in_data = True
         elif self._in_data and kind == "row":
@@ -52,7 +53,7 @@ class Places:
         return True
 
     def end(self, kind: str) -> None:
-        """An element ends."""
+        """Handle the end of an element."""
         if kind in ("c", "sheetData"):
             self.cell = None
         if kind == "sheetData":
@@ -82,13 +83,13 @@ class Places:
     def _bad(self, reference: str, kind: str) -> SourceError:
         shown = reference if len(reference) <= 40 else reference[:39] + "…"
         return SourceError(
-            f"{self._sheet}: {shown!r} is no {kind} of a sheet, which ends at XFD1048576: "
-            "save the workbook anew, without it"
+            f"{self._sheet}: {shown!r} is not a valid {kind}, a sheet ends at XFD1048576: "
+            "remove it and save the workbook again"
         )
 
 
 def column_index(letters: str) -> int:
-    """The place of a column, from 0.
+    """Return the index of a column, from 0.
 
     >>> column_index("A"), column_index("Z"), column_index("AB")
     (0, 25, 27)
@@ -100,7 +101,7 @@ def column_index(letters: str) -> int:
 
 
 def _letters(column: int) -> str:
-    """The letters of a column, from 1."""
+    """Return the letters of a column, counted from 1."""
     letters = ""
     while column:
         column, place = divmod(column - 1, 26)

@@ -1,4 +1,4 @@
-"""Reading a source: whichever format its config says, from a file or from the store."""
+"""Read a source in the format of its config, from a file or from the store."""
 
 from io import BytesIO
 from pathlib import Path
@@ -13,9 +13,9 @@ from caudal.store.port import Store
 
 
 def read_source(config: SeriesConfig, source: Path | str, store: Store) -> SourceReading:
-    """The observations in a local file, or in the object of the store that `source` names.
+    """Read the observations in a local file, or in the object `source` of the store.
 
-    Raises SourceError if it cannot be read, or if there is not one observation in it.
+    Raises SourceError if it cannot be read, or contains no observation.
     """
     name = str(source)
     stored = config.source.kind is SourceKind.OBJECT
@@ -30,7 +30,10 @@ def read_source(config: SeriesConfig, source: Path | str, store: Store) -> Sourc
 
 
 def require_source(config: SeriesConfig, source: Path | str) -> None:
-    """Raise SourceError for a local file that cannot be read; what is in the store shows later."""
+    """Raise SourceError for a local file that cannot be read.
+
+    Objects in the store are checked later, when they are read.
+    """
     if config.source.kind is SourceKind.FILE:
         try:
             Path(source).open("rb").close()

@@ -1,6 +1,6 @@
-"""Which part of an xlsx archive a sheet is, by its name.
+"""Find the part of an xlsx archive that holds a sheet, by the name of the sheet.
 
-The workbook names its sheets and gives each an identifier; its relations say which part that means.
+The workbook lists its sheets with an identifier each. Its relations map each identifier to a part.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ _One = TypeVar("_One")
 
 _WORKBOOK = "xl/workbook.xml"
 _RELATIONS = "xl/_rels/workbook.xml.rels"
-_MOST_BYTES = 1 << 24  # of each of the two
+_MOST_BYTES = 1 << 24  # limit for each of the two
 
 
 def find_sheet(archive: ZipFile, sheet: str) -> ZipInfo:
-    """The part that a sheet is, or a SourceError if it is not told, or told twice."""
+    """Return the part that holds a sheet. Raise SourceError if it is not named exactly once."""
     relations = [
         _plain(attributes).get("id", "")
         for attributes in _elements(archive, _WORKBOOK, "sheet")
@@ -35,7 +35,7 @@ def find_sheet(archive: ZipFile, sheet: str) -> ZipInfo:
 
 
 def sheet_paths(archive: ZipFile) -> frozenset[str]:
-    """The paths of the parts that are sheets, in small letters; none if they are not told."""
+    """Return the paths of the parts that are sheets, in lower case; none if they are not named."""
     try:
         relations = {
             _plain(attributes).get("id", "")
@@ -55,7 +55,7 @@ def _path(target: str) -> str:
 
 
 def _elements(archive: ZipFile, path: str, wanted: str) -> Iterator[dict[str, str]]:
-    """The attributes of each element of one kind in a part."""
+    """Yield the attributes of each element of one kind in a part."""
     entry = _entry(archive, path)
     if entry.file_size > _MOST_BYTES:
         raise SourceError(f"{path} unpacks to more than {_MOST_BYTES >> 20} MiB")
@@ -71,17 +71,17 @@ def _elements(archive: ZipFile, path: str, wanted: str) -> Iterator[dict[str, st
 
 
 def _entry(archive: ZipFile, path: str) -> ZipInfo:
-    """The entry of a path. As for the reader, capital letters are no difference."""
+    """Return the entry of a path. Ignores case, like the reader."""
     entries = [one for one in archive.infolist() if one.filename.lower() == path.lower()]
     return _only(entries, f"part {path!r}")
 
 
 def _plain(attributes: dict[str, str]) -> dict[str, str]:
-    """Attributes by their names without prefix."""
+    """Return the attributes by their names without prefix."""
     return {name.rpartition(":")[2]: value for name, value in attributes.items()}
 
 
 def _only(found: list[_One], what: str) -> _One:
     if len(found) != 1:
-        raise SourceError(f"the archive has {len(found)} times {what}")
+        raise SourceError(f"the archive has {len(found)} entries for {what}, not one")
     return found[0]

@@ -1,4 +1,4 @@
-"""Cells of a CSV file, by line and column name, read by the one CSV reader (kernels/csv)."""
+"""The cells of a CSV file, by line and column name, read by the CSV reader in kernels/csv."""
 
 from collections.abc import Sequence
 from zoneinfo import ZoneInfo
@@ -10,7 +10,7 @@ from caudal.series.sources.observations import RejectedCell, Row, SourceReading,
 
 
 def read_csv(stream: Stream, name: str, config: SeriesConfig) -> SourceReading:
-    """The observations of every configured series of a CSV file."""
+    """Read the observations of every configured series of a CSV file."""
     zone, reading = ZoneInfo(config.timezone), SourceReading()
     rows: dict[str, list[Row]] = {series.internal_series_code: [] for series in config.series}
     for batch in cut_batches(stream, name):
@@ -27,7 +27,7 @@ def _gather(
     rows: dict[str, list[Row]],
     reading: SourceReading,
 ) -> None:
-    """Add a batch's cells to the rows of each series; a damaged record is rejected once."""
+    """Add the cells of a batch to the rows of each series. A damaged record is rejected once."""
     columns = list(dict.fromkeys(c for s in wanted for c in (s.date_column, s.value_column)))
     for column in columns:
         if column not in batch.header.names:
@@ -35,7 +35,7 @@ def _gather(
             raise SourceError(f"{name} has no column {column!r}; its columns are: {found}")
         if batch.header.names.count(column) > 1:
             raise SourceError(
-                f"{name} has two columns {column!r}: which of them to take cannot be known; "
+                f"{name} has two columns {column!r}: it is unknown which of them to use; "
                 "rename one of them in the file"
             )
     text = read_batch(batch, columns)

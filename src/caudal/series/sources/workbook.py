@@ -1,4 +1,4 @@
-"""Cells of an Excel workbook, xlsx or xls, by sheet, row and column letter."""
+"""The cells of an Excel workbook, xlsx or xls, by sheet, row and column letter."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -18,25 +18,25 @@ from caudal.series.sources.parts import open_archive, read_pieces
 from caudal.series.sources.places import column_index
 from caudal.series.sources.sheet_names import find_sheet
 
-# The reader gives a formula's error as an empty cell; of an xls there is no second look.
-_EMPTY_OR_ERROR = "empty, or the error of a formula"
+# The reader returns a formula error as an empty cell. In an xls the two cannot be distinguished.
+_EMPTY_OR_ERROR = "empty, or a formula error"
 
 
 class _SheetCells(NamedTuple):
-    """A sheet's cells, and what to say of an empty one."""
+    """The cells of a sheet, and the reason to report for an empty one."""
 
     cells: list[list[Any]]
     empty: str
 
 
 def read_workbook(data: bytes, name: str, config: SeriesConfig) -> SourceReading:
-    """The observations of every configured series of a workbook."""
+    """Read the observations of every configured series of a workbook."""
     require_bounded(data, name)
     try:
         workbook = CalamineWorkbook.from_filelike(BytesIO(data))
     except CalamineError as error:
         raise SourceError(
-            f"{name} is no Excel workbook ({error}): give an xlsx or xls file"
+            f"{name} is not an Excel workbook ({error}): give an xlsx or xls file"
         ) from error
     zone, reading = ZoneInfo(config.timezone), SourceReading()
     sheets: dict[str, _SheetCells] = {}
@@ -56,16 +56,17 @@ def _cells(workbook: CalamineWorkbook, name: str, sheet: str) -> list[list[Any]]
         sheets = ", ".join(repr(found) for found in workbook.sheet_names)
         raise SourceError(f"{name} has no sheet {sheet!r}; its sheets are: {sheets}") from error
     except BaseException as error:
-        # The reader's library names its panics, which are no Exception, only by this word.
+        # The reader's library raises panics that are not an Exception; only the name identifies
+        # them.
         if isinstance(error, CalamineError) or type(error).__name__ == "PanicException":
             raise SourceError(f"{name}: sheet {sheet!r} cannot be read: {error}") from error
         raise
 
 
 def _mark_errors(cells: list[list[Any]], data: bytes, sheet: str) -> str:
-    """Put the errors of formulas into their cells; what then to say of an empty one.
+    """Put formula errors into their cells. Return the reason to report for an empty cell.
 
-    Where they cannot be found, in an xls or an odd xlsx, what was found stays.
+    If the errors cannot be found (in an xls or an unusual xlsx), those found before stay.
     """
     try:
         with open_archive(data, sheet) as archive:
@@ -81,7 +82,7 @@ def _mark_errors(cells: list[list[Any]], data: bytes, sheet: str) -> str:
 
 @lru_cache(maxsize=100)
 def _formula_error(text: str) -> FormulaError:
-    """One and the same for all its cells, of which there may be millions."""
+    """Return one shared object for all cells with this error; there may be millions."""
     return FormulaError(text)
 
 
