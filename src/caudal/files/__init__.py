@@ -1,1 +1,1 @@
-"""Input files: finding them, cutting them at true record ends, reading pieces as columns."""
+"""Input files: find them, cut them at record ends, read the pieces as columns."""

@@ -1,7 +1,7 @@
-"""From a table's files to numbered batches, as the client sends them.
+"""Numbered batches of a table's files, as the client sends them.
 
-The same files, found and cut at the same places, as the engines of one process read them: CSV,
-CSV in gzip or zstd, and Parquet, whose rows travel typed and become text where they are read.
+The files are found and cut exactly as by the local engines: CSV, CSV compressed with gzip or zstd,
+and Parquet. Parquet rows are sent typed; the reader of a batch converts them to text.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -57,7 +57,7 @@ def cut_files(
     scanned: Sequence[str] = (),
     noted: Callable[[CutNote], None] = lambda _: None,
 ) -> Iterator[bytes]:
-    """The batches of a table, numbered from 0 through all its files.
+    """Yield the batches of a table, numbered from 0 across all its files.
 
     `columns` names those that are wanted of typed rows; None: all. `noted` is called for each batch
     before it is given; if a batch must be scanned to be cut, the columns `scanned` are found.
@@ -101,7 +101,7 @@ def cut_unpacked(
 
 
 def warm_up() -> None:
-    """Load the code that cuts, a quarter of a second that a caller may have while it waits."""
+    """Load the cutting code in advance. It takes 0.25 s, so call it while waiting for something."""
     for _ in cut_batches(BytesIO(b'a\n"b"\n"c"\n'), "nothing", batch_bytes=8):
         pass
 

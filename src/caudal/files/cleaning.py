@@ -1,4 +1,4 @@
-"""How the files of a table become typed rows: the description that DuckDB and the reader follow."""
+"""The description, for DuckDB and the reader, of how a table's files become typed rows."""
 
 from dataclasses import dataclass
 
@@ -10,10 +10,10 @@ from caudal.sql.prefilters import Prefilter
 
 @dataclass(frozen=True)
 class Cleaning:
-    """How the files of a table become typed rows."""
+    """The rules by which the files of a table become typed rows."""
 
     table: Table
-    sql: str  # one batch of `raw` -> outputs, and the reason to reject last
-    wanted: Wanted  # of the files
-    numbers: tuple[Number, ...]  # columns of `raw` that the reader fills with numbers
+    sql: str  # maps a batch of `raw` to output columns; the last one is the reject reason
+    wanted: Wanted  # columns to read from the files
+    numbers: tuple[Number, ...]  # columns of `raw` that the reader parses as numbers
     prefilter: Prefilter

@@ -11,8 +11,9 @@ PARQUET = ".parquet"
 
 
 def find_files(folder: Path, patterns: Sequence[str], table: str) -> list[Path]:
-    """The files of a table, each once: names or globs inside the data folder, or absolute ones.
+    """Return the files of a table, each once.
 
+    Patterns are names or globs, absolute or relative to the data folder.
     `ratings.csv` also finds `ratings.csv.gz`, `ratings.csv.zst` and `ratings.parquet`.
     """
     found = (path for pattern in patterns for path in _find(folder, pattern, table))
@@ -20,13 +21,13 @@ def find_files(folder: Path, patterns: Sequence[str], table: str) -> list[Path]:
 
 
 def _find(folder: Path, pattern: str, table: str) -> list[Path]:
-    """What the pattern matches, in its first form that matches something."""
+    """Return the matches of the first form of the pattern that matches any file."""
     parquet = pattern.removesuffix(".csv") + PARQUET
     for form in (pattern, *(pattern + suffix for suffix in COMPRESSION), parquet):
         if matches := _match(folder, form):
             return matches
     if (folder / pattern).exists():
-        raise DataError(f"{shown_path(folder / pattern)} is not a plain file: copy it into one")
+        raise DataError(f"{shown_path(folder / pattern)} is not a regular file: copy it to one")
     where = f" in {folder}" if folder.is_dir() else f" because there is no folder {folder}"
     raise DataError(
         f"table {table}: no file {pattern!r}{'' if Path(pattern).is_absolute() else where}; "
@@ -35,7 +36,7 @@ def _find(folder: Path, pattern: str, table: str) -> list[Path]:
 
 
 def _match(folder: Path, pattern: str) -> list[Path]:
-    """The file of that very name, else the files that the glob matches, in order."""
+    """Return the file with exactly this name, else the sorted matches of the glob."""
     if (exact := folder / pattern).is_file():
         return [exact]
     anchor = Path(pattern).anchor
@@ -44,5 +45,5 @@ def _match(folder: Path, pattern: str) -> list[Path]:
 
 
 def shown_path(path: Path) -> str:
-    """A path as text that any encoding can hold: bytes that are not UTF-8 appear escaped."""
+    """Return a path as valid text; bytes that are not UTF-8 are escaped."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")

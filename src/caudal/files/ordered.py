@@ -1,4 +1,4 @@
-"""Parallel work whose outcomes come in the order of its items."""
+"""Parallel work with outcomes in the order of the items."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
@@ -16,7 +16,7 @@ def in_order(
     *,
     ahead: int,
 ) -> Generator[Outcome]:
-    """The outcomes in the order of the items, at most `ahead` of them waiting or under way."""
+    """Yield outcomes in the order of the items; at most `ahead` items are queued or running."""
     flying: deque[Future[Outcome]] = deque()
     try:
         for item in items:
@@ -25,7 +25,7 @@ def in_order(
                 yield flying.popleft().result()
         while flying:
             yield flying.popleft().result()
-    except Exception:  # not Ctrl-C: what is under way ends before anything else begins
+    except Exception:  # wait for running calls before anything else starts, but not after Ctrl-C
         wait([future for future in flying if not future.cancel()])
         raise
     finally:

@@ -1,6 +1,6 @@
-"""From the files of a table to pieces that can be read as columns of text, one by one.
+"""Pieces of a table's files, each readable as columns of text.
 
-Cutting a file is sequential and cheap; reading a piece is the work, and any thread may do it.
+Cutting a file is sequential and cheap. Reading a piece is expensive, and any thread may do it.
 """
 
 import contextlib
@@ -35,20 +35,20 @@ _HEADER_BYTES = 65_536
 
 @dataclass(frozen=True)
 class TextRows:
-    """Rows of one file as columns of text, with the way back to their lines (Parquet: rows)."""
+    """Rows of one file as columns of text, with their line numbers (Parquet: row numbers)."""
 
     file: str
     table: pa.Table
     lines: Callable[[NDArray[np.int64]], NDArray[np.int64]] = field(repr=False)
     damaged: DamagedLines = NO_DAMAGE
     repaired: int = 0
-    numbers: tuple[Numbers, ...] = ()  # as many as were wanted
-    later: Later = field(default=lambda rows: {}, repr=False)  # columns not in the table, some rows
+    numbers: tuple[Numbers, ...] = ()  # one for each of `Wanted.numbers`
+    later: Later = field(default=lambda rows: {}, repr=False)  # reads deferred columns of some rows
 
 
 @dataclass(frozen=True)
 class FilePiece:
-    """A part of a file, cut but not yet read. `position` is how far into the file it reaches."""
+    """A part of a file, cut but not yet read. `position` is its end offset in the file."""
 
     file: str
     bytes: int
@@ -58,9 +58,9 @@ class FilePiece:
 
 @dataclass(frozen=True)
 class Cleaned:
-    """The rows of one piece that are kept, and those that were left out, in the order of lines.
+    """The kept and the rejected rows of one piece, both in line order.
 
-    `accepted` counts the clean rows, also those that no query can see.
+    `accepted` counts all clean rows, including rows that no query can see.
     """
 
     rows: pa.Table
@@ -72,8 +72,10 @@ class Cleaned:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to read of a table's files: columns as text, and columns as numbers; and columns of
-    which perhaps only some rows will be asked for, later."""
+    """The columns to read from a table's files: as text, as numbers, or deferred.
+
+    Deferred columns are read later, perhaps for some rows only.
+    """
 
     table: str
     texts: tuple[str, ...]
@@ -82,13 +84,13 @@ class Wanted:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the files, each once."""
+        """Return all wanted columns of the files, each once."""
         numbers = (one.column for one in self.numbers)
         return tuple(dict.fromkeys([*self.texts, *self.later, *numbers]))
 
 
 def pieces(path: Path, wanted: Wanted, *, batch_bytes: int) -> Iterator[FilePiece]:
-    """The pieces of one file, holding what is wanted."""
+    """Yield the pieces of one file with the wanted columns."""
     with one_line_errors(path):
         if is_parquet(path):
             yield from _parquet_pieces(path, wanted)
@@ -97,7 +99,7 @@ def pieces(path: Path, wanted: Wanted, *, batch_bytes: int) -> Iterator[FilePiec
 
 
 def column_names(path: Path) -> tuple[str, ...]:
-    """The names of a file's columns, in the file's order."""
+    """Return the column names of a file in file order."""
     with one_line_errors(path):
         if is_parquet(path):
             import pyarrow.parquet as pq
@@ -112,7 +114,7 @@ def column_names(path: Path) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def one_line_errors(path: Path) -> Iterator[None]:
-    """What the disk or a damaged file says, as one line about that file."""
+    """Raise read errors as a DataError with a one-line message that names the file."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:
@@ -140,7 +142,7 @@ def is_compressed(path: Path) -> bool:
 
 
 def text_stream(path: Path, file: BufferedReader) -> Stream:
-    """The text of a file that may be compressed."""
+    """Open the text of a file, decompressed if needed."""
     if not is_compressed(path):
         return file
     stream: Stream = pa.CompressedInputStream(file, COMPRESSION[path.suffix])
@@ -173,17 +175,17 @@ def _parquet_pieces(path: Path, wanted: Wanted) -> Iterator[FilePiece]:
 
 @dataclass(frozen=True)
 class TypedRows:
-    """Some rows of a Parquet file; the first is row `first`, counted from 1."""
+    """Some rows of a Parquet file; the first is row number `first`, counted from 1."""
 
     rows: pa.Table
     first: int
-    position: int  # how far into the file they reach
+    position: int  # end offset in the file
 
 
 def typed_rows(path: Path, columns: list[str] | None) -> Iterator[TypedRows]:
-    """The rows of a Parquet file, so many at a time; `columns` None: all of them.
+    """Yield the rows of a Parquet file in groups; `columns` None means all columns.
 
-    A file without rows gives none of them once, as a CSV file with only its header does.
+    For a file without rows, yield one empty group, as for a CSV file with only a header.
     """
     import pyarrow.parquet as pq
 
@@ -199,17 +201,17 @@ def typed_rows(path: Path, columns: list[str] | None) -> Iterator[TypedRows]:
 
 
 def typed_reader(file: str, rows: pa.Table, first: int, wanted: Wanted) -> Callable[[], TextRows]:
-    """How rows of typed columns are read as text."""
+    """Return a function that reads rows of typed columns as text."""
 
     def read() -> TextRows:
         texts = texts_of(rows, file)
         every = np.arange(rows.num_rows)
-        numbers = tuple(  # every text is left to the conversion in SQL
+        numbers = tuple(  # the SQL converts every text
             Numbers(pa.nulls(rows.num_rows, one.type), every, texts[one.column])
             for one in wanted.numbers
         )
         shown = {name: texts[name] for name in [*wanted.texts, *wanted.later]}
-        if not shown:  # rows count even when no column is wanted
+        if not shown:  # keep the row count even when no column is wanted
             shown[""] = pa.nulls(rows.num_rows, pa.string())
         return TextRows(file, pa.table(shown), lambda numbers: numbers + first, numbers=numbers)
 
@@ -217,7 +219,7 @@ def typed_reader(file: str, rows: pa.Table, first: int, wanted: Wanted) -> Calla
 
 
 def require_columns(present: Sequence[str], wanted: Sequence[str], file: str, table: str) -> None:
-    """Every wanted column is there, and only once."""
+    """Raise DataError unless every wanted column is present exactly once."""
     if wanted and not set(wanted) <= set(present):
         require_commas(present, file)
     missing = [name for name in wanted if name not in present]
@@ -233,6 +235,6 @@ def require_columns(present: Sequence[str], wanted: Sequence[str], file: str, ta
 
 
 def require_commas(present: Sequence[str], file: str) -> None:
-    """A first line that is one name with other separators in it is not CSV of ours."""
+    """Raise DataError if the header is one name that contains another separator."""
     if len(present) == 1 and any(mark in present[0] for mark in ";\t|"):
         raise DataError(f"{file}: its fields are not separated by commas; convert it first")

@@ -1,9 +1,9 @@
-"""The rows of one piece that were left out, in the order of lines; and how many of them are kept.
+"""The rejected rows of one piece in line order, and the bounds on how many are stored.
 
-A batch of 16 MiB may hold eight million damaged lines, and SQL may give each rejected row a reason
-of its own. So they stay in columns, and become objects one by one, for whoever asks. What is stored
-of a batch is bounded: the first lines by themselves, and behind them how many more there were of
-each reason. Counts stay exact, however many rows were rejected.
+A batch of 16 MiB may hold eight million damaged lines, and SQL may give each rejected row its own
+reason. Rejected rows therefore stay in columns; iteration creates one object at a time. The stored
+part of a batch is bounded: the first lines singly, then the number of further rows per reason.
+Counts stay exact for any number of rejected rows.
 """
 
 from collections.abc import Iterator
@@ -19,17 +19,17 @@ from caudal.formats.mapped import REJECTS_SCHEMA
 from caudal.kernels.csv import DamagedLines
 from caudal.model import RejectedRow
 
-MOST_LINES = 100_000  # of one batch that are kept by themselves
-MOST_REASONS = 1_000  # under which the others are counted
-MOST_TEXT_BYTES = 16 << 20  # of the reasons of either
-OTHER = "other reasons"  # under which rows are counted whose reasons are too many
+MOST_LINES = 100_000  # stored singly, per batch
+MOST_REASONS = 1_000  # distinct reasons for the counts of the other rows
+MOST_TEXT_BYTES = 16 << 20  # of reasons, for the lines and for the counts each
+OTHER = "other reasons"  # counts the rows beyond MOST_REASONS distinct reasons
 
 _AT_A_TIME = 10_000
 
 
 @dataclass(frozen=True)
 class RejectedRows:
-    """Row i stands on lines[i] and was left out for reasons[codes[i]]."""
+    """Rejected rows: row i is on lines[i] and has the reason reasons[codes[i]]."""
 
     table: str
     file: str
@@ -46,7 +46,7 @@ class RejectedRows:
         lines: NDArray[np.int64] | None = None,
         reasons: pa.Array | None = None,
     ) -> Self:
-        """Those that the reader found damaged, and those that the table's SQL rejects."""
+        """Combine the lines that the reader found damaged with the rows that the SQL rejects."""
         if lines is None or reasons is None:
             return cls(table, file, damaged.lines, damaged.codes, pa.array(damaged.reasons))
         told = reasons.cast(pa.string()).dictionary_encode()
@@ -69,7 +69,7 @@ class RejectedRows:
                 yield RejectedRow(self.table, self.file, line, reason)
 
     def kept(self) -> pa.Table:
-        """What a mapped object holds of them (docs/formats/mapped.md)."""
+        """Return the part that a mapped object stores (docs/formats/mapped.md)."""
         sizes = pc.binary_length(self.reasons).to_numpy(zero_copy_only=False).astype(np.int64)
         first = self.codes[:MOST_LINES]
         count = int(np.searchsorted(np.cumsum(sizes[first]), MOST_TEXT_BYTES, side="right"))
@@ -84,7 +84,7 @@ class RejectedRows:
         return pa.concat_tables(tables)
 
     def _counted(self, codes: NDArray[np.int64], sizes: NDArray[np.int64]) -> pa.Table:
-        """How many rows there are of each reason, the most frequent first."""
+        """Return the number of rows per reason, most frequent first."""
         counts = np.bincount(codes, minlength=len(self.reasons))
         order = np.argsort(-counts, kind="stable")[:MOST_REASONS]
         order = order[counts[order] > 0]

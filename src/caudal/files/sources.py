@@ -1,4 +1,4 @@
-"""What the runs of all engines share: options, files, progress, parallel work kept in order."""
+"""The places of input files, the same for every engine."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,16 +11,17 @@ from caudal.model import Table
 
 @dataclass(frozen=True)
 class Sources:
-    """Where the files are: a folder, and for some tables other files instead."""
+    """The data folder, and other files for some tables."""
 
     folder: Path
     overrides: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def files(self, table: Table) -> list[Path]:
-        """The files of a table.
+        """Return the files of a table.
 
-        A path given for it counts from the current directory, or, if nothing is there, from the
-        folder. Where both have such a file, nothing is guessed; `./x.csv` always means the former.
+        A path in `overrides` is relative to the current directory or, if nothing is there, to the
+        folder. If both have such a file, raise UsageError. `./x.csv` always means the current
+        directory.
         """
         given = self.overrides.get(table.name)
         if given is None:
@@ -33,9 +34,7 @@ class Sources:
             return find_files(Path(), [pattern], table)
         here, there = _found(Path(), pattern, table), _found(self.folder, pattern, table)
         if here and there and not here[0].samefile(there[0]):
-            raise UsageError(
-                f"{table}: both ./{here[0]} and {there[0]} could be meant: write one of these"
-            )
+            raise UsageError(f"{table}: both ./{here[0]} and {there[0]} match: write one of these")
         folder = Path() if Path(pattern).exists() else self.folder
         return here or there or find_files(folder, [pattern], table)
 

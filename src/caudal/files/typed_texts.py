@@ -1,8 +1,8 @@
-"""Typed columns as the texts that a CSV file would hold.
+"""Conversion of typed columns to the texts that a CSV file would hold.
 
-A few bytes of a typed column can be a great deal of text: a dictionary's value or a view's text
-counts once however often it is named, and a column of nulls takes no bytes at all. So what a column
-will become is measured before it is made, and all columns together are bounded.
+A small typed column can become a large text column: a dictionary or a string view stores a repeated
+value once, and a column of nulls takes no bytes. So the size of the text is bounded before it is
+created, and the total of all columns is limited.
 """
 
 import numpy as np
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from caudal.errors import DataError
 
-MOST_BYTES = 256 << 20  # of all texts of one piece, their offsets included
+MOST_BYTES = 256 << 20  # for all texts of one piece, including offsets
 
 _OFFSET_BYTES = 4
-_LONGEST = 100  # characters of a number, date or time: a decimal of 76 digits with sign and point
+_LONGEST = 100  # characters of a number, date or time: a decimal has 76 digits, sign and point
 
 
 def texts_of(rows: pa.Table, file: str) -> dict[str, pa.ChunkedArray]:
-    """Every column as text, by name; DataError if one cannot be, or if all are too large."""
+    """Return every column as text, by name; raise DataError for a bad type or too many bytes."""
     texts: dict[str, pa.ChunkedArray] = {}
     held = 0
     for name in rows.column_names:
@@ -35,7 +35,7 @@ def texts_of(rows: pa.Table, file: str) -> dict[str, pa.ChunkedArray]:
 
 
 def _as_text(column: pa.ChunkedArray, name: str, file: str) -> pa.ChunkedArray:
-    """A typed column as a CSV file would hold it; an empty text is null."""
+    """Convert a typed column to the text that a CSV file would hold; an empty text is null."""
     try:
         text = column.cast(pa.string())
     except (pa.ArrowException, UnicodeDecodeError) as error:
@@ -48,7 +48,7 @@ def _as_text(column: pa.ChunkedArray, name: str, file: str) -> pa.ChunkedArray:
 
 
 def _most_bytes(column: pa.ChunkedArray) -> int:
-    """An upper bound of what the column takes as text."""
+    """Return an upper bound of the column's size as text."""
     return sum(_most_bytes_of(chunk) for chunk in column.chunks)
 
 
@@ -64,7 +64,7 @@ def _most_bytes_of(array: pa.Array) -> int:
 
 
 def _named_bytes(array: pa.DictionaryArray) -> int:
-    """The bytes of a dictionary's values, each as often as it is named."""
+    """Return the bytes of a dictionary's values, each counted as often as it is referenced."""
     lengths = _lengths(array.dictionary)
     if lengths is None:
         return _LONGEST * len(array)
@@ -75,7 +75,7 @@ def _named_bytes(array: pa.DictionaryArray) -> int:
 
 
 def _lengths(array: pa.Array) -> NDArray[np.int64] | None:
-    """The length of each text or binary; None for values of other kinds."""
+    """Return the length of each text or binary value; None for other types."""
     kind, types = array.type, pa.types
     if types.is_fixed_size_binary(kind):
         return np.full(len(array), kind.byte_width, np.int64)

@@ -51,7 +51,7 @@ def test_where_the_path_of_a_file_counts_from(here: Path, capsys: Capture) -> No
     ratings(here / "small.csv", 4)
     assert main([*COUNT, "-d", "data", "--file", "ratings=small.csv"]) == ExitStatus.USAGE
     said = capsys.readouterr().err
-    assert "both ./small.csv and data/small.csv could be meant: write one of these" in said
+    assert "both ./small.csv and data/small.csv match: write one of these" in said
     assert total("./small.csv") == 4
     assert total("data/small.csv") == 2
     assert total(str(here / "small.csv")) == 4

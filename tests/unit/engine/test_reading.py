@@ -86,9 +86,9 @@ class TestFindFiles:
 
     def test_a_pipe_is_not_called_absent(self, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "a.csv")
-        with pytest.raises(DataError, match=r"a\.csv is not a plain file: copy it into one"):
+        with pytest.raises(DataError, match=r"a\.csv is not a regular file: copy it to one"):
             find_files(tmp_path, ["a.csv"], "t")
-        with pytest.raises(DataError, match=r"a\.csv is not a plain file: copy it into one"):
+        with pytest.raises(DataError, match=r"a\.csv is not a regular file: copy it to one"):
             files_application("SELECT * FROM 'a.csv'", tmp_path)
 
     def test_an_absent_folder_is_named(self, tmp_path: Path) -> None:
