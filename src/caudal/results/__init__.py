@@ -1,1 +1,1 @@
-"""What a run gives back: answers, rejected rows, values, and their representations as bytes."""
+"""Results of a run: answers, rejected rows, values, and their encodings."""

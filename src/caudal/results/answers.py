@@ -1,4 +1,4 @@
-"""What a run gives back: one result per query, and what happened on the way."""
+"""The answers of a run: one result per query, with rejected rows, failures and profile."""
 
 import html
 import re
@@ -10,25 +10,25 @@ from caudal.errors import QueryError
 from caudal.results.rejects import Rejects
 from caudal.results.values import python_values, text
 
-if TYPE_CHECKING:  # `import caudal` is quick: what is heavy is loaded by whoever computes
+if TYPE_CHECKING:  # keep `import caudal` fast: heavy packages load on first use
     import pandas
     import polars
     import pyarrow as pa
 
 _ROWS_SHOWN = 20
-_LONGEST_CELL = 60  # of a table as text
+_LONGEST_CELL = 60  # characters, in a table shown as text
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """The rows that answer one query. Shows itself as a table, in a notebook too."""
+    """The rows that answer one query. Its repr is a table, also in notebooks."""
 
     name: str
     title: str
     table: "pa.Table"
     seconds: float = 0.0
-    rejects: Rejects = field(default_factory=Rejects, compare=False)  # of a SELECT on its own
+    rejects: Rejects = field(default_factory=Rejects, compare=False)  # only for an ad hoc SELECT
 
     def to_arrow(self) -> "pa.Table":
         return self.table
@@ -45,9 +45,9 @@ class Result:
         return frame
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows as dictionaries of Python values; a second `a` is called `a_1`.
+        """Return the rows as dictionaries of Python values; a second column `a` becomes `a_1`.
 
-        A DECIMAL is an int where it is whole, else a float, or a Decimal beyond 15 digits.
+        A DECIMAL becomes an int if it is whole, else a float, or a Decimal beyond 15 digits.
         """
         names = _unique(self.table.column_names)
         columns = [python_values(column) for column in self.table.columns]
@@ -91,23 +91,23 @@ class Result:
 
 @dataclass(frozen=True)
 class TableProfile:
-    """What reading one table took."""
+    """Bytes, rows and time of reading one table."""
 
     table: str
     bytes: int
     rows: int
     rejected: int
     seconds: float
-    mapped_bytes: int = 0  # what left scan, where there is one
+    mapped_bytes: int = 0  # output of the scan stage, if there is one
 
 
 @dataclass(frozen=True)
 class OperatorProfile:
-    """What one operator of a query did."""
+    """Rows, bytes and time of one operator of a query."""
 
     query: str
     operator: str
-    table: str  # of a read
+    table: str  # the table that a read operator reads
     rows_in: int
     rows_out: int
     bytes_out: int
@@ -118,7 +118,7 @@ class OperatorProfile:
 class Answers(Mapping[str, Result]):
     """Results by query name, with the rejects report and the profile of the run.
 
-    A query that failed while others were answered is there too: to ask for its result raises why.
+    Keys include queries that failed while others succeeded; looking one up raises its error.
     """
 
     results: Mapping[str, Result]
@@ -156,7 +156,7 @@ class Answers(Mapping[str, Result]):
 
 
 def _with_texts(table: "pa.Table") -> "pa.Table":
-    """A table with text for whole numbers of 39 digits, which Polars has no type for."""
+    """Convert 39-digit integer columns to text, because Polars has no type for them."""
     import pyarrow as pa
 
     for place, kept in enumerate(table.schema):
@@ -168,7 +168,7 @@ def _with_texts(table: "pa.Table") -> "pa.Table":
 
 
 def show(value: Any) -> str:
-    """A value as a person wants to read it."""
+    """Return a value as readable text."""
     if isinstance(value, list):
         return ", ".join(show(item) for item in value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
@@ -177,8 +177,11 @@ def show(value: Any) -> str:
 
 
 def one_line(text: str) -> str:
-    """A text for a terminal, which obeys control characters and those that turn the direction of
-    writing: they are shown as escapes. White space is one space."""
+    """Return a text that is safe on a terminal, on one line.
+
+    Control characters and characters that change the writing direction are escaped. Each run of
+    white space becomes one space.
+    """
     text = " ".join(text.split())
     return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
@@ -189,7 +192,7 @@ def _short(cell: str) -> str:
 
 
 def _unique(names: list[str]) -> list[str]:
-    """Each name once: a repeated one gets a number."""
+    """Make names unique by adding a number to repeated ones."""
     given: list[str] = []
     for name in names:
         free, number = name, 0

@@ -1,4 +1,4 @@
-"""Queries that failed while others go on: one query's failure is that query's alone.
+"""Failures of single queries, while the other queries of a run continue.
 
 Rules
 1. A step that fails, fails the queries that need it, and nothing else.
@@ -17,7 +17,7 @@ from caudal.results.answers import Result
 
 @dataclass
 class Failures:
-    """Why queries failed. Any thread may add."""
+    """The errors of failed queries. Any thread may add one."""
 
     errors: dict[str, QueryError] = field(default_factory=dict)
 

@@ -1,8 +1,8 @@
-"""The rows that were left out: counted by table and reason, the first lines remembered.
+"""Rejected rows, counted by table and reason, with the first lines of each reason.
 
-Counting is bounded: however many rows are rejected, only a few lines per reason are kept here, and
-what exceeds MOST_REASONS different reasons is counted under one. Whoever wants all lines gives a
-sink, which is called with every row whose line is known, in order.
+Memory is bounded for any number of rejected rows: only a few lines per reason are kept, and rows
+beyond MOST_REASONS different reasons are counted under one reason. To get all lines, pass a sink:
+it is called in order with every row whose line is known.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +23,7 @@ def strict_error(row: RejectedRow) -> RejectedRowError:
 
 @dataclass
 class RejectReason:
-    """One reason for which rows of one table were rejected."""
+    """One reject reason of one table, with its row count and first lines."""
 
     table: str
     reason: str
@@ -31,7 +31,7 @@ class RejectReason:
     first: list[tuple[str, int]] = field(default_factory=list)  # (file, line)
 
     def told(self) -> str:
-        """For people: `movies: 2 rows: id is not an integer (lines 4, 9)`."""
+        """Return a readable line: `movies: 2 rows: id is not an integer (lines 4, 9)`."""
         lines = ", ".join(str(line) for _, line in self.first)
         more = ", …" if self.count > len(self.first) else ""
         plural = "" if self.count == 1 else "s"
@@ -45,7 +45,7 @@ class Rejects:
     """The rejects report of a run. Falsy when nothing was rejected."""
 
     sink: Callable[[RejectedRow], None] | None = None
-    repaired: dict[str, int] = field(default_factory=dict)  # rows with bytes that are not UTF-8
+    repaired: dict[str, int] = field(default_factory=dict)  # rows with invalid UTF-8
     lines_kept: int | None = _LINES_KEPT  # per reason; None: all
     _reasons: dict[tuple[str, str], RejectReason] = field(default_factory=dict)
 
@@ -64,7 +64,7 @@ class Rejects:
                 self.sink(row)
 
     def enter(self, found: RejectReason) -> None:
-        """Take over what somebody else has counted."""
+        """Add a reason that was counted elsewhere."""
         self._reasons[found.table, found.reason] = found
 
     def note_repaired(self, table: str, rows: int) -> None:
@@ -72,7 +72,7 @@ class Rejects:
             self.repaired[table] = self.repaired.get(table, 0) + rows
 
     def __iter__(self) -> Iterator[RejectReason]:
-        """By table in the order of reading, the most frequent reason first."""
+        """Iterate by table in reading order, most frequent reason first."""
         tables = list(dict.fromkeys(table for table, _ in self._reasons))
         return iter(
             sorted(
@@ -95,7 +95,7 @@ class Rejects:
         return sum(found.count for found in self._reasons.values())
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """Table to reason to number of rows."""
+        """Return the row counts as table -> reason -> count."""
         counts: dict[str, dict[str, int]] = {}
         for found in self:
             counts.setdefault(found.table, {})[found.reason] = found.count

@@ -1,7 +1,7 @@
-"""Results as bytes, in pieces: JSON, CSV, Parquet, Arrow. The same on screen and over HTTP.
+"""Results encoded as JSON, CSV, Parquet or Arrow, in pieces. The command line and HTTP share it.
 
-Rows come as tables, one after the other, and are turned into text a few at a time: as many as weigh
-little as Python values (`results/weight.py`).
+Rows arrive as a sequence of tables and are converted to text a few at a time, so that their Python
+values take little memory (`results/weight.py`).
 """
 
 import csv
@@ -19,16 +19,16 @@ from caudal.results.values import json_bytes, python_values, text
 from caudal.results.weight import light_parts
 
 _PIECE_BYTES = 1 << 20
-_SPOOL_BYTES = 8 << 20  # a larger Parquet file goes through a temporary file
+_SPOOL_BYTES = 8 << 20  # a larger Parquet file uses a temporary file
 
 
 def json_pieces(result: Result) -> Iterator[bytes]:
-    """What json_bytes gives for all rows, some rows at a time."""
+    """Yield the output of `json_bytes` for all rows, a few rows at a time."""
     return json_of([result.table])
 
 
 def csv_pieces(result: Result) -> Iterator[bytes]:
-    """Lists and structs stand as JSON inside their field; null is an empty field."""
+    """Yield CSV; lists and structs are JSON inside their field, null is an empty field."""
     return csv_of([result.table])
 
 
@@ -57,10 +57,10 @@ def csv_of(tables: Iterable[pa.Table], most_row: int | None = None) -> Iterator[
 
 
 def parquet_of(tables: Iterable[pa.Table], most_row: int | None = None) -> Iterator[bytes]:
-    """A Parquet file that is never whole anywhere: a row group for each table."""
+    """Yield a Parquet file, never held as a whole, with one row group per table."""
     import pyarrow.parquet as pq
 
-    del most_row  # nothing becomes a Python value
+    del most_row  # unused: no row becomes Python values
     sink, writer = io.BytesIO(), None
     for table in tables:
         with _lacking("the result"):
@@ -73,7 +73,7 @@ def parquet_of(tables: Iterable[pa.Table], most_row: int | None = None) -> Itera
 
 
 def _taken(sink: io.BytesIO) -> bytes:
-    """What was written since it was last taken."""
+    """Return the bytes written since the last call."""
     data = sink.getvalue()
     sink.seek(0)
     sink.truncate()
@@ -86,13 +86,13 @@ def _lacking(name: str) -> Iterator[None]:
         yield
     except pa.ArrowNotImplementedError as error:
         raise UsageError(
-            f"{name}: Parquet lacks a type of it ({' '.join(str(error).split())}): "
+            f"{name}: Parquet has no type for one of its columns ({' '.join(str(error).split())}): "
             "CAST that column AS VARCHAR, or choose --format arrow"
         ) from error
 
 
 def parquet_pieces(result: Result) -> Iterator[bytes]:
-    """A Parquet file."""
+    """Yield a Parquet file."""
     import pyarrow.parquet as pq
 
     with tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES) as file:
@@ -102,7 +102,7 @@ def parquet_pieces(result: Result) -> Iterator[bytes]:
 
 
 def arrow_pieces(result: Result) -> Iterator[bytes]:
-    """An Arrow IPC file."""
+    """Yield an Arrow IPC file."""
     with tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES) as file:
         with pa.ipc.new_file(file, result.table.schema) as writer:
             writer.write_table(result.table)

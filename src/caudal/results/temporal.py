@@ -1,7 +1,7 @@
-"""Dates and times from the numbers that Arrow holds: Python's objects where those reach, else text.
+"""Dates and times from Arrow's numbers: Python objects within Python's range, else text.
 
-Python's years end at 9999 and begin at 1, its times end before 24:00:00, and it counts no
-nanoseconds. DuckDB has all of these, and infinity. What Python lacks is written as DuckDB does.
+Python supports years 1 to 9999, times before 24:00:00, and no nanoseconds. DuckDB supports more,
+and infinity. Values that Python cannot hold become text in DuckDB's form.
 """
 
 from datetime import UTC, date, datetime, time, timedelta
@@ -12,13 +12,13 @@ _FIRST_DAY = date.min.toordinal() - date(1970, 1, 1).toordinal()
 _LAST_DAY = date.max.toordinal() - date(1970, 1, 1).toordinal()
 _EPOCH = datetime(1970, 1, 1)
 _SECONDS_PER_DAY = 86_400
-_ERA_DAYS, _ERA_YEARS = 146_097, 400  # the calendar repeats
+_ERA_DAYS, _ERA_YEARS = 146_097, 400  # the calendar repeats after this period
 
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 def date_of(days: int) -> date | str:
-    """The date so many days after 1970."""
+    """Return the date `days` days after 1970-01-01."""
     if _FIRST_DAY <= days <= _LAST_DAY:
         return _EPOCH.date() + timedelta(days=days)
     infinite = _infinite(days, _INFINITE_DAYS)
@@ -29,7 +29,7 @@ def date_of(days: int) -> date | str:
 
 
 def time_of(ticks: int, unit: str) -> time | str:
-    """The time of day after so many ticks of the unit."""
+    """Return the time of day `ticks` units after midnight."""
     seconds, fraction = divmod(ticks, PER_SECOND[unit])
     nanoseconds = fraction * (PER_SECOND["ns"] // PER_SECOND[unit])
     if seconds < _SECONDS_PER_DAY and nanoseconds % 1000 == 0:
@@ -38,7 +38,7 @@ def time_of(ticks: int, unit: str) -> time | str:
 
 
 def timestamp_of(ticks: int, unit: str, *, is_zoned: bool) -> datetime | str:
-    """The moment so many ticks of the unit after 1970; text for nanoseconds."""
+    """Return the moment `ticks` units after 1970-01-01; as text for nanoseconds."""
     infinite = _infinite(ticks, _INFINITE_TICKS)
     if infinite:
         return infinite
@@ -59,7 +59,7 @@ def _infinite(number: int, largest: int) -> str:
 
 
 def _dated(days: int) -> tuple[str, str]:
-    """Any day of the calendar as text, and the mark of years before the first."""
+    """Return any day as text, and the suffix that marks years before year 1."""
     eras, rest = divmod(days - _FIRST_DAY, _ERA_DAYS)
     place = date.min + timedelta(days=rest)
     year = place.year + eras * _ERA_YEARS

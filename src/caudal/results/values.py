@@ -1,12 +1,12 @@
-"""Values of results as Python, JSON and text hold them. One rule for every kind, nothing lost.
+"""Conversion of result values to Python, JSON and text. One rule per type; no value is lost.
 
-1. JSON is valid JSON: dates, intervals and blobs (hexadecimal) are texts; so are NaN and Infinity,
-   which JSON has no numbers for. A number is written with all its digits.
-2. CSV and the screen show the same, without quotes; lists, structs and maps stand as JSON.
-3. Python gets the simplest object that is equal: a decimal is an int where it is whole, a float
-   where that loses nothing, else a Decimal.
+1. JSON output is valid JSON. Dates, intervals and blobs (hexadecimal) are strings. So are NaN and
+   Infinity, because JSON has no numbers for them. Numbers have all their digits.
+2. CSV and the screen show the same without quotes. Lists, structs and maps are shown as JSON.
+3. Python values are the simplest equal object: a decimal becomes an int if it is whole, a float if
+   that loses nothing, else a Decimal.
 
-docs/formats/answers.md has the table of all kinds.
+docs/formats/answers.md lists all types.
 """
 
 import math
@@ -22,15 +22,15 @@ from caudal.results.temporal import date_of, time_of, timestamp_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_FLOAT_DIGITS = 15  # every decimal of so many digits survives as a float
+_FLOAT_DIGITS = 15  # a float holds every decimal of up to this many digits
 _JSON = msgspec.json.Encoder(decimal_format="number")
-_WORD_BITS = 64  # beyond it, the encoder takes an integer only as a decimal
+_WORD_BITS = 64  # the encoder takes a larger integer only as a Decimal
 
 Convert = Callable[[Any], Any]
 
 
 def python_values(column: "pa.ChunkedArray") -> list[Any]:
-    """A column as Python values."""
+    """Return a column as Python values."""
     from pyarrow import types
 
     if not _holds(column.type, lambda kind: types.is_time(kind) or _is_nanosecond(kind)):
@@ -53,13 +53,13 @@ def _is_nanosecond(kind: "pa.DataType") -> bool:
 
 
 def _holds(kind: "pa.DataType", is_meant: Callable[["pa.DataType"], bool]) -> bool:
-    """Whether a type, or a part of it, is meant."""
+    """Return whether `is_meant` holds for a type or a part of it."""
     parts = [kind.field(place).type for place in range(kind.num_fields)]
     return is_meant(kind) or any(_holds(part, is_meant) for part in parts)
 
 
 def _counted(kind: "pa.DataType") -> "pa.DataType":
-    """The type with numbers in the place of dates and times."""
+    """Return the type with integers in place of dates and times."""
     import pyarrow as pa
     from pyarrow import types
 
@@ -79,9 +79,9 @@ def _counted(kind: "pa.DataType") -> "pa.DataType":
 
 
 def _converter(kind: "pa.DataType", *, is_counted: bool = False) -> Convert | None:
-    """From what Arrow gives for a value of this type to what Python should hold; None: the same.
+    """Return the conversion from Arrow's Python value to ours; None if they are the same.
 
-    Counted, Arrow gives numbers for dates and times.
+    With `is_counted`, Arrow's values for dates and times are integers.
     """
     from pyarrow import types
 
@@ -129,7 +129,7 @@ def _same(value: Any) -> Any:
 
 
 def plain_decimal(value: Decimal) -> int | float | Decimal:
-    """A decimal as the simplest number that is equal to it."""
+    """Return the simplest number that equals a decimal."""
     if value == value.to_integral_value():
         return int(value)
     exact = Decimal(decimal_text(value))
@@ -137,13 +137,13 @@ def plain_decimal(value: Decimal) -> int | float | Decimal:
 
 
 def decimal_text(value: Decimal) -> str:
-    """All its digits, without zeros at the end."""
+    """Return all digits of a decimal without trailing zeros."""
     text = f"{value:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def interval_text(months: int, days: int, nanoseconds: int) -> str:
-    """An interval as DuckDB writes it."""
+    """Return an interval in DuckDB's form."""
     years, months = int(months / 12), int(math.fmod(months, 12))
     parts = [
         f"{count} {unit}" + ("" if abs(count) == 1 else "s")
@@ -160,7 +160,7 @@ def interval_text(months: int, days: int, nanoseconds: int) -> str:
 
 
 def json_value(value: Any) -> Any:
-    """A Python value as `json_bytes` writes it."""
+    """Return a Python value as `json_bytes` writes it."""
     match value:
         case None | bool() | str() | Decimal():
             return value
@@ -180,12 +180,12 @@ def _key(key: Any) -> str:
 
 
 def json_bytes(value: Any) -> bytes:
-    """Valid JSON in lines, for any reader."""
+    """Return a value as indented, valid JSON."""
     return msgspec.json.format(_JSON.encode(json_value(value)), indent=1) + b"\n"
 
 
 def text(value: Any) -> str:
-    """A value as text, in CSV and on the screen."""
+    """Return a value as text for CSV and the screen."""
     match value:
         case None:
             return ""

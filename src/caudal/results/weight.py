@@ -1,8 +1,7 @@
-"""How much memory rows take as Python values, about; and rows cut so that no part takes much.
+"""Estimated memory of rows as Python values, and division of rows into parts that take little.
 
-Arrow holds a list of a million booleans in 128 kB and texts that are repeated once: as Python
-values each of them is an object. So values are counted at every depth, and texts as often as they
-occur.
+Arrow holds a list of a million booleans in 128 kB, and a repeated text once. In Python each value
+is an object. So values are counted at every nesting depth, and texts as often as they occur.
 """
 
 from collections.abc import Iterator
@@ -13,13 +12,13 @@ import pyarrow.compute as pc
 
 from caudal.errors import UsageError
 
-_VALUE_BYTES = 64  # of a small Python object, with its place in a list
+_VALUE_BYTES = 64  # of a small Python object and its slot in a list
 _LIGHT_BYTES = 1 << 20
 _ROWS = 16_384
 
 
 def weight(array: pa.Array) -> int:
-    """The bytes that the values of an array take as Python objects, about."""
+    """Return the approximate bytes of an array's values as Python objects."""
     kind, types = array.type, pa.types
     own = _VALUE_BYTES * len(array)
     if isinstance(kind, pa.BaseExtensionType):
@@ -37,7 +36,7 @@ def weight(array: pa.Array) -> int:
 def light_parts(
     table: pa.Table, most_row: int | None = None, light: int = _LIGHT_BYTES
 ) -> Iterator[pa.Table]:
-    """The rows, a few at a time; a row that weighs more than `most_row` is a UsageError."""
+    """Yield the rows, a few at a time; raise UsageError for a row larger than `most_row`."""
     for batch in table.to_batches(max_chunksize=_ROWS):
         for part in _light(batch, light, most_row):
             yield pa.Table.from_batches([part])
@@ -48,7 +47,7 @@ def _light(batch: pa.RecordBatch, light: int, most_row: int | None) -> Iterator[
     if weighs <= light or batch.num_rows < 2:
         if most_row is not None and batch.num_rows == 1 and weighs > most_row:
             raise UsageError(
-                f"one row takes more than {most_row >> 20} MiB: ask for it as an Arrow stream"
+                f"one row takes more than {most_row >> 20} MiB: request an Arrow stream instead"
             )
         yield batch
         return
@@ -71,7 +70,7 @@ def _inner(array: pa.Array) -> int:
 
 
 def _lengths(array: pa.Array) -> pa.Array | None:
-    """Of texts and blobs; None of what is neither."""
+    """Return the lengths of texts and blobs; None for other types."""
     kind, types = array.type, pa.types
     if types.is_string_view(kind) or types.is_binary_view(kind):
         words = np.frombuffer(array.buffers()[1], "<u4", 4 * len(array), 16 * array.offset)
@@ -82,7 +81,7 @@ def _lengths(array: pa.Array) -> pa.Array | None:
 
 
 def _repeated(array: pa.DictionaryArray) -> int:
-    """Of values that stand in a dictionary, as often as they occur."""
+    """Return the weight of dictionary values, counted as often as they occur."""
     lengths = _lengths(array.dictionary)
     if lengths is None:
         return int(array.dictionary.nbytes)
