@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from caudal import late  # noqa: F401 - it gives the names below when they are asked for
+from caudal import late  # noqa: F401 - loads the names below on first use
 from caudal.version import __version__
 
 if TYPE_CHECKING:
-    import caudal.sql  # noqa: F401 - the package first, so that the function may have its name
+    import caudal.sql  # noqa: F401 - import the package before the function of the same name
     from caudal.api import run, sentiment, sql
     from caudal.client.client import Client
     from caudal.errors import CaudalError

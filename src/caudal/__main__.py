@@ -1,4 +1,4 @@
-"""`python -m caudal` is `caudal`."""
+"""Make `python -m caudal` run the `caudal` command."""
 
 from caudal.cli.main import main
 

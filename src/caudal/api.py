@@ -1,6 +1,6 @@
-"""Caudal from Python: the same answers as the command line, as Arrow, Polars or pandas.
+"""The Python API: the same answers as the command line, as Arrow, Polars or pandas.
 
-`import caudal` is quick: the engines are loaded by the first call that needs them.
+`import caudal` is fast: the first call that needs an engine loads it.
 """
 
 import os
@@ -34,7 +34,7 @@ def run(
     strict: bool = False,
     engine: str = "embedded",
 ) -> Answers:
-    """Answer queries of an application over the files of a folder.
+    """Answer an application's queries over the files in a folder.
 
     >>> import caudal
     >>> films = caudal.run("movies", data=example_data, queries=["q1", "q2"])
@@ -43,11 +43,11 @@ def run(
     >>> films.rejects.total
     0
 
-    `engine="split"` answers by the stages that a cluster runs; the rows are the same.
+    `engine="split"` runs the same stages as a cluster and returns the same rows.
     `app` is a shipped application (`movies`, `books`) or the path of a folder. `queries` is one
-    name or several; none means all. `files` replaces the files of single tables. The answers
-    convert with `to_arrow()`, `to_polars()` and `to_pandas()`; `answers.rejects` says which rows
-    were left out and why.
+    name or several; None means all. `files` replaces the files of single tables. Convert results
+    with `to_arrow()`, `to_polars()` and `to_pandas()`. `answers.rejects` lists the rejected rows
+    and the reasons.
     """
     from caudal.application import find_application
     from caudal.local.engines import run_with
@@ -75,7 +75,7 @@ def sql(
     strict: bool = False,
     engine: str = "embedded",
 ) -> Result:
-    """Answer any SELECT: over an application's cleaned tables, or over files by their names.
+    """Answer any SELECT over an application's cleaned tables, or over files named in it.
 
     >>> import caudal
     >>> caudal.sql("SELECT sentiment('a wonderful book') > 0 AS happy").rows()
@@ -86,8 +86,9 @@ def sql(
     >>> len(found), found.rejects
     (3, no rows were rejected)
 
-    CSV files are read by the same rules as an application's: types are sniffed, and rows that do
-    not fit are rejected; `result.rejects` says which. Parquet and JSON files are read by DuckDB.
+    Caudal reads CSV files by the same rules as an application's files: it infers column types and
+    rejects rows that do not fit them. `result.rejects` lists those rows. DuckDB reads Parquet and
+    JSON files.
     """
     from caudal.application import find_application
     from caudal.application.adhoc import files_application
@@ -112,10 +113,10 @@ def sql(
 
 
 def sentiment(texts: Any, *, model: str = "lexicon") -> "NDArray[np.float64]":
-    """The polarity of each text in [-1, 1]; null and empty texts give 0.0.
+    """Return the polarity of each text in [-1, 1]; 0.0 for null and empty texts.
 
-    Takes a list of texts, an Arrow array or column, a Polars or pandas series, or one text (which
-    gives an array of one score).
+    `texts` is a list, an Arrow array or column, a Polars or pandas series, or one text (the result
+    is then an array of one score).
 
     >>> import caudal
     >>> caudal.sentiment(["a wonderful book", "a terrible book", None]).round(2).tolist()
@@ -129,7 +130,7 @@ def sentiment(texts: Any, *, model: str = "lexicon") -> "NDArray[np.float64]":
 
 
 def _texts(given: Any) -> "pa.Array | pa.ChunkedArray":
-    """Any column of texts as Arrow's."""
+    """Convert any column of texts to an Arrow array; raise UsageError for other types."""
     import pyarrow as pa
 
     if isinstance(given, str) or given is None:

@@ -1,29 +1,29 @@
-"""Everything Caudal raises on purpose.
+"""All exceptions that Caudal raises on purpose.
 
-One root, one branch per kind of cause, because the remedy differs: a user's mistake is not our
-bug, and broken data is not a broken application. Each message is one line that says what is
-wrong and what to do next; the command line prints exactly that line.
+There is one root class and one subclass per kind of cause, because the remedy differs: a user's
+mistake is not a bug of Caudal, and bad data is not a broken application. Each message is one line
+that says what is wrong and what to do next. The command line prints exactly that line.
 """
 
 
 class CaudalError(Exception):
-    """The root: catch this to catch everything Caudal raises on purpose."""
+    """The root class: catch it to catch every error that Caudal raises on purpose."""
 
 
 class UsageError(CaudalError):
-    """The request itself is wrong (an unknown name, a bad option): correct it and ask again."""
+    """The request is wrong (an unknown name, a bad option): correct it and try again."""
 
 
 class ApplicationError(CaudalError):
-    """An application folder is broken: mend the file that the message names."""
+    """An application folder is broken: fix the file that the message names."""
 
 
 class DataError(CaudalError):
-    """The input files cannot be used as they are: mend or point to other files."""
+    """The input files cannot be used as they are: fix them or use other files."""
 
 
 class RejectedRowError(DataError):
-    """A row was rejected in strict mode: mend the row, or run without `--strict`."""
+    """A row was rejected in strict mode: fix the row, or run without `--strict`."""
 
 
 class QueryError(CaudalError):
@@ -31,11 +31,11 @@ class QueryError(CaudalError):
 
 
 class MemoryExceededError(QueryError):
-    """A query needs more memory than it may have: allow more, or ask for less at once."""
+    """A query needs more memory than its limit: raise the limit, or request less data at once."""
 
 
 class InterruptedQueryError(QueryError):
-    """A query was ended from outside: nothing is known about it; ask again."""
+    """A query was stopped from outside and its outcome is unknown: run it again."""
 
 
 class MissingPackageError(CaudalError):
@@ -51,24 +51,24 @@ class JobError(CaudalError):
 
 
 class UnreachableError(JobError):
-    """No gateway answered: whether anything happened is unknown; ask again."""
+    """No gateway answered; the request may or may not have taken effect: try again."""
 
 
 class FormatError(CaudalError):
-    """Stored bytes are damaged, or of a format that this Caudal does not know."""
+    """Stored bytes are damaged, or in a format that this version does not know."""
 
 
 class BrokerError(CaudalError):
-    """The broker did not confirm what was asked: it may have happened or not; ask again."""
+    """The broker did not confirm a request, which may or may not have taken effect: try again."""
 
 
 class StoreError(CaudalError):
-    """The store did not do what was asked: it is away, full, or refuses; try again later."""
+    """The store is unreachable, full, or refused the request: try again later."""
 
 
 class AlreadyExistsError(StoreError):
-    """The key is taken by another object, which is durable: read that one instead."""
+    """Another, durable object already has this key: read that object instead."""
 
 
 class NotFoundError(StoreError):
-    """There is no object under this key."""
+    """No object has this key."""

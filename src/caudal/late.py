@@ -1,7 +1,7 @@
-"""What `import caudal` offers, loaded when it is first asked for.
+"""Lazy loading of the public names of `caudal`.
 
-Every process begins by importing the package, and most need little of what it offers. So this
-module, which the package imports, turns it into one that looks names up when they are missing.
+Every process imports the package, and most processes need few of its names. The package imports
+this module, which gives the package a `__getattr__` that loads a public name on first use.
 """
 
 import importlib
@@ -21,7 +21,7 @@ _HOMES = {
 
 
 class _Package(ModuleType):
-    """The package. `sql` stays the function, whenever the subpackage of that name is imported."""
+    """The package module. `sql` stays the function even after the subpackage `sql` is imported."""
 
     def __getattr__(self, name: str) -> Any:
         if name not in _HOMES:

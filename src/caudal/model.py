@@ -1,4 +1,4 @@
-"""The nouns of Caudal, as plain immutable data. docs/glossary.md says what each word means."""
+"""The domain model of Caudal as immutable data. docs/glossary.md defines each term."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,16 +6,16 @@ from pathlib import Path
 
 ParameterValue = str | int | float | bool
 
-ROW = "row of raw"  # the column of cleaned rows that says which row of `raw` they come from
-ADHOC = "sql"  # the name of a SELECT that is not part of an application
-SEEN = "seen by a query"  # the column of cleaned rows that says whether any query can see them
+ROW = "row of raw"  # column of cleaned rows: the number of their row in `raw`
+ADHOC = "sql"  # name of a query that is not part of an application
+SEEN = "seen by a query"  # column of cleaned rows: whether any query can see the row
 
-REJECT = "reject"  # the column of a table's SQL that holds the reason to leave a row out
+REJECT = "reject"  # column of a table's SQL: the reason to reject the row, or null
 
 
 @dataclass(frozen=True)
 class Table:
-    """One table of an application: where its rows come from and how they are cleaned."""
+    """One table of an application: its files and the SQL that cleans their rows."""
 
     name: str
     files: tuple[str, ...]  # names or glob patterns inside the data folder
@@ -26,7 +26,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Query:
-    """One question: a SELECT over the application's tables."""
+    """One query: a SELECT over the application's tables."""
 
     name: str
     title: str
@@ -36,7 +36,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Application:
-    """A set of tables and the questions asked of them."""
+    """A set of tables and the queries over them."""
 
     name: str
     title: str
@@ -52,8 +52,10 @@ class Application:
 
 @dataclass(frozen=True)
 class RejectedRow:
-    """A row that was left out: where it stands and why; or, on line 0, so many rows that were left
-    out for the same reason and whose lines nobody kept."""
+    """A rejected row: its place and the reason.
+
+    Line 0 stands for `rows` rejected rows with the same reason whose lines were not kept.
+    """
 
     table: str
     file: str

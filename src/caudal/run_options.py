@@ -1,4 +1,4 @@
-"""How to run: options and progress, the same for every engine."""
+"""Run options and progress reporting, the same for every engine."""
 
 import os
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from caudal.model import RejectedRow
 
 
 class Progress(Protocol):
-    """Told how far a run has come. All calls come from the thread that called `run`."""
+    """Receiver of progress. All calls come from the thread that called `run`."""
 
     def table(self, name: str, done_bytes: int, total_bytes: int) -> None: ...
 
@@ -19,7 +19,7 @@ class Progress(Protocol):
 
 
 class Silent:
-    """Progress that nobody watches."""
+    """Progress receiver that does nothing."""
 
     def table(self, name: str, done_bytes: int, total_bytes: int) -> None: ...
 
@@ -27,7 +27,7 @@ class Silent:
 
 
 class Engine(StrEnum):
-    """What executes queries."""
+    """The engine that executes queries."""
 
     EMBEDDED = "embedded"  # DuckDB over whole tables, in this process
     SPLIT = "split"  # scan, fold and finish over batches, as on a cluster, in this process
@@ -35,13 +35,13 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How to run, as opposed to what to answer."""
+    """Options of a run that do not change which queries are answered."""
 
-    sentiment: str | None = None  # None: what the application says
-    memory_limit: int | None = None  # bytes for the process; beyond it, data spills to disk
+    sentiment: str | None = None  # None: the application's model
+    memory_limit: int | None = None  # bytes for the process; data beyond it spills to disk
     batch_bytes: int = DEFAULT_BATCH_BYTES  # larger: fewer, longer steps and more memory
     threads: int = field(default_factory=lambda: os.cpu_count() or 1)
-    partitions: int = 4  # of the split engine's folds
+    partitions: int = 4  # of the folds of the split engine
     hints: bool = True  # let the split engine drop rows early; changes no answer
     strict: bool = False  # fail on the first rejected row
     profile: bool = False  # measure every operator (runs queries one after the other)
