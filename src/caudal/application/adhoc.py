@@ -1,11 +1,11 @@
-"""A SELECT over files that it names, without any application: `SELECT ... FROM 'x.csv'`.
+"""Ad hoc SELECTs over files, without an application: `SELECT ... FROM 'x.csv'`.
 
-1. A CSV file (also .gz or .zst, or a glob) that stands in FROM or JOIN is read by Caudal, by the
-   same rules as an application's files: it becomes a table whose columns have the names that the
-   file gives them and the types that `caudal new` would give them. So its damaged rows are
-   rejected, counted and reported.
-2. Every other file, and every table function (`read_csv(...)`, `read_parquet(...)`), is DuckDB's.
-3. Relative names count from the data folder.
+1. Caudal reads a CSV file (also .gz or .zst, or a glob) in FROM or JOIN by the same rules as an
+   application's files. The file becomes a table with the file's column names and the types that
+   `caudal new` would choose. Damaged rows are rejected, counted and reported.
+2. DuckDB reads every other file and runs every table function (`read_csv(...)`,
+   `read_parquet(...)`).
+3. Relative names are relative to the data folder.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,9 +33,10 @@ _FILES = (*_CSV, ".parquet", ".json", ".jsonl", ".ndjson")
 def files_application(
     sql: str, folder: Path | None, engine: Engine = Engine.EMBEDDED
 ) -> Application:
-    """The application whose tables are the CSV files that a SELECT names.
+    """Return an application whose tables are the CSV files that a SELECT names.
 
-    Where a folder was chosen, every file counts from it, and what would bypass it is refused.
+    If `folder` is given, all file names are relative to it, and functions that would bypass it
+    raise UsageError.
     """
     statement = clean_statement(sql)
     if not statement:
@@ -58,7 +59,7 @@ def files_application(
                 tables[path] = _table(path, folder or Path(), taken)
             _point(node, tables[path].name, path)
         elif engine is not Engine.EMBEDDED:
-            raise UsageError(f"only CSV files can be read with --engine {engine}: {path} is none")
+            raise UsageError(f"only CSV files can be read with --engine {engine}, not {path}")
         elif folder is not None and not Path(path).is_absolute():
             _point(node, str(folder / path), path)
     if named:
@@ -68,15 +69,15 @@ def files_application(
 
 
 def _table(pattern: str, folder: Path, taken: set[str]) -> Table:
-    """The table of a CSV file: its columns typed by a sample, under their own names."""
+    """Return the table of a CSV file: original column names, types inferred from a sample."""
     try:
         paths = find_files(folder, [pattern], pattern)
     except DataError:
         if (folder / pattern).exists():
             raise
         raise DataError(
-            f"no file {pattern!r} in {folder.absolute()}: name one that is there, or its folder "
-            "with --data DIR"
+            f"no file {pattern!r} in {folder.absolute()}: name an existing file, or give "
+            "its folder with --data DIR"
         ) from None
     name = drafting.unused(drafting.table_name(_stem(pattern)), taken)
     columns = tuple(drafting.draft_columns(sniff(_sample(paths)), keep_names=True))
@@ -91,7 +92,7 @@ def _table(pattern: str, folder: Path, taken: set[str]) -> Table:
 
 
 def _sample(paths: list[Path]) -> pa.Table:
-    """The first rows of the files, with the columns of the first."""
+    """Return the first rows of the files, with the columns of the first file."""
     samples = [sample(paths[0])]
     for path in paths[1:]:
         _require_columns_of(paths[0], samples[0].column_names, path)
@@ -103,7 +104,7 @@ def _sample(paths: list[Path]) -> pa.Table:
 
 
 def _require_columns_of(first: Path, names: Sequence[str], path: Path) -> None:
-    """A pattern's files all have the columns of its first."""
+    """Raise DataError if `path` lacks a column of the first file of the same pattern."""
     present = column_names(path)
     missing = [name for name in names if name not in present]
     if missing:
@@ -115,17 +116,19 @@ def _require_columns_of(first: Path, names: Sequence[str], path: Path) -> None:
 
 
 def columns_left_out(app: Application) -> Iterator[str]:
-    """What to say of the columns that no SELECT can name: those without a name, and those of a
-    pattern's later files that its first has not."""
+    """Yield a note per table about columns that no SELECT can use.
+
+    These are columns without a name, and columns that the first file of a pattern does not have.
+    """
     for table in app.tables:
         paths = find_files(app.folder, table.files, table.name)
         names = dict.fromkeys(name for path in paths for name in column_names(path))
         told = [f"{name!r} (not in {shown_path(paths[0])})" for name in names
                 if name and name not in table.columns]  # fmt: skip
         if "" in names:
-            told.append("what has no name in the first line")
+            told.append("columns without a name in the first line")
         if told:
-            yield f"{table.origin}: columns that are left out: {', '.join(told)}"
+            yield f"{table.origin}: columns left out: {', '.join(told)}"
 
 
 def _tree(statement: str) -> Any:
@@ -141,7 +144,7 @@ def _tree(statement: str) -> Any:
 
 
 def _nodes(tree: Any, kind: str) -> Iterator[dict[str, Any]]:
-    """The nodes of one type, anywhere in the tree."""
+    """Yield all nodes of one type in the tree."""
     if isinstance(tree, list):
         for item in tree:
             yield from _nodes(item, kind)
@@ -163,13 +166,13 @@ def _cte_entries(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _full_name(node: dict[str, Any]) -> str:
-    """`x.csv` without quotes is a schema and a table to DuckDB."""
+    """Return the name with its dots: DuckDB parses an unquoted `x.csv` as schema and table."""
     parts = (node["catalog_name"], node["schema_name"], node["table_name"])
     return ".".join(str(part) for part in parts if part)
 
 
 def _point(node: dict[str, Any], name: str, path: str) -> None:
-    """Let a reference mean this table, under the alias that DuckDB gives to a file."""
+    """Point a table reference to `name`, with the alias that DuckDB gives to a file."""
     node.update(catalog_name="", schema_name="", table_name=name)
     node["alias"] = node["alias"] or _stem(path)
     node["qualified_name"] = {"path": [name]}
@@ -185,6 +188,6 @@ def _refuse_readers(tree: Any) -> None:
         name = str(node["function"]["function_name"]).lower()
         if name.startswith(("read_", "parquet_", "glob", "sniff_")):
             raise UsageError(
-                f"--data is for files named in FROM, and {name}() reads its own: "
+                f"--data works for files named in FROM only, not for {name}(): "
                 "write the whole path there and leave --data out"
             )

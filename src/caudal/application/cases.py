@@ -1,7 +1,7 @@
 """An application's own tests: `cases/NAME/` holds input files and `expected.json`.
 
-{"about": "what this case shows",
- "answers": {"q1": [{"title": "..."}]},     only these queries are run
+{"about": "what this case tests",
+ "answers": {"q1": [{"title": "..."}]},     only these queries run
  "rejects": {"movies": {"title is empty": 1}},   optional; absent means none
  "parameters": {"country": "Chile"}}             optional
 """
@@ -36,7 +36,7 @@ class Expected(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class CaseOutcome:
-    """How one case went: `problems` is empty when all is as expected."""
+    """The outcome of one case: `problems` is empty if all results are as expected."""
 
     name: str
     about: str
@@ -76,7 +76,7 @@ def _read_expected(path: Path) -> Expected:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Expected)
     except FileNotFoundError:
-        raise ApplicationError(f"{path} is missing: it says what the case must answer") from None
+        raise ApplicationError(f"{path} is missing: write the expected answers there") from None
     except msgspec.MsgspecError as error:
         raise ApplicationError(f"{path}: {error}") from error
 
@@ -93,7 +93,7 @@ def _reject_problems(
 
 
 def first_difference(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> str:
-    """What first differs between two ordered lists of rows; empty when nothing does."""
+    """Describe the first difference between two ordered lists of rows; empty if equal."""
     for place, (row, wanted) in enumerate(zip(found, expected, strict=False), start=1):
         if list(row) != list(wanted):
             return f"columns {list(row)} instead of {list(wanted)}"
@@ -106,7 +106,7 @@ def first_difference(found: list[dict[str, Any]], expected: list[dict[str, Any]]
 
 
 def same_value(one: Any, other: Any) -> bool:
-    """Equal, with numbers within 1e-9 relative."""
+    """Return whether two values are equal; numbers may differ by 1e-9 relative."""
     if isinstance(one, float | Decimal) or isinstance(other, float | Decimal):
         numbers = isinstance(one, int | float | Decimal) and isinstance(other, int | float)
         return numbers and math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=0.0)

@@ -1,4 +1,4 @@
-"""Checking a whole application without any data."""
+"""Check of a whole application without data."""
 
 from collections.abc import Mapping
 
@@ -11,6 +11,6 @@ from caudal.model import Application, ParameterValue
 def check_application(
     app: Application, parameters: Mapping[str, ParameterValue] | None = None
 ) -> None:
-    """Every table and query binds; an ApplicationError names the file that does not."""
+    """Raise an ApplicationError that names the file if a table or query does not bind."""
     with open_database(load_model(app.sentiment)) as connection:
         bind(app, app.queries, parameters or {}, connection)

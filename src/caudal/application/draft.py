@@ -1,7 +1,7 @@
-"""The text of a new application's files: app.toml, tables and queries. Nothing is written here.
+"""The text of a new application's files: app.toml, tables and queries. No file is written here.
 
-Names follow SQL's usual form (`review/score` becomes review_score); what a file calls a column
-stays in `raw` and in the reasons to reject, so that a reader finds it again.
+Names get the usual SQL form (`review/score` becomes review_score). The file's own column names stay
+in `raw` and in the reject reasons, so that a reader can find them in the file.
 """
 
 import itertools
@@ -22,11 +22,11 @@ _LINE_LENGTH = 98
 
 @dataclass(frozen=True)
 class DraftColumn:
-    """A column of a file and what the application calls it."""
+    """A column of a file and its name in the application."""
 
     raw: str  # its name in the file
     name: str
-    text: str  # a name for its text, where that must be kept beside the typed value
+    text: str  # name of its text column, if the text is kept beside the typed value
     kind: ColumnKind
     repeats: bool
     distinct: int
@@ -34,15 +34,15 @@ class DraftColumn:
 
 @dataclass(frozen=True)
 class DraftTable:
-    """A table to write."""
+    """A table of the new application."""
 
     name: str
-    file: str  # in the data folder, without the suffix of a compression
+    file: str  # relative to the data folder, without a compression suffix
     columns: tuple[DraftColumn, ...]
 
 
 def texts(name: str, tables: Sequence[DraftTable]) -> dict[str, str]:
-    """The files of the folder: path to text."""
+    """Return the files of the folder as path -> text."""
     found = {"app.toml": _app_file(name, tables)}
     for table in tables:
         found[f"tables/{table.name}.sql"] = table_sql(table)
@@ -67,7 +67,7 @@ def _toml(text: str) -> str:
 
 
 def _listed(words: Sequence[str], *, indent: int) -> str:
-    """The words with commas between them, in lines of the usual length."""
+    """Join words with commas, in lines of at most _LINE_LENGTH characters."""
     lines = [" " * indent + words[0]]
     for word in words[1:]:
         fits = len(lines[-1]) + len(word) + 3 <= _LINE_LENGTH
@@ -104,7 +104,7 @@ def _reason(column: DraftColumn) -> str:
 
 
 def draft_columns(columns: Sequence[Column], *, keep_names: bool = False) -> Iterator[DraftColumn]:
-    """Names in SQL's usual form, or those of the file; each once."""
+    """Yield columns with unique names, in the usual SQL form or as in the file."""
     taken = {REJECT}
     names = [
         unused(column.name if keep_names else _usual_name(column, place), taken)
@@ -120,7 +120,7 @@ def _usual_name(column: Column, place: int) -> str:
 
 
 def unused(name: str, taken: set[str]) -> str:
-    """The name, or the name with the first number that makes it new; it is taken then."""
+    """Return the name, with a number if it is taken, and add the result to `taken`."""
     names = itertools.chain([name], (f"{name}_{number}" for number in itertools.count(2)))
     free = next(candidate for candidate in names if candidate.lower() not in taken)
     taken.add(free.lower())
@@ -136,7 +136,7 @@ def _converted(column: DraftColumn) -> str:
 
 
 def _queries(table: DraftTable) -> dict[str, str]:
-    """Queries to start from: the number of rows, and the most frequent values of a column."""
+    """Return example queries: the number of rows, and the most frequent values of a column."""
     name = _sql_name(table.name)
     queries = {
         f"{table.name}_rows": f"-- Number of rows in {table.name}\n"
@@ -158,7 +158,7 @@ def _queries(table: DraftTable) -> dict[str, str]:
 
 
 def _telling_column(columns: Sequence[DraftColumn]) -> DraftColumn | None:
-    """The column to group by: the text that repeats most, else a list, else any text."""
+    """Return the column to group by: the most repetitive text, else a list, else any text."""
     texts = [column for column in columns if column.kind is TEXT]
     repeating = sorted((text for text in texts if text.repeats), key=lambda text: text.distinct)
     lists = [column for column in columns if column.kind in (NAMES, ITEMS)]
@@ -166,13 +166,13 @@ def _telling_column(columns: Sequence[DraftColumn]) -> DraftColumn | None:
 
 
 def table_name(stem: str) -> str:
-    """A name for the table of a file, which no query needs to put in quotes."""
+    """Return a table name for a file that needs no quotes in SQL."""
     name = identifier(stem) or "records"
     return f"{name}_records" if name == "raw" or name in keywords() else name
 
 
 def identifier(text: str) -> str:
-    """`review/score`, `publishedDate`, `País` as review_score, published_date, pais."""
+    """Convert `review/score`, `publishedDate`, `País` to review_score, published_date, pais."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", plain)
     name = re.sub(r"[^a-z0-9]+", "_", parted.lower()).strip("_")
@@ -180,6 +180,6 @@ def identifier(text: str) -> str:
 
 
 def _sql_name(name: str) -> str:
-    """A name as SQL, in quotes only where it needs them."""
+    """Return a name as SQL, quoted only if necessary."""
     plain = re.fullmatch(r"[a-z_][a-z0-9_]*", name) and name not in keywords()
     return name if plain else quote(name)

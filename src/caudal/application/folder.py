@@ -1,12 +1,12 @@
-"""Reading an application folder.
+"""Load an application from its folder.
 
     app.toml            title, tables in order (name, files, columns), parameters, options
     tables/NAME.sql     SELECT ... FROM raw: text columns to typed columns, plus `reject`
     queries/NAME.sql    one SELECT each; the leading comment is the title; $name is a parameter
     cases/NAME/         input files and expected.json
 
-Everything that can be wrong with a folder's form is found here and reported as one line that
-names the file. Whether the SQL fits the tables is for DuckDB to say (duck/bind.py).
+This module finds every error in the form of a folder and reports it as one line that names the
+file. DuckDB checks whether the SQL fits the tables (duck/bind.py).
 """
 
 import re
@@ -39,13 +39,13 @@ class _AppFile(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def shipped_applications() -> dict[str, Path]:
-    """The applications inside the package, by name."""
+    """Return the folders of the applications in the package, by name."""
     root = Path(str(resources.files("caudal"))) / "apps"
     return {path.name: path for path in sorted(root.iterdir()) if (path / "app.toml").is_file()}
 
 
 def find_application(name: str) -> Application:
-    """The application that `name` means: a shipped one by its name, else a folder by its path."""
+    """Return the shipped application of this name, else the application in the folder `name`."""
     shipped = shipped_applications()
     if name in shipped:
         return load_application(shipped[name])
@@ -59,7 +59,7 @@ def find_application(name: str) -> Application:
 
 
 def load_application(folder: Path) -> Application:
-    """The application in a folder, or an ApplicationError that names the file to mend."""
+    """Load the application in a folder; raise an ApplicationError that names the file to fix."""
     entries = _read_app_file(folder / "app.toml")
     tables = tuple(_load_table(folder, entry) for entry in entries.tables)
     queries = _load_queries(folder / "queries")
@@ -76,7 +76,7 @@ def load_application(folder: Path) -> Application:
 
 
 def query_title(sql: str, default: str) -> str:
-    """The text of the comment lines that lead a query."""
+    """Return the text of the comment lines at the start of a query."""
     lines = []
     for line in sql.splitlines():
         if not line.strip().startswith("--"):

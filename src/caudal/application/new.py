@@ -1,7 +1,7 @@
-"""Writing a first application folder for some CSV files: `caudal new`.
+"""Write a first application folder for some CSV files: `caudal new`.
 
-Each file becomes a table with typed columns (sniff.py), a query or two to start from
-(draft.py), and the rows of a first case. The folder appears whole or not at all.
+Each file becomes a table with typed columns (sniff.py), one or two example queries (draft.py), and
+the rows of a first case. The folder is created atomically: complete or not at all.
 """
 
 import csv
@@ -27,9 +27,9 @@ _CASE_ROWS = 5
 
 
 def write_application(folder: Path, files: Sequence[Path]) -> list[Path]:
-    """Write an application folder with one table for each file; the paths of its files.
+    """Write an application folder with one table per file; return the written paths.
 
-    The files are found again with `--data` and their `data_folder`.
+    Runs find the CSV files with `--data` set to their `data_folder`.
     """
     _check_request(folder, files)
     _check_paths([folder, *files])
@@ -54,7 +54,7 @@ def write_application(folder: Path, files: Sequence[Path]) -> list[Path]:
 
 
 def data_folder(files: Sequence[Path]) -> Path:
-    """The innermost folder that holds all the files."""
+    """Return the innermost folder that contains all the files."""
     parents = (path.absolute().parent.parts for path in files)
     shared = itertools.takewhile(lambda parts: len(set(parts)) == 1, zip(*parents, strict=False))
     return Path(*(parts[0] for parts in shared))
@@ -68,7 +68,7 @@ def _check_request(folder: Path, files: Sequence[Path]) -> None:
     names: dict[str, Path] = {}
     for path in files:
         if not path.is_file():
-            raise DataError(f"no file {path}: name CSV files that are there")
+            raise DataError(f"no file {path}: name existing CSV files")
         if path.stat().st_size == 0:
             raise DataError(f"{path} is empty: a CSV file begins with a line of column names")
         name = _table_name(path)
@@ -78,14 +78,14 @@ def _check_request(folder: Path, files: Sequence[Path]) -> None:
 
 
 def _check_paths(paths: Sequence[Path]) -> None:
-    """Names go into app.toml, which is UTF-8."""
+    """Raise UsageError for a path that is not UTF-8: app.toml holds the names in UTF-8."""
     for path in paths:
         if shown_path(path) != str(path):
             raise UsageError(f"the name {shown_path(path)} is not UTF-8: rename it first")
 
 
 def _draft(path: Path, root: Path, rows: pa.Table) -> drafting.DraftTable:
-    """The table of a file. It is named without its compression, which reading finds by itself."""
+    """Return the table of a file. Its file name has no compression suffix: readers try all."""
     name = f"{_stem(path)}.csv" if path.suffix in _SUFFIXES else path.name
     file = path.absolute().parent.relative_to(root) / name
     columns = drafting.draft_columns(sniff(rows))
@@ -110,7 +110,7 @@ def _write(folder: Path, texts: Mapping[str, str]) -> None:
 
 
 def _write_case(folder: Path, first_rows: Mapping[str, pa.Table]) -> None:
-    """The first rows of each file, and what the queries answer over them."""
+    """Write the first rows of each file and the answers of the queries over them."""
     case = folder / "cases" / _CASE
     for name, rows in first_rows.items():
         path = case / name

@@ -1,10 +1,11 @@
-"""Which type a column of text holds, by looking at its first rows.
+"""Inference of the type of a text column from its first rows.
 
 Rules:
-1. A column has a type when every text that is not empty, of the sampled rows, converts to it.
-2. What would lose something stays text: codes with leading zeros, numbers with more digits than
-   their type. So does a column without any text, and a list of neither names nor strings.
-3. Of the types that fit, the first in the order of `KINDS` is taken.
+1. A type fits a column if every text in the sampled rows that is not empty converts to it.
+2. A column stays text if a conversion would lose information: codes with leading zeros, numbers
+   with more digits than the type holds. It also stays text if it has no text at all, or if it holds
+   lists of neither names nor strings.
+3. The first type in `KINDS` that fits is chosen.
 """
 
 from collections.abc import Sequence
@@ -24,21 +25,21 @@ _BATCH_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class ColumnKind:
-    """A type of column, in SQL in which `$` stands for the text."""
+    """A column type, as SQL expressions in which `$` stands for the text."""
 
     convert: str
-    fits: str  # an aggregate over the texts that are not null
-    is_not: str  # what is said of a text that does not convert
+    fits: str  # aggregate over the non-null texts: whether all convert
+    is_not: str  # the reject reason of a text that does not convert
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a file."""
+    """A column of a file with its inferred type."""
 
     name: str
     kind: ColumnKind
-    filled: int = 0  # sampled rows in which it is not empty
-    distinct: int = 0  # different texts in those
+    filled: int = 0  # sampled rows with a text
+    distinct: int = 0  # different texts in those rows
 
     @property
     def repeats(self) -> bool:
@@ -104,7 +105,7 @@ KINDS = (
 
 
 def sample(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """The first sound rows of a file as columns of text: these, or all that have a name."""
+    """Return the first undamaged rows as text: the given columns, or all that have a name."""
     names = list(columns or (name for name in column_names(path) if name))
     _check_names(path, names)
     tables: list[pa.Table] = []
@@ -118,7 +119,7 @@ def sample(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def sniff(rows: pa.Table) -> list[Column]:
-    """The type of each column of text."""
+    """Return the columns with their inferred types."""
     tests = ", ".join(kind.fits.replace("$", "text") for kind in KINDS)
     with open_database(load_model("lexicon")) as connection:
         connection.register("sampled", _one_below_another(rows))
@@ -137,8 +138,11 @@ def sniff(rows: pa.Table) -> list[Column]:
 
 
 def _one_below_another(rows: pa.Table) -> pa.Table:
-    """The texts of all columns as one, each with its column's place: thousands of columns are one
-    question then, and not a question each, for which DuckDB would look at all of them."""
+    """Return the texts of all columns in one column, each with its column's number.
+
+    So one query serves thousands of columns. With one query per column, DuckDB would look at all
+    columns every time.
+    """
     columns = [
         pa.table({"place": pa.repeat(pa.scalar(place, pa.int32()), len(rows)), "text": column})
         for place, column in enumerate(rows.columns)

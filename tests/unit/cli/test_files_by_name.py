@@ -88,8 +88,8 @@ def test_columns_that_are_left_out_are_told(data: Path, capsysbinary: Capture) -
     (data / "g" / "2.csv").write_text("a,b,c\n1,2,3\n")
     rows, err = asked("SELECT * FROM 'g/*.csv'", capsysbinary)
     assert rows == [{"a": 1}, {"a": 1}]
-    told = "'b' (not in g/1.csv), 'c' (not in g/1.csv), what has no name in the first line"
-    assert f"note: g/*.csv: columns that are left out: {told}\n" in err
+    told = "'b' (not in g/1.csv), 'c' (not in g/1.csv), columns without a name in the first line"
+    assert f"note: g/*.csv: columns left out: {told}\n" in err
     _, err = asked("SELECT * FROM 'tools.csv'", capsysbinary)
     assert "note:" not in err
 
