@@ -1,4 +1,4 @@
-"""`caudal apps`, `check`, `test`, `new`: application folders."""
+"""Commands for application folders: `caudal apps`, `check`, `test`, `new`."""
 
 import shlex
 from pathlib import Path
@@ -34,9 +34,9 @@ def apps() -> None:
 
 
 def check(app: AppArgument, param: ParamOption = None) -> None:
-    """Check an application without data: its form, its SQL, its names.
+    """Check the files, names and SQL of an application, without data.
 
-    A parameter without a default needs a value here too, of the type that runs will give it.
+    Give a value for each parameter without a default, of the same type as in later runs.
 
     Examples:
 
@@ -46,7 +46,7 @@ def check(app: AppArgument, param: ParamOption = None) -> None:
     application = find_application(app)
     check_application(application, parameter_values(application, param))
     typer.echo(
-        f"{application.name} is sound: {_counted(len(application.tables), 'table', 'tables')}, "
+        f"{application.name} is valid: {_counted(len(application.tables), 'table', 'tables')}, "
         f"{_counted(len(application.queries), 'query', 'queries')}"
     )
 
@@ -64,7 +64,7 @@ def run_tests(
     outcomes = run_cases(application, RunOptions(sentiment=sentiment), engine)
     if not outcomes:
         raise ApplicationError(
-            f"{application.folder / 'cases'} holds no case: make a folder there with input files "
+            f"{application.folder / 'cases'} has no cases: create a folder there with input files "
             "and expected.json"
         )
     for outcome in outcomes:
@@ -77,10 +77,10 @@ def run_tests(
 
 
 def new(
-    name: Annotated[Path, typer.Argument(help="The folder to write.")],
-    files: Annotated[list[Path], typer.Argument(help="CSV files: a table for each.")],
+    name: Annotated[Path, typer.Argument(help="The folder to create.")],
+    files: Annotated[list[Path], typer.Argument(help="CSV files; each becomes a table.")],
 ) -> None:
-    """Write an application folder for some CSV files, by looking at their columns.
+    """Write an application folder for CSV files, with column types inferred from the data.
 
     Example: `caudal new sales orders.csv customers.csv`
     """

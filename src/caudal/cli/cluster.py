@@ -1,4 +1,4 @@
-"""The commands with which a person runs a whole cluster: up, down, status, logs, scale."""
+"""Commands that run a whole cluster: `caudal up`, `down`, `status`, `logs`, `scale`."""
 
 import contextlib
 import logging
@@ -39,26 +39,29 @@ def up(
         str | None,
         typer.Option(
             "--broker",
-            help="amqp://…, private (a RabbitMQ of our own) or embedded (a file, one host only). "
-            "Without it private if RabbitMQ is installed, else embedded.",
+            help="amqp://…, private (`up` starts a RabbitMQ) or embedded (a file, one host only). "
+            "Default: private if RabbitMQ is installed, else embedded.",
         ),
     ] = None,
     store: Annotated[str | None, typer.Option("--store", help="A folder, or s3://…")] = None,
     medics: Annotated[int | None, typer.Option("--medics", min=1, max=9)] = None,
     gateways: Annotated[int | None, typer.Option("--gateways", min=0, max=40)] = None,
     workers: Annotated[int | None, typer.Option("--workers", min=0, max=999)] = None,
-    port: Annotated[int | None, typer.Option("--port", help="The first of its ports.")] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", help="The first port of the cluster.")
+    ] = None,
     foreground: Annotated[
-        bool, typer.Option("--foreground", help="Stay, and take it down at the end.")
+        bool,
+        typer.Option("--foreground", help="Stay in the foreground; stop the cluster at the end."),
     ] = False,
 ) -> None:
-    """Start a whole cluster, or what of it does not run, and wait until it is healthy.
+    """Start all processes of a cluster that do not run yet, and wait until it is healthy.
 
-    Writes cluster.toml if there is none; after that the file decides. Examples:
+    Writes cluster.toml if there is none. If there is one, its settings apply. Examples:
 
     - `caudal up` three medics, two gateways, two workers and a broker
     - `caudal up --broker amqp://me:secret@rabbit:5672/ --store s3://bucket/caudal`
-    - `caudal up --host b` this host's part of a cluster of several
+    - `caudal up --host b` only the part of this host, in a cluster of several hosts
     """
     asked = {
         "broker": broker, "store": store, "medics": medics, "gateways": gateways,
@@ -68,12 +71,12 @@ def up(
         write_settings(folder, **asked)
         print(f"wrote {folder / FILE}", file=sys.stderr)
     elif any(value is not None for value in asked.values()):
-        raise UsageError(f"{folder / FILE} exists and decides: edit it, or choose another --dir")
+        raise UsageError(f"{folder / FILE} exists already: edit it, or choose another --dir")
     cluster = Cluster.open(folder, host)
     with _saying_what_runs_on(cluster):
         started = upkeep.start_all(cluster)
         print(f"broker: {cluster.broker_words}", file=sys.stderr)
-        print(f"starting {', '.join(started) or 'nothing: everything runs'}", file=sys.stderr)
+        print(f"starting {', '.join(started) or 'nothing: all processes run'}", file=sys.stderr)
         try:
             told = _wait_until_healthy(cluster, but=MemberKind.WORKER)
             missing = _missing(cluster)
@@ -91,14 +94,14 @@ def up(
 
 @contextlib.contextmanager
 def _saying_what_runs_on(cluster: Cluster) -> Iterator[None]:
-    """Whoever interrupts `up` learns that its processes stay."""
+    """On Ctrl-C, print that the started processes keep running and how to stop them."""
     try:
         yield
     except KeyboardInterrupt:
         if cluster.is_running:
             print(
-                f"what was started runs on: `caudal status {cluster.options}` shows it, "
-                f"`caudal down {cluster.options}` stops it",
+                f"the started processes keep running: `caudal status {cluster.options}` shows "
+                f"them, `caudal down {cluster.options}` stops them",
                 file=sys.stderr,
             )
         raise
@@ -115,29 +118,29 @@ def _wait_until_healthy(cluster: Cluster, but: MemberKind | None = None) -> Stat
             print(f"  {name}: {line}", file=sys.stderr)
     raise JobError(
         f"not healthy after {_UP_SECONDS:.0f} s: {', '.join(ill)}; "
-        f"`caudal logs NAME {cluster.options}` tells more, "
-        f"`caudal down {cluster.options}` stops what runs"
+        f"`caudal logs NAME {cluster.options}` shows why, "
+        f"`caudal down {cluster.options}` stops the cluster"
     )
 
 
 def _missing(cluster: Cluster) -> str:
-    """Healthy processes alone do no work: what else is needed, in words; empty if nothing is."""
-    logging.disable(logging.CRITICAL)  # what libraries log is said here in other words
+    """Return what else the gateways need before they can work; empty if nothing is missing."""
+    logging.disable(logging.CRITICAL)  # the findings already say what libraries would log
     try:
         found = not_ready(cluster)
     finally:
         logging.disable(logging.NOTSET)
     for one in found:
-        ready = "everything runs, but the gateways are not ready"
+        ready = "all processes run, but the gateways are not ready"
         return f"{ready}: {one.what}: {one.found}; {one.remedy}"
     return ""
 
 
 def _stay(missing: str) -> NoReturn:
-    """Until Ctrl-C. What is missing may come: nobody need start anything again."""
+    """Wait for Ctrl-C. The cluster needs no restart when the missing part becomes available."""
     if missing:
         print(missing, file=sys.stderr)
-    print("Ctrl-C takes it down", file=sys.stderr)
+    print("press Ctrl-C to stop the cluster", file=sys.stderr)
     while True:
         time.sleep(1)
 
@@ -146,23 +149,25 @@ def down(
     folder: DirOption = DEFAULT_DIR,
     host: HostOption = None,
     purge: Annotated[
-        bool, typer.Option("--purge", help="Remove the data too: store, queues, logs.")
+        bool, typer.Option("--purge", help="Delete the data too: store, queues, logs.")
     ] = False,
 ) -> None:
-    """Stop every process of this host gracefully. What was sent stays, and `up` goes on with it."""
+    """Stop every process of this host gracefully. Jobs and their data stay; `up` continues."""
     cluster = _opened_anyway(folder, host)
     stopped = upkeep.stop_all(cluster)
     if purge:
         upkeep.purge(cluster)
-    what = f"stopped {', '.join(stopped)}" if stopped else "nothing ran"
-    print(what + ("; its data is gone" if purge else ""), file=sys.stderr)
+    what = f"stopped {', '.join(stopped)}" if stopped else "nothing was running"
+    print(what + ("; its data is deleted" if purge else ""), file=sys.stderr)
 
 
 def status(
     folder: DirOption = DEFAULT_DIR,
     host: HostOption = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Again every second.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs: one JSON object.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh every second.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object, for programs.")
+    ] = False,
 ) -> None:
     """Show every process: state, incarnation, restarts, last heartbeat, memory, version."""
     if watch and as_json:
@@ -177,12 +182,12 @@ def status(
 
 
 def logs(
-    name: Annotated[str, typer.Argument(help="A process, as `caudal status` names it.")],
+    name: Annotated[str, typer.Argument(help="The name of a process, from `caudal status`.")],
     folder: DirOption = DEFAULT_DIR,
     host: HostOption = None,
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, max=100_000)] = 50,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on with what is added, until Ctrl-C.")
+        bool, typer.Option("--follow", "-f", help="Show new lines until Ctrl-C.")
     ] = False,
 ) -> None:
     """Show the newest log lines of a process of this host."""
@@ -199,7 +204,7 @@ def logs(
 def _opened_anyway(folder: Path, host: str | None) -> Cluster:
     cluster = Cluster.open_anyway(folder, host)
     if cluster.strayed:
-        print(f"{cluster.strayed}; going by what `caudal up` started", file=sys.stderr)
+        print(f"{cluster.strayed}; using the settings of the last `caudal up`", file=sys.stderr)
     return cluster
 
 
@@ -219,17 +224,17 @@ def scale(
         text = _with_count(text, cluster.host, f"{match[1]}s", int(match[2]))
         hosts = parse(text.encode("utf-8"), str(path)).hosts.values()
         if match[1] == "gateway" and not any(one.gateways for one in hosts):
-            raise UsageError(f"{given}: nobody could reach a cluster without gateways: leave one")
+            raise UsageError(f"{given}: without gateways nothing can reach a cluster: keep one")
     _replace(path, text)
     if upkeep.look(cluster) is None:
         print(f"{path} is changed; {upkeep.nobody_answers(cluster)}", file=sys.stderr)
         return
-    follow = f"the medics will follow within a few seconds: caudal status {cluster.options}"
+    follow = f"the medics apply this within a few seconds: caudal status {cluster.options}"
     print(follow, file=sys.stderr)
 
 
 def _with_count(text: str, host: str, what: str, count: int) -> str:
-    """The file's text with another number, everything else as it was written."""
+    """Return the file's text with the new count; everything else is unchanged."""
     section = re.search(rf"(?ms)^\[hosts\.{re.escape(host)}\]\n(.*?)(?=^\[|\Z)", text)
     if section is None:
         raise UsageError(f"{FILE} has no [hosts.{host}] to change; edit it by hand")

@@ -1,4 +1,4 @@
-"""The commands that test a cluster: doctor and chaos."""
+"""Commands that test a cluster: `caudal doctor` and `chaos`."""
 
 import logging
 from typing import Annotated
@@ -14,8 +14,8 @@ from caudal.errors import JobError, UsageError
 
 
 def doctor(folder: DirOption = DEFAULT_DIR, host: HostOption = None) -> None:
-    """Check broker, store, ports, disk and limits; each complaint comes with its remedy."""
-    logging.disable(logging.CRITICAL)  # what libraries log is said here in other words
+    """Check broker, store, ports, disk and limits, and print a remedy for each problem."""
+    logging.disable(logging.CRITICAL)  # the findings already say what libraries would log
     cluster = Cluster.open(folder, host)
     ill = 0
     for finding in examine(cluster):
@@ -25,34 +25,36 @@ def doctor(folder: DirOption = DEFAULT_DIR, host: HostOption = None) -> None:
             ill += 1
             print(f"      {finding.remedy}")
     if ill:
-        raise JobError(f"{ill} of these should be mended")
+        raise JobError(f"fix the {ill} marked BAD above")
 
 
 def chaos(
     folder: DirOption = DEFAULT_DIR,
     host: HostOption = None,
-    kills: Annotated[int, typer.Option("--kills", min=1, help="How many victims.")] = 10,
+    kills: Annotated[int, typer.Option("--kills", min=1, help="How many processes to kill.")] = 10,
     kinds: Annotated[
-        str, typer.Option("--kinds", help="Of gateway, worker, medic, broker.")
+        str, typer.Option("--kinds", help="Which of gateway, worker, medic, broker.")
     ] = "gateway,worker,medic",
-    name: Annotated[str | None, typer.Option("--name", help="This process only.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Kill only this process.")] = None,
     freeze: Annotated[
-        bool, typer.Option("--freeze", help="Freeze (SIGSTOP) every third instead of killing it.")
+        bool, typer.Option("--freeze", help="Freeze (SIGSTOP) one in three instead of killing it.")
     ] = False,
-    broker: Annotated[bool, typer.Option("--broker", help="The private broker too.")] = False,
+    broker: Annotated[bool, typer.Option("--broker", help="Kill the private broker too.")] = False,
     every: Annotated[
-        float, typer.Option("--every", min=0.0, help="Seconds between strikes, in the mean.")
+        float, typer.Option("--every", min=0.0, help="Mean seconds between kills.")
     ] = 2.0,
-    seed: Annotated[int | None, typer.Option("--seed", help="The same victims again.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Repeat the choices of a run with this seed.")
+    ] = None,
 ) -> None:
-    """Kill processes of a running cluster at random moments, and see how it recovers.
+    """Kill processes of a running cluster at random moments, and report how it recovers.
 
-    Only the medics bring anything back. Answers stay exactly right: that is the point.
+    Only the medics restart processes. The answers of running jobs must stay exactly right.
     """
     cluster = Cluster.open(folder, host)
     chosen = [*(one.strip() for one in kinds.split(",")), *(["broker"] if broker else [])]
     if unknown := [one for one in chosen if one not in list(MemberKind)]:
-        raise UsageError(f"--kinds {unknown[0]}: choose of {', '.join(MemberKind)}")
+        raise UsageError(f"--kinds {unknown[0]}: choose from {', '.join(MemberKind)}")
     if name is not None and name not in [member.name for member in cluster.here]:
         names = ", ".join(member.name for member in cluster.here)
         raise UsageError(f"--name {name}: this host has {names}")
@@ -69,9 +71,9 @@ def chaos(
         print(line)
     if report.lost:
         see = f"see `caudal logs NAME {cluster.options}`"
-        raise JobError(f"never came back: {', '.join(report.lost)}; {see}")
+        raise JobError(f"not restarted: {', '.join(report.lost)}; {see}")
 
 
 def _tell(hit: Hit) -> None:
-    leader = ", which led" if hit.led else ""
+    leader = ", the leader" if hit.led else ""
     typer.echo(f"{hit.way} {hit.name} (incarnation {hit.incarnation}){leader}", err=True)

@@ -1,4 +1,4 @@
-"""How a cluster looks on a terminal."""
+"""Terminal output about a cluster."""
 
 import sys
 import time
@@ -29,7 +29,7 @@ _COLUMNS = (
 
 
 def addresses(cluster: Cluster, told: StatusReply) -> str:
-    """What a person needs to use the cluster."""
+    """Return the addresses and places that a user of the cluster needs."""
     scheme = "https" if cluster.settings.tls.certificate else "http"
     gateways = [
         f"{scheme}://{one.address}:{one.port}"
@@ -46,7 +46,7 @@ def addresses(cluster: Cluster, told: StatusReply) -> str:
 
 
 def show_status(cluster: Cluster, look: Callable[[], StatusReply | None], *, watch: bool) -> None:
-    """Once, or again every second until Ctrl-C."""
+    """Print the status once, or every second until Ctrl-C."""
     console = Console(width=None if sys.stdout.isatty() else 160)
     if not watch:
         told = look()
@@ -63,14 +63,14 @@ def show_status(cluster: Cluster, look: Callable[[], StatusReply | None], *, wat
 
 
 def status_json(cluster: Cluster, told: StatusReply | None) -> str:
-    """The same for programs: one object, as the medics tell it."""
+    """Return the status reported by the medics as one JSON object."""
     if told is None:
         raise nobody_answers(cluster)
     return msgspec.json.format(msgspec.json.encode(told)).decode()
 
 
 def status_table(cluster: Cluster, told: StatusReply) -> Table:
-    """Everyone, as one medic sees them."""
+    """Return a table of all processes as one medic sees them."""
     table = Table(
         box=None,
         title_justify="left",

@@ -1,4 +1,4 @@
-"""Which engine answers: one in this process alone, or one that keeps its progress in a store."""
+"""Choice of the local engine: without a store, or with its progress kept in a store."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from caudal.run_options import Engine
 def chosen_engine(
     engine: Engine, store: str | None, *, resume: bool
 ) -> Iterator[Callable[..., Answers]]:
-    """The engine that was asked for. What it keeps in a store goes when the block ends well."""
+    """Yield the requested engine. If the block succeeds, delete its progress from the store."""
     if store is None:
         if resume:
             raise UsageError("--resume needs the progress of the run: give --store DIR")

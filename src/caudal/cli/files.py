@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Output files that are created atomically: complete or not at all."""
 
 import contextlib
 import errno
@@ -13,9 +13,9 @@ from caudal.errors import OutputError
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Write to a temporary neighbour; rename at the end, remove it on any error or signal.
+    """Write to a temporary file beside `path`; rename it at the end, delete it on any failure.
 
-    What is no regular file (a device, a pipe) is written to as it is.
+    A failure is an error or a signal. Devices and pipes are written to directly.
     """
     with _one_line_errors(path):
         if path.is_dir():
@@ -23,7 +23,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
         if path.exists() and not path.is_file():
             target, partial = path, path
         else:
-            target = path.resolve()  # the file behind a link, not the link
+            target = path.resolve()  # replace the target of a link, not the link
             partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
             target.parent.mkdir(parents=True, exist_ok=True)
         file = io.BufferedWriter(_OutputFile(partial, path))
@@ -39,7 +39,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 class _OutputFile(io.FileIO):
-    """A file whose failures are explained in one line, and not taken for other errors."""
+    """A file that raises its write errors as OutputError with a one-line message."""
 
     def __init__(self, partial: Path, path: Path) -> None:
         super().__init__(partial, "w")

@@ -1,4 +1,4 @@
-"""The formats in which results are written: their names, and one file per query."""
+"""Output formats of results, and writing one file per query."""
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
@@ -10,7 +10,7 @@ from caudal.results.answers import Result
 
 
 class Format(StrEnum):
-    """How results are written."""
+    """An output format."""
 
     TABLE = "table"
     JSON = "json"
@@ -30,12 +30,12 @@ _PIECES: dict[Format, Callable[[Result], Iterator[bytes]]] = {
 
 
 def encode(result: Result, form: Format) -> bytes:
-    """One result in one format."""
+    """Return one result encoded in a format."""
     return b"".join(_PIECES[form](result))
 
 
 def write_results(results: Mapping[str, Result], folder: Path, form: Format) -> list[Path]:
-    """One file per query."""
+    """Write one file per query; return the paths."""
     form = Format.CSV if form is Format.TABLE else form
     written = []
     for name, result in results.items():

@@ -1,4 +1,4 @@
-"""`caudal gateway`: what clients talk to. Its options; the rest loads as it starts."""
+"""`caudal gateway`: the options. The gateway's own modules load when it starts."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,22 +19,26 @@ TokensOption = Annotated[
     Path | None,
     typer.Option(
         "--token-file",
-        help="Who may ask: what `caudal token new` writes; read again when it changes.",
+        help="The token file that `caudal token new` writes; reloaded when it changes.",
     ),
 ]
 CertificateOption = Annotated[
     Path | None,
-    typer.Option("--tls-certificate", help="Speak TLS with this PEM file; followed."),
+    typer.Option("--tls-certificate", help="Use TLS with this PEM file; reloaded when it changes."),
 ]
 KeyOption = Annotated[
-    Path | None, typer.Option("--tls-key", help="Its key, a PEM file without password.")
+    Path | None,
+    typer.Option("--tls-key", help="The key of the certificate, a PEM file without password."),
 ]
 QuotasOption = Annotated[
     Path | None,
-    typer.Option("--quotas", help="A TOML file with [quotas], such as cluster.toml; followed."),
+    typer.Option(
+        "--quotas",
+        help="A TOML file with [quotas], such as cluster.toml; reloaded when it changes.",
+    ),
 ]
 AuditOption = Annotated[
-    Path | None, typer.Option("--audit", help="Write who did what to this file, as JSON lines.")
+    Path | None, typer.Option("--audit", help="Write the audit log to this file, as JSON lines.")
 ]
 
 
@@ -42,33 +46,33 @@ def gateway(
     store: StoreOption,
     broker: BrokerOption,
     host: Annotated[
-        str, typer.Option("--host", help="Where to listen; without tokens on loopback only.")
+        str, typer.Option("--host", help="Address to listen on; without tokens loopback only.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65_535, help="0 takes a free one.")
+        int, typer.Option("--port", min=0, max=65_535, help="0 chooses a free port.")
     ] = 8421,
     token_file: TokensOption = None,
     name: Annotated[
-        str | None, typer.Option("--name", help="For logs.", show_default="gateway-PORT")
+        str | None, typer.Option("--name", help="Name in logs.", show_default="gateway-PORT")
     ] = None,
     job_timeout: Annotated[
         float,
         typer.Option(
             "--job-timeout",
             min=1.0,
-            help="Seconds after which a job whose client is silent expires, at most.",
+            help="Longest silence of a client, in seconds, before its job expires.",
         ),
     ] = 30 * 86_400.0,
     keep_results: Annotated[
         str | None,
         typer.Option(
             "--keep-results",
-            help="How long results stay after a job's end, like 12h or 7d.",
-            show_default="as each job asked for, one day",
+            help="How long results are kept after a job ends, such as 12h or 7d.",
+            show_default="as each job requests, else one day",
         ),
     ] = None,
     rate: Annotated[
-        float, typer.Option("--rate", min=1.0, help="Requests a second of one owner.")
+        float, typer.Option("--rate", min=1.0, help="Requests per second allowed per owner.")
     ] = GatewayLimits.rate_per_second,
     tls_certificate: CertificateOption = None,
     tls_key: KeyOption = None,
@@ -78,16 +82,16 @@ def gateway(
         list[str] | None,
         typer.Option(
             "--sentiment",
-            help="Offer this model besides `lexicon`: transformers:DIR, the same on all workers.",
+            help="Another model besides `lexicon`: transformers:DIR, the same on all workers.",
         ),
     ] = None,
     log_format: LogFormatOption = "json",
     fsync: FsyncOption = True,
     heart: HeartOption = None,
 ) -> None:
-    """Take jobs from clients and look after them. Any number of gateways run side by side.
+    """Accept and manage jobs of clients. Any number of gateways can run at the same time.
 
-    SIGTERM lets it finish what it holds and leave within ten seconds.
+    On SIGTERM it finishes its current requests and exits within ten seconds.
     """
     with alive(heart, "caudal.cli.gateway_process") as beating:
         from caudal.cli.gateway_process import Access, serve

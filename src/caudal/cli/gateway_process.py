@@ -1,4 +1,4 @@
-"""A gateway with everything that it needs: the web server, DuckDB and the broker's library."""
+"""The gateway process, with its imports: the web server, DuckDB and the broker library."""
 
 import os
 import sys
@@ -33,7 +33,7 @@ from caudal.sizes import parse_seconds
 from caudal.store import Store, open_store, require_conditional_create
 from caudal.store.open_store import folder_of
 
-_LEAST_SILENCE_SECONDS = 5 * Pauses.reconciler  # else nobody would see that it lasted
+_LEAST_SILENCE_SECONDS = 5 * Pauses.reconciler  # the reconciler would miss a shorter one
 
 
 def serve(
@@ -52,7 +52,7 @@ def serve(
     fsync: bool,
     beating: Heart | None,
 ) -> None:
-    """Serve until asked to stop; the options are those of `caudal gateway`."""
+    """Serve until a stop is requested; the options are those of `caudal gateway`."""
     known = name or f"gateway-{port}"
     limits = GatewayLimits(rate_per_second=rate, rate_burst=2 * rate)
     settings = access.settings(host, port, limits, known)
@@ -86,12 +86,12 @@ def serve(
         )
         if process.serve(settings, ports, stop, figures, on_tick) is ProcessExit.ABANDONED:
             sys.stderr.flush()
-            os._exit(0)  # a thread is stuck in a store that does not answer: nothing depends on it
+            os._exit(0)  # a thread waits for an unresponsive store; nothing depends on it
         compute.close()
 
 
 def _beat_with_refusals(beating: Heart, figures: GatewayMetrics) -> OnTick:
-    """Beats that tell `caudal status` how often owners were over their quotas."""
+    """Return a heartbeat that reports to `caudal status` how often quotas were exceeded."""
 
     def beat(tick: Tick) -> None:
         refused = figures.over_quota
@@ -102,7 +102,7 @@ def _beat_with_refusals(beating: Heart, figures: GatewayMetrics) -> OnTick:
 
 @dataclass(frozen=True)
 class Access:
-    """The files that say who may ask, how much, and over which certificate."""
+    """The files that control access: tokens, quotas, TLS certificate and audit log."""
 
     token_file: Path | None = None
     tls_certificate: Path | None = None
@@ -113,7 +113,7 @@ class Access:
     def settings(
         self, host: str, port: int, limits: GatewayLimits, name: str
     ) -> process.GatewaySettings:
-        """What the gateway is told; all files are read, and followed from now on."""
+        """Return the gateway settings; read all files now, and reload them when they change."""
         tokens = Tokens.of_file(self.token_file) if self.token_file else Tokens()
         check_host(host, tokens)
         certificate, quotas = self._certificate(), self._quotas()
@@ -153,8 +153,8 @@ def _opened_store(url: str, fsync: bool, beating: Heart | None) -> Store:
     try:
         if beating is None:
             require_conditional_create(store)
-        else:  # a store that is away lets one wait
+        else:  # heartbeats continue while an unreachable store is awaited
             beating.through(lambda: require_conditional_create(store))
-    except StoreError as error:  # it may come back; a store that breaks its promise never does
+    except StoreError as error:  # may be temporary; a missing guarantee is another error
         typer.echo(f"caudal: the store does not answer yet: {error}", err=True)
     return store

@@ -1,4 +1,4 @@
-"""The options that every command takes which talks to a cluster."""
+"""Options of every command that connects to a cluster."""
 
 import os
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-if TYPE_CHECKING:  # loaded by the commands that do talk
+if TYPE_CHECKING:  # loaded only by commands that connect
     from caudal.client.http import HttpGateways
 
 GatewayOption = Annotated[
@@ -16,7 +16,7 @@ GatewayOption = Annotated[
         "--gateway",
         "-g",
         metavar="URL[,URL...]",
-        help="The gateways of the cluster; any of them will do.",
+        help="Gateways of the cluster; one is enough.",
         show_default="$CAUDAL_GATEWAY",
     ),
 ]
@@ -26,8 +26,8 @@ OptionalGatewayOption = Annotated[
         "--gateway",
         "-g",
         metavar="URL[,URL...]",
-        help="Answer on this cluster, by any of its gateways.",
-        show_default="answers here",
+        help="Answer on this cluster, through any of these gateways.",
+        show_default="answers on this machine",
     ),
 ]
 TokenFileOption = Annotated[
@@ -38,7 +38,7 @@ CaOption = Annotated[
     Path | None,
     typer.Option(
         "--ca",
-        help="Trust the certificates of this PEM file, for https.",
+        help="Trust the certificates in this PEM file, for https.",
         show_default="$CAUDAL_CA, or those of the system",
     ),
 ]
@@ -48,14 +48,14 @@ PatienceOption = Annotated[
         "--patience",
         metavar="SECONDS",
         min=0.0,
-        help="Give up when none answers for so long.",
+        help="Give up when no gateway answers for this long.",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class GatewayOptions:
-    """How to reach the cluster."""
+    """The options for connecting to the cluster."""
 
     gateway: str | None = None
     token_file: Path | None = None
@@ -69,7 +69,7 @@ class GatewayOptions:
         addresses = addresses_of(self.gateway, os.environ)
         token = read_token(self.token_file, os.environ)
         if token and (open_ := in_clear(addresses)):
-            typer.echo(f"note: the token goes to {open_} in clear: use https there", err=True)
+            typer.echo(f"note: the token goes to {open_} unencrypted: use https", err=True)
         return HttpGateways(
             addresses,
             token,
@@ -78,7 +78,7 @@ class GatewayOptions:
         )
 
     def words(self) -> list[str]:
-        """The same way, as options of a command."""
+        """Return the same settings as command-line options."""
         words = ["--gateway", self.gateway] if self.gateway else []
         words += ["--token-file", str(self.token_file)] if self.token_file else []
         return words + (["--ca", str(self.ca)] if self.ca else [])

@@ -1,4 +1,4 @@
-"""`caudal generate`: synthetic files in the shape of the originals."""
+"""`caudal generate`: synthetic files with the structure of the originals."""
 
 import time
 from pathlib import Path
@@ -15,9 +15,9 @@ def generate(
     app: Annotated[str, typer.Argument(help="movies or books")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write into.")],
     scale: Annotated[float, typer.Option("--scale", help="1 is the size of the originals.")] = 0.01,
-    seed: Annotated[int, typer.Option("--seed", help="Another seed, other data.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Different seeds give different data.")] = 1,
 ) -> None:
-    """Write synthetic files in the exact shape of the public originals.
+    """Write synthetic files with the exact structure of the public originals.
 
     Example: `caudal generate books --scale 0.1 --seed 7 --out data`
     """

@@ -1,4 +1,4 @@
-"""`caudal jobs`, `results`, `cancel`: jobs that are on a cluster already."""
+"""Commands for jobs on a cluster: `caudal jobs`, `results`, `cancel`, `quotas`."""
 
 import sys
 from dataclasses import fields
@@ -104,7 +104,7 @@ def results(
             print_rejects(rejects_of(gateways.result(job, REJECTS, status.run)), console)
     missing = [name for name in asked if name not in status.results]
     if missing:
-        console.print(f"still to come: {', '.join(missing)}", highlight=False)
+        console.print(f"not ready yet: {', '.join(missing)}", highlight=False)
     require_all(failures)
 
 
@@ -115,7 +115,7 @@ def cancel(
     patience: PatienceOption = 60.0,
     ca: CaOption = None,
 ) -> None:
-    """End a job on a cluster.
+    """Cancel a job on a cluster.
 
     Example: `caudal cancel 8b1f0c… --gateway http://one:8421`
     """
@@ -130,9 +130,9 @@ def quotas(
     patience: PatienceOption = 60.0,
     ca: CaOption = None,
 ) -> None:
-    """Show what this token's owner uses of a cluster, and how much it may.
+    """Show the usage and the quotas of this token's owner on a cluster.
 
-    With the right `admin`: what every owner does. Requests, uploads and streams are those of the
+    With the right `admin`, show every owner. Requests, uploads and streams are counted by the
     gateway that answers.
     """
     with GatewayOptions(gateway, token_file, patience, ca).open() as gateways:
@@ -145,7 +145,7 @@ def quotas(
 
 
 def _chosen(job: str, status: JobStatus, query: list[str] | None) -> list[str]:
-    """The queries to answer; an error if none of them can be."""
+    """Return the requested queries; raise an error if none of them has an answer."""
     for name in query or ():
         if name not in status.queries:
             known = ", ".join(status.queries)

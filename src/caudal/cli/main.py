@@ -1,7 +1,7 @@
-"""The entry of the command line: `main` handles errors, the commands are the happy path.
+"""The entry point of the command line. `main` handles all errors; commands only raise them.
 
-Signals and streams come first, before anything that takes time to import, so that Ctrl-C in the
-first second is the same quiet interrupt as later, and SIGTERM leaves no half-written file behind.
+Signals and streams are set up before slow imports. So Ctrl-C in the first second gives the same
+short message as later, and SIGTERM leaves no half-written file behind.
 """
 
 import signal
@@ -18,11 +18,11 @@ _ENDINGS = {
     signal.SIGTERM: ("terminated", ExitStatus.TERMINATED),
     signal.SIGHUP: ("the terminal was closed", ExitStatus.HUNG_UP),
 }
-_RECEIVED: list[int] = []  # signals; libraries may turn them into errors of their own
+_RECEIVED: list[int] = []  # received signals; libraries may raise other errors for them
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; every error becomes one line and an exit status."""
+    """Run a command; turn every error into one line and an exit status."""
     given = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in given
     try:
@@ -45,8 +45,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 class _WithoutPandas:
-    """Arrow loads pandas wherever it is installed, to know its objects when it meets them: half a
-    second, and no command meets any."""
+    """An import hook that hides pandas.
+
+    Arrow imports an installed pandas to recognize its objects. That takes half a second, and no
+    command handles such objects.
+    """
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         del path, target
@@ -55,9 +58,9 @@ class _WithoutPandas:
 
 
 def _listen() -> None:
-    """Ends by signal unwind the stack, so that every file in the making is removed."""
+    """Make signals unwind the stack, so that every unfinished file is deleted."""
     for number in _ENDINGS:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup and `&` in scripts set it
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup and `&` in scripts ignore it
             signal.signal(number, _note)
 
 
@@ -68,26 +71,26 @@ def _note(number: int, frame: FrameType | None) -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    if arguments == ["--version"]:  # scripts ask often: it waits for nothing
+    if arguments == ["--version"]:  # fast path: scripts call it often
         print(f"caudal {__version__}", flush=True)
         return ExitStatus.OK
     from caudal.cli.program import make_program
 
     outcome = make_program().main(arguments, prog_name="caudal", standalone_mode=False)
     status = int(outcome) if isinstance(outcome, int) else int(ExitStatus.OK)
-    if status == ExitStatus.INTERRUPTED:  # typer's word for Ctrl-C
+    if status == ExitStatus.INTERRUPTED:  # typer returns this on Ctrl-C
         raise KeyboardInterrupt
     sys.stdout.flush()
     return status
 
 
 def _explained(error: BaseException) -> tuple[str, int]:
-    """What to say of an error, if anything, and the status to end with."""
+    """Return the message for an error, perhaps empty, and the exit status."""
     from typer import Abort
     from typer.exceptions import TyperException
 
     interrupted = isinstance(error, KeyboardInterrupt | Abort) or "Query interrupted" in str(error)
-    if _RECEIVED or interrupted:  # whatever a library made of it
+    if _RECEIVED or interrupted:  # whichever error a library raised for it
         return _ENDINGS[signal.Signals(_RECEIVED[0]) if _RECEIVED else signal.SIGINT]
     match error:
         case CaudalError():
@@ -95,25 +98,25 @@ def _explained(error: BaseException) -> tuple[str, int]:
         case TyperException():
             return _usage_line(error), ExitStatus.USAGE
         case BrokenPipeError():
-            return "", ExitStatus.OK  # whoever reads has read enough
-        case SystemExit():  # typer's answer to a broken pipe
+            return "", ExitStatus.OK  # the reader closed the pipe
+        case SystemExit():  # typer raises it on a broken pipe
             return "", ExitStatus.OK
         case OSError():
             return _refusal(error), ExitStatus.OUTPUT
         case MemoryError():
-            return "there is not enough memory: try --memory-limit 1GB", ExitStatus.QUERY
+            return "not enough memory: try --memory-limit 1GB", ExitStatus.QUERY
     line = f"this is a bug in Caudal: {type(error).__name__}: {error} (--debug shows where)"
     return line, ExitStatus.BUG
 
 
 def _refusal(error: OSError) -> str:
-    """An error of the machine that nobody has explained yet: mostly standard output's."""
+    """Return the message for an OSError not handled elsewhere, mostly of standard output."""
     reason = error.strerror or str(error)
     return f"cannot write to {error.filename or 'standard output'}: {reason}"
 
 
 def _usage_line(error: Exception) -> str:
-    """Typer's complaint about the command, as one line."""
+    """Return typer's error about the command as one line."""
     text = error.format_message() if hasattr(error, "format_message") else str(error)
     line = " ".join(text.replace("Value error, ", "").split()).rstrip(".")
     context = getattr(error, "ctx", None)

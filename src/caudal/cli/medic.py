@@ -1,4 +1,4 @@
-"""`caudal medic`: one medic of a cluster. `caudal up` starts it; people rarely do."""
+"""`caudal medic`: one medic of a cluster. Normally `caudal up` starts it."""
 
 import asyncio
 from pathlib import Path
@@ -17,13 +17,15 @@ from caudal.process.signals import Stop, stop_on_signals
 
 
 def medic(
-    heart: Annotated[Path, typer.Option("--heart", help="Written by whoever starts it.")],
+    heart: Annotated[
+        Path, typer.Option("--heart", help="The file that the starting process writes.")
+    ],
     folder: Annotated[Path, typer.Option("--dir", help="The cluster's folder.")],
-    host: Annotated[str, typer.Option("--host", help="Which host of the cluster this is.")],
+    host: Annotated[str, typer.Option("--host", help="The name of this host in the cluster.")],
 ) -> None:
-    """Watch over a cluster: hear heartbeats, elect a leader, restart what is dead.
+    """Supervise a cluster: receive heartbeats, elect a leader, restart dead processes.
 
-    `caudal up` starts as many of these as cluster.toml says.
+    `caudal up` starts as many medics as cluster.toml says.
     """
     if Cluster.open_anyway(folder, host).settings.launcher == "local":
         keep_private()

@@ -1,7 +1,7 @@
-"""The options that several commands take, each declared once, and what they mean.
+"""Options shared by several commands, each declared once.
 
-`QueryOptions` holds those of every command that reads files and gives answers. Such a command
-takes one parameter `asking` and is decorated with `with_asking`: typer then sees an option for
+`QueryOptions` holds the options of every command that reads files and gives answers. Such a command
+takes one parameter `asking` and is decorated with `with_asking`. Typer then sees one option for
 each field.
 """
 
@@ -34,19 +34,21 @@ SentimentOption = Annotated[
     str | None,
     typer.Option("--sentiment", help="`lexicon`, or `transformers:DIR` for a local model."),
 ]
-EngineOption = Annotated[Engine, typer.Option("--engine", help="What executes the queries.")]
+EngineOption = Annotated[
+    Engine, typer.Option("--engine", help="The engine that executes the queries.")
+]
 ProgressStoreOption = Annotated[
     str | None,
-    typer.Option("--store", help="DIR or s3://…: keeps the progress of --engine split."),
+    typer.Option("--store", help="DIR or s3://… for the progress of --engine split."),
 ]
 ResumeOption = Annotated[
-    bool, typer.Option("--resume", help="Go on with a run in --store that was killed.")
+    bool, typer.Option("--resume", help="Continue a killed run from its progress in --store.")
 ]
 
 
 @dataclass(frozen=True)
 class QueryOptions:
-    """Where the files are, how to read them, and how to give the answers."""
+    """Options for the input files, how to read them, and how to write the answers."""
 
     data: Annotated[
         Path | None,
@@ -73,17 +75,20 @@ class QueryOptions:
     memory_limit: Annotated[
         str | None,
         typer.Option(
-            "--memory-limit", help="Memory for the process, e.g. 1GB; more spills to disk."
+            "--memory-limit", help="Memory for the process, e.g. 1GB; the rest spills to disk."
         ),
     ] = None
     engine: EngineOption = Engine.EMBEDDED
     partitions: Annotated[
-        int, typer.Option("--partitions", min=1, max=4096, help="Of the split engine's folds.")
+        int,
+        typer.Option(
+            "--partitions", min=1, max=4096, help="Partitions of folds in the split engine."
+        ),
     ] = 4
     batch_size: Annotated[
         str | None,
         typer.Option(
-            "--batch-size", help="How much of a file is read at a time: 8MiB; for a cluster, 16MiB."
+            "--batch-size", help="How much of a file to read at once: 8MiB; on a cluster 16MiB."
         ),
     ] = None
     profile: Annotated[
@@ -114,9 +119,9 @@ class QueryOptions:
 def with_asking(
     command: Callable[..., Returned], without: Collection[str] = ()
 ) -> Callable[..., Returned]:
-    """The command with an option for each field of `QueryOptions` where it takes `asking`.
+    """Return the command with one option per field of `QueryOptions` in place of `asking`.
 
-    Options `without` meaning for the command keep their default.
+    The fields named in `without` get no option and keep their default.
     """
     hints = get_type_hints(QueryOptions, include_extras=True)
     offered = [field for field in fields(QueryOptions) if field.name not in without]
@@ -147,7 +152,7 @@ def with_asking(
 
 
 def parameter_values(app: Application, given: list[str] | None) -> dict[str, ParameterValue]:
-    """The values given as NAME=VALUE, each of the type of its default."""
+    """Return the NAME=VALUE parameters, each converted to the type of its default."""
     return {
         name: convert(name, value, app.parameters.get(name, ""))
         for name, value in _pairs(given, "--param", "NAME=VALUE")

@@ -1,4 +1,4 @@
-"""Giving answers: to the screen, to standard output, or to files that appear whole."""
+"""Output of answers: to the screen, to standard output, or to atomically written files."""
 
 import contextlib
 import csv
@@ -20,7 +20,7 @@ from caudal.results.values import json_bytes
 
 
 def deliver(name: str, answers: Answers, form: Format, out: Path | None) -> None:
-    """The answers, and on standard error whatever else there is to say about them."""
+    """Write the answers, and print rejects, notes and times to standard error."""
     give({name: _untitled(result) for name, result in answers.results.items()}, form, out)
     console = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
     for table in profile_tables(answers) if answers.operators else ():
@@ -30,13 +30,13 @@ def deliver(name: str, answers: Answers, form: Format, out: Path | None) -> None
 
 
 def require_all(failures: Mapping[str, QueryError]) -> None:
-    """Raises if a query failed; to be called once the answers of all others are given."""
+    """Raise an error if a query failed. Call it after all other answers are written."""
     if failures:
         raise QueryError("; ".join(dict.fromkeys(map(str, failures.values()))))
 
 
 def give(results: Mapping[str, Result], form: Format, out: Path | None) -> None:
-    """Write the answers where they were asked for."""
+    """Write the answers to `out`, or to standard output."""
     if out is not None:
         for path in write_results(results, out, form):
             print(path, file=sys.stderr)
@@ -54,7 +54,7 @@ def give(results: Mapping[str, Result], form: Format, out: Path | None) -> None:
 
 
 def checked_format(form: Format | None, out: Path | None, queries: int) -> Format:
-    """The format to write so many results in, before any work is done for them."""
+    """Return the format for this many results. Call it first, so that errors come early."""
     form = form or Format.TABLE
     if out is not None or form in (Format.TABLE, Format.JSON):
         return form
@@ -63,13 +63,15 @@ def checked_format(form: Format | None, out: Path | None, queries: int) -> Forma
             f"--format {form.value} gives one file per query: add --out DIR, or choose one with -q"
         )
     if form in BINARY and sys.stdout.isatty():
-        raise UsageError(f"--format {form.value} is not for a terminal: add --out DIR, or redirect")
+        raise UsageError(
+            f"--format {form.value} cannot go to a terminal: add --out DIR, or redirect"
+        )
     return form
 
 
 @contextlib.contextmanager
 def reject_file(path: Path | None) -> Iterator[Callable[[RejectedRow], None] | None]:
-    """A sink for rejected rows that writes them as CSV, or none."""
+    """Yield a sink that writes rejected rows as CSV; None without a path."""
     if path is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""Values of parameters as people write them after --param."""
+"""Parsing of the values of --param."""
 
 import math
 import re
@@ -11,7 +11,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.AS
 
 
 def convert(name: str, text: str, default: ParameterValue) -> ParameterValue:
-    """The text given on the command line, as the type of the parameter's default."""
+    """Convert the text from the command line to the type of the parameter's default."""
     kind = type(default)
     if kind is str:
         return _utf8(name, text)

@@ -1,9 +1,9 @@
-"""Values of options that are what they seem, taken without typer's own conversion.
+"""Fast conversion of simple option values, without pydantic.
 
-Typer converts every value by pydantic, which takes as long to load as DuckDB. Most values need no
-conversion worth the name: a text, a path, plain digits within the bounds, a name from a list. Those
-are taken here, as typer would take them. All others, mistakes among them, are left to typer, and so
-are its messages.
+Typer converts every value with pydantic, which takes as long to load as DuckDB. Most values are
+simple: a text, a path, digits within the bounds, a name from a list. This module converts those,
+with the same result as typer. Typer converts all other values, including invalid ones, so error
+messages stay typer's.
 """
 
 import re
@@ -12,13 +12,13 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-_UNKNOWN = object()  # what is left to typer
+_UNKNOWN = object()  # marks a value that typer must convert
 _NUMBERS = {int: re.compile(r"[0-9]{1,15}"), float: re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")}
 _CONDITIONS = ("exists", "resolve_path", "allow_dash", "parser", "click_type", "path_type")
 
 
 def take_plainly(command: Any) -> None:
-    """Let the parameters of a typer command, or of a group of them, take plain values."""
+    """Make the parameters of a typer command or group convert simple values here."""
     for one in (command, *getattr(command, "commands", {}).values()):
         for parameter in one.params:
             _take_plainly(parameter)
@@ -26,18 +26,18 @@ def take_plainly(command: Any) -> None:
 
 
 def _plain_help(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The option --help is made when a command is called, each time anew."""
+    """Wrap the factory of --help, which typer calls anew for each command call."""
     return lambda context: _take_plainly(make(context))
 
 
 def _take_plainly(parameter: Any) -> Any:
-    if hasattr(parameter, "get_runtime_param"):  # else this typer has another way
+    if hasattr(parameter, "get_runtime_param"):  # absent in typer versions that convert differently
         parameter.get_runtime_param = _Values(parameter)
     return parameter
 
 
 class _Values:
-    """Stands in for a parameter's method that gives its converter, and is that converter."""
+    """A replacement for `get_runtime_param` of a parameter, and the converter it returns."""
 
     def __init__(self, parameter: Any) -> None:
         self._parameter = parameter
@@ -59,7 +59,7 @@ class _Values:
 
 
 def plain_value(value: Any, kind: Any, bounds: Any) -> Any:
-    """A text as a value of this kind, or _UNKNOWN."""
+    """Convert a text to a value of this type; return _UNKNOWN if typer must do it."""
     if get_origin(kind) is list and isinstance(value, list | tuple):
         values = [plain_value(one, get_args(kind)[0], bounds) for one in value]
         return _UNKNOWN if _UNKNOWN in values else values
@@ -75,7 +75,7 @@ def plain_value(value: Any, kind: Any, bounds: Any) -> Any:
 
 
 def _is_unicode(value: str) -> bool:
-    """Not so where the command line held bytes that are not UTF-8."""
+    """Return False if the command line held bytes that are not UTF-8."""
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""The options that gateways and workers share."""
+"""Options shared by gateways and workers."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,15 +15,15 @@ BrokerOption = Annotated[
     typer.Option(
         "--broker",
         envvar="CAUDAL_BROKER",
-        help="amqp://user:password@host:5672/vhost; several nodes with commas.",
+        help="amqp://user:password@host:5672/vhost; separate several nodes with commas.",
     ),
 ]
 LogFormatOption = Annotated[
-    Style, typer.Option("--log-format", help="Lines of json or text on standard error.")
+    Style, typer.Option("--log-format", help="Log to standard error as json or text lines.")
 ]
 FsyncOption = Annotated[
-    bool, typer.Option("--fsync/--no-fsync", help="Let a directory survive a power cut.")
+    bool, typer.Option("--fsync/--no-fsync", help="Make a directory store survive a power cut.")
 ]
 HeartOption = Annotated[
-    Path | None, typer.Option("--heart", hidden=True, help="What a medic tells it.")
+    Path | None, typer.Option("--heart", hidden=True, help="The heartbeat settings from the medic.")
 ]

@@ -1,7 +1,7 @@
-"""The commands of `caudal`: where each one lives and what it is for.
+"""The commands of `caudal`: their modules and their short help.
 
-A command's module is imported when the command is called, not before: DuckDB and Arrow take
-a while to load, and `caudal --help` needs none of them.
+A command's module is imported only when the command is called: DuckDB and Arrow load slowly, and
+`caudal --help` needs neither.
 """
 
 import importlib
@@ -20,7 +20,7 @@ _CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
 class Command(NamedTuple):
-    """A command: its function, or for several commands together their Typer."""
+    """A command: a function, or a Typer for a group of commands."""
 
     name: str
     module: str
@@ -57,14 +57,14 @@ COMMANDS = (
         "results",
         "caudal.cli.jobs",
         "results",
-        "Give the answers of a job on a cluster, those that are there.",
+        "Give the answers of a job on a cluster that are ready.",
     ),
-    Command("cancel", "caudal.cli.jobs", "cancel", "End a job on a cluster."),
+    Command("cancel", "caudal.cli.jobs", "cancel", "Cancel a job on a cluster."),
     Command(
         "explain",
         "caudal.cli.questions",
         "explain",
-        "Show what a query reads and the operators its rows pass, in order.",
+        "Show what a query reads and its operators, in order.",
     ),
     Command(
         "apps",
@@ -76,7 +76,7 @@ COMMANDS = (
         "check",
         "caudal.cli.applications",
         "check",
-        "Check an application without data: its form, its SQL, its names.",
+        "Check the files, names and SQL of an application, without data.",
     ),
     Command(
         "test",
@@ -88,32 +88,31 @@ COMMANDS = (
         "new",
         "caudal.cli.applications",
         "new",
-        "Write an application folder for some CSV files, by looking at their columns.",
+        "Write an application folder for CSV files, with column types inferred from the data.",
     ),
     Command(
         "generate",
         "caudal.cli.generation",
         "generate",
-        "Write synthetic files in the exact shape of the public originals.",
+        "Write synthetic files with the exact structure of the public originals.",
     ),
     Command(
         "gateway",
         "caudal.cli.gateway",
         "gateway",
-        "Take jobs from clients and look after them. Any number of gateways run side by side.",
+        "Accept and manage jobs of clients. Any number of gateways can run at the same time.",
     ),
     Command(
         "up",
         "caudal.cli.cluster",
         "up",
-        "Start a whole cluster, or what of it does not run, and wait until it is healthy.",
+        "Start all processes of a cluster that do not run yet, and wait until it is healthy.",
     ),
     Command(
         "down",
         "caudal.cli.cluster",
         "down",
-        "Stop every process of this host gracefully. "
-        "What was sent stays, and `up` goes on with it.",
+        "Stop every process of this host gracefully. Jobs and their data stay; `up` continues.",
     ),
     Command(
         "status",
@@ -137,49 +136,49 @@ COMMANDS = (
         "token",
         "caudal.cli.tokens",
         "token",
-        "Who may ask the gateways of a cluster: new, list, revoke.",
+        "Manage the access tokens of a cluster: new, list, revoke.",
     ),
     Command(
         "quotas",
         "caudal.cli.jobs",
         "quotas",
-        "Show what this token's owner uses of a cluster, and how much it may.",
+        "Show the usage and the quotas of this token's owner on a cluster.",
     ),
     Command(
         "doctor",
         "caudal.cli.cluster_care",
         "doctor",
-        "Check broker, store, ports, disk and limits; each complaint comes with its remedy.",
+        "Check broker, store, ports, disk and limits, and print a remedy for each problem.",
     ),
     Command(
         "chaos",
         "caudal.cli.cluster_care",
         "chaos",
-        "Kill processes of a running cluster at random moments, and see how it recovers.",
+        "Kill processes of a running cluster at random moments, and report how it recovers.",
     ),
     Command(
         "medic",
         "caudal.cli.medic",
         "medic",
-        "Watch over a cluster: hear heartbeats, elect a leader, restart what is dead.",
+        "Supervise a cluster: receive heartbeats, elect a leader, restart dead processes.",
     ),
     Command(
         "worker",
         "caudal.cli.worker",
         "worker",
-        "Do the tasks of all jobs: read batches, fold partitions, finish queries.",
+        "Execute tasks of all jobs: read batches, fold partitions, finish queries.",
     ),
     Command(
         "series",
         "caudal.cli.series",
         "series",
-        "Time series in a store: an event log and monthly projections, never half updated.",
+        "Manage time series in a store: an event log and atomically updated monthly projections.",
     ),
 )
 
 
 class _LateCommands(TyperGroup):
-    """Loads a command when it is called; its help's first line is known before."""
+    """A command group that loads a command when it is called. Short help needs no loading."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         for command in COMMANDS:
@@ -189,7 +188,7 @@ class _LateCommands(TyperGroup):
 
 
 class _StrictCommand(TyperCommand):
-    """Refuses options with an empty value: a variable of a script that was not set, mostly."""
+    """A command that refuses empty option values: mostly an unset variable of a script."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
@@ -200,7 +199,7 @@ class _StrictCommand(TyperCommand):
 
 
 def load(command: Command) -> Any:
-    """The command itself, for typer to call."""
+    """Import the command and return it as a typer command."""
     found = getattr(importlib.import_module(command.module), command.attribute)
     if not isinstance(found, typer.Typer):
         single = _typer()
@@ -239,11 +238,11 @@ def _options(
         False, "--version", help="Show the version.", is_eager=True, callback=_version
     ),
 ) -> None:
-    del debug, version  # `main` reads --debug itself, so that every error honours it
+    del debug, version  # `main` reads --debug itself, so that it applies to every error
 
 
 def make_program() -> Any:
-    """The whole command line, its commands not yet loaded."""
+    """Create the whole command line without loading its commands."""
     program = _typer(
         name="caudal",
         help="SQL over datasets that arrive as CSV, with answers that are exactly right.",

@@ -1,4 +1,4 @@
-"""Progress on standard error: bars on a terminal, a plain line per step elsewhere."""
+"""Progress on standard error: bars on a terminal, else one line per step."""
 
 import contextlib
 from collections.abc import Iterator
@@ -25,11 +25,11 @@ class Bars:
         self.table(name, done, total)
 
     def query(self, name: str, seconds: float) -> None:
-        """Answers follow as tables; a bar adds nothing."""
+        """Do nothing: answers are printed as tables."""
 
 
 class Lines:
-    """One line when a table has been read, for logs and pipes."""
+    """One line per finished step, for logs and pipes."""
 
     def __init__(self, console: "Console") -> None:
         self._console = console
@@ -50,7 +50,7 @@ class Lines:
 
 @contextlib.contextmanager
 def watch(console: "Console") -> Iterator[Bars | Lines]:
-    """The progress that suits where standard error goes."""
+    """Yield bars if the console is a terminal, else lines."""
     if not console.is_terminal:
         yield Lines(console)
         return

@@ -1,4 +1,4 @@
-"""`caudal run`, `caudal sql`, `caudal explain`: asking."""
+"""Commands that answer or explain queries: `caudal run`, `sql`, `explain`."""
 
 from dataclasses import replace
 from time import perf_counter
@@ -77,7 +77,7 @@ def sql(
     ],
     asking: QueryOptions,
     second: Annotated[
-        str | None, typer.Argument(metavar="SELECT", help="Over the application.")
+        str | None, typer.Argument(metavar="SELECT", help="A SELECT over the application.")
     ] = None,
     gateway: OptionalGatewayOption = None,
     token_file: TokenFileOption = None,
@@ -85,8 +85,8 @@ def sql(
 ) -> None:
     """Answer any SELECT, over an application's cleaned tables or over files by name.
 
-    CSV files are read as an application's are: their types are sniffed, and rows that do not fit
-    are rejected and counted. Parquet and JSON files are read by DuckDB.
+    Caudal reads CSV files like an application's files: it infers column types, and rejects and
+    counts rows that do not fit. DuckDB reads Parquet and JSON files.
 
     Examples:
 
@@ -120,21 +120,21 @@ def sql(
             answers = run_with(
                 asking.engine, application, sources, options=options, progress=progress
             )
-        answers = replace(answers, seconds=perf_counter() - began)  # types are sniffed before
+        answers = replace(answers, seconds=perf_counter() - began)  # include type inference
         deliver(application.name, answers, form, asking.out)
 
 
 def explain(
     app: AppArgument,
-    query: Annotated[str, typer.Argument(help="The query's name, or a SELECT.")],
+    query: Annotated[str, typer.Argument(help="The name of a query, or a SELECT.")],
     param: ParamOption = None,
     engine: EngineOption = Engine.EMBEDDED,
     sql: Annotated[bool, typer.Option("--sql", help="Show the SQL of every stage too.")] = False,
     form: Annotated[
-        PlanFormat, typer.Option("--format", help="Text, or a picture for Mermaid or Graphviz.")
+        PlanFormat, typer.Option("--format", help="Text, or a graph for Mermaid or Graphviz.")
     ] = PlanFormat.TEXT,
 ) -> None:
-    """Show what a query reads and the operators its rows pass, in order.
+    """Show what a query reads and its operators, in order.
 
     Examples:
 

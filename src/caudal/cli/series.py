@@ -1,4 +1,4 @@
-"""`caudal series ...`: time series in a store."""
+"""The `caudal series` commands: time series in a store."""
 
 import re
 import sys
@@ -39,11 +39,11 @@ from caudal.series.plotting import draw, plot_format
 from caudal.series.sources import NoObservationsError, require_source
 
 _VERSION = re.compile(r"[0-9]{1,9}\Z")
-_SHOWN = 40  # characters of what was given
+_SHOWN = 40  # characters of an argument in a message
 
 series = typer.Typer(
     name="series",
-    help="Time series in a store: an event log and monthly projections, never half updated.",
+    help="Manage time series in a store: an event log and atomically updated monthly projections.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
@@ -60,13 +60,15 @@ StoreOption = Annotated[
     typer.Option("--store", envvar="CAUDAL_STORE", help="DIR or s3://bucket/prefix."),
 ]
 FromOption = Annotated[
-    str | None, typer.Option("--from", metavar="DATE", help="The first day, as 2025-08-01.")
+    str | None, typer.Option("--from", metavar="DATE", help="The first day, such as 2025-08-01.")
 ]
 ToOption = Annotated[str | None, typer.Option("--to", metavar="DATE", help="The last day.")]
 AsOfOption = Annotated[
     str | None,
     typer.Option(
-        "--as-of", metavar="VERSION|DATE", help="As it was known then: a version, or a day's end."
+        "--as-of",
+        metavar="VERSION|DATE",
+        help="Values as known at a version, or at the end of a day.",
     ),
 ]
 
@@ -78,13 +80,13 @@ def ingest(
     store: StoreOption,
     consolidate: Annotated[
         bool,
-        typer.Option("--consolidate/--no-consolidate", help="Bring stale months up to date too."),
+        typer.Option("--consolidate/--no-consolidate", help="Also update stale months."),
     ] = True,
     rejects: Annotated[
         Path | None, typer.Option("--rejects", help="Write every rejected cell to this CSV file.")
     ] = None,
 ) -> None:
-    """Add what is new in a file as one version, then consolidate the months that became stale.
+    """Add the new data of a file as one version, then consolidate the months that became stale.
 
     Example: `caudal series ingest bcra_infomondia infomondia.xlsx --store data`
     """
@@ -108,10 +110,10 @@ def consolidate(
         bool, typer.Option("--all", help="Every month that is stale or unfinished (the default).")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Rebuild even what is fresh, from the event log.")
+        bool, typer.Option("--force", help="Rebuild fresh months too, from the event log.")
     ] = False,
 ) -> None:
-    """Bring one month, or all that are stale or unfinished, up to date with the event log.
+    """Update one month, or all stale or unfinished months, from the event log.
 
     Examples:
 
@@ -137,12 +139,12 @@ def read(
     first: FromOption = None,
     last: ToOption = None,
     as_of: AsOfOption = None,
-    form: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format.TABLE,
+    form: Annotated[Format, typer.Option("--format", help="The output format.")] = Format.TABLE,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write to this file.")
     ] = None,
 ) -> None:
-    """The values of one series: the newest, or as they were known at a version or a day.
+    """Show the values of one series: the newest, or as known at a version or a day.
 
     Examples:
 
@@ -161,14 +163,14 @@ def read(
     elif form is Format.TABLE:
         print_values(result, Console(width=None if sys.stdout.isatty() else 160))
     elif form in BINARY and sys.stdout.isatty():
-        raise UsageError(f"--format {form.value} is not for a terminal: add --out FILE")
+        raise UsageError(f"--format {form.value} cannot go to a terminal: add --out FILE")
     else:
         sys.stdout.buffer.write(encode(result, form))
 
 
 @series.command()
 def status(config: ConfigArgument, store: StoreOption) -> None:
-    """Every month: how far its consolidation is, from which versions, fresh or stale.
+    """Show for every month its consolidation state, its versions, and whether it is fresh.
 
     Example: `caudal series status bcra_infomondia --store data`
     """
@@ -216,7 +218,7 @@ def plot(
 def _ingest(
     catalog: Catalog, described: SeriesConfig, source: str, rejects: Path | None
 ) -> IngestOutcome:
-    """Ingest, and tell what came of it. A place for rejects that cannot be written comes first."""
+    """Ingest and print the outcome. Open the rejects file first, so that its errors come early."""
     if rejects is None:
         outcome = ingest_source(catalog, described, source)
         print_ingest(described.dataset_id, outcome, None)
@@ -235,7 +237,7 @@ def _ingest(
 
 
 def _consolidate(catalog: Catalog, described: SeriesConfig, *, force: bool = False) -> None:
-    """Tell what was done with the months, then of the first that failed."""
+    """Print the outcome of each month, then raise the first failure."""
     ended = consolidate_each(catalog, described, force=force)
     if ended.done or not ended.errors:
         print_months(ended.done)
@@ -265,7 +267,7 @@ def _no_events(described: SeriesConfig) -> str:
 
 
 def _with_remedy(note: str, as_of: str | None) -> str:
-    """What was known then needs none: it is read from the events."""
+    """Add the remedy to a note. With `as_of` there is none: values come from the events."""
     return note if as_of else f"{note}: run `caudal series consolidate`"
 
 

@@ -1,4 +1,4 @@
-"""What `caudal series` tells a person: ingests, months, rejected cells, values."""
+"""Output of `caudal series`: ingests, months, rejected cells, values."""
 
 import csv
 import io
@@ -24,12 +24,12 @@ _COLUMNS_SHOWN = ["obs_date", "value", "unit", "version", "vintage_date", "quali
 
 
 def print_values(result: Result, console: Console) -> None:
-    """The columns that differ from row to row; --format csv has them all."""
+    """Print the columns that differ between rows; --format csv has all columns."""
     print_result(replace(result, table=result.table.select(_COLUMNS_SHOWN)), console)
 
 
 def print_ingest(dataset_id: str, outcome: IngestOutcome, rejects: Path | None) -> None:
-    """What an ingest added and what it rejected; `rejects` is where all cells were written."""
+    """Print what an ingest added and rejected; `rejects` is the file with all rejected cells."""
     if outcome.version is None:
         told = f"nothing new: all {outcome.observations:,} observations are known already"
     else:
@@ -39,14 +39,14 @@ def print_ingest(dataset_id: str, outcome: IngestOutcome, rejects: Path | None) 
         )
     typer.echo(f"{dataset_id}: {told}")
     if outcome.races:
-        typer.echo(f"note: {outcome.races} other ingests came first; what they added is not ours")
+        typer.echo(f"note: {outcome.races} other ingests ran first; the counts exclude their data")
     if outcome.repeated:
-        typer.echo(f"note: {outcome.repeated:,} dates came again with the same value", err=True)
+        typer.echo(f"note: {outcome.repeated:,} dates were repeated with the same value", err=True)
     _print_rejects(outcome.rejected, rejects)
 
 
 def _print_rejects(rejected: tuple[RejectedCell, ...], written: Path | None) -> None:
-    """A line for each series, column and kind of reason, and how to see what has none."""
+    """Print a line per series, column and kind of reason, and how to see the rest."""
     groups: dict[tuple[str, str, str, str], list[RejectedCell]] = {}
     for cell in rejected:
         key = (cell.series_code, cell.sheet, cell.column, cell.kind or cell.reason)
@@ -73,7 +73,7 @@ def _rejected_line(cells: list[RejectedCell]) -> str:
 
 
 def _places(cells: list[RejectedCell]) -> str:
-    """The first ones: as a workbook's users write cells, or by row."""
+    """Return the first places: cell names as in a workbook, or row numbers."""
     in_sheet = bool(cells[0].sheet and cells[0].column)
     shown = [f"{one.column if in_sheet else ''}{one.row}" for one in cells[:_CELLS_SHOWN]]
     if len(cells) > _CELLS_SHOWN:
@@ -87,7 +87,7 @@ def _count(number: int, thing: str) -> str:
 
 
 def write_rejects(rejected: tuple[RejectedCell, ...], file: IO[bytes]) -> None:
-    """Every rejected cell as CSV."""
+    """Write every rejected cell as CSV."""
     with io.TextIOWrapper(file, "utf-8", newline="") as text:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["series", "sheet", "row", "column", "reason"])
@@ -96,7 +96,7 @@ def write_rejects(rejected: tuple[RejectedCell, ...], file: IO[bytes]) -> None:
 
 
 def print_months(outcomes: list[MonthOutcome]) -> None:
-    """One line per month that something was done with, and a sum."""
+    """Print one line per month that was not already fresh, and a total."""
     counts = Counter(str(outcome.ending) for outcome in outcomes)
     few = len(outcomes) - counts[MonthResult.FRESH] <= _MONTHS_SHOWN
     for outcome in outcomes:
@@ -106,11 +106,11 @@ def print_months(outcomes: list[MonthOutcome]) -> None:
             typer.echo(f"{outcome.month} {outcome.ending}{'' if same else f': {outcome.reason}'}")
     swept = sum(outcome.swept for outcome in outcomes)
     told = ", ".join(f"{count} {ending}" for ending, count in counts.items()) or "none"
-    typer.echo(f"months: {told}" + (f"; swept {swept} abandoned files" if swept else ""))
+    typer.echo(f"months: {told}" + (f"; deleted {swept} abandoned files" if swept else ""))
 
 
 def status_table(months: list[MonthStatus]) -> Table:
-    """A row per month."""
+    """Return a table with one row per month."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in (
         "month",

@@ -1,4 +1,4 @@
-"""The store of `caudal series`, opened as a command needs it."""
+"""Opening of the store of `caudal series`."""
 
 from caudal.errors import UsageError
 from caudal.series import Catalog
@@ -7,11 +7,11 @@ from caudal.store.open_store import folder_of
 
 
 def open_catalog(store: str, *, makes: bool = False, changes: bool = False) -> Catalog:
-    """The catalog of a store.
+    """Open the catalog of a store.
 
-    Opening a folder makes it, so unless the command `makes` one, a mistyped folder is refused.
-    Versions are safe only where a create never overwrites: before a command `changes` anything, a
-    bucket must show that.
+    Opening a folder creates it. So without `makes`, raise UsageError if the folder does not exist:
+    its name may be mistyped. Versions are safe only if a create never overwrites an object. So with
+    `changes`, check first that a bucket guarantees this.
     """
     folder = folder_of(store)
     if folder is not None and not makes and not folder.exists():

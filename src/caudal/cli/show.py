@@ -1,4 +1,4 @@
-"""What a person reads: answers, rejects, profiles, as tables."""
+"""Answers, rejects and profiles as tables on the screen."""
 
 from collections.abc import Iterable, Sequence
 
@@ -18,7 +18,7 @@ _LONGEST_CELL = 100
 
 
 def print_result(result: Result, console: Console) -> None:
-    """One answer, shortened to what fits a screen."""
+    """Print one answer, shortened to fit a screen."""
     table = _table("", result.table.column_names)
     for shown, column in zip(table.columns, result.table.columns, strict=True):
         shown.justify = "right" if _is_number(column.type) else "left"
@@ -36,7 +36,7 @@ def print_result(result: Result, console: Console) -> None:
 
 
 def print_rejects(rejects: Rejects, console: Console) -> None:
-    """Nothing when there is nothing to say."""
+    """Print the rejected and repaired rows, if any."""
     for found in rejects:
         console.print(f"rejected: {found.told()}", highlight=False, markup=False)
     for table, rows in rejects.repaired.items():
@@ -48,7 +48,7 @@ def print_rejects(rejects: Rejects, console: Console) -> None:
 
 
 def profile_tables(answers: Answers) -> Iterable[Table]:
-    """What every table and every operator took."""
+    """Return the rows, bytes and times of every table and operator."""
     tables = _table("tables", ["table", "MB", "rows in", "rejected", "rows out", "s", "MB/s"])
     for one in answers.tables:
         megabytes = one.bytes / 1e6

@@ -1,4 +1,4 @@
-"""Exit statuses of the command line, one for each kind of remedy."""
+"""Exit statuses of the command line, one per kind of remedy."""
 
 from enum import IntEnum
 from typing import Self
@@ -7,7 +7,7 @@ from caudal import errors
 
 
 class ExitStatus(IntEnum):
-    """What `caudal` returns to the shell; `meaning` is what `caudal --help` says of it."""
+    """An exit status of `caudal`; `caudal --help` shows its `meaning`."""
 
     meaning: str
 
@@ -17,19 +17,19 @@ class ExitStatus(IntEnum):
         status.meaning = meaning
         return status
 
-    OK = 0, "all is well"
+    OK = 0, "success"
     CASES_FAILED = 1, "`caudal test` found a difference"
     USAGE = 2, "correct the command or the SQL given with it"
-    APPLICATION = 3, "mend the application's folder"
-    DATA = 4, "mend the files, or point to others"
+    APPLICATION = 3, "fix the application's folder"
+    DATA = 4, "fix the files, or use other files"
     QUERY = 5, "a query failed while it ran"
-    REJECTED_ROW = 6, "`--strict` met a row to reject"
-    MISSING_PACKAGE = 7, "install what the message names"
-    STORE = 8, "the store is away, full, or holds damaged objects"
+    REJECTED_ROW = 6, "`--strict` found a row to reject"
+    MISSING_PACKAGE = 7, "install the package that the message names"
+    STORE = 8, "the store is unreachable, full, or holds damaged objects"
     OUTPUT = 9, "the output cannot be written: make room, or choose another place"
     JOB = 10, "a job on a cluster failed, was cancelled, or does not exist"
-    UNREACHABLE = 11, "no gateway answered: the message says how to go on"
-    BROKER = 12, "RabbitMQ is away, or refuses"
+    UNREACHABLE = 11, "no gateway answered: the message says how to continue"
+    BROKER = 12, "RabbitMQ is unreachable, or refused the request"
     BUG = 70, "a bug in Caudal: please report it"
     HUNG_UP = 129, "the terminal was closed"
     INTERRUPTED = 130, "Ctrl-C"
@@ -53,7 +53,7 @@ _BY_ERROR: dict[type[errors.CaudalError], ExitStatus] = {
 
 
 def status_of(error: errors.CaudalError) -> ExitStatus:
-    """The exit status for an error: that of its own class, else of the nearest parent."""
+    """Return the exit status for an error: of its class, else of the nearest parent class."""
     for kind in type(error).__mro__:
         if kind in _BY_ERROR:
             return _BY_ERROR[kind]

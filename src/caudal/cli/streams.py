@@ -1,10 +1,10 @@
-"""The standard streams of this process, made safe before anything uses them.
+"""Safe standard streams, set up before anything uses them.
 
-1. A closed descriptor 0, 1 or 2 is taken at once, else the next file opened would get its number
-   and receive what others print. Writing to a standard output that was closed is an error.
-2. Standard error carries words for people: that it is closed, full or a broken pipe changes no
-   answer and no exit status.
-3. What the terminal's encoding cannot show appears escaped.
+1. A closed descriptor 0, 1 or 2 is reopened at once. Otherwise the next opened file would get its
+   number and receive printed output. Writing to a closed standard output is an error.
+2. Standard error is only for messages. A closed, full or broken standard error changes no answer
+   and no exit status.
+3. Characters that the terminal's encoding cannot show are escaped.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ _INPUT, _OUTPUT, _ERRORS = 0, 1, 2
 
 
 class _Forgiving(io.FileIO):
-    """A file to which writing always succeeds."""
+    """A file whose writes never raise an error."""
 
     def write(self, data: object, /) -> int:
         with contextlib.suppress(OSError):
@@ -25,7 +25,7 @@ class _Forgiving(io.FileIO):
 
 
 def make_safe() -> None:
-    """Call once, first thing in a process."""
+    """Set up the standard streams. Call once, first in the process."""
     for descriptor in (_INPUT, _OUTPUT, _ERRORS):
         _take_if_closed(descriptor)
     if sys.stdout is None:
@@ -42,14 +42,14 @@ def make_safe() -> None:
 
 
 def abandon_output() -> None:
-    """Forget what is left to write to standard output, so that the exit does not fail too."""
+    """Discard unwritten standard output, so that the exit does not fail too."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, _OUTPUT)
     os.close(nowhere)
 
 
 def _take_if_closed(descriptor: int) -> None:
-    """Reading from it gives nothing, writing to it fails."""
+    """Reopen a closed descriptor so that reads give nothing and writes fail."""
     try:
         os.fstat(descriptor)
     except OSError:

@@ -1,4 +1,4 @@
-"""`caudal submit`: an application's queries answered by a cluster, over files of this machine."""
+"""`caudal submit`: answer an application's queries on a cluster, over files of this machine."""
 
 import shlex
 import sys
@@ -29,7 +29,7 @@ from caudal.formats.job import SENT_BATCH_BYTES, Options
 from caudal.formats.keys import REJECTS
 from caudal.model import ADHOC, Application
 
-_ELSEWHERE = ("engine", "memory_limit", "profile")  # options of engines in this process
+_ELSEWHERE = ("engine", "memory_limit", "profile")  # options that only local engines use
 
 
 @partial(with_asking, without=_ELSEWHERE)
@@ -43,7 +43,7 @@ def submit(
     gateway: GatewayOption = None,
     token_file: TokenFileOption = None,
     resume: Annotated[
-        str | None, typer.Option("--resume", metavar="JOB", help="Go on with a job.")
+        str | None, typer.Option("--resume", metavar="JOB", help="Resume a job.")
     ] = None,
     job_timeout: Annotated[
         float,
@@ -51,20 +51,21 @@ def submit(
             "--job-timeout",
             metavar="SECONDS",
             min=1.0,
-            help="Without a sign of life of its client for so long, the job expires.",
+            help="The job expires when its client is silent for this long.",
         ),
     ] = 600.0,
     detach: Annotated[
         bool, typer.Option("--detach", help="Send everything, and do not wait for answers.")
     ] = False,
     compress: Annotated[
-        Compress, typer.Option("--compress", help="auto: unless the gateways are on this machine.")
+        Compress,
+        typer.Option("--compress", help="auto: only if the gateways are on another machine."),
     ] = Compress.AUTO,
     preview: Annotated[
         bool | None,
         typer.Option(
             "--preview/--no-preview",
-            help="Show rows of filtering queries while files are still being sent.",
+            help="Show rows of filter queries while files are being sent.",
             show_default="on a terminal",
         ),
     ] = None,
@@ -97,7 +98,7 @@ def submit(
 
 
 def sql_on_cluster(app: Application, asking: QueryOptions, way: GatewayOptions) -> None:
-    """`caudal sql APP SELECT --gateway URL`."""
+    """Run `caudal sql APP SELECT --gateway URL`."""
     application = with_sentiment(app, asking.sentiment)
     submission = Submission(application, asking.sources(application), options=_options(asking))
     _answer(submission, asking, way, [], preview=False)
@@ -123,7 +124,7 @@ def _answer(
     preview: bool | None,
     detach: bool = False,
 ) -> None:
-    """Send, give the answers as they come, and say what else there is to say."""
+    """Send the files, write answers as they arrive, then print rejects and times."""
     form = checked_format(asking.form, asking.out, len(submission.asked))
     console = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
     untitled = submission.asked == (ADHOC,)
@@ -169,9 +170,9 @@ def _report(
 def _how_to_go_on(
     delivery: SubmitProgress, asking: QueryOptions, way: GatewayOptions, words: list[str]
 ) -> str:
-    """The commands that resume or cancel a job."""
+    """Return a text with the commands that resume or cancel the job."""
     if not delivery.job_id:
-        return "nothing was sent: give the command again"
+        return "nothing was sent: run the command again"
     cancel = shlex.join(["caudal", "cancel", delivery.job_id, *way.words()])
     if not words:
         return f"cancel it with: {cancel}"
@@ -180,7 +181,7 @@ def _how_to_go_on(
 
 
 def _given(asking: QueryOptions) -> list[str]:
-    """The options of a command that matter to the same job."""
+    """Return the options that the resuming command needs too."""
     words = ["--data", str(asking.data)] if asking.data else []
     words += [f"--file={one}" for one in asking.file or ()]
     pairs: list[tuple[str, object]] = [

@@ -1,4 +1,4 @@
-"""What a person sees of a job on its way: bars per table and per query, answers as they come."""
+"""Display of a submitted job: bars per table and query, answers as they arrive."""
 
 import contextlib
 import math
@@ -25,11 +25,11 @@ from caudal.formats.keys import REJECTS
 from caudal.formats.replies import JobStatus
 from caudal.results.answers import Result, one_line, show
 
-_ROWS_PREVIEWED = 50  # of one query; the answer has them all
+_ROWS_PREVIEWED = 50  # per query; the answer has all rows
 
 
 class SubmitProgress(Watching):
-    """Gives every answer as soon as it is there: to a file, or to the screen."""
+    """A watcher of a job that writes each answer on arrival, to a file or to the screen."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class SubmitProgress(Watching):
 
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:
-        """While this lasts, there are bars if standard error is a terminal."""
+        """Show bars inside the block if standard error is a terminal."""
         if self._console.is_terminal:
             columns = (
                 TextColumn("{task.description:<12}"),
@@ -87,7 +87,7 @@ class SubmitProgress(Watching):
                 self._previewing.close()
 
     def began(self, job_id: str, sizes: Mapping[str, int | None], status: JobStatus) -> None:
-        """The job exists."""
+        """Show the id of the new job."""
         self.job_id = job_id
         self._display.say(f"job {job_id}")
         self._display.begin(sizes, status)
@@ -96,7 +96,7 @@ class SubmitProgress(Watching):
             self._previewing = PreviewThreads(self._gateways, job_id, tables, self._show_rows)
 
     def sent(self, table: str, batch: BatchHeader) -> None:
-        """A batch is safe."""
+        """Count a durable batch."""
         with self._counting:
             self._bytes[table] = self._bytes.get(table, 0) + batch.bytes
             self._display.sent(table, self._bytes[table])
@@ -104,15 +104,15 @@ class SubmitProgress(Watching):
             self._previewing.confirm(table, batch.number)
 
     def ended(self, table: str) -> None:
-        """A table is safe."""
+        """Show that a table is durable."""
         self._display.ended(table, self._bytes.get(table, 0))
 
     def saw(self, status: JobStatus) -> None:
-        """How far the cluster is."""
+        """Show the progress of the cluster."""
         self._display.saw(status)
 
     def answered(self, query: str, result: bytes) -> None:
-        """An answer is there: its file is written, or it is shown. Or the query failed."""
+        """Write or show an answer that arrived, or the failure of its query."""
         if query == REJECTS:
             return
         if self._previewing is not None:
@@ -132,13 +132,13 @@ class SubmitProgress(Watching):
             self._display.answered(query, found.seconds)
 
     def finish(self, queries: Sequence[str]) -> None:
-        """What had to wait for all answers: one JSON object on standard output."""
+        """Write the output that needs all answers: one JSON object on standard output."""
         if self._out is None and self._form is Format.JSON:
             given = {name: self.results[name] for name in queries if name in self.results}
             give(given, self._form, self._out)
 
     def _show_rows(self, query: str, rows: list[dict[str, Any]]) -> None:
-        """Some rows of a preview, each on a line."""
+        """Print some rows of a preview, one per line."""
         done = self._previewed.get(query, 0)
         self._previewed[query] = done + len(rows)
         with self._lock:
@@ -152,7 +152,7 @@ class SubmitProgress(Watching):
 
 
 class _Lines:
-    """A line per step, for logs and pipes."""
+    """One line per step, for logs and pipes."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -184,13 +184,13 @@ class _Lines:
 
 
 class _Bars:
-    """A bar per table for what was sent, a bar per query for what was computed."""
+    """A bar per table for sent data, and a bar per query for computed data."""
 
     def __init__(self, bars: Progress) -> None:
         self._bars = bars
         self._tables: dict[str, TaskID] = {}
         self._queries: dict[str, TaskID] = {}
-        self._expected: dict[str, int] = {}  # batches per table, about
+        self._expected: dict[str, int] = {}  # estimated batches per table
 
     def __enter__(self) -> None:
         self._bars.start()
@@ -202,7 +202,7 @@ class _Bars:
         self._bars.console.print(Text(line), soft_wrap=True)
 
     def aside(self, act: Callable[[], None]) -> None:
-        """Something else writes to the terminal: the bars step aside."""
+        """Hide the bars while `act` writes to the terminal."""
         self._bars.stop()
         try:
             act()
@@ -238,7 +238,7 @@ class _Bars:
                 total = sum(table.batches or 0 for table in tables)
             else:
                 total = sum(self._expected.get(name, 0) for name in status.reads[query])
-            told = "computes" if known and read >= total else f"{read} batches read"
+            told = "computing" if known and read >= total else f"{read} batches read"
             self._bars.update(bar, total=max(total, read) + 1, completed=read, told=told)
 
     def answered(self, query: str, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""`caudal token ...`: who may ask the gateways of a cluster."""
+"""The `caudal token` commands: access tokens of a cluster."""
 
 import re
 import sys
@@ -28,16 +28,18 @@ from caudal.process.tokens import changing, read_bearer, read_entries, read_key
 
 token = typer.Typer(
     name="token",
-    help="Who may ask the gateways of a cluster: new, list, revoke.",
+    help="Manage the access tokens of a cluster: new, list, revoke.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The owner of its jobs.")]
+NameArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="The owner of the token and of its jobs.")
+]
 FileOption = Annotated[
     Path | None,
-    typer.Option("--token-file", help="This file.", show_default="that of the cluster"),
+    typer.Option("--token-file", help="The token file.", show_default="that of the cluster"),
 ]
 _SECONDS = {"h": 3600.0, "d": 86_400.0, "w": 7 * 86_400.0}
 
@@ -46,24 +48,24 @@ _SECONDS = {"h": 3600.0, "d": 86_400.0, "w": 7 * 86_400.0}
 def new(
     name: NameArgument,
     rights: Annotated[
-        str, typer.Option("--rights", help="Of read, submit and admin, with commas.")
+        str, typer.Option("--rights", help="Any of read, submit, admin; separated by commas.")
     ] = "read,submit",
     expires: Annotated[
-        str, typer.Option("--expires", help="In 12h, 30d, 8w, or at 2027-01-31T00:00:00Z.")
+        str, typer.Option("--expires", help="After 12h, 30d, 8w, or at 2027-01-31T00:00:00Z.")
     ] = NEVER,
     another: Annotated[
-        bool, typer.Option("--another", help="Besides those that this owner has.")
+        bool, typer.Option("--another", help="Add a token to those of this owner.")
     ] = False,
     kept: Annotated[
         Path | None,
-        typer.Option("--from", help="Keep the token that is in this file, if it is strong."),
+        typer.Option("--from", help="Use the token in this file, if it is strong enough."),
     ] = None,
     folder: DirOption = DEFAULT_DIR,
     file: FileOption = None,
 ) -> None:
-    """Make a token and print it, this once. Gateways know it within a second or two.
+    """Create a token and print it, only once. Gateways accept it within one or two seconds.
 
-    - `caudal token new alice > alice.token` then give the file to Alice, and to nobody else
+    - `caudal token new alice > alice.token` then give the file to Alice only
     - `caudal token new wall --rights read --expires 30d`
     """
     path, owner = _path(folder, file), check_name(name)
@@ -71,9 +73,9 @@ def new(
     chosen, until = rights_of(rights), _until(expires, time.time())
     with changing(path) as entries:
         if not another and any(one.name == owner for one in entries):
-            raise UsageError(f"{name} has a token: --another makes one more, `revoke` ends it")
+            raise UsageError(f"{name} has a token: --another adds one, `revoke` removes it")
         if len(entries) >= MOST_TOKENS:
-            raise UsageError(f"{path} holds {MOST_TOKENS} tokens, the most: revoke some")
+            raise UsageError(f"{path} holds {MOST_TOKENS} tokens, the maximum: revoke some")
         digest = digest_of(made, read_key(path))
         if any(one.digest == digest for one in entries):
             raise UsageError("this token is in the file already: every line needs its own")
@@ -86,7 +88,7 @@ def new(
 
 @token.command("list")
 def list_(folder: DirOption = DEFAULT_DIR, file: FileOption = None) -> None:
-    """Show the owners, their rights and until when; tokens themselves are not kept."""
+    """Show owners, rights and expiry. The tokens themselves are not stored."""
     path = _path(folder, file)
     entries = read_entries(path) if path.exists() else ()
     if not entries:
@@ -101,19 +103,19 @@ def list_(folder: DirOption = DEFAULT_DIR, file: FileOption = None) -> None:
 def revoke(
     name: NameArgument,
     identity: Annotated[
-        str | None, typer.Option("--id", help="Only this one, as `list` shows it.")
+        str | None, typer.Option("--id", help="Only the token with this id, from `list`.")
     ] = None,
     folder: DirOption = DEFAULT_DIR,
     file: FileOption = None,
 ) -> None:
-    """Take the tokens of an owner away. Gateways refuse them within a second or two."""
+    """Revoke the tokens of an owner. Gateways refuse them within one or two seconds."""
     path = _path(folder, file)
     with changing(path) as entries:
         gone = [one for one in entries if one.name == name and identity in (None, one.id)]
         if not gone:
             raise UsageError(f"{path} has no such token: `caudal token list` shows them")
         entries[:] = [one for one in entries if one not in gone]
-    print(f"{path}: {len(gone)} of {name} gone", file=sys.stderr)
+    print(f"{path}: {len(gone)} of {name} revoked", file=sys.stderr)
 
 
 def _path(folder: Path, file: Path | None) -> Path:
@@ -121,7 +123,7 @@ def _path(folder: Path, file: Path | None) -> Path:
 
 
 def _any_host(folder: Path) -> str | None:
-    """Tokens are the same on every host."""
+    """Return any host of the cluster: tokens are the same on every host."""
     from caudal.cluster.settings import read_settings
 
     return next(iter(read_settings(folder).hosts), None)

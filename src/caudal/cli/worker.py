@@ -1,4 +1,4 @@
-"""`caudal worker`: what does the work of a cluster. Its options; the rest loads as it starts."""
+"""`caudal worker`: the options. The worker's own modules load when it starts."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,23 +19,23 @@ def worker(
     store: StoreOption,
     broker: BrokerOption,
     name: Annotated[
-        str | None, typer.Option("--name", help="For logs.", show_default="HOST-PID")
+        str | None, typer.Option("--name", help="Name in logs.", show_default="HOST-PID")
     ] = None,
     tasks: Annotated[
-        str, typer.Option("--tasks", help="Which kinds of tasks to take.")
+        str, typer.Option("--tasks", help="The kinds of tasks to execute.")
     ] = "map,fold,finish,slow",
     quick: Annotated[
         bool,
-        typer.Option(
-            "--quick", help="Keep it free for short tasks: slow ones come last and make way."
-        ),
+        typer.Option("--quick", help="Prefer short tasks: slow ones run last and give way."),
     ] = False,
     memory_limit: Annotated[
-        str, typer.Option("--memory-limit", help="For the process; more spills to disk.")
+        str, typer.Option("--memory-limit", help="Memory for the process; the rest spills to disk.")
     ] = "700MB",
     workspace: Annotated[
         Path | None,
-        typer.Option("--workspace", help="Where to spill.", show_default="the system's TMPDIR"),
+        typer.Option(
+            "--workspace", help="Folder for spilled data.", show_default="the system's TMPDIR"
+        ),
     ] = None,
     wait: Annotated[
         float | None,
@@ -43,7 +43,7 @@ def worker(
             "--wait",
             min=0.0,
             help="Seconds to wait for store and broker at the start.",
-            show_default="for ever",
+            show_default="no limit",
         ),
     ] = None,
     metrics_port: Annotated[
@@ -52,21 +52,21 @@ def worker(
             "--metrics-port",
             min=0,
             max=65_535,
-            help="Serve Prometheus here, without a token on loopback only; 0 takes a free one.",
+            help="Port for Prometheus metrics; without a token loopback only; 0 chooses a port.",
         ),
     ] = None,
     metrics_token_file: Annotated[
         Path | None,
-        typer.Option("--metrics-token-file", help="A file that holds the token of the metrics."),
+        typer.Option("--metrics-token-file", help="A file with the token for the metrics."),
     ] = None,
     log_format: LogFormatOption = "json",
     fsync: FsyncOption = True,
     heart: HeartOption = None,
 ) -> None:
-    """Do the tasks of all jobs: read batches, fold partitions, finish queries.
+    """Execute tasks of all jobs: read batches, fold partitions, finish queries.
 
-    Any number of workers run side by side, on any machines that reach the store and the broker.
-    SIGTERM lets it finish or hand back what it holds and leave within ten seconds.
+    Any number of workers can run at the same time, on all machines that reach the store and the
+    broker. On SIGTERM a worker finishes its tasks or hands them back, and exits within ten seconds.
     """
     with alive(heart, "caudal.cli.worker_process") as beating:
         from caudal.cli.worker_process import work

@@ -1,4 +1,4 @@
-"""A worker with everything that it needs: DuckDB, Arrow and the broker's library."""
+"""The worker process, with its imports: DuckDB, Arrow and the broker library."""
 
 import os
 import shutil
@@ -43,7 +43,7 @@ def work(
     fsync: bool,
     beating: Heart | None,
 ) -> None:
-    """Work until asked to stop; the options are those of `caudal worker`."""
+    """Work until a stop is requested; the options are those of `caudal worker`."""
     known = name or f"{socket.gethostname()}-{os.getpid()}"
     settings = WorkerSettings(
         known, lanes_of(tasks), quick, memory_bytes=parse_bytes(memory_limit), wait_seconds=wait
@@ -63,13 +63,13 @@ def work(
         on_tick: OnTick = ignore
         if beating is not None:
             beating.progress = lambda: figures.done
-            beating.ready = False  # kernels are compiled, store and broker waited for
+            beating.ready = False  # until kernels are compiled, and store and broker are reachable
             worker.on_ready = partial(setattr, beating, "ready", True)
             on_tick = beating.beat
         if worker.run(on_tick) is ProcessExit.ABANDONED:
             _leave(folder)
     if worker.outgrown and beating is None:
-        os.execv(sys.executable, sys.orig_argv)  # no medic starts it anew: it does so itself
+        os.execv(sys.executable, sys.orig_argv)  # without a medic it restarts itself
 
 
 def _token(path: Path | None) -> str | None:
@@ -77,7 +77,7 @@ def _token(path: Path | None) -> str | None:
 
 
 def _leave(folder: Path) -> NoReturn:
-    """End with a thread still computing: the broker gives its task to another."""
+    """Exit while a thread still computes: the broker gives its task to another worker."""
     shutil.rmtree(folder, ignore_errors=True)
     sys.stderr.flush()
     os._exit(0)

@@ -63,7 +63,7 @@ def test_a_parameter_without_a_default(here: Path, capsys: Capture) -> None:
     assert main(["check", "app"]) == ExitStatus.APPLICATION
     assert "q.sql: no value for $least: give --param least=VALUE" in capsys.readouterr().err
     assert main(["check", "app", "--param", "least=3"]) == ExitStatus.OK
-    assert capsys.readouterr().out == "app is sound: 1 table, 1 query\n"
+    assert capsys.readouterr().out == "app is valid: 1 table, 1 query\n"
 
 
 @pytest.mark.parametrize("value", ["1_000", "1e3", "", "٣", "0x10", "1.0", "many"])

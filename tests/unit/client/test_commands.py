@@ -133,7 +133,7 @@ def test_no_gateway_has_its_own_exit_status(
     [line] = capsys.readouterr().err.splitlines()
     assert "tried http://127.0.0.1:9: " in line
     assert "http://127.0.0.1:10: " in line
-    assert line.endswith("give the command again")
+    assert line.endswith("run the command again")
 
 
 def test_gateways_that_die_leave_the_command_to_resume(

@@ -57,14 +57,14 @@ def test_who_interrupts_up_learns_that_it_runs_on(
     monkeypatch.setattr(upkeep, "wait_until_healthy", interrupted)
     assert main(["up", "--dir", str(folder)]) == ExitStatus.INTERRUPTED
     said = capsys.readouterr().err
-    assert "runs on" in said
+    assert "keep running" in said
     assert f"`caudal down --dir {folder}` stops it" in said
 
 
 @pytest.mark.parametrize(
     ("count", "complaint"),
     [
-        ("gateway=0", "nobody could reach a cluster without gateways"),
+        ("gateway=0", "without gateways nothing can reach a cluster"),
         ("worker=5000", "workers = 5000: from 0 to 999"),
         ("worker=-1", "write worker=4"),
     ],
