@@ -1,4 +1,4 @@
-"""Which representation of a result a client wants, by its Accept header."""
+"""Choice of a result's representation from the Accept header."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,11 +7,11 @@ RESULT = "application/vnd.caudal.result"
 JSON = "application/json"
 CSV = "text/csv"
 PARQUET = "application/vnd.apache.parquet"
-OFFERED = (ARROW, RESULT, JSON, CSV, PARQUET)  # the first one if the client does not care
+OFFERED = (ARROW, RESULT, JSON, CSV, PARQUET)  # the first one if the client has no preference
 
 
 def choose(accept: str | None, offered: Sequence[str] = OFFERED) -> str | None:
-    """The best of what is offered; None if nothing of it is wanted.
+    """Return the best offered media type; None if the client accepts none of them.
 
     >>> choose("text/html, application/*;q=0.5, text/csv;q=0.8")
     'text/csv'

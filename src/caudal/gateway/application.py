@@ -1,4 +1,4 @@
-"""The HTTP application: every operation behind its guard, and one door before all of them."""
+"""The HTTP application: each operation behind its guard, one middleware (door.py) before all."""
 
 import msgspec
 from starlette.applications import Starlette
@@ -19,13 +19,13 @@ from caudal.gateway.send_refusal import response_of
 from caudal.gateway.service import Service
 
 _CODES = {
-    404: ("no_path", "there is nothing here: see /openapi.json"),
-    405: ("no_method", "this path does not take that method: see Allow"),
+    404: ("no_path", "this path does not exist: see /openapi.json"),
+    405: ("no_method", "this path does not allow that method: see Allow"),
 }
 
 
 def make_application(service: Service) -> Starlette:
-    """The application, as a server runs it."""
+    """Create the ASGI application that the server runs."""
     paths: dict[str, dict[str, Operation]] = {}
     for one in OPERATIONS:
         paths.setdefault(one.path, {})[one.method] = one
@@ -42,7 +42,7 @@ def make_application(service: Service) -> Starlette:
     routes.append(Route(openapi.PATH, describe))
     for route in routes:
         if route.methods:
-            route.methods.discard("HEAD")  # a stream without a body is of no use to anyone
+            route.methods.discard("HEAD")  # a stream without a body is useless
     app = Starlette(
         routes=routes,
         exception_handlers={HTTPException: _wrong_path},

@@ -1,11 +1,12 @@
-"""The audit log: a line of JSON for each create, cancel, fetch and refusal. docs/formats/audit.md.
+"""The audit log: one line of JSON for each create, cancel, fetch and refusal.
+docs/formats/audit.md.
 
 Rules
-1. A line names owner, address, job and outcome. Never a token, never a row.
-2. The log is bounded: a file of a certain size gets a number, and only a few of those are kept.
-3. Nobody can push another's lines out by asking for refusals: of one owner and one kind only a few
-   a second are written, and the next line says how many were left out.
-4. A log that cannot be written is no reason to refuse clients: the process's own log says so.
+1. A line names owner, address, job and outcome. It never contains a token or a row.
+2. The log is bounded: a full file is renamed with a number, and only a few of these are kept.
+3. An owner cannot push out the lines of others by causing refusals. Only a few refusals a second
+   are written per owner and code; the next line says how many were left out.
+4. If the log cannot be written, clients are still served. The process's own log reports it.
 """
 
 import json
@@ -23,16 +24,16 @@ from caudal.gateway.visits import Visit
 from caudal.process.logs import fields
 
 MOST_BYTES = 16 << 20
-KEPT = 4  # full files beside the one that is written
+KEPT = 4  # full files, beside the current one
 _PER_SECOND, _BURST = 2.0, 50.0
-_ANSWERS = ("not_ready", "no_batch", "no_preview")  # 404s that belong to an honest client's day
-_TEXT = 200  # of what a stranger writes: a path, an id
+_ANSWERS = ("not_ready", "no_batch", "no_preview")  # 404s that correct clients cause in normal use
+_TEXT = 200  # characters kept of text that a client chose: a path, an id
 
 _log = logging.getLogger(__name__)
 
 
 class Audit:
-    """Where lines go; nowhere without a path. For one thread: the loop's."""
+    """Writer of audit lines; without a path it writes nothing. For the event loop's thread only."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class Audit:
         self._is_ill = False
 
     def note(self, visit: Visit, method: str, path: str, status: int, address: str | None) -> None:
-        """One request that was answered, if it is worth a line."""
+        """Write a line for an answered request if it is an action or a refusal."""
         refused = status >= 400 and visit.code not in _ANSWERS
         if self._path is None or not (refused or (visit.action and 200 <= status < 400)):
             return
@@ -71,7 +72,7 @@ class Audit:
         self._write({name: value for name, value in line.items() if value is not None})
 
     def _may_write(self, kind: str, line: dict[str, Any]) -> bool:
-        """Rule 3."""
+        """Return False if the line must be left out (rule 3)."""
         if self._rates.take(kind, self._now()):
             self._left_out[kind] += 1
             return False
@@ -86,7 +87,7 @@ class Audit:
         try:
             append(self._path, text.encode() + b"\n", self._most_bytes)
         except OSError as error:
-            if not self._is_ill:  # rule 4, and one line of it
+            if not self._is_ill:  # rule 4; logged once
                 _log.error("the audit log cannot be written", extra=fields(reason=str(error)))
             self._is_ill = True
         else:
@@ -94,7 +95,7 @@ class Audit:
 
 
 def append(path: Path, data: bytes, most_bytes: int) -> None:
-    """Add a line; if the file is full, begin another first."""
+    """Append a line; rotate the files first if this one is full."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         if path.stat().st_size + len(data) > most_bytes:

@@ -1,4 +1,4 @@
-"""The body of a request: of bounded size, in bounded time, decided before it is read."""
+"""Request bodies: bounded in size and time. The bounds are checked before a body is read."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,11 +14,11 @@ from caudal.gateway.service import RequestCall, Service
 
 Content = TypeVar("Content")
 JSON = "application/json"
-_DECODED = 8  # times its size: what a decoded body may take in memory, about
+_DECODED = 8  # a decoded body takes about this many times its size in memory
 
 
 def announced_size(request: Request, most: int) -> int:
-    """What the headers say; the most that is taken if they do not."""
+    """Return the size that the headers announce, or `most` if they announce none."""
     text = request.headers.get("content-length", "")
     if text.isdecimal() and int(text) > most:
         raise _too_large(most)
@@ -32,7 +32,7 @@ def require_type(request: Request, wanted: str, *, optional: bool = False) -> No
 
 
 async def read_body(request: Request, most: int, limits: GatewayLimits) -> bytes:
-    """The whole body. It must come at the least rate, in the mean and after a first while."""
+    """Read the whole body. After `slow_seconds` its mean rate must reach `least_rate`."""
     pieces: list[bytes] = []
     size, elapsed = 0, asyncio.get_running_loop().time
     began = elapsed()
@@ -43,7 +43,7 @@ async def read_body(request: Request, most: int, limits: GatewayLimits) -> bytes
                 async with asyncio.timeout(min(limits.idle_seconds, enough - elapsed())):
                     message = await request.receive()
                 if message["type"] == "http.disconnect":
-                    raise Refusal(400, "bad_request", "the request broke off")
+                    raise Refusal(400, "bad_request", "the body is incomplete")
                 pieces.append(message.get("body", b""))
                 size += len(pieces[-1])
                 if size > most:
@@ -51,7 +51,7 @@ async def read_body(request: Request, most: int, limits: GatewayLimits) -> bytes
                 if not message.get("more_body", False):
                     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
     except TimeoutError:
-        told = f"bodies come at {limits.least_rate} bytes a second at least"
+        told = f"at least {limits.least_rate} bytes a second"
         slow = Refusal(408, "too_slow", f"the body did not arrive in time ({told}): send it again")
         slow.headers["connection"] = "close"
         raise slow from None
@@ -61,7 +61,7 @@ async def read_body(request: Request, most: int, limits: GatewayLimits) -> bytes
 async def json_body(
     service: Service, call: RequestCall, kind: type[Content]
 ) -> AsyncIterator[Content]:
-    """A JSON body as the struct that it must be; it holds room as long as it is used."""
+    """Decode a JSON body into `kind`. It holds room for the length of the block."""
     require_type(call.request, JSON, optional=True)
     most = service.limits.request_bytes
     size = _DECODED * announced_size(call.request, most)
@@ -74,8 +74,8 @@ def _decoded(data: bytes, kind: type[Content]) -> Content:
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise Refusal(400, "bad_request", f"the body is no {kind.__name__}: {error}") from None
+        raise Refusal(400, "bad_request", f"the body is not a {kind.__name__}: {error}") from None
 
 
 def _too_large(most: int) -> Refusal:
-    return Refusal(413, "too_large", f"at most {most} bytes are taken here: send less at once")
+    return Refusal(413, "too_large", f"at most {most} bytes are accepted here: send less at once")

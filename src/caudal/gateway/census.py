@@ -1,18 +1,18 @@
-"""What each owner has in the store: jobs and bytes, counted again and again.
+"""Periodic counts of what each owner has in the store: jobs and bytes.
 
 Rules
-1. The store is the truth, and every gateway counts it by itself. What this gateway adds is added at
-   once, from the moment in which it is let in; what others add is seen by the next count.
-2. What was added before a count began is in that count. What was added while it ran may be in it or
-   not, and is kept beside it until the next one ends: an owner seems to have too much for a moment
-   rather than too little.
-3. Where there are G gateways, each lets in at most a part of 1 / 2G of what its last count left,
-   from the beginning of that count on; but always one job or batch. All counts pause about equally
-   long, so that no gateway counts three times while another counts once: in that time each lets in
-   two parts at most, and all of them together what was left. So an owner passes a quota by one job
-   or batch for each other gateway at most. Even if gateways count as unevenly as can be, it is less
-   than half of what was left.
-4. A gateway that has never counted lets nothing in, unless it is the only one.
+1. The store is the source of truth, and every gateway counts it by itself. A gateway adds its own
+   additions at once, from their admission on. It sees those of others in its next count.
+2. Additions made before a count began are part of that count. Additions made during a count may or
+   may not be part of it; they are kept beside it until the next count ends. So an owner may
+   briefly seem to use too much, but never too little.
+3. With G gateways, each one admits at most 1 / 2G of what its last count left, from the beginning
+   of that count on; but always one job or batch. All gateways pause about equally long between
+   counts, so no gateway counts three times while another counts once. In that time each admits at
+   most two such parts, and all together what was left. So an owner exceeds a quota by at most one
+   job or batch for each other gateway. Even with the most uneven counts the excess is less than
+   half of what was left.
+4. A gateway that has not counted yet admits nothing, unless it is the only gateway.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ Counts = Counter[tuple[str, Quota]]
 
 
 class QuotaRoom(Enum):
-    """Whether an owner may have more."""
+    """Answer to whether an owner may store more."""
 
     FREE = "there is room"
     LATER = "this gateway must count again first"
@@ -45,18 +45,18 @@ class QuotaRoom(Enum):
 
 
 class Hold:
-    """What is being added; `lasts` says what became of it."""
+    """An addition in progress. Call `lasts` when it is stored."""
 
     def __init__(self) -> None:
         self.added: Mapping[Quota, int] = {}
 
     def lasts(self, amounts: Mapping[Quota, int]) -> None:
-        """So much is in the store now."""
+        """Record that these amounts are now in the store."""
         self.added = amounts
 
 
 def stored_size(size: int) -> int:
-    """What an object takes of a disk: many small ones are not free.
+    """Return the disk space of an object, in whole blocks: many small objects are not free.
 
     >>> [stored_size(one) for one in (0, 1, 4096, 4097)]
     [4096, 4096, 4096, 8192]
@@ -65,7 +65,7 @@ def stored_size(size: int) -> int:
 
 
 class _Owned(msgspec.Struct, frozen=True):
-    """The part of job.json that matters here."""
+    """The fields of job.json that are needed here."""
 
     id: str
     run: str
@@ -73,7 +73,7 @@ class _Owned(msgspec.Struct, frozen=True):
 
 
 class OwnerUsage:
-    """The latest count. Several threads may ask; one counts, and only if anything is bounded."""
+    """The latest count. Any thread may read it; one thread counts, and only if a quota is set."""
 
     def __init__(self, store: Store, is_wanted: Callable[[], bool] = lambda: True) -> None:
         self._store = store
@@ -81,19 +81,19 @@ class OwnerUsage:
         self._lock = Lock()
         self._counted: Counts = Counter()
         self._has_counted = False
-        self._before: Counts = Counter()  # added before the count that runs now began
+        self._before: Counts = Counter()  # added before the current count began
         self._since: Counts = Counter()
-        self._coming: Counts = Counter()  # let in, and not in the store yet
+        self._coming: Counts = Counter()  # admitted, but not in the store yet
 
     def used(self, owner: str, quota: Quota) -> int:
-        """How many jobs of an owner run or are kept, or how many bytes it has stored."""
+        """Return the owner's usage: running jobs, kept jobs or stored bytes."""
         with self._lock:
             return self._counted[owner, quota] + self._added(owner, quota)
 
     def room(
         self, owner: str, quota: Quota, amount: int, most: int | None, gateways: int
     ) -> QuotaRoom:
-        """May the owner have so much more, here and now? (Rules 3 and 4.)"""
+        """Return whether the owner may add `amount` here and now (rules 3 and 4)."""
         if most is None:
             return QuotaRoom.FREE
         with self._lock:
@@ -108,7 +108,7 @@ class OwnerUsage:
 
     @contextmanager
     def holding(self, owner: str, amounts: Mapping[Quota, int]) -> Iterator[Hold]:
-        """Count this as the owner's while it is on its way, and what `lasts` of it from then on."""
+        """Count `amounts` for the owner during the block, then count what `lasts` recorded."""
         held, hold = _of(owner, amounts), Hold()
         with self._lock:
             self._coming.update(held)
@@ -120,7 +120,7 @@ class OwnerUsage:
                 self._since.update(_of(owner, hold.added))
 
     def round(self) -> None:
-        """Count everything, if anybody goes by it: a listing of all objects has its price."""
+        """Count everything, unless no quota needs it: listing all objects is expensive."""
         if not self.is_wanted():
             return
         with self._lock:
@@ -131,7 +131,7 @@ class OwnerUsage:
             self._counted, self._before, self._has_counted = counted, Counter(), True
 
     def _added(self, owner: str, quota: Quota) -> int:
-        """By this gateway, since its last count began."""
+        """Return what this gateway added since its last count began."""
         return sum(one[owner, quota] for one in (self._before, self._since, self._coming))
 
     def _count(self) -> Counts:
@@ -148,7 +148,7 @@ class OwnerUsage:
         return found
 
     def _owned(self, job_id: str) -> _Owned | None:
-        """None of what goes meanwhile, or has a form that this Caudal does not know."""
+        """Return None if the job was just deleted, or its format is unknown to this version."""
         key = job_key(job_id)
         try:
             data = objects.job_bytes(self._store, job_id)

@@ -1,7 +1,7 @@
-"""The engine for many threads: plans are made by children, previews here, one at a time.
+"""The compute port for many threads: child processes plan; previews run here, one at a time.
 
-Whoever waits too long for a turn is told that the gateway is busy. A preview gets little memory and
-time: it is a courtesy, and the answer itself is made by workers.
+A caller that waits too long for its turn gets BusyError. A preview gets little memory and time,
+because it is optional: workers compute the actual answer.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _PREVIEWS = SandboxLimits(memory_bytes=256 << 20, seconds=10.0)
 
 
 class SharedCompute:
-    """The compute port of a gateway. The planners are the caller's, and outlive it."""
+    """The compute port of a gateway. The caller owns the planners and closes them later."""
 
     def __init__(self, planners: Planners, wait_seconds: float = 20.0) -> None:
         self._local = LocalCompute(_PREVIEWS)
@@ -44,7 +44,7 @@ class SharedCompute:
     @contextmanager
     def _turn(self, turns: BoundedSemaphore) -> Iterator[None]:
         if not turns.acquire(timeout=self._wait_seconds):
-            raise BusyError("too many previews are made here: try again in a moment")
+            raise BusyError("too many previews are running here: try again in a moment")
         try:
             yield
         finally:

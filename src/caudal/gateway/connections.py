@@ -1,10 +1,11 @@
-"""Connections as they arrive: counted from their first moment, TLS included.
+"""Bounds on connections. A connection counts from its first moment, TLS handshake included.
 
 Rules
-1. There is a bound on connections. When it is reached, the oldest one of a stranger is closed for
-   the newest, so that strangers push each other out. Where there is none, the owner with the most
-   connections loses its oldest that is idle. Who is served stays.
-2. A TLS handshake has little time, and its connection counts from the start.
+1. The number of connections is bounded. At the bound, a new connection closes the oldest one that
+   has no known owner, so unknown clients only displace each other. If there is none, the owner
+   with the most connections loses its oldest idle one. A connection that serves an admitted
+   request stays open.
+2. A TLS handshake has a short time limit, and its connection counts from the start.
 """
 
 import asyncio
@@ -19,22 +20,22 @@ class Connection(Protocol):
     """Anything that holds a socket."""
 
     def is_at_work(self) -> bool:
-        """Does it serve a request that was admitted?"""
+        """Return whether it is serving an admitted request."""
 
     def drop(self) -> None:
-        """Close it at once."""
+        """Close the connection at once."""
 
 
 class Arrivals:
-    """All connections of one server, by whose they are, oldest first. For one loop."""
+    """All connections of one server by owner, oldest first. For one event loop."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._owners: dict[Connection, str | None] = {}  # None: a stranger's
+        self._owners: dict[Connection, str | None] = {}  # None: no known owner
         self._of: dict[str | None, dict[Connection, None]] = {}
 
     def add(self, connection: Connection) -> None:
-        """Count one more; whoever has to leave for it is closed (rule 1)."""
+        """Count one more connection; close another one if there are too many (rule 1)."""
         self._put(connection, None)
         if len(self._owners) > self._most:
             victim = self._victim(connection)
@@ -42,7 +43,7 @@ class Arrivals:
             victim.drop()
 
     def know(self, connection: Connection, owner: str) -> None:
-        """A request of this owner was admitted on it."""
+        """Record the owner of the request that was admitted on this connection."""
         if self._owners.get(connection, owner) != owner:
             self.remove(connection)
             self._put(connection, owner)
@@ -71,7 +72,7 @@ class Arrivals:
 
 
 class Handshake(asyncio.Protocol):
-    """A connection that becomes one of TLS, and then the protocol that it is for."""
+    """A connection during its TLS handshake; afterwards the real protocol takes over."""
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class Handshake(asyncio.Protocol):
         self._certificate = certificate
         self._arrivals = arrivals
         self._seconds = seconds
-        self._early = b""  # what came right behind the handshake
+        self._early = b""  # data that arrived directly after the handshake
         self._task: asyncio.Task[None] | None = None
         self._transport: asyncio.Transport | None = None
 
@@ -114,7 +115,7 @@ class Handshake(asyncio.Protocol):
 
     async def _shake_hands(self, transport: asyncio.Transport) -> None:
         secure: asyncio.Transport | None = None
-        with contextlib.suppress(OSError):  # no TLS, not in time, or gone
+        with contextlib.suppress(OSError):  # not TLS, too slow, or disconnected
             secure = await asyncio.get_running_loop().start_tls(
                 transport,
                 self,

@@ -1,13 +1,13 @@
-"""What every request passes first, whatever its path, and what is written down behind it.
+"""Checks that every request passes first, whatever its path, and the audit line of its answer.
 
 Rules
 1. A request with both Transfer-Encoding and Content-Length is refused and its connection closed:
-   two servers in a row could see two different requests in it.
-2. A gateway without tokens answers those only who call it by a name of loopback (process/loopback).
-3. A head is bounded before anything is made of it.
-4. Every answer to a request passes here, so the audit log misses none; and its line is written
-   before the answer leaves, so who was given something is on record. What is no HTTP at all never
-   comes here (protocol.py).
+   two servers in a row could read it as two different requests.
+2. A gateway without tokens answers only requests whose Host is a loopback name (process/loopback).
+3. The size of a head is checked before anything else is done with it.
+4. Every answer passes here, so the audit log misses none. The line is written before the answer is
+   sent, so everything that was handed out is on record. Input that is not HTTP never comes here
+   (protocol.py).
 """
 
 from starlette.requests import Request
@@ -23,7 +23,7 @@ _CLOSE = {"connection": "close"}
 
 
 class Door:
-    """Middleware around all routes."""
+    """The middleware around all routes."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
@@ -55,7 +55,7 @@ class Door:
         headers, most = request.headers, self._service.limits.head_bytes
         size = sum(len(name) + len(value) for name, value in request.scope["headers"])
         if size + len(request.url.path) + len(request.url.query) > most:
-            raise Refusal(431, "too_large", f"the head of a request has at most {most} bytes")
+            raise Refusal(431, "too_large", f"the head of a request may have at most {most} bytes")
         if "transfer-encoding" in headers and "content-length" in headers:
             message = "send Transfer-Encoding or Content-Length, not both"
             raise Refusal(400, "bad_request", message, headers=_CLOSE)

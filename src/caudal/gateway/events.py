@@ -1,8 +1,8 @@
-"""Server-sent events: how they are written, and the two streams as loops of looking.
+"""Server-sent events: their encoding, and the two streams as polling loops.
 
-A stream looks again and again, in threads, and never waits for long without a sign of life, so
-that a connection whose other end is gone is noticed. It ends when the gateway stops: its client
-opens it again at another one.
+A stream polls in threads. It sends a keep-alive after some time without news, so that a closed
+connection is noticed. It ends when the gateway stops; the client then opens it again at another
+gateway.
 """
 
 import asyncio
@@ -22,8 +22,8 @@ from caudal.jobs.runs import JobRun
 from caudal.results.answers import Result
 from caudal.results.values import text
 
-_FIRST_SECONDS, _MOST_SECONDS = 0.1, 1.0  # between two looks: longer while there is no news
-_ALIVE_SECONDS = 10.0  # without news
+_FIRST_SECONDS, _MOST_SECONDS = 0.1, 1.0  # between two polls: longer while there is no news
+_ALIVE_SECONDS = 10.0  # without news, until a keep-alive is sent
 
 
 class AbortedBody(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class AbortedBody(msgspec.Struct, frozen=True):
 
 
 def event(name: str, content: Any, identity: int | None = None) -> bytes:
-    """One event; `content` is JSON already, or becomes it.
+    """Return one encoded event. `content` is JSON bytes, or is encoded to JSON.
 
     >>> event("complete", {"batches": 2}, 7)
     b'id: 7\\nevent: complete\\ndata: {"batches":2}\\n\\n'
@@ -43,7 +43,7 @@ def event(name: str, content: Any, identity: int | None = None) -> bytes:
 
 
 class _Pulse:
-    """A pause between two looks; a sign of life if there was no news for a while."""
+    """The pause between two polls, with a keep-alive after a while without news."""
 
     def __init__(self) -> None:
         self._pause = _FIRST_SECONDS
@@ -60,7 +60,7 @@ class _Pulse:
 
 
 async def job_events(service: Service, job_run: JobRun, first: JobStatus) -> AsyncIterator[bytes]:
-    """Progress whenever it changed, each query that is done or failed, and how the job ended."""
+    """Yield progress when it changes, each query that is done or failed, and the job's outcome."""
     status: JobStatus | None = first
     shown, done, pulse = None, set[str](), _Pulse()
     while not service.stopping():
@@ -75,11 +75,11 @@ async def job_events(service: Service, job_run: JobRun, first: JobStatus) -> Asy
         try:
             status = await service.threads.run(_look, service, job_run)
         except (GoneError, FormatError):
-            return  # whoever opens it again is told
+            return  # the client gets the error when it opens the stream again
 
 
 async def preview_events(service: Service, preview: Preview, first: int) -> AsyncIterator[bytes]:
-    """The rows of batch `first` and of those behind it, each batch once."""
+    """Yield the rows of batch `first` and of all later batches, each batch once."""
     number, pulse = first, _Pulse()
     while not service.stopping():
         match await service.previewers.run(_step, preview, number):
@@ -98,7 +98,7 @@ async def preview_events(service: Service, preview: Preview, first: int) -> Asyn
 
 
 def _look(service: Service, job_run: JobRun) -> JobStatus | None:
-    """None if nobody can tell now."""
+    """Return None if the store does not answer now."""
     try:
         return service.gateway.look(job_run)
     except StoreError:
@@ -119,7 +119,7 @@ def _news(status: JobStatus, done: set[str]) -> Iterator[bytes]:
 
 
 def _step(preview: Preview, number: int) -> Step:
-    """A store that is away, or a compute that is busy, is a reason to wait."""
+    """Return the next step; Waiting if the store or broker is unavailable or compute is busy."""
     try:
         return preview.step(number)
     except (StoreError, BrokerError, BusyError):

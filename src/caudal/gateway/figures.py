@@ -1,4 +1,4 @@
-"""What the gateway counts, for Prometheus."""
+"""The gateway's metrics for Prometheus."""
 
 from collections.abc import Mapping
 
@@ -12,12 +12,12 @@ _SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 
 class GatewayMetrics:
-    """Counters of one gateway process, in a registry of their own."""
+    """The metrics of one gateway process, in a registry of their own."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or new_registry()
         self.over_quota = 0  # refusals, for `caudal status`
-        self.answered = 0  # requests: how a medic sees that there is progress
+        self.answered = 0  # requests: shows a medic that there is progress
         self.requests = Counter(
             "caudal_gateway_requests",
             "Requests answered.",
@@ -52,24 +52,24 @@ class GatewayMetrics:
         )
         self.quota_refusals = Counter(
             "caudal_gateway_quota_refusals",
-            "Requests refused since their owner was over a quota.",
+            "Requests refused because their owner was over a quota.",
             ("quota",),
             registry=self.registry,
         )
         self.quota_fullest = Gauge(
             "caudal_gateway_quota_fullest",
-            "How much of its quota the owner with the least room left uses, from 0 to 1.",
+            "Share of its quota used by the owner closest to its limit, from 0 to 1.",
             ("quota",),
             registry=self.registry,
         )
         self.stale_files = Gauge(
             "caudal_gateway_stale_files",
-            "Changed files (tokens, quotas, certificates) that are wrong and are not used.",
+            "Changed files (tokens, quotas, certificates) that are invalid and not used.",
             registry=self.registry,
         )
         self.waiting = Gauge(
             "caudal_broker_waiting",
-            "Messages that wait in a lane.",
+            "Messages waiting in a lane.",
             ("lane",),
             registry=self.registry,
         )

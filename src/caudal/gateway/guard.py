@@ -1,7 +1,8 @@
-"""The guard of each path: who asks, may they, how often, is there room, the handler.
+"""The guard of each path. It checks the token, the rights, the rate and free places, in this
+order, and then calls the handler.
 
-Whatever is raised on the way becomes one shape of answer; what was raised after the answer began
-only ends the connection.
+Every exception becomes an answer of one shape. An exception after the answer has begun only closes
+the connection.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class Guard:
-    """The operations of one path."""
+    """ASGI endpoint for the operations of one path."""
 
     def __init__(self, service: Service, operations: dict[str, Operation]) -> None:
         self._service = service
@@ -71,7 +72,7 @@ class Guard:
                     exc_info=None if known else error,
                     extra=fields(job=visit.job, path=operation.path, reason=str(error) or None),
                 )
-            if not sending.status:  # else the server ends the connection of an answer without end
+            if not sending.status:  # otherwise the server closes the connection
                 await respond(refusal, scope, receive, sending)
 
     async def _guarded(self, operation: Operation, request: Request, sending: "_Sending") -> None:
@@ -92,7 +93,7 @@ class Guard:
 
     @contextmanager
     def _place(self, operation: Operation, caller: Caller) -> Iterator[None]:
-        """One of the owner's places, and one of all."""
+        """Hold one of the owner's places and one of the gateway's places during the block."""
         service = self._service
         if operation.room is Room.OPEN:
             with service.watchers.one():
@@ -110,7 +111,7 @@ class Guard:
         return self._service.tokens.caller(request.headers.get("authorization"))
 
     async def _about(self, request: Request, caller: Caller) -> str | None:
-        """Whose job an admin means: it looks at and ends those of others too."""
+        """Return the owner of the job if an admin asks: admins may read and end jobs of others."""
         job = request.path_params.get("job")
         if job is None or not caller.is_admin or request.method not in ("GET", "DELETE"):
             return None
@@ -124,7 +125,7 @@ def _owner_of(service: Service, job: str) -> str | None:
 
 
 class _Sending:
-    """`send`, with a bound on how long a reader may take nothing; knows what was sent."""
+    """`send` with a time limit for a reader that takes no data; records the status sent."""
 
     def __init__(self, send: Send, seconds: float) -> None:
         self._send = send

@@ -1,4 +1,4 @@
-"""The OpenAPI description, made from the operations and the structs that they take and give."""
+"""The OpenAPI description, made from the operations and the structs of their bodies."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -20,21 +20,21 @@ _PARTS: Mapping[str, Mapping[str, Any]] = {
     "number": {"type": "integer", "minimum": 0, "maximum": 999_999_999},
 }
 _SAID = {
-    400: "The request is wrong; the message says what is.",
+    400: "The request is invalid; the message says why.",
     401: "The token is missing or unknown.",
     403: "The token lacks the right for this.",
-    404: "There is no such thing, or not yet.",
-    406: "No representation of this kind.",
+    404: "It does not exist, or not yet.",
+    406: "There is no representation of this media type.",
     408: "The body did not arrive in time.",
-    409: "There is other content under this name.",
+    409: "Different content exists under this name.",
     410: "The job has ended.",
     413: "The body is too large.",
-    415: "The body is of another media type.",
-    421: "Without tokens a gateway answers to loopback's names only.",
+    415: "The body has the wrong media type.",
+    421: "A gateway without tokens only answers to loopback names.",
     422: "The application cannot be planned, or the query failed; the message says why.",
-    429: "Too much at once, or over a quota, which is named: again after Retry-After.",
+    429: "Too much at once, or over the named quota: repeat after Retry-After.",
     431: "The head of the request is too large.",
-    503: "The store or the broker does not answer: again after Retry-After.",
+    503: "The store or the broker does not answer: repeat after Retry-After.",
 }
 _EVERYWHERE = (400, 421, 429, 431)
 _WITH_TOKEN = (401, 403, 503)
@@ -42,7 +42,7 @@ _REFERENCE = "#/components/schemas/{name}"
 
 
 def describe(operations: Iterable[Operation]) -> dict[str, Any]:
-    """The whole description."""
+    """Return the whole description."""
     listed = list(operations)
     kinds = {content.kind for one in listed for content in _contents(one) if content.kind}
     ordered = sorted(kinds | {ErrorBody}, key=lambda kind: kind.__name__)
@@ -103,7 +103,7 @@ def _parameters(one: Operation) -> list[dict[str, Any]]:
 def _answers(one: Operation, named: Mapping[type[Any], Any]) -> dict[str, Any]:
     return {
         str(status): {
-            "description": "Yes." if status != 201 else "Yes, and it is new.",
+            "description": "Success." if status != 201 else "Success; it was created.",
             "content": {
                 media: schema
                 for content in contents

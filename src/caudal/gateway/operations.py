@@ -1,7 +1,7 @@
-"""What an operation of the API is: its handler and its description, in one place.
+"""Operations of the API: handler and description of each in one place.
 
-The routes and the OpenAPI description are both made from the same list (routes.py), so neither
-can know an operation that the other does not.
+The routes and the OpenAPI description are made from the same list (routes.py), so they always
+contain the same operations.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -18,25 +18,25 @@ Handler = Callable[[Service, RequestCall], Awaitable[Response]]
 
 
 class Room(Enum):
-    """What an operation takes while it is under way."""
+    """The kind of place that an operation holds while it is in progress."""
 
-    OPEN = "one of the places for those who show no token: machines that watch"
-    REQUEST = "one of the places for requests"
-    STREAM = "one of the places for streams"
+    OPEN = "a place for requests without a token: monitoring"
+    REQUEST = "a place for requests"
+    STREAM = "a place for streams"
 
 
 @dataclass(frozen=True)
 class MediaContent:
-    """A body: its media type, and the struct that its JSON is; None if it is no JSON."""
+    """A body: its media type, and the struct of its JSON; None if it is not JSON."""
 
     media: str
     kind: type[Any] | None = None
-    schema: Mapping[str, Any] = field(default_factory=dict)  # where there is no struct
+    schema: Mapping[str, Any] = field(default_factory=dict)  # used if there is no struct
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """What stands in the path, the query or a header."""
+    """A parameter in the path, the query or a header."""
 
     name: str
     place: str
@@ -53,15 +53,15 @@ class Operation:
     path: str
     handler: Handler
     about: str
-    answers: Mapping[int, tuple[MediaContent, ...]]  # those that say yes
+    answers: Mapping[int, tuple[MediaContent, ...]]  # successful ones, by status
     refusals: tuple[int, ...] = ()  # beside those that every operation of its room has
     body: MediaContent | None = None
     parameters: tuple[Parameter, ...] = ()  # beside those of the path
     room: Room = Room.REQUEST
-    right: Right = Right.READ  # what its token must allow; see `allows`
-    action: str | None = None  # what the audit log calls it, if it is worth a line
+    right: Right = Right.READ  # that the token must have; see `allows`
+    action: str | None = None  # name in the audit log; None writes no line on success
 
     def allows(self, rights: frozenset[Right]) -> bool:
-        """Do these rights suffice? An admin may also look at and end what is not its own."""
+        """Return whether these rights suffice. An admin may also read and end what others own."""
         is_admins = Right.ADMIN in rights and self.method in ("GET", "DELETE")
         return self.right in rights or is_admins

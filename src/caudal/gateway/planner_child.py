@@ -1,12 +1,12 @@
-"""A child process that plans, request after request, for a parent that may kill it at any moment.
+"""A child process that plans one request after another. Its parent may kill it at any moment.
 
 Rules
-1. It is warm before it says `ready`: libraries loaded, models loaded, one plan made.
-2. Requests and answers are frames over its standard input and output: four bytes of length, then
-   msgpack. What libraries print goes to standard error.
-3. Limits of CPU time and memory begin with each request and count what that request adds. Who
-   exceeds them is killed by the kernel, or here by a MemoryError: the parent knows what that means.
-4. It dies with its parent, and at the end of its input.
+1. The child says `ready` only when it is warm: libraries and models loaded, one plan made.
+2. Requests and answers are frames on standard input and output: four bytes of length, then
+   msgpack. Output that libraries print goes to standard error.
+3. CPU and memory limits start anew with each request and apply to what that request adds. A child
+   that exceeds them is killed by the kernel or gets a MemoryError; the parent knows both cases.
+4. The child ends with its parent, and at the end of its input.
 """
 
 import os
@@ -26,11 +26,11 @@ from caudal.worker.compute import LocalCompute
 from caudal.worker.suspect_child import described, die_with, soft_limit, used_data_bytes
 
 LENGTH = struct.Struct(">I")
-_OUTRUN_BYTES = 1 << 30  # the parent looks fifty times a second: only what outruns it is refused
+_OUTRUN_BYTES = 1 << 30  # the parent samples 50 times a second; this stops faster growth
 
 
 class PlanRequest(msgspec.Struct, frozen=True):
-    """Plan this."""
+    """A request to plan."""
 
     request: Request
     moment: float
@@ -39,18 +39,18 @@ class PlanRequest(msgspec.Struct, frozen=True):
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
-    """Warm, and waiting for the first request."""
+    """The child is warm and waits for the first request."""
 
 
 class PlanMade(msgspec.Struct, frozen=True, tag="done"):
-    """The plan as it travels."""
+    """The encoded plan."""
 
     tables: tuple[str, ...]
     plan: bytes
 
 
 class PlanFailed(msgspec.Struct, frozen=True, tag="raised"):
-    """What was raised instead, as suspects tell it (worker/suspect_child.py)."""
+    """The exception that planning raised, encoded as in worker/suspect_child.py."""
 
     kinds: list[list[str]]
     message: str
@@ -61,7 +61,7 @@ Answer = Ready | PlanMade | PlanFailed
 
 
 def main(parent: int, models: list[str]) -> None:
-    """Serve requests until there are no more."""
+    """Serve requests until the input ends."""
     die_with(parent)
     with os.fdopen(os.dup(1), "wb") as answers, os.fdopen(os.dup(0), "rb") as requests:
         os.dup2(2, 1)
@@ -80,7 +80,7 @@ def _planned(compute: LocalCompute, ask: PlanRequest) -> Answer:
     try:
         made = compute.plan(ask.request, ask.moment)
         answer: Answer = PlanMade(made.tables, made.plan)
-    except BaseException as error:  # whatever it is, the parent wants to know
+    except BaseException as error:  # every exception is reported to the parent
         answer = msgspec.convert(described(error), PlanFailed)
     finally:
         soft_limit(resource.RLIMIT_DATA, resource.RLIM_INFINITY)

@@ -1,15 +1,17 @@
-"""Planning in children: SQL of a few hundred bytes can keep DuckDB or the planner busy for hours.
+"""Planning in child processes: a few hundred bytes of SQL can keep DuckDB or the planner busy for
+hours.
 
 Rules
-1. A few warm children wait for requests, so that a plan costs no start of a process. Each plans one
-   request at a time.
+1. A few warm children wait for requests, so that a plan needs no process start. Each child plans
+   one request at a time.
 2. A request that takes too much CPU time or memory, or crashes its child, is refused with that
-   reason: it would do the same anywhere. A child that was killed from outside, or made no progress
-   for want of a processor, says nothing: the client is told to ask again.
-3. A child is replaced after any of that, and after so many plans, so that nothing grows.
-4. A plan that takes more than a moment goes on at low priority: it is likely to be refused.
-5. All that a child sends is bounded and decoded as what it must be. Its errors come as names; only
-   those of ours are raised here.
+   reason: it would do the same anywhere. If a child was killed from outside, or made no progress
+   because the machine is busy, the request is not to blame: the client is told to try again.
+3. A child is replaced after any of these events, and after a number of plans, so that its memory
+   does not grow.
+4. A plan that takes longer than a moment continues at low priority: it is likely to be refused.
+5. Data from a child is bounded in size and decoded with a strict type. Errors arrive as names;
+   only Caudal's own error classes are raised here.
 """
 
 import contextlib
@@ -39,8 +41,8 @@ from caudal.worker.suspects import held_bytes
 _SAMPLE_MILLISECONDS = 20
 _MOMENT_SECONDS, _LOW_PRIORITY = 1.0, 15  # rule 4
 _START_SECONDS = 60.0
-_SLACK_BYTES = 64 << 10  # of an answer beside the plan
-_TRIES = 2  # a child that was killed from outside is no reason to refuse
+_SLACK_BYTES = 64 << 10  # of an answer, beside the plan
+_TRIES = 2  # a request is not refused because its child was killed from outside
 _OURS = (
     *(errors.UsageError, errors.ApplicationError, errors.DataError, errors.QueryError),
     *(errors.MissingPackageError, errors.FormatError),
@@ -54,22 +56,22 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PlanLimits:
-    """What planning one request may take."""
+    """Limits of planning one request."""
 
-    sql_bytes: int = 256 << 10  # of all texts of an application
-    cpu_seconds: int = 5  # shipped applications take a quarter of one
-    memory_bytes: int = 512 << 20  # added to what a warm child holds
-    plan_bytes: int = 8 << 20  # of the plan as it travels: every worker reads it
-    patience_seconds: float = 60.0  # wall time; it never condemns
+    sql_bytes: int = 256 << 10  # all SQL texts of an application
+    cpu_seconds: int = 5  # shipped applications take a quarter of a second
+    memory_bytes: int = 512 << 20  # beyond the memory of a warm child
+    plan_bytes: int = 8 << 20  # encoded plan: every worker reads it
+    patience_seconds: float = 60.0  # wall time; beyond it the client is told to try again
     plans_per_child: int = 200
 
 
 class _KilledError(Exception):
-    """The child was ended by somebody else: ask another one."""
+    """The child was killed from outside: try another one."""
 
 
 class Planners:
-    """Children that plan. For any number of threads."""
+    """A pool of planning child processes. Thread-safe."""
 
     def __init__(
         self,
@@ -89,12 +91,12 @@ class Planners:
         self._closed = False
         for _ in range(count):
             self._wanted.put(True)
-        # Children die with the thread that started them: it lives as long as they may be needed.
+        # Children die with the thread that started them, so this thread lives as long as the pool.
         self._keeper = threading.Thread(target=self._keep, name="planners", daemon=True)
         self._keeper.start()
 
     def plan(self, request: Request, moment: float) -> Planned:
-        """See the port. Raises BusyError if no child is free in time."""
+        """See the port. Raise BusyError if no child is free in time."""
         self._require_short(request)
         ask = PlanRequest(request, moment, self._limits.cpu_seconds, self._limits.memory_bytes)
         for _ in range(_TRIES):
@@ -123,7 +125,7 @@ class Planners:
         size = sum(len(sql.encode()) for sql in texts)
         if size > self._limits.sql_bytes:
             most = self._limits.sql_bytes
-            raise errors.ApplicationError(f"{size} bytes of SQL: {most} are the most, {_HINT}")
+            raise errors.ApplicationError(f"{size} bytes of SQL, the limit is {most}: {_HINT}")
 
     def _free_child(self) -> "_Child":
         try:
@@ -153,7 +155,7 @@ class Planners:
                 child.wait_until_ready()
                 self._idle.put(child)
             except (OSError, _KilledError, BusyError, errors.CaudalError) as error:
-                if self._closed:  # it was killed on purpose
+                if self._closed:  # it was killed by `close`
                     return
                 _log.warning("a planner did not start", extra=fields(reason=str(error)))
                 time.sleep(_MOMENT_SECONDS)
@@ -161,12 +163,12 @@ class Planners:
 
 
 class _Child:
-    """One child process; used by one thread at a time."""
+    """One child process. Only one thread at a time may use it."""
 
     def __init__(self, limits: PlanLimits, models: Sequence[str]) -> None:
         self._limits = limits
         self._plans = 0
-        self._base_bytes = 0  # what it held when it was warm
+        self._base_bytes = 0  # memory of the warm child
         self.usable = False
         self._process = subprocess.Popen(
             [sys.executable, "-P", planner_child.__file__, str(os.getpid()), *models],
@@ -179,12 +181,12 @@ class _Child:
     def wait_until_ready(self) -> None:
         answer = self._answer(_START_SECONDS, None)
         if not isinstance(answer, Ready):
-            raise BusyError("a planner began with something else")
+            raise BusyError("a planner's first message was not `ready`")
         self._base_bytes = held_bytes(self._process.pid)
         self.usable = True
 
     def plan(self, ask: PlanRequest) -> Planned:
-        """Raises what planning raised, QueryError if it takes too much, _KilledError, BusyError."""
+        """Raise planning's error, QueryError if it takes too much, _KilledError, BusyError."""
         self.usable = False
         self._send(msgspec.msgpack.encode(ask))
         answer = self._answer(
@@ -221,7 +223,7 @@ class _Child:
             raise _KilledError from error
 
     def _answer(self, seconds: float, memory_bytes: int | None) -> Answer:
-        """The next frame; watches the child meanwhile."""
+        """Return the next frame. Check the child's memory and time while waiting."""
         assert self._process.stdout is not None
         most = LENGTH.size + self._limits.plan_bytes + _SLACK_BYTES
         file, data, began = self._process.stdout.fileno(), bytearray(), time.monotonic()
@@ -249,7 +251,7 @@ class _Child:
         return _DECODER.decode(data[LENGTH.size :])
 
     def _end(self) -> Exception:
-        """What the end of the child means."""
+        """Return the error that stands for the way in which the child ended."""
         ending = -self._process.wait()
         if ending == signal.SIGXCPU:
             return _too_much(f"more than {self._limits.cpu_seconds} s of CPU time")
@@ -268,7 +270,7 @@ def _too_much(what: str) -> errors.QueryError:
 
 
 def _error_of(raised: PlanFailed) -> Exception:
-    """The error that a child met, if it is one of ours; else nobody foresaw such a text."""
+    """Return the child's error if it is one of Caudal's classes; else a general error, logged."""
     known = next((one for one in _OURS if kind_name(one) in raised.kinds[0]), None)
     if known is not None:
         return known(raised.message)

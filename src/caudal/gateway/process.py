@@ -1,8 +1,8 @@
-"""The gateway as a process: a server on the main thread's loop, upkeep in threads beside it.
+"""The gateway process: a server on the main thread's event loop, upkeep loops in threads.
 
-When asked to stop: no new connection, no new round; requests under way have `grace_seconds` to
-end, streams end at once and are opened again elsewhere. What is then still stuck in a thread is
-abandoned: nothing that was not confirmed to a client depends on it.
+To stop, the gateway accepts no new connection and starts no new round. Requests in progress get
+`grace_seconds` to end. Streams end at once; clients open them again elsewhere. Calls that are then
+still stuck in a thread are abandoned: nothing confirmed to a client depends on them.
 """
 
 import asyncio
@@ -36,30 +36,30 @@ from caudal.process.ticks import OnTick, ignore, ticking
 
 _KEEP_ALIVE_SECONDS = 30
 _BACKLOG = 1024
-_LIBRARIES = ("uvicorn", "uvicorn.error", "uvicorn.access")  # rubbish is no news
+_LIBRARIES = ("uvicorn", "uvicorn.error", "uvicorn.access")  # they log malformed requests
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class GatewaySettings:
-    """What one gateway process is told at its entry."""
+    """Settings of one gateway process."""
 
-    name: str  # unlike that of every other gateway process: marks carry it
+    name: str  # unique among gateway processes: heartbeat marks carry it
     host: str = "127.0.0.1"
     port: int = 8421
     tokens: Tokens = field(default_factory=Tokens)
     limits: GatewayLimits = field(default_factory=GatewayLimits)
     pauses: Pauses = field(default_factory=Pauses)
     grace_seconds: float = 7.0
-    certificate: Certificate | None = None  # with one it speaks TLS only
+    certificate: Certificate | None = None  # if set, only TLS is accepted
     quotas: Callable[[], Quotas] = lambda: NONE_GIVEN
     audit: Audit = field(default_factory=Audit)
     stale_files: Callable[[], int] = lambda: 0
 
 
 class Server(uvicorn.Server):
-    """uvicorn without signal handlers of its own: the process has one place for them."""
+    """uvicorn without its own signal handlers: the process installs its own."""
 
     certificate: Certificate | None = None
     arrivals: Arrivals
@@ -71,7 +71,7 @@ class Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept connections here, so that TLS is bounded too (connections.py)."""
+        """Accept connections here, so that TLS handshakes are bounded too (connections.py)."""
         await super().startup(sockets=[])
         loop = asyncio.get_running_loop()
         for one in sockets or ():
@@ -118,7 +118,7 @@ def serve(
 
 
 def make_server(settings: GatewaySettings, service: Service) -> Server:
-    """A server for the service; nothing is bound yet."""
+    """Create a server for the service; bind nothing yet."""
     for library in _LIBRARIES:
         logging.getLogger(library).setLevel(logging.ERROR)
     arrivals = Arrivals(settings.limits.connections)
@@ -126,7 +126,7 @@ def make_server(settings: GatewaySettings, service: Service) -> Server:
         uvicorn.Config(
             make_application(service),
             http=protocol_with(settings.limits, arrivals),
-            proxy_headers=False,  # who asks is who is connected, whatever a header says
+            proxy_headers=False,  # the client is the connected peer, whatever a header says
             ws="none",
             lifespan="off",
             log_config=None,
@@ -176,7 +176,7 @@ async def _serve(
 
 @contextlib.contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """A bound socket; port 0 takes a free one."""
+    """Yield a bound socket; port 0 takes a free port."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
@@ -185,7 +185,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
         reason = os.strerror(number) if number and number > 0 else str(error)
         raise UsageError(f"cannot listen on {host}:{port}: {reason}") from None
     with listener:
-        # Connections inherit it. asyncio sets it only where it sees a protocol number, and then a
-        # head and a body in two packets cost 40 milliseconds of waiting for an acknowledgement.
+        # Connections inherit TCP_NODELAY. asyncio sets it only if it sees a protocol number.
+        # Without it, a head and a body in two packets wait 40 milliseconds for an acknowledgement.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         yield listener

@@ -1,11 +1,11 @@
-"""uvicorn's HTTP/1.1 with bounds where it has none: half a head, a refused body, connections.
+"""uvicorn's HTTP/1.1 protocol with additional bounds: partial heads, refused bodies, connections.
 
 Rules
-1. The head of a request arrives within its time, counted from the connection or from its first
-   byte. A connection that says nothing between two requests is uvicorn's own matter.
-2. A body whose request was answered already is thrown away for a while, so that the sender gets to
-   read the answer, and then the connection is closed.
-3. What is no HTTP is answered in the one shape of errors, if an answer is still possible.
+1. The head of a request must arrive in time, counted from the connection or from its first byte.
+   uvicorn itself limits idle time between two requests.
+2. If a request was answered before its body arrived, the body is discarded for a while so that the
+   sender can read the answer. Then the connection is closed.
+3. Input that is not HTTP gets an error of the usual shape, if an answer is still possible.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.visits import is_admitted, visit_of
 
-_NO_HTTP = Refusal(400, "bad_request", "this is no HTTP request, or its head is too large")
+_NO_HTTP = Refusal(400, "bad_request", "this is not an HTTP request, or its head is too large")
 
 
 class BoundedProtocol(H11Protocol):
@@ -45,7 +45,7 @@ class BoundedProtocol(H11Protocol):
             self._close_after(self.limits.head_seconds)
 
     def handle_events(self) -> None:
-        """See uvicorn. Whoever admits a request tells the connection whose it is."""
+        """See uvicorn. Also register a callback that tells the connection its owner."""
         super().handle_events()
         if self.scope is not None:
             visit_of(self.scope).on_admission = self._know
@@ -67,12 +67,12 @@ class BoundedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def is_at_work(self) -> bool:
-        """Does it serve a request that was admitted?"""
+        """Return whether it is serving an admitted request."""
         under_way = self.cycle is not None and not self.cycle.response_complete
         return under_way and is_admitted(self.scope)
 
     def drop(self) -> None:
-        """Close it at once."""
+        """Close the connection at once."""
         self.transport.abort()
 
     def send_400_response(self, msg: str) -> None:
@@ -113,5 +113,5 @@ class BoundedProtocol(H11Protocol):
 
 
 def protocol_with(limits: GatewayLimits, arrivals: Arrivals) -> type[BoundedProtocol]:
-    """The protocol with these bounds."""
+    """Return the protocol class with these limits."""
     return type("BoundedProtocol", (BoundedProtocol,), {"limits": limits, "arrivals": arrivals})

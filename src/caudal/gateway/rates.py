@@ -1,14 +1,14 @@
-"""How many requests a second one owner may make: a bucket of permits that fills steadily."""
+"""Rate limit per owner: a token bucket."""
 
 import math
 from dataclasses import dataclass
 
-_OWNERS = 10_000  # remembered; who is forgotten begins with a full bucket
+_OWNERS = 10_000  # remembered; a forgotten owner starts with a full bucket
 
 
 @dataclass(frozen=True)
 class Bucket:
-    """Permits left at a moment."""
+    """The permits left at a moment."""
 
     permits: float
     at: float
@@ -19,7 +19,7 @@ class Bucket:
 
 
 class Rates:
-    """The buckets of all owners. For one thread: the loop's."""
+    """The buckets of all owners. Use it from the event loop's thread only."""
 
     def __init__(self, per_second: float, burst: float) -> None:
         self._per_second = per_second
@@ -27,7 +27,7 @@ class Rates:
         self._buckets: dict[str, Bucket] = {}
 
     def take(self, owner: str, now: float) -> int:
-        """Take a permit: 0, or in how many seconds there will be one.
+        """Take a permit. Return 0, or the seconds until there will be one.
 
         >>> rates = Rates(per_second=0.5, burst=1)
         >>> rates.take("me", now=0.0), rates.take("me", now=0.0), rates.take("me", now=2.0)

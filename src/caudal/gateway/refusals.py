@@ -1,4 +1,4 @@
-"""Every way to say no: one shape, and one place that knows which error is which status."""
+"""Refusals: one shape of error answer, and one mapping from errors to HTTP statuses."""
 
 from collections.abc import Mapping
 
@@ -28,23 +28,23 @@ RETRY_SECONDS = 1
 
 
 class RefusalReason(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is wrong: `code` for programs, `message` for people."""
+    """The reason of a refusal: `code` for programs, `message` for people."""
 
     code: str
     message: str
     job: str | None = None
     outcome: Outcome | None = None
-    quota: str | None = None  # which one, of `over_quota`
+    quota: str | None = None  # name of the quota if `code` is `over_quota`
 
 
 class ErrorBody(msgspec.Struct, frozen=True):
-    """The body of every answer that says no."""
+    """The body of every error answer."""
 
     error: RefusalReason
 
 
 class Refusal(Exception):  # noqa: N818, it is an answer
-    """An answer that says no, on its way to the client."""
+    """An error answer on its way to the client."""
 
     def __init__(
         self,
@@ -70,12 +70,12 @@ class Refusal(Exception):  # noqa: N818, it is an answer
 
 
 def later(code: str, message: str, seconds: int = RETRY_SECONDS, status: int = 429) -> Refusal:
-    """The same again after a while."""
+    """Return a refusal that asks the client to repeat the request after `seconds`."""
     return Refusal(status, code, message, headers={"retry-after": str(seconds)})
 
 
 def refusal_of(error: Exception) -> Refusal:
-    """What an error of the rooms below means to a client."""
+    """Return the refusal for an error."""
     match error:
         case Refusal():
             return error

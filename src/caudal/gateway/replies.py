@@ -1,4 +1,4 @@
-"""Answers that say yes."""
+"""Successful answers."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from caudal.gateway.bodies import JSON
 
 
 class ReceiptBody(msgspec.Struct, frozen=True):
-    """What is confirmed: the run, and the tables to send, in order."""
+    """Confirmation: the run, and the tables to send, in order."""
 
     run: str
     tables: tuple[str, ...]
@@ -21,5 +21,5 @@ def json_answer(content: Any, status: int = 200) -> Response:
 
 
 def receipt_answer(receipt: Receipt) -> Response:
-    """201 the first time, 200 for the same again."""
+    """Return 201 the first time, 200 for a repeated request."""
     return json_answer(ReceiptBody(receipt.run, receipt.tables), 201 if receipt.new else 200)

@@ -1,6 +1,6 @@
-"""Room for what is under way: threads, bodies, requests. What does not fit is refused, not queued.
+"""Bounded room for work in progress: threads, bodies, requests. Excess is refused, not queued.
 
-All but the threads themselves is for one event loop.
+Everything except the threads themselves is for one event loop.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from caudal.gateway.shares import Shares
 Answer = TypeVar("Answer")
 
 ASKING: ContextVar[str] = ContextVar("ASKING", default="")
-"""The owner of the request that this task answers, for whoever shares something out."""
+"""The owner of the request that the current task answers; used to share resources fairly."""
 
 
 class Threads:
-    """Where everything runs that waits for a store, a broker or DuckDB.
+    """A pool of threads for calls that wait for a store, a broker or DuckDB.
 
-    Of one owner at most `each_most` run at once; what is more waits for its own kind.
+    At most `each_most` calls of one owner run at once; its further calls wait.
     """
 
     def __init__(self, count: int, name: str, each_most: int | None = None) -> None:
@@ -38,7 +38,7 @@ class Threads:
         self._lock = Lock()
 
     async def run(self, work: Callable[..., Answer], *arguments: object) -> Answer:
-        """The outcome of the work, whose waiting does not hold the loop."""
+        """Run the work in a thread and return its result, without blocking the event loop."""
         turns = self._turns[ASKING.get()]
         await turns.acquire()
         loop = asyncio.get_running_loop()
@@ -48,11 +48,11 @@ class Threads:
             turns.release()
             raise
         running.add_done_callback(lambda done: _ended(done, turns))
-        return await asyncio.shield(running)  # who leaves early frees no thread
+        return await asyncio.shield(running)  # a cancelled caller does not free the thread
 
     @property
     def busy(self) -> bool:
-        """Is anything still running?"""
+        """Return whether any call is still running."""
         return self._running > 0
 
     def _counted(self, work: Callable[..., Answer], *arguments: object) -> Answer:
@@ -65,24 +65,24 @@ class Threads:
                 self._running -= 1
 
     async def each(self, items: Iterator[Answer]) -> AsyncIterator[Answer]:
-        """The items, each made in a thread."""
+        """Yield the items, each computed in a thread."""
         nothing = object()
         while (item := await self.run(next, items, nothing)) is not nothing:
             yield item
 
     def close(self) -> None:
-        """Threads that are stuck are left behind."""
+        """Shut the pool down without waiting for stuck threads."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _ended(done: "asyncio.Future[Answer]", turns: asyncio.Semaphore) -> None:
     turns.release()
     with suppress(asyncio.CancelledError):
-        done.exception()  # it was seen, also where nobody waits any more
+        done.exception()  # marks the exception as retrieved, also if no caller waits any more
 
 
 class RequestPlaces:
-    """A number of places: whoever finds none comes again later."""
+    """A number of places for requests. Without a free place a request is refused for now."""
 
     def __init__(self, count: int, what: str) -> None:
         self._left = count
@@ -91,9 +91,7 @@ class RequestPlaces:
     @contextmanager
     def one(self) -> Iterator[None]:
         if self._left == 0:
-            raise later(
-                "busy", f"too many {self._what} are under way here: try again, or elsewhere"
-            )
+            raise later("busy", f"too many {self._what} here: try again, or elsewhere")
         self._left -= 1
         try:
             yield
@@ -102,8 +100,11 @@ class RequestPlaces:
 
 
 class Turns:
-    """Turns at something scarce. Owners come one after the other, however much each of them asks;
-    none is given all turns as long as there are several, so that others never wait for it alone."""
+    """Fair turns at a scarce resource.
+
+    Owners take turns in rotation, however many requests each one makes. If there are several
+    turns, no owner gets all of them, so that others never wait for one owner alone.
+    """
 
     def __init__(self, count: int, waiting: int, each: int, seconds: float) -> None:
         self._left = count
@@ -111,7 +112,7 @@ class Turns:
         self._waiting_most, self._each, self._seconds = waiting, each, seconds
         self._running: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
-        self._last: dict[str, int] = {}  # which turn each owner was given last
+        self._last: dict[str, int] = {}  # number of each owner's latest turn
         self._turns = count_from(1)
 
     @asynccontextmanager
@@ -125,9 +126,9 @@ class Turns:
     async def _begin(self, owner: str) -> None:
         waiting = self._waiting.setdefault(owner, deque())
         if sum(map(len, self._waiting.values())) >= self._waiting_most:
-            raise later("busy", "too many jobs wait to be planned: try again, or elsewhere")
+            raise later("busy", "too many jobs wait for planning: try again, or elsewhere")
         if len(waiting) >= self._each:
-            raise later("busy", f"{self._each} of your jobs wait to be planned: try again later")
+            raise later("busy", f"{self._each} of your jobs wait for planning: try again later")
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiting.append(turn)
         self._hand_out()
@@ -136,7 +137,7 @@ class Turns:
                 await turn
         except BaseException as error:
             if turn.done() and not turn.cancelled():
-                self._end(owner)  # it was given in the very moment in which nobody waited any more
+                self._end(owner)  # the turn was granted just as its waiter gave up
             else:
                 waiting.remove(turn)
             if isinstance(error, TimeoutError):
@@ -152,7 +153,7 @@ class Turns:
         self._hand_out()
 
     def _forget(self, owner: str) -> None:
-        """Nothing is kept of who neither has a turn nor waits for one."""
+        """Drop the state of an owner that neither has a turn nor waits for one."""
         if not self._waiting.get(owner, True):
             del self._waiting[owner]
         if not self._running[owner]:
@@ -161,7 +162,7 @@ class Turns:
                 self._last.pop(owner, None)
 
     def _hand_out(self) -> None:
-        """To whoever waits, has less than its share, and was given a turn longest ago."""
+        """Give free turns to waiting owners below their share, least recently served first."""
         while self._left:
             able = [owner for owner in self._waiting if self._may_have(owner)]
             if not able:
@@ -177,9 +178,10 @@ class Turns:
 
 
 class Bodies:
-    """Bytes of bodies in memory. A body waits for room for a while: its sender feels that.
+    """Memory for request bodies, in bytes.
 
-    A body larger than an owner's whole share is taken when the owner holds nothing else.
+    A body waits for room for a while, which slows its sender. A body larger than an
+    owner's whole share is accepted when the owner holds nothing else.
     """
 
     def __init__(self, most: int, seconds: float, shares: Shares) -> None:
@@ -206,7 +208,7 @@ class Bodies:
             except TimeoutError:
                 if not self._shares.has_room(owner, Quota.UPLOADS, mine):
                     raise self._shares.refusal(owner, Quota.UPLOADS) from None
-                raise later("busy", "too many batches are on their way: try again") from None
+                raise later("busy", "too many uploads in progress: try again") from None
             self._shares.take(owner, Quota.UPLOADS, mine)
             self._left -= size
         try:

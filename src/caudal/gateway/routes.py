@@ -1,4 +1,4 @@
-"""Every operation of the API. docs/formats/http.md says the same in prose."""
+"""Every operation of the API. docs/formats/http.md describes them in prose."""
 
 from typing import Any
 
@@ -37,19 +37,19 @@ _RESULTS = {
     )
 }
 _LISTED = (
-    Parameter("after", "query", {"type": "string"}, "Jobs behind this one, by id.", required=False),
+    Parameter("after", "query", {"type": "string"}, "List the jobs after this id.", required=False),
     Parameter(
         "limit",
         "query",
         {"type": "integer", "minimum": 1, "maximum": 1000},
-        "How many at most.",
+        "The most jobs to return.",
         required=False,
     ),
     Parameter(
         "owner",
         "query",
         {"type": "string", "maxLength": 64},
-        "Whose jobs; others' than one's own need the right `admin`.",
+        "Owner of the jobs; jobs of others need the right `admin`.",
         required=False,
     ),
 )
@@ -57,78 +57,78 @@ _LAST_EVENT = Parameter(
     "Last-Event-ID",
     "header",
     {"type": "string", "pattern": "^[0-9]{1,9}$"},
-    "The last batch that was seen: go on behind it.",
+    "The last batch received: continue after it.",
     required=False,
 )
 
 OPERATIONS = (
     Operation(
-        "PUT", _JOB, jobs.create, "Create a job; the same again is the same job.",
+        "PUT", _JOB, jobs.create, "Create a job. It is safe to repeat.",
         _RECEIPT, (404, 408, 409, 413, 415, 422), MediaContent(JSON, Request), right=Right.SUBMIT,
         action="create",
     ),
     Operation(
-        "GET", "/jobs", jobs.listing, "Your jobs, by id.", {200: _json(JobPage)}, (),
+        "GET", "/jobs", jobs.listing, "List your jobs by id.", {200: _json(JobPage)}, (),
         parameters=_LISTED,
     ),
     Operation(
-        "GET", _JOB, jobs.status, "How far a job has come, and how it ended.",
+        "GET", _JOB, jobs.status, "Return a job's progress and outcome.",
         {200: _json(JobStatus)}, (404,),
     ),
     Operation(
-        "DELETE", _JOB, jobs.cancel, "Cancel a job; gives how it ended.",
+        "DELETE", _JOB, jobs.cancel, "Cancel a job and return its outcome.",
         {200: _json(Outcome)}, (404,), right=Right.SUBMIT, action="cancel",
     ),
     Operation(
         "DELETE", f"{_JOB}/results", jobs.delete,
-        "Delete all that is kept of a job that has ended.",
+        "Delete all stored data of a job that has ended.",
         {200: _json(Outcome)}, (404, 409), right=Right.SUBMIT, action="delete",
     ),
     Operation(
-        "PUT", _BATCH, tables.put_batch, "Send a batch; the same again is no error.",
+        "PUT", _BATCH, tables.put_batch, "Send a batch. It is safe to repeat.",
         _RECEIPT, (404, 408, 409, 410, 413, 415), MediaContent(tables.BATCH, schema=_BINARY),
         right=Right.SUBMIT,
     ),
     Operation(
-        "GET", _BATCH, tables.stored_digest, "The digest of a batch that has arrived.",
+        "GET", _BATCH, tables.stored_digest, "Return the digest of a stored batch.",
         {200: _json(tables.DigestBody)}, (404, 410),
     ),
     Operation(
-        "PUT", f"{_TABLE}/end", tables.put_end, "Say that a table is sent.",
+        "PUT", f"{_TABLE}/end", tables.put_end, "Declare a table complete.",
         _RECEIPT, (404, 408, 409, 410, 413, 415), MediaContent(JSON, End), right=Right.SUBMIT,
     ),
     Operation(
-        "GET", _RESULT, results.result, "The rows of a query.", _RESULTS,
+        "GET", _RESULT, results.result, "Return the rows of a query.", _RESULTS,
         (404, 406, 410, 422), action="fetch",
     ),
     Operation(
-        "GET", f"{_JOB}/rejects", results.rejects, "The rejects report.", _RESULTS,
+        "GET", f"{_JOB}/rejects", results.rejects, "Return the rejects report.", _RESULTS,
         (404, 406, 410), action="fetch",
     ),
     Operation(
-        "GET", f"{_JOB}/events", streams.job, "Progress, queries that ended, the outcome.",
+        "GET", f"{_JOB}/events", streams.job, "Stream progress, ended queries and the outcome.",
         _EVENTS, (404,), room=Room.STREAM,
     ),
     Operation(
         "GET", f"{_RESULT}/preview", streams.preview,
-        "Rows of a query that only filters, batch by batch.",
+        "Stream the rows of a query that only filters, batch by batch.",
         _EVENTS, (404,), parameters=(_LAST_EVENT,), room=Room.STREAM, action="fetch",
     ),
     Operation(
         "GET", "/quotas", quotas.listing,
-        "What you use of what you may; what all owners do, with the right `admin`.",
+        "Return your usage and quotas; with the right `admin`, those of all owners.",
         {200: _json(QuotaPage)},
     ),
     Operation(
-        "GET", "/healthz", health.healthz, "Is the process alive?",
+        "GET", "/healthz", health.healthz, "Check that the process is alive.",
         {200: _json(health.HealthBody)}, room=Room.OPEN,
     ),
     Operation(
-        "GET", "/readyz", health.readyz, "Do the store and the broker answer?",
+        "GET", "/readyz", health.readyz, "Check that the store and the broker answer.",
         {200: _json(health.HealthBody)}, (503,), room=Room.OPEN,
     ),
     Operation(
-        "GET", "/metrics", health.metrics, "Figures for Prometheus.",
+        "GET", "/metrics", health.metrics, "Return metrics for Prometheus.",
         {200: (MediaContent("text/plain", schema=_TEXT),)}, room=Room.OPEN,
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""How a refusal is sent."""
+"""Sending of refusals."""
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -9,7 +9,7 @@ from caudal.gateway.visits import visit_of
 
 
 def response_of(refusal: Refusal, scope: Scope) -> Response:
-    """The answer that says no; the visit remembers how."""
+    """Return the error answer, and record its code in the visit."""
     visit_of(scope).code = refusal.code
     job = scope.get("path_params", {}).get("job")
     return Response(refusal.body(job), refusal.status, refusal.headers, media_type=JSON)

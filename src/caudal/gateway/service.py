@@ -1,4 +1,4 @@
-"""What every handler is given: the gateway's functions, and room to run them in."""
+"""The context of every handler: the gateway's functions, and the bounded room to run them in."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,8 +18,8 @@ from caudal.gateway.tokens import EVERYBODY, Caller, Tokens
 from caudal.jobs.ports import Ports
 from caudal.jobs.service import JobService
 
-_COUNT_SECONDS = 2  # until it is worth to ask again: the next count comes soon
-_DIGITS = 9  # of a batch's number; what is longer is no number of a batch
+_COUNT_SECONDS = 2  # retry delay: the next count comes soon
+_DIGITS = 9  # of a batch number, at most
 
 
 @dataclass(frozen=True)
@@ -34,17 +34,17 @@ class Service:
     stopping: Callable[[], bool] = lambda: False
     quotas: Callable[[], Quotas] = lambda: NONE_GIVEN
     audit: Audit = field(default_factory=Audit)
-    stale_files: Callable[[], int] = lambda: 0  # changed ones that are wrong and are not used
-    # Threads for each kind of work, so that what takes long or is stuck holds up its own kind only.
-    threads: Threads = field(init=False)  # ask the store
-    takers: Threads = field(init=False)  # publish too, and so wait for the broker
+    stale_files: Callable[[], int] = lambda: 0  # changed but invalid files, which are not used
+    # One thread pool per kind of work, so that slow or stuck calls only delay their own kind.
+    threads: Threads = field(init=False)  # call the store
+    takers: Threads = field(init=False)  # also publish, so they wait for the broker too
     planners: Threads = field(init=False)
     previewers: Threads = field(init=False)
     bodies: Bodies = field(init=False)
     plans: Turns = field(init=False)
     requests: RequestPlaces = field(init=False)
     streams: RequestPlaces = field(init=False)
-    watchers: RequestPlaces = field(init=False)  # of those who show no token
+    watchers: RequestPlaces = field(init=False)  # for requests without a token
     rates: Rates = field(init=False)
     shares: Shares = field(init=False)
     census: OwnerUsage = field(init=False)
@@ -75,19 +75,19 @@ class Service:
             object.__setattr__(self, name, room)
 
     def lasting_refusal(self, owner: str, amounts: Mapping[Quota, int]) -> Refusal | None:
-        """Why the owner may not store so much more now; None if it may."""
+        """Return why the owner may not store these amounts now; None if it may."""
         for quota, amount in amounts.items():
             most = self.shares.limit(owner, quota)
             room = self.census.room(owner, quota, amount, most, self.quotas().gateways or 1)
             if room is QuotaRoom.FULL:
                 return self.shares.refusal(owner, quota)
             if room is QuotaRoom.LATER:
-                told = f"quota {quota} is nearly full, and several gateways share what is left"
+                told = f"quota {quota} is nearly full, and several gateways share the rest"
                 return later("busy", f"{told}: try again in a moment", _COUNT_SECONDS)
         return None
 
     def _threads(self, count: int, name: str) -> Threads:
-        """With tokens, one owner holds half of them at most."""
+        """Create a pool. With tokens, one owner gets at most half of its threads."""
         return Threads(count, name, max(1, count // 2) if self.tokens.required else count)
 
     def _allowances(self) -> Callable[[], Allowances]:
@@ -104,11 +104,11 @@ class Service:
 
     @property
     def busy(self) -> bool:
-        """Is a thread still at work?"""
+        """Return whether any thread is still working."""
         return any(one.busy for one in self._all_threads())
 
     def close(self) -> None:
-        """Threads that are stuck are left behind."""
+        """Close all pools without waiting for stuck threads."""
         for one in self._all_threads():
             one.close()
 
@@ -122,7 +122,7 @@ def _turns(bounds: GatewayLimits) -> Turns:
 
 @dataclass(frozen=True)
 class RequestCall:
-    """One request, who makes it, and whose things it is about: the caller's, or any for admins."""
+    """One request, its caller, and the owner that it concerns: the caller, or anyone for admins."""
 
     request: Request
     caller: Caller = EVERYBODY
@@ -133,17 +133,17 @@ class RequestCall:
         return self.caller.owner if self.about is None else self.about
 
     def name(self, part: str) -> str:
-        """A part of the path."""
+        """Return a part of the path."""
         return str(self.request.path_params[part])
 
     @property
     def job(self) -> tuple[str, str]:
-        """The job and its owner, as the gateway's functions take them first."""
+        """Return the job and its owner, the first arguments of the gateway's functions."""
         return self.name("job"), self.owner
 
     def number(self, part: str) -> int:
-        """A part of the path that counts from 0."""
+        """Return a part of the path as a number of at least 0."""
         text = self.name(part)
         if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS:
-            raise Refusal(400, "bad_request", f"{text[:40]!r} is no number of a batch")
+            raise Refusal(400, "bad_request", f"{text[:40]!r} is not a batch number")
         return int(text)

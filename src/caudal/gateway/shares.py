@@ -1,12 +1,13 @@
-"""The shares of owners: how much of this gateway each of them holds, and how much it may.
+"""Shares of owners: how much of this gateway each owner holds, and how much it may hold.
 
 Rules
-1. With tokens nobody holds more than a part of anything, so that one owner, however many sockets it
-   opens, leaves the rest to the others. Without tokens there is one owner, and all is its own.
-2. What is over is refused with 429, and the answer names the quota. The refusal of one owner does
-   not depend on what others hold.
+1. With tokens, no owner may hold more than a part of any resource. So one owner, however many
+   sockets it opens, leaves the rest to the others. Without tokens there is one owner, who may use
+   everything.
+2. A request over a quota is refused with 429, and the answer names the quota. The refusal of one
+   owner does not depend on what others hold.
 
-All of it is for one event loop.
+Everything here is for one event loop.
 """
 
 from collections import Counter
@@ -18,16 +19,16 @@ from caudal.gateway.figures import GatewayMetrics
 from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.refusals import Refusal, later
 
-_PART = 4  # one owner holds at most this part of what a gateway has
+_PART = 4  # one owner holds at most 1 / _PART of a gateway's resources
 _SECONDS = {
     Quota.JOBS: 10,
     Quota.KEPT: 30,
     Quota.STORED: 30,
-}  # until it is worth to ask again; else 1
+}  # retry delays; 1 for all others
 
 
 def usual_quotas(limits: GatewayLimits, *, shared: bool) -> dict[Quota, int | None]:
-    """The quotas where cluster.toml says nothing."""
+    """Return the default quotas, which apply where cluster.toml sets none."""
     part = _PART if shared else 1
     return {
         Quota.REQUESTS: -(-limits.requests // part),
@@ -40,7 +41,7 @@ def usual_quotas(limits: GatewayLimits, *, shared: bool) -> dict[Quota, int | No
 
 
 class Shares:
-    """What each owner holds now of what a gateway counts by itself."""
+    """The amounts that each owner holds now, of the resources that a gateway counts by itself."""
 
     def __init__(self, allowances: Callable[[], Allowances], figures: GatewayMetrics) -> None:
         self._allowances = allowances
@@ -54,14 +55,14 @@ class Shares:
         return self._held[owner, quota]
 
     def has_room(self, owner: str, quota: Quota, amount: int, used: int | None = None) -> bool:
-        """Would this be within the quota? `used` is given where another one counts."""
+        """Return whether the quota allows this. Pass `used` if the usage is counted elsewhere."""
         most = self.limit(owner, quota)
         now = self.held(owner, quota) if used is None else used
         return most is None or now + amount <= most
 
     @contextmanager
     def holding(self, owner: str, quota: Quota, amount: int = 1) -> Iterator[None]:
-        """Hold so much for the length of the block; a Refusal if that is over."""
+        """Hold this amount during the block; raise Refusal if it is over the quota."""
         self.take(owner, quota, amount)
         try:
             yield
@@ -79,7 +80,7 @@ class Shares:
             del self._held[owner, quota]
 
     def refusal(self, owner: str, quota: Quota) -> Refusal:
-        """What is said to whoever is over a quota."""
+        """Return the refusal for an owner over its quota, and count it."""
         self._figures.note_over_quota(quota)
         most = told(quota, self.limit(owner, quota))
         about = {

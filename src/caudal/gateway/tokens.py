@@ -1,12 +1,12 @@
-"""Who asks: the owner and the rights that a bearer token stands for.
+"""Authentication: the owner and the rights of a bearer token.
 
 Rules
-1. A token is never kept, logged or stored. Gateways know its digest under the cluster's key, and
-   the name of its line is the owner in job.json: so a token can be replaced, and jobs stay.
-2. Every known digest is compared, each in constant time: how long it takes says nothing.
-3. The file is read again when it changes: a token that was revoked is refused a second later.
-4. Without a file everybody is the same owner with all rights; then the gateway listens on loopback
-   only, and answers to loopback's names only (application.py).
+1. A token is never kept, logged or stored. Gateways know its digest under the cluster's key. The
+   name of its entry is the owner in job.json, so a token can be replaced and its jobs remain.
+2. Every known digest is compared, each in constant time, so that timing reveals nothing.
+3. The file is read again when it changes: a revoked token is refused a second later.
+4. Without a file every caller is the same owner with all rights. Then the gateway listens on
+   loopback only, and answers to loopback names only (door.py).
 """
 
 import hmac
@@ -27,7 +27,7 @@ _SCHEME = "bearer "
 
 @dataclass(frozen=True)
 class Caller:
-    """Whose request this is, and what it may ask for."""
+    """The owner of a request and its rights."""
 
     owner: str
     rights: frozenset[Right]
@@ -37,12 +37,12 @@ class Caller:
         return Right.ADMIN in self.rights
 
 
-STRANGER = Caller("", frozenset({Right.READ}))  # who asks what needs no token
-EVERYBODY = Caller(NOBODY, frozenset(Right))  # where nobody is asked for a token
+STRANGER = Caller("", frozenset({Right.READ}))  # for operations that need no token
+EVERYBODY = Caller(NOBODY, frozenset(Right))  # for gateways without tokens
 
 
 class Tokens:
-    """The tokens that are known. Without any, nobody is asked for one."""
+    """The known tokens. Without any, no request needs one."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Tokens:
 
     @classmethod
     def of_file(cls, path: Path) -> "Tokens":
-        """Those of a file, which is followed. Later it may become empty: all were revoked."""
+        """Return the tokens of a file and follow its changes; the file may become empty later."""
         if not read_entries(path):
             raise UsageError(
                 f"the token file {path} holds no token: `caudal token new NAME` adds one"
@@ -69,13 +69,13 @@ class Tokens:
         return self._known is not None
 
     def names(self) -> tuple[str, ...]:
-        """All owners, in the order of the file."""
+        """Return all owners, in the order of the file."""
         if self._known is None:
             return (NOBODY,)
         return tuple(dict.fromkeys(one.name for one in self._known().entries))
 
     def caller(self, authorization: str | None) -> Caller:
-        """Whose request this is; a Refusal if its token is missing, unknown or over."""
+        """Return the caller; raise Refusal if the token is missing, unknown or expired."""
         if self._known is None:
             return EVERYBODY
         given = authorization or ""
@@ -99,7 +99,7 @@ def _unknown(message: str, code: str = "no_token") -> Refusal:
 
 
 def check_host(host: str, tokens: Tokens) -> None:
-    """Refuse to serve the world without tokens."""
+    """Raise UsageError if other machines could reach a gateway without tokens."""
     if not tokens.required and not is_loopback(host):
         raise UsageError(
             f"{host} can be reached from other machines: give --token-file, or use --host 127.0.0.1"

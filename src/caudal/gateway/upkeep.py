@@ -1,10 +1,10 @@
-"""The loops that look after all jobs: the reconciler, the janitor, the census, a thread each.
+"""The upkeep loops of all jobs: reconciler, janitor and census, each in a thread.
 
 Rules
-1. Pauses are uneven, so that the loops of several gateways do not march in step; and a loop whose
-   rounds take long rests for twice as long, so that looking after jobs never becomes the work.
-2. A round that fails, whatever it met, is logged, and the next one comes all the same.
-3. Each loop opens jobs for itself: what it walks over does not push out what requests need.
+1. Pauses are jittered, so that the loops of several gateways do not run in step. After a long
+   round a loop pauses twice as long as the round took, so that upkeep never dominates the load.
+2. A failed round is logged, whatever its error, and the next round follows as usual.
+3. Each loop has its own cache of jobs, so that its scans do not evict what requests need.
 """
 
 import logging
@@ -25,14 +25,14 @@ from caudal.jobs.reconciler import Reconciler
 from caudal.jobs.runs import JobRuns
 from caudal.process.logs import fields
 
-_REST = 2.0  # times as long as the round before
+_REST = 2.0  # times the duration of the round before
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Pauses:
-    """Between two rounds, in seconds, about."""
+    """Approximate seconds between two rounds."""
 
     reconciler: float = 1.0
     janitor: float = 5.0
@@ -41,7 +41,7 @@ class Pauses:
 
 @dataclass
 class UnevenClock:
-    """A clock whose pauses are jittered, and longer after long rounds (rule 1)."""
+    """A clock with jittered pauses, longer after long rounds (rule 1)."""
 
     clock: Clock
     chance: random.Random = field(default_factory=random.Random)
@@ -61,7 +61,7 @@ class UnevenClock:
 
 @dataclass(frozen=True)
 class CountingBroker:
-    """What a reconciler publishes is counted: a storm would show."""
+    """A broker that counts what the reconciler publishes, to make a storm of messages visible."""
 
     broker: Broker
     figures: GatewayMetrics
@@ -84,7 +84,7 @@ def start_upkeep(
     pauses: Pauses,
     census: Callable[[], None],
 ) -> list[Thread]:
-    """Start all loops. They end when `stopping`; the clock's pauses should end with it."""
+    """Start all loops. They end when `stopping` is true; the clock's pauses should end then too."""
     counting = replace(
         ports, broker=CountingBroker(ports.broker, figures), job_runs=JobRuns(ports.store)
     )

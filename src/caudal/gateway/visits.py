@@ -1,6 +1,7 @@
-"""What becomes known about one request on its way: who asks, and how it was answered.
+"""Facts about one request that become known while it is handled: its owner and its answer.
 
-It travels in the request's scope, where the connection (protocol.py), the door and the guard meet.
+The visit is stored in the request's scope. The connection (protocol.py), the door and the guard
+share it there.
 """
 
 from collections.abc import Callable
@@ -14,27 +15,27 @@ _KEY = "caudal.visit"
 class Visit:
     """One request."""
 
-    owner: str | None = None  # None: nobody yet
+    owner: str | None = None  # None: not known yet
     is_admitted: bool = False  # its token is known, and it has a place
-    code: str | None = None  # of the refusal, if it was one
-    action: str | None = None  # what the audit log calls it
+    code: str | None = None  # of the refusal, if there was one
+    action: str | None = None  # name in the audit log
     job: str | None = None
     query: str | None = None
-    on_admission: Callable[[str], None] = lambda owner: None  # the connection wants to know
+    on_admission: Callable[[str], None] = lambda owner: None  # informs the connection
 
     def admit(self, owner: str) -> None:
-        """Its token is known, and it has a place."""
+        """Mark the request as admitted: its token is known, and it has a place."""
         self.is_admitted = True
         self.on_admission(owner)
 
 
 def visit_of(scope: Any) -> Visit:
-    """The visit of a scope, made by whoever asks first."""
+    """Return the visit of a scope; create it if there is none."""
     found = scope.setdefault(_KEY, Visit())
     assert isinstance(found, Visit)
     return found
 
 
 def is_admitted(scope: Any) -> bool:
-    """Is this the scope of a request that was admitted?"""
+    """Return whether this scope belongs to an admitted request."""
     return scope is not None and _KEY in scope and visit_of(scope).is_admitted

@@ -186,4 +186,4 @@ def test_a_body_slower_than_the_least_rate_is_408() -> None:
         connection.sendall(b"x" * 100_000)
         status, _, body = read_answer(connection)
     assert status == 408
-    assert b"bytes a second at least" in body
+    assert b"bytes a second" in body

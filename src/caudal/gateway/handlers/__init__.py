@@ -1,1 +1,1 @@
-"""What the gateway answers, one function per request."""
+"""Handlers of the gateway, one function per operation."""

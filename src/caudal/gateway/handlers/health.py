@@ -1,4 +1,6 @@
-"""What machines ask about the gateway itself. None of it needs a token or names a job."""
+"""Health and metrics of the gateway itself, for monitoring. None of it needs a token or names a
+job.
+"""
 
 import asyncio
 from contextlib import suppress
@@ -22,13 +24,13 @@ class HealthBody(msgspec.Struct, frozen=True):
 
 
 async def healthz(service: Service, call: RequestCall) -> Response:
-    """GET /healthz: the loop turns."""
+    """GET /healthz: answer while the event loop runs."""
     del service, call
     return json_answer(HealthBody("alive"))
 
 
 async def readyz(service: Service, call: RequestCall) -> Response:
-    """GET /readyz: the store and the broker answer, and the process is not about to leave."""
+    """GET /readyz: check that store and broker answer and that the process is not stopping."""
     del call
     if service.stopping():
         raise later("unavailable", "this gateway is stopping", status=503)

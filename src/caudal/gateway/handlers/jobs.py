@@ -1,4 +1,4 @@
-"""Jobs: create, list, look, cancel, delete."""
+"""Jobs: create, list, status, cancel, delete."""
 
 import logging
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ async def create(service: Service, call: RequestCall) -> Response:
 
 
 async def _place(service: Service, call: RequestCall) -> Mapping[Quota, int]:
-    """What one more job takes of the owner's quotas. The same job again is no other one."""
+    """Return what a new job takes of the owner's quotas: nothing if the job exists already."""
     refusal = service.lasting_refusal(call.owner, _ONE_JOB)
     if refusal is None:
         return _ONE_JOB

@@ -1,4 +1,4 @@
-"""What owners use of what they may."""
+"""Quotas: what owners use and what they may use."""
 
 from starlette.responses import Response
 
@@ -16,7 +16,7 @@ async def listing(service: Service, call: RequestCall) -> Response:
 
 
 def used(service: Service, owner: str, quota: Quota) -> Used:
-    """What one owner uses of one quota."""
+    """Return what one owner uses of one quota."""
     most = service.shares.limit(owner, quota)
     if quota not in IN_STORE:
         return Used(service.shares.held(owner, quota), most)
@@ -25,7 +25,7 @@ def used(service: Service, owner: str, quota: Quota) -> Used:
 
 
 def note_fullest(service: Service) -> None:
-    """Tell the figures of each quota how near the nearest owner is; no name is told."""
+    """Set the metric of each quota to the highest usage of any owner, without naming the owner."""
     service.figures.stale_files.set(service.stale_files())
     for quota in Quota:
         found = [used(service, name, quota) for name in service.tokens.names()]

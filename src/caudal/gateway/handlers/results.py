@@ -1,12 +1,12 @@
 """Results, in the representation that the client asks for.
 
 Rules
-1. As they lie, results are passed on piece by piece. To be converted, they are unpacked one record
-   batch at a time, whose unpacked size was declared and checked before; and of that a few rows at a
-   time become text. Neither the rows nor the text are ever whole here.
-2. What a conversion may hold counts as a body of its owner, from before its first piece until its
-   last one was sent: all bodies together are bounded, and so is each owner's share (room.py).
-3. A batch or a row that is too large for that can be had as it lies only: 406.
+1. A result in its stored form is passed on piece by piece. For a conversion it is unpacked one
+   record batch at a time; the unpacked size was declared and is checked first. A few rows of it at
+   a time become text. Neither all rows nor the whole text are ever in memory.
+2. The memory of a conversion counts as a body of its owner, from before its first piece until its
+   last one was sent. All bodies together are bounded, and so is each owner's share (room.py).
+3. A batch or a row that is too large for that is available in its stored form only: 406.
 """
 
 import itertools
@@ -33,9 +33,9 @@ _WRITTEN: dict[str, _Write] = {
     accept_header.PARQUET: representations.parquet_of,
 }
 _VARY = {"vary": "accept"}
-_MOST_ROW = 16 << 20  # that a row weighs as Python values (results/weight.py)
-_TEXT_BYTES = 16 << 20  # of the few rows that are text at a time, and what they are made of
-_TIMES = 32  # as large as its batch is, at most, what a small batch becomes
+_MOST_ROW = 16 << 20  # largest weight of a row as Python values (results/weight.py)
+_TEXT_BYTES = 16 << 20  # of the few rows that are text at a time, with their source values
+_TIMES = 32  # a small batch grows to at most this many times its size
 
 
 async def result(service: Service, call: RequestCall) -> Response:
@@ -52,7 +52,7 @@ async def _answer(service: Service, call: RequestCall, query: str) -> Response:
     form = accept_header.choose(call.request.headers.get("accept"))
     if form is None:
         offered = ", ".join(accept_header.OFFERED)
-        raise Refusal(406, "not_acceptable", f"a result can be had as {offered}")
+        raise Refusal(406, "not_acceptable", f"a result is available as {offered}")
     found = await service.threads.run(service.gateway.open_result, *call.job, query)
     if found.index.error:
         if form != accept_header.RESULT:
@@ -69,7 +69,7 @@ async def _answer(service: Service, call: RequestCall, query: str) -> Response:
 async def _converted(
     service: Service, call: RequestCall, found: StoredResult, form: str
 ) -> Response:
-    """The rows in another form, with room for them (rule 2)."""
+    """Return the rows converted to `form`, with memory reserved for them (rule 2)."""
     async with AsyncExitStack() as stack:
         try:
             largest = await service.threads.run(found.largest)
@@ -83,11 +83,11 @@ async def _converted(
         response = _Held(service.threads.each(pieces), media_type=form, headers=_VARY)
         response.room = stack.pop_all()
         return response
-    raise AssertionError  # the stack swallows nothing
+    raise AssertionError  # the stack suppresses no exception
 
 
 class _Held(StreamingResponse):
-    """An answer that gives its room back when it was sent, however that ends."""
+    """An answer that releases its reserved memory when sending ends, also after an error."""
 
     room: AsyncExitStack
 
@@ -98,6 +98,5 @@ class _Held(StreamingResponse):
 
 
 def _begun(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """With the first piece made: what cannot be written, or is damaged, is refused before the
-    answer begins."""
+    """Make the first piece now: a damaged or unwritable result is refused before the answer."""
     return itertools.chain([next(pieces, b"")], pieces)

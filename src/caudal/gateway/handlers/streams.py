@@ -1,4 +1,4 @@
-"""Streams of events. Opening one counts as being heard; that it stays open does not."""
+"""Event streams. Opening one counts as a sign of life of the client; keeping it open does not."""
 
 from collections.abc import AsyncIterator
 
@@ -15,7 +15,7 @@ _DIGITS = 9
 async def job(service: Service, call: RequestCall) -> Response:
     """GET /jobs/{job}/events"""
     life = await service.threads.run(service.gateway.watch, *call.job)
-    first = await service.threads.run(service.gateway.look, life)  # what it refuses is said at once
+    first = await service.threads.run(service.gateway.look, life)  # refuses before the stream
     return _stream(events.job_events(service, life, first))
 
 

@@ -29,8 +29,8 @@ class DigestBody(msgspec.Struct, frozen=True):
 async def put_batch(service: Service, call: RequestCall) -> Response:
     """PUT /jobs/{job}/tables/{table}/batches/{number}
 
-    Whether the batch is wanted, and whether there is room for it, is decided before its body is
-    read; its sender, if it asked to be told (`Expect: 100-continue`), has not sent it then.
+    The gateway decides whether the batch is wanted and whether there is room for it before it
+    reads the body. A client that sends `Expect: 100-continue` has not sent the body at that point.
     """
     number, most = call.number("number"), service.limits.batch_bytes
     require_type(call.request, BATCH)
@@ -50,7 +50,7 @@ async def put_batch(service: Service, call: RequestCall) -> Response:
 
 
 async def _space(service: Service, call: RequestCall, size: int) -> Mapping[Quota, int]:
-    """What a batch takes of the owner's quotas. What is stored already takes no more."""
+    """Return what a batch takes of the owner's quotas: nothing if it is stored already."""
     space = {Quota.STORED: stored_size(size)}
     refusal = service.lasting_refusal(call.owner, space)
     if refusal is None:
