@@ -158,7 +158,7 @@ def test_another_content_under_the_same_job_id_is_refused(
         with client(real, movies, "--resume", job) as second:
             _, words = second.communicate()
             assert second.returncode not in (0, 70)
-            assert "was begun with another application" in words.decode()
+            assert "was started with another application" in words.decode()
         assert answer(first) == books.answer
 
 

@@ -1,1 +1,1 @@
-"""The client of a cluster: sends files and rows through gateways, and brings answers back."""
+"""The client of a cluster: sends files and rows through gateways and fetches the answers."""

@@ -1,4 +1,4 @@
-"""Where the gateways are, and the token that they ask for."""
+"""Addresses of gateways, and the token and certificates for them."""
 
 import os
 import ssl
@@ -17,7 +17,7 @@ CA_VARIABLE = "CAUDAL_CA"
 
 
 def addresses_of(given: str | Sequence[str] | None, environment: Mapping[str, str]) -> list[str]:
-    """The addresses of gateways, given as a list or separated by commas.
+    """Return the addresses of gateways, given as a list or separated by commas.
 
     >>> addresses_of("http://one:8421/, two:8421", {})
     ['http://one:8421', 'http://two:8421']
@@ -37,20 +37,22 @@ def _address(text: str) -> str:
         sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         sound = False
-    if "@" in text:  # which is not repeated here
-        raise UsageError("a gateway's address holds no names or passwords: use --token-file")
+    if "@" in text:  # the text is not repeated in the message: it may hold a password
+        raise UsageError(
+            "a gateway's address must not contain a user or password: use --token-file"
+        )
     if not sound or parts.query or parts.fragment:
-        raise UsageError(f"the gateway's address {text!r} is no URL: write it as http://HOST:PORT")
+        raise UsageError(f"the gateway's address {text!r} is not a URL: write http://HOST:PORT")
     return address
 
 
 def is_loopback(address: str) -> bool:
-    """Is this gateway on this machine?"""
+    """Return whether this gateway is on this machine."""
     return loopback.is_loopback(urlsplit(address).hostname or "")
 
 
 def in_clear(addresses: Sequence[str]) -> str | None:
-    """An address to which everybody on the way can listen, if there is one.
+    """Return an address to which the connection is not encrypted, if there is one.
 
     >>> in_clear(["https://one:8421", "http://127.0.0.1:8421", "http://two:8421"])
     'http://two:8421'
@@ -61,7 +63,7 @@ def in_clear(addresses: Sequence[str]) -> str | None:
 
 
 def read_token(path: str | os.PathLike[str] | None, environment: Mapping[str, str]) -> str | None:
-    """The token of a client's file; none if no file is named."""
+    """Return the token of the client's file; None if no file is named."""
     chosen = path or environment.get(TOKEN_FILE_VARIABLE)
     return read_bearer(Path(chosen)) if chosen else None
 
@@ -69,6 +71,6 @@ def read_token(path: str | os.PathLike[str] | None, environment: Mapping[str, st
 def read_ca(
     path: str | os.PathLike[str] | None, environment: Mapping[str, str]
 ) -> ssl.SSLContext | None:
-    """Whom to trust: the certificates of a file; those of the system if no file is named."""
+    """Return the trusted certificates of a file; None (those of the system) if no file is named."""
     chosen = path or environment.get(CA_VARIABLE)
     return client_context(Path(chosen)) if chosen else None

@@ -1,7 +1,7 @@
-"""What a client sends: batches cut from files, from standard input, or from rows, one at a time.
+"""Batches that a client sends: cut from files, from standard input or from rows, one at a time.
 
-Nothing is held but what is on its way. A batch is packed (digest, compression) by the thread that
-sends it; cutting goes on meanwhile.
+Only the batches in transit are held in memory. The thread that sends a batch also packs it
+(digest, compression); cutting continues meanwhile.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,14 +24,14 @@ STANDARD_INPUT = "-"
 
 
 class Compress(StrEnum):
-    """Whether batches are compressed on their way."""
+    """Whether batches are compressed for sending."""
 
-    AUTO = "auto"  # if a gateway is on another machine
+    AUTO = "auto"  # if any gateway is on another machine
     ALWAYS = "always"
     NEVER = "never"
 
     def pays(self, addresses: Iterable[str]) -> bool:
-        """Batches that do not shrink are sent as they are in any case."""
+        """Return whether to compress. Batches that do not shrink are always sent uncompressed."""
         if self is Compress.AUTO:
             return not all(is_loopback(address) for address in addresses)
         return self is Compress.ALWAYS
@@ -47,7 +47,7 @@ class BatchCutter:
     def table(
         self, table: Table, sources: Sources, standard_input: Callable[[], csv.Stream]
     ) -> Iterator[Sendable]:
-        """The batches of a table; `-` among its files is standard input."""
+        """Yield the batches of a table; `-` among its files is standard input."""
         given = sources.overrides.get(table.name, ())
         if STANDARD_INPUT not in given:
             return cut_unpacked(
@@ -58,11 +58,11 @@ class BatchCutter:
                 packing=Packing.ALL if self.compress else Packing.UNLESS_PLAIN,
             )
         if len(given) > 1:
-            raise UsageError(f"table {table.name} is read from standard input or from files")
+            raise UsageError(f"table {table.name}: give standard input or files, not both")
         return self.stream(table.name, standard_input(), "standard input")
 
     def stream(self, table: str, stream: csv.Stream, name: str) -> Iterator[Sendable]:
-        """The batches of a CSV stream."""
+        """Yield the batches of a CSV stream."""
         for cut in csv.cut_batches(stream, name, batch_bytes=self.batch_bytes):
             yield partial(self._pack, table, cut)
 
@@ -82,19 +82,19 @@ class BatchCutter:
 
 @dataclass
 class RowWriter:
-    """Gathers rows of one table until they make a batch."""
+    """Collector of rows of one table, which makes batches of them."""
 
     table: str
     cutter: BatchCutter
-    of_tuples: tuple[str, ...] | None = None  # the columns of rows that name none
-    columns: tuple[str, ...] | None = None  # of all rows, once there was one
+    of_tuples: tuple[str, ...] | None = None  # the columns of rows that are tuples
+    columns: tuple[str, ...] | None = None  # of all rows; set by the first row
     _waiting: list[bytes] = field(default_factory=list)
     _number: int = 0
     _line: int = 1
     _offset: int = 0
 
     def batches(self, rows: Rows, columns: Sequence[str] | None = None) -> Iterator[Sendable]:
-        """The batches that these rows complete; what is left waits for more, or for `rest`."""
+        """Yield the batches that these rows complete; other rows wait for more, or for `rest`."""
         for names, data in pieces_of(rows, columns or self.columns, self.of_tuples):
             if self.columns is None:
                 self.columns = names
@@ -108,7 +108,7 @@ class RowWriter:
                 yield self._batch()
 
     def rest(self) -> Iterator[Sendable]:
-        """The last batch, if anything waits."""
+        """Yield the last batch, if any rows are left."""
         if self._waiting:
             yield self._batch()
 
@@ -134,7 +134,7 @@ class RowWriter:
 
 
 def file_sizes(tables: Iterable[Table], sources: Sources) -> Mapping[str, int]:
-    """How large the files of each table are; standard input has no size."""
+    """Return the size of each table's files; standard input is left out."""
     return {
         table.name: sum(Path(path).stat().st_size for path in sources.files(table))
         for table in tables

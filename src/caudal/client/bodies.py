@@ -1,14 +1,14 @@
-"""Bodies of answers, read only as far as they may reach: a gateway need not be what it seems.
+"""Bodies of answers, read within bounds: the gateway is not trusted.
 
 Rules
-1. A reply is small: what goes beyond a fixed bound, or takes too long, is refused.
-2. A result says in its head how large it is, and whose. The head comes first and is bounded; then
-   exactly so many bytes are read. More, fewer, other ones, or those of another query, job or run
-   are refused, and so is a size that this machine could not hold.
-3. Of a stream of lines each is bounded, and one that was begun must go on at a pace (pace.py).
-4. Nothing is unpacked on the way: no compression is asked for, and none is taken.
+1. A reply is small. A reply that exceeds a fixed size or takes too long is refused.
+2. The head of a result states its size, query, job and run. The head comes first and is bounded;
+   then exactly that many bytes are read. More, fewer or wrong bytes are refused, and so are those
+   of another query, job or run, and a size that this machine could not hold.
+3. Each line of a stream is bounded. Once begun, a line must continue at a minimum pace (pace.py).
+4. Nothing is decompressed: no compression is requested, and none is accepted.
 
-What is refused is FormatError, which says what is wrong with it but not who sent it.
+A refused body raises FormatError. Its message says what is wrong, but not who sent it.
 """
 
 import os
@@ -25,7 +25,7 @@ from caudal.formats.outputs import Whose
 
 IDENTITY = {"Accept-Encoding": "identity"}
 MOST_REPLY_BYTES = 16 << 20
-_MOST_INDEX_BYTES = 1 << 20  # of a result's head: a title, and a few names and numbers
+_MOST_INDEX_BYTES = 1 << 20  # head of a result: a title, a few names and numbers
 _REPLY_SECONDS = 60.0
 LINE_SECONDS = 15.0
 
@@ -33,49 +33,49 @@ Take = Callable[[httpx.Response], bytes]
 
 
 class Body:
-    """What has arrived of a body, from its beginning."""
+    """The received part of a body, from its beginning."""
 
     def __init__(self, answer: httpx.Response) -> None:
         coding = answer.headers.get("content-encoding", "identity")
         if coding != "identity":
-            raise FormatError(f"sent a body packed as {coding[:40]!r}, which nobody asked for")
+            raise FormatError(f"sent a body compressed as {coding[:40]!r}, which was not requested")
         self._pieces = answer.iter_raw()
         self._arrived = bytearray()
 
     def read(self, offset: int, length: int) -> bytes:
-        """A range of it; shorter if the body ends before."""
+        """Return a range of the body; shorter if the body ends before."""
         self.receive(offset + length)
         return bytes(self._arrived[offset : offset + length])
 
     def receive(self, size: int) -> int:
-        """Wait for so many bytes; gives how many are there, more or fewer."""
+        """Wait for `size` bytes. Return how many have arrived: maybe more, or fewer at the end."""
         while len(self._arrived) < size and (piece := next(self._pieces, None)) is not None:
             self._arrived += piece
         return len(self._arrived)
 
     def pieces(self) -> Iterator[bytes]:
-        """What comes next, not kept."""
+        """Return an iterator of the next pieces, which are not kept."""
         return self._pieces
 
     def whole(self) -> bytes:
-        """All that has arrived."""
+        """Return everything that has arrived."""
         return bytes(self._arrived)
 
 
 def take_reply(answer: httpx.Response) -> bytes:
-    """A small body, whole."""
+    """Read a whole small body."""
     body, since, size = Body(answer), time.monotonic(), 0
     while (now := body.receive(size + 1)) > size:
         size = now
         if size > MOST_REPLY_BYTES:
-            raise FormatError(f"sent more than the {MOST_REPLY_BYTES >> 20} MiB of a reply")
+            raise FormatError(f"sent a reply of more than {MOST_REPLY_BYTES >> 20} MiB")
         if time.monotonic() - since > _REPLY_SECONDS:
             raise FormatError(f"took more than {_REPLY_SECONDS:g} seconds for a reply")
     return body.whole()
 
 
 def take_result(whose: Whose) -> Take:
-    """The result of one query of one life of a job, whole (formats/outputs.py)."""
+    """Return a reader of the result of one query in one run of a job (formats/outputs.py)."""
 
     def take(answer: httpx.Response) -> bytes:
         body, name = Body(answer), f"what it sent as the result of {whose.query}"
@@ -86,7 +86,7 @@ def take_result(whose: Whose) -> Take:
         found = body.receive(size + 1)
         if found != size:
             told = "more" if found > size else f"only {found}"
-            raise FormatError(f"{name} should have {size} bytes, and has {told}")
+            raise FormatError(f"{name} should have {size} bytes, but has {told}")
         if not index.error:
             mapped.read_stream(body.read, len(head), index.rows, name)
         return body.whole()
@@ -97,18 +97,20 @@ def take_result(whose: Whose) -> Take:
 def _check_size(answer: httpx.Response, size: int, name: str) -> None:
     announced = answer.headers.get("content-length", str(size))
     if announced != str(size):
-        raise FormatError(f"{name} should have {size} bytes; it was announced as {announced[:20]}")
+        raise FormatError(
+            f"{name} should have {size} bytes, but Content-Length is {announced[:20]}"
+        )
     if size > memory_bytes():
         raise FormatError(f"{name} claims {size} bytes, more than this machine can hold")
 
 
 def memory_bytes() -> int:
-    """All memory of this machine."""
+    """Return the size of this machine's memory."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def lines_of(answer: httpx.Response, most: int) -> Iterator[str]:
-    """The lines of a stream that may never end, none of which is longer than `most` bytes."""
+    """Yield the lines of a stream that may never end; refuse lines longer than `most` bytes."""
     rest, pace = bytearray(), Pace(LINE_SECONDS)
     for piece in Body(answer).pieces():
         *whole, last = piece.split(b"\n")

@@ -1,6 +1,6 @@
 """Caudal's cluster from Python: the same answers as `caudal.run`, computed elsewhere.
 
-`import caudal` is quick: what a client needs is loaded by the first call that needs it.
+`import caudal` is fast: a client's modules are loaded by the first call that needs them.
 """
 
 import os
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 
 
 class JobOptions(TypedDict, total=False):
-    """How a job runs. The first three are those of `caudal.run`."""
+    """Options of a job. The first three are those of `caudal.run`."""
 
     parameters: Mapping[str, ParameterValue] | None
     sentiment: str | None
     strict: bool
     partitions: int
     batch_bytes: int
-    silent_seconds: float  # without a sign of life for so long, the job expires
+    silent_seconds: float  # the job expires after this long without a sign of life
 
 
 class Client:
-    """A way to a cluster. `gateway` is one address, several with commas between, or a list.
+    """A client of a cluster. `gateway` is one address, several separated by commas, or a list.
 
-    >>> import caudal
-    >>> with caudal.Client(example_gateway) as client:
-    ...     answers = client.run("movies", data=example_data, queries=["q1", "q2"])
-    >>> answers["q2"].to_arrow().column_names
-    ['country', 'budget']
+        >>> import caudal
+        >>> with caudal.Client(example_gateway) as client:
+        ...     answers = client.run("movies", data=example_data, queries=["q1", "q2"])
+        >>> answers["q2"].to_arrow().column_names
+        ['country', 'budget']
 
-    What one gateway does not answer is asked of the next; when none has answered for
+    If one gateway does not answer, the next one is asked. If none has answered for
     `patience_seconds`, `caudal.errors.UnreachableError` is raised, and the job can be resumed.
     `ca` is a PEM file with the certificates to trust (or CAUDAL_CA), for addresses with https.
     """
@@ -68,7 +68,7 @@ class Client:
         self._trusted = read_ca(ca, os.environ)
         self._patience_seconds = patience_seconds
         if compress not in set(Compress):
-            raise UsageError(f"compress is one of {', '.join(Compress)}, not {compress!r}")
+            raise UsageError(f"compress must be one of {', '.join(Compress)}, not {compress!r}")
         self._compress = Compress(compress)
 
     def __repr__(self) -> str:
@@ -86,7 +86,8 @@ class Client:
     ) -> Answers:
         """Answer queries of an application over the files of a folder, as `caudal.run` does.
 
-        `resume` is the id of a job that was begun with the same files; `JobOptions` has the rest.
+        `resume` is the id of a job that was started with the same files. See `JobOptions` for the
+        rest.
         """
         return self._answers(
             self._submission(app, queries, data=data, files=files, resume=resume, **how)
@@ -121,7 +122,7 @@ class Client:
         queries: Sequence[str] | str | None = None,
         **how: Unpack[JobOptions],
     ) -> "StreamedJob":
-        """A job whose rows this program sends. `how` is as for `run`.
+        """Create a job whose rows this program sends. `how` is as for `run`.
 
         >>> import caudal
         >>> row = {"Title": "Dune", "authors": ["Frank Herbert"], "publisher": None,
@@ -138,17 +139,17 @@ class Client:
         return StreamedJob(self._submission(app, queries, **how), self.gateways())
 
     def jobs(self) -> "list[JobEntry]":
-        """The jobs of this token that still exist."""
+        """Return the jobs of this token that still exist."""
         with self.gateways() as gateways:
             return list(gateways.jobs())
 
     def status(self, job_id: str) -> "JobStatus":
-        """How far a job is."""
+        """Return the progress of a job."""
         with self.gateways() as gateways:
             return gateways.status(job_id)
 
     def results(self, job_id: str) -> Answers:
-        """The answers of a job that is done."""
+        """Return the answers of a job that is done."""
         from caudal.client.results import answers_of
         from caudal.formats.keys import REJECTS
 
@@ -159,12 +160,12 @@ class Client:
         return answers_of(results, status.queries)
 
     def cancel(self, job_id: str) -> "Outcome":
-        """End a job; gives how it ended, which may have been before."""
+        """Cancel a job. Return its outcome, which may be an earlier one."""
         with self.gateways() as gateways:
             return gateways.cancel(job_id)
 
     def gateways(self) -> "HttpGateways":
-        """A connection of one's own; the caller closes it."""
+        """Return a new connection; the caller closes it."""
         from caudal.client.http import HttpGateways
 
         return HttpGateways(
@@ -183,7 +184,7 @@ class Client:
             with self.gateways() as gateways:
                 outcome, results = submit(submission, gateways)
         except UnreachableError as error:
-            raise UnreachableError(f"{error}; go on with resume={job_id!r}") from None
+            raise UnreachableError(f"{error}; continue with resume={job_id!r}") from None
         assert outcome is not None
         if outcome.state != "done":
             raise error_of_outcome(job_id, outcome)
@@ -240,4 +241,4 @@ class Client:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Every call opens and closes its own connections: there is nothing left to close."""
+        """Do nothing: every call opens and closes its own connections."""

@@ -1,4 +1,4 @@
-"""Server-sent events: rows of a query that only filters, while its table still arrives."""
+"""Server-sent events: rows of a query that only filters, while its table is still being sent."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -27,18 +27,18 @@ class Event:
 
 
 class PreviewRows(msgspec.Struct, frozen=True):
-    """The rows that one batch gives to a query."""
+    """The rows of a query from one batch."""
 
     batch: int
     rows: list[dict[str, Any]]
 
 
 class _EndedError(Exception):
-    """The stream ended as a gateway wanted it to."""
+    """The gateway ended the stream on purpose."""
 
 
 def parse_events(lines: Iterable[str]) -> Iterator[Event | None]:
-    """The events in the lines of a stream; None where there is only a sign of life.
+    """Yield the events in the lines of a stream; None for a keep-alive.
 
     >>> list(parse_events(["id: 3", "event: rows", "data: {}", "", ": still here"]))
     [Event(name='rows', id='3', data='{}'), None]
@@ -66,10 +66,11 @@ def parse_events(lines: Iterable[str]) -> Iterator[Event | None]:
 def previews(
     gateways: HttpGateways, job_id: str, query: str, stopping: Callable[[], bool]
 ) -> Iterator[PreviewRows]:
-    """The rows of a query, batch by batch, each once, from whichever gateway answers.
+    """Yield the rows of a query, batch by batch, each once, from any gateway that answers.
 
-    Ends when there are no more, because the answer is there or because the job has ended. What no
-    gateway of Caudal would send means the next one; from all of them, again and again: FormatError.
+    Ends when there are no more rows, because the answer is ready or the job has ended. After an
+    invalid answer the next gateway is asked. If all gateways give invalid answers for several
+    rounds in a row, FormatError is raised.
     """
     last, rounds, wrong = -1, 0, 0
     path = f"/jobs/{job_id}/results/{query}/preview"
@@ -101,14 +102,14 @@ def previews(
 
 def _check_next(preview: PreviewRows, last: int) -> None:
     if preview.batch != last + 1:
-        raise FormatError(f"sent rows of batch {preview.batch} in place of batch {last + 1}")
+        raise FormatError(f"sent rows of batch {preview.batch} instead of batch {last + 1}")
 
 
 def _preview_of(event: Event) -> PreviewRows:
     try:
         return msgspec.json.decode(event.data, type=PreviewRows)
     except msgspec.MsgspecError as error:
-        raise FormatError(f"sent an event that this Caudal lacks: {error}") from None
+        raise FormatError(f"sent an event of unknown form: {error}") from None
 
 
 def _from_one(

@@ -1,4 +1,4 @@
-"""Any of several addresses: what one does not answer is asked of the next.
+"""Requests to several addresses: if one does not answer, the next one is asked.
 
 Rules
 1. When and how often a request is repeated is decided by jobs/retry.py; here is one round of it.
@@ -36,14 +36,14 @@ _LASTING_QUOTAS = ("jobs", "kept", "stored")
 _LONGEST_RETRY_AFTER = 30.0
 _LAST_WORD_SECONDS = 2.0
 _CONNECT_SECONDS = 3.0
-_SECONDS = 15.0  # of silence, or of dripping, after which the next gateway is asked
-_LONG_SECONDS = 45.0  # where much is read, written or planned before an answer
-_PIECE_BYTES = 256 << 10  # of a body; of more, httpcore copies what a socket did not take at once
+_SECONDS = 15.0  # without enough data, until the next gateway is asked
+_LONG_SECONDS = 45.0  # for requests that read, write or plan much before the answer
+_PIECE_BYTES = 256 << 10  # of a body; httpcore copies the unsent rest of larger pieces
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a gateway said, and which one."""
+    """The answer of a gateway, and its address."""
 
     address: str
     status: int
@@ -55,13 +55,13 @@ class Answer:
         return 200 <= self.status < 300
 
     def error(self) -> CaudalError:
-        """The error for an answer that is not a success."""
+        """Return the error for an answer that is not a success."""
         return error_of(self.address, self.status, self.body)
 
 
 @dataclass(frozen=True)
 class _Request:
-    """What is asked of each gateway in turn."""
+    """A request that is sent to each gateway in turn."""
 
     method: str
     path: str
@@ -81,7 +81,7 @@ class _Request:
 
 
 class Failover:
-    """Requests to whichever gateway answers. Several threads may use it at once."""
+    """Requests to any gateway that answers. Thread-safe."""
 
     def __init__(
         self,
@@ -104,14 +104,14 @@ class Failover:
             limits=httpx.Limits(max_connections=32),
             headers=bodies.IDENTITY,
             verify=True if trusted is None else trusted,
-            trust_env=not all(is_loopback(one) for one in addresses),  # no proxy to this machine
+            trust_env=not all(is_loopback(one) for one in addresses),  # no proxy for this machine
         )
         pace_sockets(self._http)
-        self._best = 0  # which address answered last
+        self._best = 0  # index of the address that answered last
         self._lock = threading.Lock()
 
     def give_up(self) -> None:
-        """Ask nothing again, in whatever thread; what is under way is still answered."""
+        """Send no further requests from any thread; requests in progress are still answered."""
         self.stop.request("the client is closed")
 
     def close(self) -> None:
@@ -119,7 +119,7 @@ class Failover:
         self._http.close()
 
     def again(self) -> Self:
-        """Another one of the same, for one last request after this one gave up."""
+        """Return a new client of the same kind, for one last request after this one gave up."""
         return type(self)(
             self.addresses,
             self._token,
@@ -141,7 +141,7 @@ class Failover:
         headers: Mapping[str, str] | None = None,
         take: bodies.Take = bodies.take_reply,
     ) -> Answer:
-        """The first answer that any gateway gives. `take` reads the body of a success."""
+        """Return the first answer of any gateway. `take` reads the body of a success."""
         request = _Request(method, path, body, {**self._headers, **(headers or {})}, take)
         return self._retry.ask(lambda: self._round(request))
 
@@ -179,7 +179,7 @@ class Failover:
         return turn
 
     def _one(self, address: str, request: "_Request") -> Answer:
-        """Ask one gateway. Of a body that is refused no more is read."""
+        """Ask one gateway. Stop reading a body as soon as it is refused."""
         content = _pieces(request.body) if request.body is not None else None
         with (
             paced(request.seconds) as pace,
@@ -196,7 +196,7 @@ class Failover:
             return Answer(address, answer.status_code, take(answer), _retry_after(answer))
 
     def in_turn(self) -> list[str]:
-        """All addresses, the one that answered last first."""
+        """Return all addresses, starting with the one that answered last."""
         with self._lock:
             return [*self.addresses[self._best :], *self.addresses[: self._best]]
 
@@ -210,7 +210,7 @@ class Failover:
         self._check_open()
 
     def stream(self, path: str, address: str, headers: Mapping[str, str]) -> httpx.Response:
-        """Open a stream of events at one gateway; the caller closes it."""
+        """Open an event stream at one gateway; the caller closes it."""
         request = self._http.build_request(
             "GET", address + path, headers={**self._headers, **headers}
         )
@@ -228,19 +228,19 @@ def _pieces(body: bytes) -> Iterator[bytes]:
 
 
 def _require_trust(address: str, error: httpx.TransportError) -> None:
-    """Rule 5."""
+    """Raise UsageError if the certificate is not trusted (rule 5)."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
             raise UsageError(
                 f"the certificate of {address} is not trusted ({cause.verify_message}): give the "
-                "certificate of its issuer by --ca FILE, or ask at the name that it is made for"
+                "certificate of its issuer with --ca FILE, or use the name in the certificate"
             ) from None
         cause = cause.__cause__ or cause.__context__
 
 
 def _trouble(error: httpx.TransportError) -> str:
-    """Why there was no answer, in a few words."""
+    """Return in a few words why there was no answer."""
     if isinstance(error, httpx.TimeoutException):
         return "no answer in time"
     return " ".join(str(error).split())[:120] or "the connection was lost"
@@ -251,4 +251,4 @@ def _retry_after(answer: httpx.Response) -> float:
         seconds = float(answer.headers.get("Retry-After", "1"))
     except ValueError:
         seconds = 1.0
-    return min(seconds, _LONGEST_RETRY_AFTER) if seconds >= 0.0 else 1.0  # not a number: neither
+    return min(seconds, _LONGEST_RETRY_AFTER) if seconds >= 0.0 else 1.0  # NaN gives 1.0 too

@@ -1,4 +1,4 @@
-"""The requests of a client as HTTP (docs/formats/http.md), to whichever gateway answers."""
+"""The client's requests as HTTP (docs/formats/http.md), to any gateway that answers."""
 
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
@@ -21,7 +21,7 @@ from caudal.jobs.requests import check_job_id, is_name
 
 _BATCH_TYPE = "application/vnd.caudal.batch"
 _JSON = {"Content-Type": "application/json"}
-_MOST_LISTED = 1000  # jobs of one page: what a gateway gives at most
+_MOST_LISTED = 1000  # most jobs that a gateway returns in one page
 Kind = TypeVar("Kind")
 
 
@@ -30,7 +30,7 @@ class _Digest(msgspec.Struct):
 
 
 class HttpGateways(Failover):
-    """See `tasks.client.Gateways`. The owner of a job is whoever holds the token."""
+    """The `Gateways` port over HTTP. The owner of a job is the owner of the token."""
 
     def create(self, job_id: str, request: Request) -> Receipt:
         """See the port."""
@@ -79,11 +79,11 @@ class HttpGateways(Failover):
         return self._get(Outcome, "DELETE", _path(job_id))
 
     def delete(self, job_id: str) -> Outcome:
-        """Delete all that is kept of a job that has ended."""
+        """Delete all stored data of a job that has ended."""
         return self._get(Outcome, "DELETE", _path(job_id, "results"))
 
     def jobs(self) -> Iterator[JobEntry]:
-        """The jobs of this token, page by page."""
+        """Yield the jobs of this token, fetched page by page."""
         after = ""
         while True:
             behind = f"&after={quote(after)}" if after else ""
@@ -92,11 +92,13 @@ class HttpGateways(Failover):
             if page.next is None:
                 return
             if page.next <= after:
-                raise FormatError(f"the list of jobs goes back from {after!r} to {page.next!r}")
+                raise FormatError(
+                    f"the list of jobs is not in order: {page.next!r} after {after!r}"
+                )
             after = page.next
 
     def quotas(self) -> QuotaPage:
-        """What the owner of this token uses; all owners, for an admin."""
+        """Return the usage of this token's owner; of all owners for an admin."""
         return self._get(QuotaPage, "GET", "/quotas")
 
     def _get(
@@ -117,14 +119,14 @@ def _read(kind: type[Kind], body: bytes) -> Kind:
     try:
         found = msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise FormatError(f"answered in a form that this Caudal lacks: {error}") from None
+        raise FormatError(f"sent an answer of unknown form: {error}") from None
     if isinstance(found, JobStatus):
         _check_names(found)
     return found
 
 
 def _take(kind: type[Kind]) -> Take:
-    """A reply of that kind: what is none is asked of another gateway."""
+    """Return a reader that refuses a reply of another kind, so that another gateway is asked."""
 
     def take(answer: httpx.Response) -> bytes:
         body = take_reply(answer)
@@ -135,10 +137,10 @@ def _take(kind: type[Kind]) -> Take:
 
 
 def _check_names(status: JobStatus) -> None:
-    """Names of queries become those of files, and each waits for tables."""
+    """Check the names of queries: they become file names, and each must have its tables."""
     for name in (*status.queries, *status.results, *status.previews, *status.failed):
         if not is_name(name) or name not in status.reads:
-            raise FormatError(f"speaks of a query {name[:40]!r}, which cannot be one")
+            raise FormatError(f"names a query {name[:40]!r}, which is invalid")
     for name in status.previews:
         if not status.reads[name]:
             raise FormatError(f"offers a preview of {name}, which reads no table")

@@ -21,7 +21,7 @@ from caudal.results.answers import Answers, Result
 
 
 class StreamedJob:
-    """Made by `caudal.Client.job`. Not for use by two threads at once.
+    """A job whose rows a program sends; made by `caudal.Client.job`. Not thread-safe.
 
     As a context manager it cancels the job if the block ends with an error.
     """
@@ -45,19 +45,19 @@ class StreamedJob:
 
     @property
     def id(self) -> str:
-        """The job's name, for `caudal results`, `caudal cancel` and `Client.results`."""
+        """Return the job's id, for `caudal results`, `caudal cancel` and `Client.results`."""
         return self._submission.job_id
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The tables that the chosen queries read: those to send, in this order."""
+        """Return the tables to send, in order: those that the chosen queries read."""
         return self._errand.tables
 
     def send(self, table: str, rows: Rows, columns: Sequence[str] | None = None) -> None:
-        """Send rows: dictionaries, tuples (with `columns`), or anything that holds Arrow.
+        """Send rows: dictionaries, tuples (with `columns`), or any object that holds Arrow data.
 
-        Tuples without `columns` have those that the application names for the table. Rows of a
-        table that no chosen query reads are not sent.
+        Tuples without `columns` use the columns that the application declares for the table. Rows
+        of a table that no chosen query reads are not sent.
         """
         writer = self._writer(table)
         if table in self._errand.tables:
@@ -66,7 +66,7 @@ class StreamedJob:
             self._errand.put(table, writer.batches(rows, columns))
 
     def end(self, *tables: str) -> None:
-        """Say that these tables are complete; without names, all of them."""
+        """Declare these tables complete; without names, all of them."""
         for table in tables or tuple(self._open):
             writer = self._writer(table)
             if table in self._open:
@@ -75,11 +75,11 @@ class StreamedJob:
                 self._open.remove(table)
 
     def status(self) -> JobStatus:
-        """How far the job is."""
+        """Return the progress of the job."""
         return self._errand.look()
 
     def result(self, query: str) -> Result:
-        """One answer, as soon as the tables that it reads have ended and been computed."""
+        """Return one answer when it is computed. The tables that it reads must have ended."""
         while query not in self._errand.results:
             status = self._errand.look()
             if query not in status.reads:
@@ -93,7 +93,7 @@ class StreamedJob:
         return result_of(query, self._errand.results[query])
 
     def results(self) -> Answers:
-        """All answers, once they are there."""
+        """Wait for all answers and return them."""
         if self._open:
             raise UsageError(f"table {self._open[0]} has not ended: call end({self._open[0]!r})")
         self._check(self._errand.follow())
@@ -101,7 +101,7 @@ class StreamedJob:
         return answers_of(self._errand.results, self._submission.asked, seconds)
 
     def preview(self, query: str) -> Iterator[dict[str, Any]]:
-        """The rows of a query that only filters, each once, while its table still arrives."""
+        """Yield the rows of a query that only filters, each once, while its table is being sent."""
         stopping = self._gateways.stop.requested
         for one in previews(self._gateways, self.id, query, stopping):
             yield from one.rows
@@ -111,7 +111,7 @@ class StreamedJob:
         return self._gateways.cancel(self.id)
 
     def close(self) -> None:
-        """Let go of it. The job itself goes on."""
+        """Close the connection. The job itself continues."""
         self._stack.close()
 
     def __enter__(self) -> "StreamedJob":

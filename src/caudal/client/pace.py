@@ -1,15 +1,16 @@
-"""Gateways that drip: what comes or goes too slowly counts as no answer.
+"""A minimum pace for connections: data that moves too slowly counts as no answer.
 
-Silence alone is no measure: one byte now and then is never silent, and takes for ever.
+A limit on silence is not enough: a gateway that sends one byte now and then is never silent and
+never finishes.
 
 Rules
-1. Of every time of silence that passes, `LEAST_BYTES` must have come or gone; or the request is
-   over. The whole may take as long as it likes.
-2. What comes before the body, interim answers too, is bounded.
-3. Streams of events are quiet by nature. They are paced up to their first event; then a line that
-   was begun must go on at the same pace (`bodies.lines_of`).
+1. In every interval (the time-out of the request) at least `LEAST_BYTES` must be sent or received;
+   otherwise the request fails. The total time is not limited.
+2. The data before the body, interim answers included, is bounded.
+3. Event streams may be silent. The pace applies until their first event; after that, a line that
+   has begun must continue at the same pace (`bodies.lines_of`).
 
-The pace is that of the thread's request: every read and write of a socket goes by it.
+The pace belongs to the current thread's request and applies to every read and write of its socket.
 """
 
 import ssl
@@ -27,16 +28,16 @@ MOST_HEAD_BYTES = 1 << 20
 
 
 class Pace:
-    """How much came and went in this time of silence. A pace that is missed is a time-out."""
+    """The bytes moved in the current interval. A pace that is too slow raises a time-out."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._since = now()
         self._moved = 0
-        self._head: int | None = 0  # bytes that came before the body
+        self._head: int | None = 0  # bytes received before the body; None: the body has begun
 
     def left(self) -> float:
-        """Seconds until enough must have moved."""
+        """Return the seconds until enough bytes must have moved."""
         passed = now() - self._since
         if passed >= self._seconds:
             if self._moved < LEAST_BYTES:
@@ -46,11 +47,11 @@ class Pace:
         return self._seconds - passed
 
     def begin(self) -> None:
-        """Count anew from now on."""
+        """Start a new interval."""
         self._since, self._moved = now(), 0
 
     def note(self, size: int) -> None:
-        """So much came or went."""
+        """Count bytes that were sent or received."""
         self._moved += size
 
     def note_read(self, size: int) -> None:
@@ -58,10 +59,10 @@ class Pace:
         if self._head is not None:
             self._head += size
             if self._head > MOST_HEAD_BYTES:
-                raise httpcore.RemoteProtocolError("too much came before an answer")
+                raise httpcore.RemoteProtocolError("too much data before the answer")
 
     def end_of_head(self) -> None:
-        """From now on the body comes."""
+        """Note that the body begins."""
         self._head = None
 
 
@@ -74,7 +75,7 @@ _PACE: ContextVar[Pace | None] = ContextVar("_PACE", default=None)
 
 @contextmanager
 def paced(seconds: float) -> Iterator[Pace]:
-    """Everything that this thread sends and receives in the block keeps to one pace."""
+    """Apply one pace to everything that this thread sends and receives in the block."""
     pace = Pace(seconds)
     token = _PACE.set(pace)
     try:
@@ -84,8 +85,10 @@ def paced(seconds: float) -> Iterator[Pace]:
 
 
 def pace_sockets(client: httpx.Client) -> None:
-    """Make every connection of a client keep to the pace. httpx takes no network backend, and
-    httpcore has no other place for it."""
+    """Make every connection of a client keep the pace.
+
+    httpx takes no network backend, so this sets private attributes of httpx and httpcore.
+    """
     for transport in (client._transport, *client._mounts.values()):
         if isinstance(transport, httpx.HTTPTransport):
             pool: Any = transport._pool
@@ -93,7 +96,7 @@ def pace_sockets(client: httpx.Client) -> None:
 
 
 class _Backend(httpcore.NetworkBackend):
-    """A backend whose connections are paced."""
+    """A network backend that creates paced connections."""
 
     def __init__(self, inner: httpcore.NetworkBackend) -> None:
         self._inner = inner
@@ -111,7 +114,7 @@ class _Backend(httpcore.NetworkBackend):
 
 
 class _Stream(httpcore.NetworkStream):
-    """A connection whose reads and writes keep to the pace of the thread's request."""
+    """A connection whose reads and writes keep the pace of the thread's request."""
 
     def __init__(self, inner: httpcore.NetworkStream) -> None:
         self._inner = inner
@@ -126,7 +129,7 @@ class _Stream(httpcore.NetworkStream):
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """See httpcore. Whose own loop lets a reader take as little at a time as it likes."""
+        """See httpcore. Its own loop would let a reader take any small amount at a time."""
         pace, socket = _PACE.get(), self._inner.get_extra_info("socket")
         if pace is None or socket is None:
             self._inner.write(buffer, timeout)

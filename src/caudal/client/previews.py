@@ -1,7 +1,8 @@
-"""Rows of filtering queries, shown while their tables are still being sent: a thread per query.
+"""Rows of filtering queries, shown while their tables are still being sent: one thread per query.
 
-A batch's rows are shown once, and only after this client's own sending of that batch was
-confirmed: whatever else was sent under the same id, they are of the data that this client read.
+The rows of a batch are shown once, and only after this client's own upload of that batch was
+confirmed. So they come from the data that this client read, whatever else was sent under the same
+id.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ _LEAVE_SECONDS = 1.0
 
 
 class PreviewThreads:
-    """`queries` maps each query to the one table that it reads."""
+    """Threads that show previews. `queries` maps each query to the one table that it reads."""
 
     def __init__(
         self, gateways: HttpGateways, job_id: str, queries: Mapping[str, str], show: Show
@@ -37,19 +38,19 @@ class PreviewThreads:
             thread.start()
 
     def confirm(self, table: str, number: int) -> None:
-        """A batch of a table is safe."""
+        """Note that a batch of a table is stored."""
         with self._changed:
             self._confirmed.add((table, number))
             self._changed.notify_all()
 
     def finish(self, *queries: str) -> None:
-        """Nothing more of these queries is wanted: their answer is there."""
+        """Stop the previews of these queries, because their answers are ready."""
         with self._changed:
             self._over.update(queries)
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Let the threads go; one that is deep in a silent stream leaves when that is closed."""
+        """Stop all threads. A thread in a silent stream ends when the stream is closed."""
         self.finish(*self._queries)
         for thread in self._threads:
             thread.join(_LEAVE_SECONDS)
@@ -58,7 +59,7 @@ class PreviewThreads:
         def over() -> bool:
             return query in self._over or self._gateways.stop.requested()
 
-        with contextlib.suppress(Exception):  # a preview is a courtesy: the answer will come
+        with contextlib.suppress(Exception):  # previews are optional: the answer comes anyway
             for found in previews(self._gateways, self._job_id, query, over):
                 if not self._wait(table, found.batch, over):
                     return
@@ -66,7 +67,7 @@ class PreviewThreads:
                     self._show(query, found.rows)
 
     def _wait(self, table: str, number: int, over: Callable[[], bool]) -> bool:
-        """Until a batch is confirmed; False if the preview is over before."""
+        """Wait until a batch is confirmed; return False if the preview ends before."""
         with self._changed:
             self._changed.wait_for(lambda: over() or (table, number) in self._confirmed)
             return not over()

@@ -1,4 +1,4 @@
-"""What a gateway's refusal means: the error that a client raises for it. docs/formats/http.md."""
+"""Mapping from a gateway's refusal to the error that the client raises. docs/formats/http.md."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from caudal.formats.outcomes import Outcome
 from caudal.jobs.interfaces import ConflictError, GoneError, JobError
 from caudal.results.answers import one_line
 
-_MOST_TOLD = 2_000  # letters of a message: it is to be one line for a person
+_MOST_TOLD = 2_000  # characters of a message: it must be one line for a person
 
 
 class _Refusal(msgspec.Struct):
@@ -22,29 +22,30 @@ class _Body(msgspec.Struct):
 
 
 def code_of(body: bytes) -> str:
-    """The code of a refusal; nothing if the body is none."""
+    """Return the code of a refusal; "" if the body is not a refusal."""
     refusal = _read(body)
     return refusal.code if refusal else ""
 
 
 def quota_of(body: bytes) -> str | None:
-    """The quota that a refusal names, if it names one."""
+    """Return the quota that a refusal names; None if it names none."""
     refusal = _read(body)
     return refusal.quota if refusal else None
 
 
 def error_of(address: str, status: int, body: bytes) -> CaudalError:
-    """The error for an answer that is not a success."""
+    """Return the error for an answer that is not a success."""
     refusal = _read(body)
     if refusal is None:
         return UsageError(
-            f"{address} answered {status} and nothing that a gateway of Caudal would say: "
-            "is the address right?"
+            f"{address} answered {status}, but not as a Caudal gateway does: is the address right?"
         )
     message = one_line(refusal.message[:_MOST_TOLD])
     match refusal.code:
         case "no_token":
-            return UsageError(f"{address} does not know this token: give its own by --token-file")
+            return UsageError(
+                f"{address} does not know this token: give another one with --token-file"
+            )
         case "over_quota":
             return JobError(message)
         case "no_job" | "not_ready" | "ended":

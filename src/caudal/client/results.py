@@ -1,4 +1,4 @@
-"""Result objects as answers: the same that a run on this machine gives."""
+"""Result objects as answers, equal to those of a local run."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,11 +14,11 @@ from caudal.results.answers import Answers, Result, one_line
 from caudal.results.failures import settled
 from caudal.results.rejects import RejectReason, Rejects
 
-_PLACES_KEPT = 5  # of each reason, as in a run on this machine
+_PLACES_KEPT = 5  # of each reason, as in a local run
 
 
 def result_of(name: str, data: bytes, seconds: float = 0.0) -> Result:
-    """One result; QueryError if the query failed."""
+    """Return one result; raise QueryError if the query failed."""
     index, rows = _decoded(data, f"the result of {name}")
     return Result(name, index.title, rows, seconds)
 
@@ -26,7 +26,7 @@ def result_of(name: str, data: bytes, seconds: float = 0.0) -> Result:
 def answers_of(
     results: Mapping[str, bytes], queries: Iterable[str], seconds: float = 0.0
 ) -> Answers:
-    """All results of a job, in the order of its queries, as a run on this machine gives them."""
+    """Return all results of a job, in the order of its queries, as a local run does."""
     found: dict[str, Result] = {}
     errors: dict[str, QueryError] = {}
     for name in queries:
@@ -39,7 +39,7 @@ def answers_of(
 
 
 def rejects_of(data: bytes) -> Rejects:
-    """The rejects report, with the first places of each reason."""
+    """Return the rejects report, with the first places of each reason."""
     rejects = Rejects()
     for row in _report_rows(data):
         if row["reason"] is None:
@@ -51,39 +51,39 @@ def rejects_of(data: bytes) -> Rejects:
 
 
 def every_reject(data: bytes, tables: Sequence[str]) -> list[RejectedRow]:
-    """The rows that a report names, in the order of tables, files and lines."""
+    """Return the rows that a report names, in the order of tables, files and lines."""
     rows = [
         RejectedRow(row["table"], place["file"], place["line"], row["reason"])
         for row in _report_rows(data)
         for place in row["first"]
     ]
     if strange := {row.table for row in rows}.difference(tables):
-        raise FormatError(f"the rejects report speaks of a table {min(strange)[:40]!r}: not ours")
+        raise FormatError(f"the rejects report names an unknown table {min(strange)[:40]!r}")
     return sorted(rows, key=lambda row: (tables.index(row.table), row.file, row.line))
 
 
 def _report_rows(data: bytes) -> list[dict[str, Any]]:
     table = _decoded(data, "the rejects report")[1]
     if table.schema != outputs.REPORT:
-        raise FormatError("the rejects report has other columns than this Caudal knows")
+        raise FormatError("the rejects report has unknown columns")
     rows: list[dict[str, Any]] = table.to_pylist()
     return rows
 
 
 def _decoded(data: bytes, name: str) -> tuple[outputs.ResultHeader, pa.Table]:
-    """A result that came over a network: what its bytes claim of each other is checked too."""
+    """Decode a result from the network and check that its parts are consistent."""
     try:
         index, rows = outputs.decode_result(data, name)
         rows.validate(full=True)
     except QueryError as error:
         raise QueryError(one_line(str(error))) from None
     except (pa.ArrowException, OSError) as error:
-        raise FormatError(f"{name} is no table: {error}") from error
+        raise FormatError(f"{name} is not a valid table: {error}") from error
     return index, rows
 
 
 def error_of_outcome(job_id: str, outcome: Outcome) -> CaudalError:
-    """What to raise for a job that ended without answers."""
+    """Return the error for a job that ended without answers."""
     if outcome.reason.startswith(STRICT):
         return RejectedRowError(outcome.reason.removeprefix(STRICT))
     why = f": {outcome.reason}" if outcome.reason else ""

@@ -1,11 +1,11 @@
-"""Rows from anywhere as CSV records that are read back exactly: dictionaries, tuples, Arrow.
+"""Conversion of rows to CSV records that are read back exactly: dictionaries, tuples, Arrow.
 
 Rules
-1. Null is an empty field, and so is an empty text: files cannot tell them apart either.
-2. A field with a comma, a quote or a line's end in it is quoted, quotes inside are doubled.
-3. A record of one empty field is written as `""`: a line with nothing on it is no record.
-4. Lists and dictionaries stand as Python literals, as `items` and `names` read them; true and
-   false, dates and numbers as DuckDB reads them.
+1. Null and empty text are both an empty field: CSV files cannot tell them apart either.
+2. A field with a comma, a quote or a line break is quoted; quotes inside are doubled.
+3. A record of one empty field is written as `""`, because an empty line is not a record.
+4. Lists and dictionaries are written as Python literals, as `items` and `names` read them.
+   Booleans, dates and numbers are written as DuckDB reads them.
 """
 
 import contextlib
@@ -24,19 +24,19 @@ from caudal.errors import DataError
 
 _SPECIAL = re.compile(r'[",\r\n]')
 _ARROW_ROWS = 65_536
-_SOME_ROWS = 1_024  # of dictionaries or tuples, written at a time
+_SOME_ROWS = 1_024  # dictionaries or tuples written at a time
 
 Row = Mapping[str, Any] | Sequence[Any]
-Rows = Iterable[Row] | Any  # Any: whatever holds Arrow, such as a Polars or pandas frame
+Rows = Iterable[Row] | Any  # Any: an object that holds Arrow data, such as a Polars frame
 
 
 def pieces_of(
     rows: Rows, columns: Sequence[str] | None, of_tuples: Sequence[str] | None = None
 ) -> Iterator[tuple[tuple[str, ...], bytes]]:
-    """The records of some rows, piece by piece, each with the names of its columns.
+    """Yield the records of some rows, piece by piece, each with the names of its columns.
 
     `columns` names the fields of dictionaries and tuples. Without it, dictionaries have the
-    columns of the first one, tuples those of `of_tuples`. Arrow names its own.
+    columns of the first one, tuples those of `of_tuples`. Arrow data names its own.
     """
     if _is_arrow(rows):
         yield from _arrow_pieces(rows)
@@ -64,13 +64,13 @@ def _python_piece(
     rows: Sequence[Row], columns: Sequence[str] | None
 ) -> tuple[tuple[str, ...], bytes]:
     if columns is None:
-        raise DataError("rows that are no dictionaries need names: give columns=[...]")
+        raise DataError("rows that are not dictionaries need column names: give columns=[...]")
     names = tuple(columns)
     text = "".join(_record(row, names) for row in rows)
     try:
         return names, text.encode()
     except UnicodeEncodeError as error:
-        raise DataError(f"a row holds text that is no Unicode: {error.reason}") from None
+        raise DataError(f"a row holds text that is not valid Unicode: {error.reason}") from None
 
 
 def _record(row: Row, names: tuple[str, ...]) -> str:
@@ -81,14 +81,14 @@ def _record(row: Row, names: tuple[str, ...]) -> str:
     elif isinstance(row, str | bytes) or not isinstance(row, Sequence):
         raise DataError(f"a row is a {type(row).__name__}: give dictionaries, tuples or Arrow")
     elif len(row) != len(names):
-        raise DataError(f"a row has {len(row)} fields, its columns are {len(names)}")
+        raise DataError(f"a row has {len(row)} fields, but {len(names)} columns")
     else:
         values = row
     return (",".join(_field(value) for value in values) or '""') + "\n"
 
 
 def _field(value: Any) -> str:
-    """One value as a field.
+    """Return one value as a CSV field.
 
     >>> [_field(one) for one in (None, "so", "a, b", True, 2.5)]
     ['', 'so', '"a, b"', 'true', '2.5']
@@ -115,9 +115,9 @@ def _text(value: Any) -> str:
             return value.isoformat()
         case list() | tuple() | dict():
             return repr(value)
-    if hasattr(value, "item"):  # a scalar of numpy
+    if hasattr(value, "item"):  # a numpy scalar
         return _text(value.item())
-    raise DataError(f"a row holds a {type(value).__name__}, which has no place in a CSV field")
+    raise DataError(f"a row holds a {type(value).__name__}, which a CSV field cannot hold")
 
 
 def _arrow_pieces(rows: Any) -> Iterator[tuple[tuple[str, ...], bytes]]:
@@ -131,7 +131,7 @@ def _arrow_pieces(rows: Any) -> Iterator[tuple[tuple[str, ...], bytes]]:
 
 
 def _written(columns: list[pa.Array]) -> bytes:
-    """Arrow's writer quotes every text or none; none is smaller, where it can be done."""
+    """Write columns as CSV. Arrow quotes all texts or none; none is smaller, so it comes first."""
     if len(columns) == 1:  # rule 3
         columns, styles = [columns[0].cast(pa.string()).fill_null("")], ["needed"]
     else:
@@ -156,4 +156,4 @@ def _column(column: pa.Array, name: str) -> pa.Array:
     try:
         return column.cast(pa.string())
     except pa.ArrowException as error:
-        raise DataError(f"column {name!r} has type {kind}, which is no text: {error}") from None
+        raise DataError(f"column {name!r} of type {kind} cannot become text: {error}") from None

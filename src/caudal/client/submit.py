@@ -1,4 +1,4 @@
-"""Files of this machine answered by a cluster: from an application and its files to results."""
+"""Submission of local files to a cluster: from an application and its files to results."""
 
 import contextlib
 import io
@@ -26,11 +26,11 @@ def _standard_input() -> Stream:
 
 @dataclass(frozen=True)
 class Submission:
-    """What to ask of which files, and how. `resume` is the id of a job that was begun before."""
+    """The files, the queries and the options of a job. `resume` is the id of an earlier job."""
 
     app: Application
     sources: Sources
-    queries: tuple[str, ...] = ()  # none: all
+    queries: tuple[str, ...] = ()  # empty: all
     parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
     options: Options = field(default_factory=Options)
     compress: Compress = Compress.AUTO
@@ -48,11 +48,11 @@ class Submission:
         inputs = [table for table, files in self.sources.overrides.items()
                   if STANDARD_INPUT in files]  # fmt: skip
         if len(inputs) > 1:
-            raise UsageError(f"standard input is for one table, not for {' and '.join(inputs)}")
+            raise UsageError(f"only one table can use standard input, not {' and '.join(inputs)}")
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """The queries, in order."""
+        """Return the queries, in order."""
         return self.queries or tuple(query.name for query in self.app.queries)
 
     def request(self, options: Options) -> Request:
@@ -60,10 +60,10 @@ class Submission:
 
 
 class Watching(Listener):
-    """A listener that is also told what is to come."""
+    """A listener that is also told which tables will be sent."""
 
     def began(self, job_id: str, sizes: Mapping[str, int | None], status: JobStatus) -> None:
-        """The job exists. The tables that will be sent, in order, with the size of their files."""
+        """Note that the job exists. `sizes` has the tables to send, in order, with file sizes."""
 
 
 def submit(
@@ -73,7 +73,7 @@ def submit(
     *,
     detach: bool = False,
 ) -> tuple[Outcome | None, dict[str, bytes]]:
-    """Send, and take the results as they come; no outcome if nobody waits for it."""
+    """Send everything and collect the results; with `detach`, return no outcome."""
     job_id, options = submission.resume or submission.job_id, submission.options
     if submission.resume:
         options = gateways.status(job_id).options
@@ -91,19 +91,19 @@ def submit(
             outcome = upload_threads.carry_out(errand, gateways)
         except (DataError, UsageError):
             if not submission.resume:
-                _cancel(gateways, job_id)  # these files will never do
+                _cancel(gateways, job_id)  # these files will never be accepted
             raise
     return outcome, errand.results
 
 
 def _cancel(gateways: HttpGateways, job_id: str) -> None:
-    """Do not leave behind what nobody will go on with; if that fails, it expires."""
+    """Cancel a job that will not be continued; if that fails, the job expires."""
     with gateways.again() as others, contextlib.suppress(CaudalError):
         others.cancel(job_id)
 
 
 class _Batches(Mapping[str, "Iterator[Sendable]"]):
-    """The batches of the tables that the gateway asks for; the others are not even looked for."""
+    """The batches of the tables that the gateway asks for. Other tables' files need not exist."""
 
     def __init__(self, submission: Submission, cutter: BatchCutter) -> None:
         self._submission = submission
@@ -111,7 +111,7 @@ class _Batches(Mapping[str, "Iterator[Sendable]"]):
         self._tables = {table.name: table for table in submission.app.tables}
 
     def sizes(self, tables: tuple[str, ...]) -> dict[str, int | None]:
-        """The sizes of the files of these tables, all of which are there."""
+        """Return the file sizes of these tables; all files must exist."""
         wanted = [self._tables[name] for name in tables]
         sizes = file_sizes(wanted, self._submission.sources)
         return {name: sizes.get(name) for name in tables}

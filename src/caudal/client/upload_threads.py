@@ -1,7 +1,7 @@
-"""An order carried out by threads: some send batches, one follows the job and takes results.
+"""Threads that execute an upload: some send batches, one follows the job and collects results.
 
-The steps are those of `jobs/upload.py`, the code that the simulation of the task engine proves;
-here stands only who does what at the same time.
+The steps are those of `jobs/upload.py`, which the simulation of the task engine tests. This module
+only adds concurrency.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from caudal.jobs.interfaces import ConflictError, GoneError
 from caudal.jobs.upload import Listener, Upload, Uploader, UploadRequest
 from caudal.process.clock import SystemClock
 
-WINDOW = 4  # batches on their way at once
+WINDOW = 4  # batches in transit at once
 _LOOK_SECONDS = 0.25
 
 
@@ -25,9 +25,9 @@ _LOOK_SECONDS = 0.25
 def opened(
     gateways: HttpGateways, order: UploadRequest, listener: Listener, *, resume: bool = False
 ) -> Iterator[Upload]:
-    """Create the job, or find it again; batches of it then go out several at a time.
+    """Create the job, or find it again. Its batches are then sent several at a time.
 
-    On an error or Ctrl-C everything is given up, once the requests under way are answered.
+    On an error or Ctrl-C the upload is given up once the requests in progress are answered.
     """
     pool = ThreadPoolExecutor(WINDOW, "send")
     pool.submit(warm_up)  # while a gateway plans
@@ -59,13 +59,13 @@ def _begun(client: Uploader, order: UploadRequest) -> Upload:
         if not client.look_first:
             raise
         raise ConflictError(
-            f"job {order.job_id} was begun with another application, other queries or parameters: "
+            f"job {order.job_id} was started with another application, queries or parameters: "
             "resume it with the same"
         ) from None
 
 
 def carry_out(errand: Upload, gateways: HttpGateways) -> Outcome:
-    """Send everything while the results are taken as they come; how the job ended."""
+    """Send everything while collecting results. Return the job's outcome."""
     pool = ThreadPoolExecutor(1, "follow")
     try:
         following = pool.submit(errand.follow, gateways.stop.requested)

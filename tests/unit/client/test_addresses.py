@@ -18,7 +18,7 @@ def test_addresses_come_from_the_option_or_the_environment() -> None:
 
 @pytest.mark.parametrize("text", ["ftp://a", "http://", "http://a:port", "http://a?x=1", "a:0"])
 def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no URL") as caught:
+    with pytest.raises(UsageError, match="is not a URL") as caught:
         addresses_of(f"one:8421,{text}", {})
     assert repr(text) in str(caught.value)
 

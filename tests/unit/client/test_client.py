@@ -94,7 +94,7 @@ def test_no_gateway_at_all(books: Path) -> None:
     client = Client("127.0.0.1:9,127.0.0.1:10", patience_seconds=0.3)
     with pytest.raises(UnreachableError, match=r"tried http://127\.0\.0\.1:9.*:10.*resume='"):
         client.run("books", books)
-    with pytest.raises(UsageError, match="compress is one of auto, always, never"):
+    with pytest.raises(UsageError, match="compress must be one of auto, always, never"):
         Client("127.0.0.1:9", compress="sometimes")
 
 
@@ -332,7 +332,7 @@ def test_a_job_is_resumed_with_the_same_questions(one: Cluster, books: Path) -> 
     other = submission(books, queries=("q1",), resume=given.job_id)
     with (
         Client(one.gateway).gateways() as gateways,
-        pytest.raises(ConflictError, match="was begun with another application, other queries"),
+        pytest.raises(ConflictError, match="was started with another application, queries"),
     ):
         submit(other, gateways)
 
