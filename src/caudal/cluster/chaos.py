@@ -1,7 +1,7 @@
-"""Chaos on purpose: kill or freeze processes of a running cluster, and time how it recovers.
+"""Fault injection: kill or freeze processes of a running cluster, and measure the recovery.
 
-A victim must be alive when it is hit, and has recovered when the medics call a newer incarnation of
-it healthy. Nothing here restarts anything: that is the medics' work.
+A victim must be alive when it is hit. It has recovered when the medics report a newer incarnation
+of it as healthy. This module restarts nothing: that is the medics' work.
 """
 
 import signal
@@ -25,7 +25,7 @@ PATIENCE_SECONDS = 120.0
 
 
 class FaultKind(StrEnum):
-    """How a victim is hit. A frozen one must miss four heartbeats before anyone can know."""
+    """How a victim is hit. A frozen one must miss four heartbeats before it can be noticed."""
 
     KILL = "killed"
     FREEZE = "frozen"
@@ -33,15 +33,15 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True)
 class ChaosPlan:
-    """What to do: how many hits, on whom, how."""
+    """The number, targets and kinds of faults."""
 
     kills: int
     kinds: tuple[MemberKind, ...] = (MemberKind.GATEWAY, MemberKind.WORKER, MemberKind.MEDIC)
     name: str | None = None
-    freeze: float = 0.0  # the share of hits that freeze instead of kill
-    pause_seconds: float = 1.0  # between two strikes, in the mean
-    broker_share: float = 0.1  # of the strikes, if the broker is among the kinds
-    several: bool = True  # sometimes several at once, all medics but one, all but one medic
+    freeze: float = 0.0  # share of hits that freeze instead of kill
+    pause_seconds: float = 1.0  # mean time between two strikes
+    broker_share: float = 0.1  # share of strikes, if the broker is among the kinds
+    several: bool = True  # sometimes hit several at once, all medics but one, or all but one medic
     seed: int | None = None
 
 
@@ -59,14 +59,14 @@ class Hit:
 
 @dataclass
 class Report:
-    """What was done, and how long everything took to be well again."""
+    """What was hit, and how long the recoveries took."""
 
     hits: Counter[tuple[MemberKind, FaultKind]] = field(default_factory=Counter)
     seconds: dict[tuple[MemberKind, FaultKind], list[float]] = field(default_factory=dict)
     elections: dict[FaultKind, list[float]] = field(
         default_factory=dict
     )  # from a leader's end to a next
-    lost: list[str] = field(default_factory=list)  # never came back
+    lost: list[str] = field(default_factory=list)  # never recovered
 
     def lines(self) -> Iterator[str]:
         for (kind, way), count in sorted(self.hits.items()):
@@ -90,7 +90,7 @@ class Report:
 
 
 def spread(seconds: list[float]) -> str:
-    """The middle and the far end."""
+    """Return median, 99th percentile and maximum as text."""
     return (
         f"median {statistics.median(seconds):.1f} s, 99% within {percentile(seconds, 0.99):.1f} s, "
         f"most {max(seconds):.1f} s"
@@ -108,9 +108,9 @@ def strike(
     told: Callable[[Hit], None] = lambda hit: None,
     counts: Callable[[], bool] = lambda: True,
 ) -> Report:
-    """Do it all. `counts` is asked before each strike: does a hit count now?
+    """Strike until `plan.kills` is reached. `counts` is asked before each strike: may it hit now?
 
-    Raises UnreachableError if no medic of this host runs: nobody would bring a victim back.
+    Raise UnreachableError if no medic of this host runs: no victim would be restarted.
     """
     random, report, waiting = Random(plan.seed), Report(), _Waiting()
     while sum(report.hits.values()) < plan.kills:
@@ -135,7 +135,7 @@ def strike(
 
 @dataclass
 class _Waiting:
-    """Victims that are not well again, and leaders that have no successor."""
+    """Victims that have not recovered, and former leaders without a successor."""
 
     ill: list[Hit] = field(default_factory=list)
     leaderless: list[Hit] = field(default_factory=list)
@@ -151,7 +151,7 @@ class _Waiting:
 
 
 def _victims(cluster: Cluster, plan: ChaosPlan, random: Random) -> list[Member]:
-    """Mostly one; now and then several, all medics but one, or everything but one medic."""
+    """Choose mostly one; sometimes several, all medics but one, or everything but one medic."""
     if plan.name is not None:
         return [one for one in cluster.here if one.name == plan.name]
     able = [one for one in cluster.here if one.kind in plan.kinds]
@@ -173,7 +173,7 @@ def _victims(cluster: Cluster, plan: ChaosPlan, random: Random) -> list[Member]:
 
 
 def _may_be_hit(cluster: Cluster, victim: Member, hits: list[Hit]) -> bool:
-    """Is it well itself, and another medic too? Without any, nobody could bring it back."""
+    """Return whether the victim is healthy and another medic too: it must restart the victim."""
     ill = {hit.name for hit in hits}
     if victim.name in ill:
         return False
@@ -182,7 +182,7 @@ def _may_be_hit(cluster: Cluster, victim: Member, hits: list[Hit]) -> bool:
 
 
 def _has_medic(cluster: Cluster, without: set[str]) -> bool:
-    """Does one of this host's medics run, but for those?"""
+    """Return whether a medic of this host runs that is not in `without`."""
     return any(
         (record := read_record(cluster.run_folder, one.name)) is not None and is_running(record)
         for one in cluster.here
@@ -209,7 +209,7 @@ def _watch(
     *,
     until_well: bool = False,
 ) -> None:
-    """Let time pass and note who is well again, and who leads."""
+    """Wait, and note recovered processes and new leaders."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and not (until_well and waiting.is_over):
         told = None if waiting.is_over else look(cluster)

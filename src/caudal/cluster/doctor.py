@@ -1,4 +1,4 @@
-"""`caudal doctor`: what could be wrong with a cluster's surroundings, each with its remedy."""
+"""`caudal doctor`: checks of a cluster's environment, each with a remedy."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ _NEW_TOKEN = "make one: caudal token new NAME"
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at. `remedy` is empty if all is well."""
+    """The result of one check. `remedy` is empty if there is no problem."""
 
     what: str
     found: str
@@ -36,7 +36,7 @@ class Finding:
 
 
 def examine(cluster: Cluster) -> Iterator[Finding]:
-    """Everything, one by one; nothing here changes anything."""
+    """Run all checks, one by one. No check changes anything."""
     checks: list[Callable[[Cluster], Iterator[Finding]]] = [
         _settings, _python, _files, _memory, _disk, _ports, _access, _rabbit, _broker, _store,
     ]  # fmt: skip
@@ -45,7 +45,7 @@ def examine(cluster: Cluster) -> Iterator[Finding]:
 
 
 def not_ready(cluster: Cluster) -> list[Finding]:
-    """What keeps this host's gateways from taking jobs, though they are healthy."""
+    """Return the problems that keep this host's healthy gateways from accepting jobs."""
     if not any(one.kind is MemberKind.GATEWAY for one in cluster.here):
         return []
     return [one for check in (_broker, _store) for one in check(cluster) if one.remedy]
@@ -55,7 +55,7 @@ def _settings(cluster: Cluster) -> Iterator[Finding]:
     if cluster.strayed:
         yield Finding("settings", cluster.strayed, take_down_first(cluster))
     else:
-        yield Finding("settings", f"{FILE} is understood")
+        yield Finding("settings", f"{FILE} is valid")
 
 
 def _python(cluster: Cluster) -> Iterator[Finding]:
@@ -93,11 +93,11 @@ def _ports(cluster: Cluster) -> Iterator[Finding]:
         found = f"of {one.member.address}, for {one.member.name}: {one.reason}"
         yield Finding(f"{one.protocol} port {one.member.port}", found, one.remedy)
     if not refused:
-        yield Finding("ports", f"of {len(cluster.here)} processes looked at")
+        yield Finding("ports", f"checked for {len(cluster.here)} processes")
 
 
 def _access(cluster: Cluster) -> Iterator[Finding]:
-    """Can gateways use what clients are known and served by?"""
+    """Check the token file and the certificate of gateways."""
     tls = cluster.settings.tls
     try:
         if cluster.settings.tokens:
@@ -105,9 +105,9 @@ def _access(cluster: Cluster) -> Iterator[Finding]:
             yield Finding("tokens", f"of {len(names)} owners", "" if names else _NEW_TOKEN)
         if tls.certificate:
             Certificate(cluster.folder / tls.certificate, cluster.folder / tls.key)
-            yield Finding("certificate", f"{tls.certificate} fits its key")
+            yield Finding("certificate", f"{tls.certificate} matches its key")
     except UsageError as error:
-        yield Finding("access", str(error), f"mend the file, or `tokens` and [tls] in {FILE}")
+        yield Finding("access", str(error), f"correct the file, or `tokens` and [tls] in {FILE}")
 
 
 def _rabbit(cluster: Cluster) -> Iterator[Finding]:
@@ -134,15 +134,15 @@ def _broker(cluster: Cluster) -> Iterator[Finding]:
     try:
         broker = open_broker(cluster.broker_url(), "doctor")
     except CaudalError as error:
-        yield Finding("broker", str(error), f"mend `broker` in {FILE}")
+        yield Finding("broker", str(error), f"correct `broker` in {FILE}")
         return
     try:
         waiting = sum(broker.depths().values())
-        yield Finding("broker", f"answers; {waiting} tasks wait")
+        yield Finding("broker", f"answers; {waiting} tasks waiting")
     except CaudalError as error:
         private = cluster.settings.broker == PRIVATE
         how = f"start it (`caudal up {cluster.options}`)" if private else "start it"
-        yield Finding("broker", str(error), f"{how}, or mend `broker` in {FILE}")
+        yield Finding("broker", str(error), f"{how}, or correct `broker` in {FILE}")
     finally:
         broker.close()
 
@@ -150,10 +150,10 @@ def _broker(cluster: Cluster) -> Iterator[Finding]:
 def _store(cluster: Cluster) -> Iterator[Finding]:
     url = cluster.store
     if "://" not in url and not Path(url).exists():
-        yield Finding("store", f"{url} will be made by the first `caudal up`")
+        yield Finding("store", f"the first `caudal up` creates {url}")
         return
     try:
         require_conditional_create(open_store(url))
         yield Finding("store", f"{url} keeps create-if-absent")
     except CaudalError as error:
-        yield Finding("store", str(error), f"mend `store` in {FILE}, or the store itself")
+        yield Finding("store", str(error), f"correct `store` in {FILE}, or repair the store")

@@ -1,4 +1,4 @@
-"""A cluster's folder on one host: where its files lie, and the command of each process."""
+"""A cluster's folder on one host: the places of its files, and the command of each process."""
 
 import shlex
 import sys
@@ -21,25 +21,25 @@ USER = "caudal"
 
 @dataclass(frozen=True)
 class Cluster:
-    """The folder, what it says, and which of its hosts this one is."""
+    """The folder, its settings, and the name of this host."""
 
     folder: Path
     settings: ClusterSettings
     host: str
-    strayed: str = ""  # where cluster.toml says otherwise than what runs uses (start_note.py)
+    strayed: str = ""  # how cluster.toml differs from the running settings (start_note.py)
 
     @classmethod
     def open(cls, folder: Path, host: str | None = None) -> "Cluster":
-        """Read the folder; the host is the only one there is, or must be named.
+        """Read the folder. The host must be named if there are several.
 
-        What may not change while the cluster runs is as it was when it was started.
+        Settings that may not change while the cluster runs keep the values of its start.
         """
         settings = read_settings(folder)
         names = list(settings.hosts)
         if host is None and len(names) == 1:
             host = names[0]
         if host not in settings.hosts:
-            raise UsageError(f"which host is this? Say --host with one of: {', '.join(names)}")
+            raise UsageError(f"the host is not clear: give --host with one of: {', '.join(names)}")
         found = cls(folder.resolve(), settings, host)
         noted = read_note(found.run_folder)
         if noted is None or not found.is_running:
@@ -50,9 +50,10 @@ class Cluster:
 
     @classmethod
     def open_anyway(cls, folder: Path, host: str | None = None) -> "Cluster":
-        """As `open`, but a cluster.toml that cannot be read is replaced by the note of the start.
+        """Open the folder as `open` does; if cluster.toml is invalid, use the note of the start.
 
-        For those who must do without the file: medics, and whoever stops processes or reads logs.
+        For code that must work without the file: medics, and commands that stop processes or read
+        logs.
         """
         try:
             read_settings(folder)
@@ -71,23 +72,23 @@ class Cluster:
 
     @cached_property
     def here(self) -> tuple[Member, ...]:
-        """The members of this host."""
+        """Return the members of this host."""
         return tuple(one for one in self.members if one.host == self.host)
 
     @property
     def options(self) -> str:
-        """How a command names this cluster and host, to be pasted into a shell."""
+        """Return the command-line options for this cluster and host, quoted for a shell."""
         host = f" --host {self.host}" if len(self.settings.hosts) > 1 else ""
         return f"--dir {shlex.quote(str(self.folder))}{host}"
 
     @cached_property
     def run_folder(self) -> Path:
-        """Locks, records and heart files of this host."""
+        """Return the folder of this host's locks, records and heart files."""
         return self.folder / "run" / self.host
 
     @property
     def is_running(self) -> bool:
-        """Does any process of this host exist?"""
+        """Return whether any process of this host exists."""
         return anything_runs(self.run_folder)
 
     @property
@@ -100,7 +101,7 @@ class Cluster:
 
     @property
     def node(self) -> Path:
-        """The folder of a private or embedded broker."""
+        """Return the folder of a private or embedded broker."""
         return self.folder / "broker"
 
     @property
@@ -110,12 +111,12 @@ class Cluster:
 
     @property
     def _store_folder(self) -> Path | None:
-        """If the store is a folder of this one."""
+        """Return the store's folder if it lies in this one, else None."""
         folder = Path(self.store)
         return folder if "://" not in self.store and self.folder in folder.parents else None
 
     def lay_out(self) -> None:
-        """Make what must exist before anything starts; for this user only, where it runs here."""
+        """Create what must exist before a start; for this user only, with the local launcher."""
         if self.settings.launcher == "local":
             require_not_everyones(self.folder)
             for folder in (
@@ -133,36 +134,36 @@ class Cluster:
         make_secret(self.folder / "broker.password")
 
     def audit_of(self, name: str) -> Path:
-        """Where a gateway writes who did what."""
+        """Return the path of a gateway's audit log."""
         return self.folder / "audit" / f"{name}.jsonl"
 
     @property
     def tokens(self) -> Path:
-        """The token file, whether gateways are told of it yet or not."""
+        """Return the token file's path, also if gateways do not use it yet."""
         return self.folder / (self.settings.tokens or "tokens")
 
     def log_of(self, name: str) -> Path:
         return self.logs / f"{name}.log"
 
     def write_heart(self, member: Member, incarnation: int) -> Path:
-        """What a process needs to beat, written for its next start."""
+        """Write the heart file, which a process needs for heartbeats, for its next start."""
         others = [one for one in medics(self.members) if one.name != member.name]
         addresses = [(one.address, one.port) for one in others]
         run, secret = self._as_seen(self.run_folder), self._as_seen(self.secret)
         file = HeartFile(member.name, incarnation, run, secret, addresses)
         path = self.run_folder / f"{member.name}.heart"
-        if not self.settings.mount:  # else it is read by the user of a container
+        if not self.settings.mount:  # otherwise a container's user reads it
             private_file(path)
         path.write_bytes(msgspec.json.encode(file))
         return path
 
     def _as_seen(self, path: Path) -> str:
-        """A path of this folder as its processes see it: containers mount it elsewhere."""
+        """Return the path as the processes see it: containers mount the folder elsewhere."""
         mount = self.settings.mount
         return str(Path(mount) / path.relative_to(self.folder)) if mount else str(path)
 
     def command(self, member: Member, heart: Path) -> list[str]:
-        """How to start a member, but for a private broker (rabbit_node.py)."""
+        """Return the command of a member, except for a private broker (rabbit_node.py)."""
         command = [sys.executable, "-m", "caudal", member.kind.value, "--heart", str(heart)]
         if member.kind is MemberKind.MEDIC:
             return [*command, "--dir", str(self.folder), "--host", self.host]
@@ -174,7 +175,7 @@ class Cluster:
         return [*command, *self._access(member)]
 
     def _access(self, member: Member) -> list[str]:
-        """What a gateway is told of clients. Files that change are read again by the gateway."""
+        """Return a gateway's options about clients. The gateway follows changes of the files."""
         words = ["--quotas", str(self.folder / FILE), "--audit", str(self.audit_of(member.name))]
         tls, tokens = self.settings.tls, self.settings.tokens
         if self.settings.keep_results:
@@ -187,12 +188,12 @@ class Cluster:
         return words
 
     def _is_quick(self, member: Member) -> bool:
-        """Every other worker is kept free for short tasks, unless there is but one."""
+        """Return whether this worker is for short tasks: every other one, if there are several."""
         workers = [one for one in self.members if one.kind is MemberKind.WORKER]
         return len(workers) > 1 and workers.index(member) % 2 == 0
 
     def broker_url(self) -> str:
-        """With the prefix of this cluster. It holds a password: never for logs or commands."""
+        """Return the URL with this cluster's prefix. It holds a password: never log or print it."""
         url = self.settings.broker
         if url == EMBEDDED:
             return f"embedded:{self.node}"
@@ -204,7 +205,7 @@ class Cluster:
 
     @property
     def broker_words(self) -> str:
-        """Which broker the cluster uses, for people. Never its URL, which may hold a password."""
+        """Return the kind of broker for people, without its URL, which may hold a password."""
         if self.settings.broker == PRIVATE:
             return "a private RabbitMQ"
         if self.settings.broker == EMBEDDED:
@@ -212,5 +213,5 @@ class Cluster:
         return "the RabbitMQ that cluster.toml names"
 
     def password(self) -> str:
-        """Of the private broker."""
+        """Return the private broker's password."""
         return read_secret(self.folder / "broker.password").decode("ascii")

@@ -1,4 +1,4 @@
-"""Reading the logs of processes: their newest lines, and what is added while one looks."""
+"""Reading of process logs: the newest lines, and the lines added later."""
 
 import os
 import time
@@ -10,7 +10,7 @@ _LOOK_SECONDS = 0.25
 
 
 def newest_lines(path: Path, count: int) -> tuple[list[str], int]:
-    """The newest lines, each of them whole, and where the file ended; nothing if there is none."""
+    """Return the newest whole lines and the file's size; ([], 0) if there is no file."""
     try:
         with path.open("rb") as file:
             end = place = file.seek(0, os.SEEK_END)
@@ -22,15 +22,17 @@ def newest_lines(path: Path, count: int) -> tuple[list[str], int]:
     except OSError:
         return [], 0
     if place > 0:
-        data = data.partition(b"\n")[2]  # the first line may be cut
+        data = data.partition(b"\n")[2]  # the first line may be incomplete
     return _text(data).splitlines()[-count:], end
 
 
 def added_lines(
     path: Path, place: int, pause: Callable[[], None] = lambda: time.sleep(_LOOK_SECONDS)
 ) -> Iterator[str]:
-    """The lines that are written from that place on, for ever. A log that was shortened, or begun
-    anew, is read from its beginning."""
+    """Yield the lines written from `place` on, without end.
+
+    A log that became shorter, or was created anew, is read from its beginning.
+    """
     begun = b""
     while True:
         try:

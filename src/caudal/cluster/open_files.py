@@ -1,16 +1,16 @@
-"""How many files a process may open: with too few, processes hang and say nothing."""
+"""The limit on open files: if it is too low, processes hang without a message."""
 
 import resource
 
-LEAST = 256  # below it nothing is started
+LEAST = 256  # below this nothing is started
 WANTED = 1024
 
 
 def allowed() -> int:
-    """What this process, and all that it starts, may have open at once."""
+    """Return how many files this process and its children may have open at once."""
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def remedy(least: int) -> str:
-    """What to do if it is less; empty if it is enough."""
+    """Return what to do if fewer than `least` are allowed; "" if it is enough."""
     return "" if allowed() >= least else f"raise it: ulimit -n {WANTED}"

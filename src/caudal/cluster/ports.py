@@ -1,4 +1,4 @@
-"""Can the members that are to be started listen where they must?"""
+"""Checks that members can listen on their ports before they are started."""
 
 import errno
 import socket
@@ -11,7 +11,7 @@ from caudal.cluster.settings import FILE
 
 @dataclass(frozen=True)
 class PortProblem:
-    """A member that could not listen: why, and what helps."""
+    """A member that cannot listen: the reason and the remedy."""
 
     member: Member
     protocol: str  # TCP or UDP
@@ -20,7 +20,7 @@ class PortProblem:
 
 
 def refusals(members: Iterable[Member]) -> Iterator[PortProblem]:
-    """Those whose port is taken, or whose address is none of this machine."""
+    """Yield the members whose port is in use, or whose address does not belong to this machine."""
     for member in members:
         for protocol in _protocols(member):
             try:
@@ -31,7 +31,7 @@ def refusals(members: Iterable[Member]) -> Iterator[PortProblem]:
 
 
 def _protocols(member: Member) -> tuple[str, ...]:
-    """Medics hear heartbeats by UDP, under the number of their TCP port."""
+    """Return a member's protocols. Medics receive heartbeats by UDP, on the number of their TCP port."""
     if not member.port:
         return ()
     return ("TCP", "UDP") if member.kind is MemberKind.MEDIC else ("TCP",)
@@ -40,12 +40,12 @@ def _protocols(member: Member) -> tuple[str, ...]:
 def _probe(member: Member, protocol: str) -> None:
     kind = socket.SOCK_STREAM if protocol == "TCP" else socket.SOCK_DGRAM
     with socket.socket(type=kind) as probe:
-        if protocol == "TCP":  # what an earlier process left behind is no reason to refuse
+        if protocol == "TCP":  # remains of an earlier process's connections are allowed
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind((member.address, member.port))
 
 
 def _remedy(member: Member, error: OSError) -> str:
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-        return f"{member.address} is not here: change `address` of [hosts.{member.host}] in {FILE}"
+        return f"{member.address} is not local: change `address` of [hosts.{member.host}] in {FILE}"
     return f"free it, or change `port` in {FILE}"

@@ -1,9 +1,11 @@
-"""A private RabbitMQ node, from the system's package: its files, its environment, its pulse.
+"""A private RabbitMQ node from the system's package: its files, environment and health check.
 
 Rules
-1. Its own ports, port mapper (epmd), cookie and folder: it meets no other node of this machine.
-2. The server's shell becomes the node, so that one pid is the broker.
-3. It sends no heartbeats: the medics of its host greet it as a client would, and beat for it.
+1. The node has its own ports, port mapper (epmd), cookie and folder, so it never meets another
+   node of this machine.
+2. The server's shell script replaces itself with the node, so one pid is the broker.
+3. The node sends no heartbeats. The medics of its host connect to it as a client would, and send
+   heartbeats for it.
 """
 
 import contextlib
@@ -27,7 +29,7 @@ raft.wal_max_size_bytes = 32000000
 log.file.level = warning
 log.console = false
 """
-_SCHEDULERS = "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none"  # an idle node stays idle
+_SCHEDULERS = "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none"  # no busy waiting when idle
 
 
 def is_installed() -> bool:
@@ -35,7 +37,7 @@ def is_installed() -> bool:
 
 
 def lay_out(folder: Path, user: str, password: str) -> None:
-    """The node's files; its data, if it has any, stays."""
+    """Write the node's files; existing data stays."""
     for name in ("", "data", "logs", "generated"):
         private_folder(folder / name)
     cookie = folder / ".erlang.cookie"
@@ -50,11 +52,11 @@ def lay_out(folder: Path, user: str, password: str) -> None:
 
 
 def environment(folder: Path, address: str, port: int) -> dict[str, str]:
-    """`port` serves clients; the two after it are for the node itself and its port mapper."""
+    """Return the environment. `port` is for clients; the next two are for the node and its epmd."""
     return {
         "PATH": os.environ["PATH"],
         "LANG": "C.UTF-8",
-        "HOME": str(folder),  # the cookie lives there
+        "HOME": str(folder),  # the cookie is there
         "RUNNING_UNDER_SYSTEMD": "1",
         "ERL_EPMD_PORT": str(port + 2),
         "ERL_EPMD_ADDRESS": "127.0.0.1",
@@ -77,7 +79,7 @@ def environment(folder: Path, address: str, port: int) -> dict[str, str]:
 
 
 def greets(address: str, port: int, timeout_seconds: float = 2.0) -> bool:
-    """Does a node answer a client's first words?"""
+    """Return whether a node answers the AMQP protocol header."""
     try:
         with socket.create_connection((address, port), timeout=timeout_seconds) as connection:
             connection.sendall(_GREETING)
@@ -87,7 +89,7 @@ def greets(address: str, port: int, timeout_seconds: float = 2.0) -> bool:
 
 
 def stop_port_mapper(port: int) -> None:
-    """The node's own epmd, which outlives it; refuses, and stays, while a node is registered."""
+    """Stop the node's own epmd, which outlives it. epmd refuses while a node is registered."""
     command = ["epmd", "-port", str(port + 2), "-kill"]
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         subprocess.run(command, capture_output=True, timeout=5, check=False)

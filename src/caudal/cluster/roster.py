@@ -1,4 +1,4 @@
-"""Who belongs to a cluster: every process with its name, host, address and port."""
+"""The members of a cluster: every process with its name, host, address and port."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _GATEWAYS, _MEDICS, _BROKER = 1, 50, 90
 
 
 class MemberKind(StrEnum):
-    """What a process is."""
+    """The kind of a process."""
 
     BROKER = "broker"
     GATEWAY = "gateway"
@@ -20,7 +20,7 @@ class MemberKind(StrEnum):
 
 @dataclass(frozen=True)
 class Member:
-    """One process. `number` is a medic's id in elections; `port` is 0 where nobody listens."""
+    """One process. `number` is a medic's id in elections; `port` is 0 if it does not listen."""
 
     name: str
     kind: MemberKind
@@ -31,7 +31,7 @@ class Member:
 
 
 def roster(settings: ClusterSettings) -> tuple[Member, ...]:
-    """All members, in the order in which they are best started."""
+    """Return all members, in the best order to start them."""
     members = [
         member for name, host in settings.hosts.items() for member in _on_host(settings, name, host)
     ]
@@ -62,6 +62,6 @@ def _on_host(settings: ClusterSettings, name: str, host: Host) -> Iterator[Membe
 
 
 def _before(settings: ClusterSettings, name: str) -> int:
-    """How many medics the hosts before this one have: ids are unique in the cluster."""
+    """Return the number of medics on earlier hosts, so that ids are unique in the cluster."""
     names = list(settings.hosts)
     return sum(settings.hosts[one].medics for one in names[: names.index(name)])

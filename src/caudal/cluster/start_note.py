@@ -1,14 +1,14 @@
-"""The note of what a host's processes were started with, and what may not change while they run.
+"""The note of the settings that a host's processes were started with.
 
 Rules
-1. `up` notes all settings in the host's `run/` folder before it starts anything.
+1. `up` writes all settings to a note in the host's `run/` folder before it starts anything.
 2. While a process of the host runs, its name, store and broker are those of the note, whatever
-   cluster.toml says by now: halves of a cluster that use different ones wait for each other for
-   ever. Everything else, the counts above all, follows the file.
-3. With nothing running the file alone decides. `down` removes the note.
-4. A file that cannot be read takes nobody's `down` away: the note says enough to stop what runs.
-5. Containers are told their store and broker elsewhere (deploy/compose.yaml), and have no pids on
-   record here: for them nothing is held.
+   cluster.toml says now: two halves of a cluster with different ones would wait for each other for
+   ever. All other settings, above all the counts, follow the file.
+3. If nothing runs, only the file counts. `down` removes the note.
+4. `down` works even if the file cannot be read: the note is enough to stop what runs.
+5. Containers get their store and broker elsewhere (deploy/compose.yaml) and have no pids on record
+   here, so the note does not apply to them.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ _NOTE = "started-with"
 
 
 def write_note(run: Path, settings: ClusterSettings) -> None:
-    """Whole or not at all, and for this user only: the broker's URL may hold a password."""
+    """Write the note atomically, for this user only: the broker's URL may hold a password."""
     temporary = run / f".{_NOTE}"
     temporary.touch(mode=0o600)
     temporary.write_bytes(msgspec.json.encode(settings))
@@ -30,7 +30,7 @@ def write_note(run: Path, settings: ClusterSettings) -> None:
 
 
 def read_note(run: Path) -> ClusterSettings | None:
-    """What was noted, if anything."""
+    """Return the noted settings; None if there are none."""
     try:
         return msgspec.json.decode((run / _NOTE).read_bytes(), type=ClusterSettings)
     except (OSError, msgspec.MsgspecError):
@@ -42,13 +42,13 @@ def remove_note(run: Path) -> None:
 
 
 def anything_runs(run: Path) -> bool:
-    """Does any process that is on record here exist?"""
+    """Return whether any process on record here exists."""
     records = (read_record(run, path.stem) for path in run.glob("*.json"))
     return any(record is not None and is_running(record) for record in records)
 
 
 def held(settings: ClusterSettings, noted: ClusterSettings) -> ClusterSettings:
-    """The settings with what may not change as it was noted."""
+    """Return the settings with the noted values of what may not change."""
     brokers = {name for name, host in noted.hosts.items() if host.broker}
     hosts = {
         name: msgspec.structs.replace(host, broker=name in brokers)
@@ -60,11 +60,11 @@ def held(settings: ClusterSettings, noted: ClusterSettings) -> ClusterSettings:
 
 
 def difference(settings: ClusterSettings, noted: ClusterSettings) -> str:
-    """Where the file says otherwise, in words; empty if it does not."""
+    """Return in words how the file differs from the note; "" if it does not."""
     for what in ("store", "name"):
         says, uses = getattr(settings, what), getattr(noted, what)
         if says != uses:
-            return f'{FILE} says {what} = "{says}", but what runs here uses "{uses}"'
+            return f'{FILE} says {what} = "{says}", but the running processes use "{uses}"'
     if held(settings, noted) != settings:  # no URL is shown: it may hold a password
-        return f"{FILE} says another broker than what runs here uses"
+        return f"{FILE} names another broker than the running processes use"
     return ""

@@ -1,10 +1,11 @@
-"""What a person does with a whole cluster: bring it up, look at it, take it down.
+"""Operations on a whole cluster: start, look, stop.
 
 Rules
-1. `up` starts whatever of this host does not run, whoever started the rest; so it is also what one
-   does after a power cut, and twice does no harm. It looks at everything that could forbid a start
-   before the first one, so that a refusal leaves nothing behind.
-2. `down` stops medics first, so that nobody restarts what is being stopped, and the broker last.
+1. `up` starts every process of this host that does not run. So it also serves after a power
+   failure, and it is safe to repeat. It checks everything that could prevent a start before the
+   first one, so that a refusal leaves nothing behind.
+2. `down` stops medics first, so that they do not restart what is being stopped, and the broker
+   last.
 """
 
 import asyncio
@@ -45,12 +46,12 @@ def launcher_of(cluster: Cluster) -> Launcher:
 
 
 def start_all(cluster: Cluster) -> list[str]:
-    """Start everything of this host that does not run; the names of what was started."""
+    """Start every process of this host that does not run. Return the names of those started."""
     if cluster.strayed:
         raise UsageError(f"{cluster.strayed}: {take_down_first(cluster)}")
-    if cluster.is_running and not cluster.secret.exists():  # a new one splits them
+    if cluster.is_running and not cluster.secret.exists():  # a new secret would split them
         raise UsageError(
-            f"{cluster.secret} is gone, and what runs here still uses it: restore it, or stop the "
+            f"{cluster.secret} is missing, but running processes use it: restore it, or stop the "
             f"processes with `caudal down {cluster.options}`"
         )
     if cluster.settings.broker == PRIVATE and not rabbit_node.is_installed():
@@ -76,25 +77,25 @@ def start_all(cluster: Cluster) -> list[str]:
 
 
 def take_down_first(cluster: Cluster) -> str:
-    """The remedy for a file that says otherwise than what runs uses."""
-    return f"take it down first (`caudal down {cluster.options}`), or change it back"
+    """Return the remedy for a file that differs from what the running processes use."""
+    return f"stop the cluster first (`caudal down {cluster.options}`), or undo the change"
 
 
 def _require_files() -> None:
-    """A broker or a worker that cannot open its files hangs, and says nothing."""
+    """Raise UsageError if too few files may be open: a broker or worker would hang silently."""
     if how := open_files.remedy(open_files.LEAST):
         allowed = open_files.allowed()
-        raise UsageError(f"each process may open {allowed} files only, which is too few: {how}")
+        raise UsageError(f"each process may open only {allowed} files, which is too few: {how}")
 
 
 def _require_tokens(cluster: Cluster) -> None:
-    """Gateways without tokens listen on loopback only: say so before anything is started."""
+    """Raise UsageError if a gateway would need tokens, before anything is started."""
     if cluster.settings.tokens or cluster.settings.launcher != "local":
         return
     for one in cluster.here:
         if one.kind is MemberKind.GATEWAY and not is_loopback(one.address):
             raise UsageError(
-                f"{one.address} can be reached from other machines: make a token with "
+                f"{one.address} can be reached from other machines: create a token with "
                 f"`caudal token new NAME --dir {cluster.folder}` and write "
                 f'tokens = "tokens" into {cluster.folder / FILE}'
             )
@@ -109,7 +110,7 @@ def _require_ports(members: list[Member]) -> None:
 
 
 def stop_all(cluster: Cluster) -> list[str]:
-    """Stop everything of this host, medics first, the broker last; the names of what ran."""
+    """Stop every process of this host. Return the names of those that ran."""
     launcher = launcher_of(cluster)
     running = [name for name in launcher.names() if (one := launcher.record(name)) and not one.gone]
     kinds = {one.name: one.kind for one in cluster.members}
@@ -143,14 +144,14 @@ def purge(cluster: Cluster) -> None:
 
 
 def look(cluster: Cluster) -> StatusReply | None:
-    """How the leader sees everyone, or else any medic that answers; None if none does."""
+    """Return the leader's view, or that of any medic that answers; None if none does."""
     return asyncio.run(_look(cluster))
 
 
 def nobody_answers(cluster: Cluster) -> UnreachableError:
-    """What to say of a cluster without a medic."""
+    """Return the error for a cluster in which no medic answers."""
     return UnreachableError(
-        f"no medic of {cluster.folder} answers: is it up? `caudal up {cluster.options}` "
+        f"no medic of {cluster.folder} answers; it may be down: `caudal up {cluster.options}` "
         "starts what does not run"
     )
 
@@ -164,7 +165,7 @@ async def _look(cluster: Cluster) -> StatusReply | None:
         asyncio.create_task(ask(one.address, one.port, seal)) for one in medics(cluster.members)
     }
     answers: list[StatusReply] = []
-    while waiting:  # for all, but once a leader has spoken only for a moment: one may be frozen
+    while waiting:  # wait for all; once a leader has answered only briefly: one may be frozen
         seconds = _MOMENT_SECONDS if _leading(answers) else None
         done, waiting = await asyncio.wait(
             waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
@@ -185,7 +186,7 @@ def _leading(answers: list[StatusReply]) -> list[StatusReply]:
 def wait_until_healthy(
     cluster: Cluster, seconds: float, names: Iterable[str]
 ) -> StatusReply | None:
-    """Until all these are healthy; what was seen last if they are not in that time."""
+    """Wait until all these are healthy or the time is over. Return the last view."""
     wanted, deadline = set(names), time.monotonic() + seconds
     while True:
         told = look(cluster)
@@ -197,11 +198,11 @@ def wait_until_healthy(
 
 
 def unhealthy(told: StatusReply, names: Iterable[str]) -> list[str]:
-    """Those that are not healthy by this account."""
+    """Return the names that this view does not call healthy."""
     states = {one.name: one.state for one in told.processes}
     return sorted(name for name in names if states.get(name) != State.HEALTHY)
 
 
 def last_lines(cluster: Cluster, name: str, count: int = 5) -> list[str]:
-    """The newest words of a process, for those who wonder why it died."""
+    """Return the newest log lines of a process, which may explain why it died."""
     return newest_lines(cluster.log_of(name), count)[0]

@@ -1,7 +1,7 @@
-"""A new cluster.toml, from what `caudal up` was told.
+"""Creation of cluster.toml from the options of `caudal up`.
 
-The file decides once it exists, so nothing wrong may get into it: what would be written is read and
-checked first, the broker's URL and the store too.
+Once the file exists, it decides. So nothing wrong may get into it: the text is parsed and checked
+before it is written, and so are the broker's URL and the store.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from caudal.store import open_store
 
 
 def write_settings(folder: Path, **values: object) -> None:
-    """A new cluster.toml for one host, with every setting explained."""
+    """Write a new cluster.toml for one host, with every setting explained."""
     given: dict[str, object] = {
         "name": "caudal",
         "store": "store",
@@ -34,7 +34,7 @@ def write_settings(folder: Path, **values: object) -> None:
     text = TEMPLATE.format(
         **{name: _escaped(value) for name, value in given.items()}, runs_broker=runs_broker
     )
-    is_new = not folder.exists()  # to open its store makes it, too
+    is_new = not folder.exists()  # checked now, because opening its store creates the folder too
     try:
         _require_sound(folder, text)
     except CaudalError as error:
@@ -47,7 +47,7 @@ def write_settings(folder: Path, **values: object) -> None:
 
 
 def _escaped(value: object) -> str:
-    """As it stands between the quotes of TOML."""
+    """Return the value escaped for a TOML string."""
     return str(value).replace("\\", r"\\").replace('"', r"\"")
 
 

@@ -23,7 +23,7 @@ def test_the_doctor_looks_at_tokens_and_certificates(tmp_path: Path) -> None:
     pair.key.rename(tmp_path / "k")
     found = _found(cluster)
     assert found["tokens"] == "of 1 owners"
-    assert found["certificate"] == "c fits its key"
+    assert found["certificate"] == "c matches its key"
 
 
 def _found(cluster: Cluster) -> dict[str, str]:

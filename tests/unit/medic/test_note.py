@@ -48,8 +48,8 @@ PRIVATE_BROKER = (SECRET, "private"), ("broker = false", "broker = true")
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ([OTHER_STORE], r'says store = "other", but what runs here uses "store"'),
-        ([OTHER_NAME], r'says name = "other", but what runs here uses "caudal"'),
+        ([OTHER_STORE], r'says store = "other", but the running processes use "store"'),
+        ([OTHER_NAME], r'says name = "other", but the running processes use "caudal"'),
         ([OTHER_BROKER], r"says another broker"),
         ([*PRIVATE_BROKER], r"says another broker"),
     ],

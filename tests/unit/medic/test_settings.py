@@ -33,20 +33,20 @@ def test_the_file_that_up_writes_is_understood(tmp_path: Path) -> None:
     ("text", "complaint"),
     [
         ("[hosts]", "needs one host"),
-        ("[hosts.a]\nbroker = true\nmedics = 12", "medics = 12: from 0 to 9"),
+        ("[hosts.a]\nbroker = true\nmedics = 12", "medics = 12: must be from 0 to 9"),
         ("[hosts.a]\nbroker = true\nwrokers = 1", "wrokers"),
-        ("[hosts.a]\n", "private broker runs on one host, not 0"),
+        ("[hosts.a]\n", "on exactly one host, not 0"),
         ('broker = "amqp://x"\n[hosts.a]\nbroker = true', "private broker only"),
         ("[hosts.a]\nbroker = true\nmedics = 0", "no medics"),
         ("[hosts.a]\nbroker = true\n[hosts.b]\n", "share an address"),
         ("[hosts.a]\nbroker = true\nport = 80", "port = 80"),
         ('launcher = "k8s"\n[hosts.a]\nbroker = true', 'choose "local" or "docker"'),
-        ('name = "A B"\n[hosts.a]\nbroker = true', "'A B' cannot be a name"),
+        ('name = "A B"\n[hosts.a]\nbroker = true', "'A B' is not a valid name"),
         ('[hosts.a]\nbroker = true\n[tls]\nkey = "k"', "[tls] needs both"),
         ('[hosts.a]\nbroker = true\n[quotas]\nstored = "much"', "'much' is not a size"),
         ("[hosts.a]\nbroker = true\n[quotas]\njob = 1", "job"),
         ("[hosts.a]\nbroker = true\n[quotas.owners.local]\njobs = 1", "name of an owner"),
-        ("[hosts.a]\nbroker = maybe", "cluster.toml is not valid TOML, mend it: "),
+        ("[hosts.a]\nbroker = maybe", "cluster.toml is not valid TOML, correct it: "),
     ],
 )
 def test_a_mistake_is_explained(tmp_path: Path, text: str, complaint: str) -> None:
@@ -89,7 +89,7 @@ def test_several_hosts_are_told_apart_and_medics_have_one_order() -> None:
 @pytest.mark.parametrize(
     ("asked", "complaint"),
     [
-        ({"port": 80}, "port = 80: from 1024"),
+        ({"port": 80}, "port = 80: must be from 1024"),
         ({"medics": 0}, "no medics"),
         ({"broker": "nonsense"}, "the broker's URL is not valid"),
         ({"store": "/dev/null"}, "/dev/null"),

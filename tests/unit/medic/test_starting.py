@@ -52,7 +52,7 @@ def test_with_too_few_open_files_nothing_is_started(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
-    with pytest.raises(UsageError, match=r"may open 64 files only.*ulimit -n 1024"):
+    with pytest.raises(UsageError, match=r"may open only 64 files.*ulimit -n 1024"):
         start_all(cluster)
     assert not list(cluster.folder.glob("run/*/*.json"))
     told = {one.what: one for one in examine(cluster)}["open files"]
