@@ -1,1 +1,3 @@
-"""Medics: heartbeats, a leader, restarts. For liveness only: without them all stays correct."""
+"""Medics: heartbeats, a leader, restarts. They only provide liveness; correctness never needs
+them.
+"""

@@ -1,8 +1,8 @@
-"""Members as containers: the Docker command starts, stops and inspects containers by their names.
+"""Members as containers: the Docker command starts, stops and inspects containers by name.
 
-The containers exist already (deploy/compose.yaml made them, one for each member, called by the
-member's name); a medic only starts them again. Incarnations are counted here. What the engine says
-of a container is kept for a second, since asking costs a process.
+The containers exist already: deploy/compose.yaml creates one for each member, with the member's
+name. A medic only starts them again. Incarnations are counted here. The state of a container is
+cached for a second, because asking for it starts a process.
 """
 
 import json

@@ -1,22 +1,24 @@
-"""Which medic leads: the Bully algorithm with numbered terms, as a pure state machine.
+"""Leader election of medics: the Bully algorithm with numbered terms, as a pure state machine.
 
 Rules
-1. The highest medic that is alive leads. Whoever misses the leader asks all higher ones
-   (ELECTION); one that is alive says so (ANSWER) and holds an election itself. Who gets no answer
-   in time leads, and tells everyone (COORDINATOR) until each has acknowledged (ACK).
-2. A leader is heard (ALIVE). One that was not heard for its whole time is missed, and so is one
-   whose process is seen to be gone by a medic of its host: then nobody need wait.
-3. Every election has a higher term than any that its medic knows. A claim to lead is older or
-   newer by its term; an older claim of a higher medic is answered with ELECTION, so that it learns
-   the term and claims again; an older claim of a lower one is answered by the leader. A late claim
-   of the leader that one follows is no news: answering it would breed claims without end.
-4. A medic that starts, or that hears a lower one lead, holds an election: a returning higher
-   medic takes the lead again.
+1. The live medic with the highest id leads. A medic that misses the leader asks all higher ones
+   (ELECTION). A live one answers (ANSWER) and holds an election itself. A medic that gets no
+   answer in time leads, and tells everyone (COORDINATOR) until each has acknowledged (ACK).
+2. A leader sends signs of life (ALIVE). It is missed if nothing was heard of it for `silence`
+   seconds. It is also missed, without waiting, if a medic of its host sees that its process is
+   gone.
+3. Every election has a higher term than any that its medic knows. Terms order claims to lead. An
+   older claim of a higher medic is answered with ELECTION, so that it learns the term and claims
+   again. An older claim of a lower medic is answered by the leader. A late claim of the leader
+   that a medic already follows is ignored: an answer would cause claims without end.
+4. A medic holds an election when it starts, and when it hears that a lower one leads. So a
+   returning higher medic takes the lead again.
 5. A medic whose own loop was late knows nothing about the time it missed. If it led, it holds an
-   election before it gives another order; if it followed, it gives its leader a full time more.
+   election before it gives another order. If it followed, it waits another full `silence` for its
+   leader.
 
-Two leaders may exist for a while, in a partition or before a message has arrived. That does no
-harm: all that a leader does is to order restarts, and those are idempotent.
+Two leaders may exist for a while, in a partition or before a message has arrived. This is
+harmless: a leader only orders restarts, and these are idempotent.
 """
 
 from dataclasses import dataclass, replace
@@ -24,7 +26,7 @@ from enum import StrEnum
 
 
 class MessageKind(StrEnum):
-    """What medics say to each other in an election."""
+    """The messages of an election."""
 
     ELECTION = "ELECTION"
     ANSWER = "ANSWER"
@@ -34,17 +36,17 @@ class MessageKind(StrEnum):
 
 
 class Role(StrEnum):
-    """The state of a medic; the same words in logs and status."""
+    """The role of a medic, with the same names in logs and status."""
 
-    FOLLOWING = "following"  # there is a leader, and it was heard lately
-    ELECTING = "electing"  # asked the higher ones, waits for an answer
-    WAITING = "waiting"  # a higher one answered: it will lead, or bring one that does
+    FOLLOWING = "following"  # there is a leader, and it was heard recently
+    ELECTING = "electing"  # has asked the higher medics and waits for an answer
+    WAITING = "waiting"  # a higher medic answered: it will lead, or find a leader
     LEADING = "leading"
 
 
 @dataclass(frozen=True)
 class ElectionMessage:
-    """One message; `to` and `sender` are medics' ids."""
+    """One message; `to` and `sender` are ids of medics."""
 
     kind: MessageKind
     sender: int
@@ -54,21 +56,22 @@ class ElectionMessage:
 
 @dataclass(frozen=True)
 class ElectionTiming:
-    """In seconds. A new leader is found within silence + answer, and a few ticks.
+    """Times in seconds.
 
-    Within answer and a few ticks where the leader's end was seen.
+    A new leader is found within silence + answer and a few ticks. If a medic saw the leader's end,
+    it is found within answer and a few ticks.
     """
 
     alive: float = 0.4  # between two ALIVE of a leader
-    silence: float = 1.6  # four missed: the leader is missed
-    answer: float = 0.4  # how long to wait for an ANSWER
-    coordinator: float = 1.2  # how long to wait for a COORDINATOR after an ANSWER
-    late: float = 0.8  # a loop that pauses longer was late itself
+    silence: float = 1.6  # four missed ALIVE: the leader is missed
+    answer: float = 0.4  # longest wait for an ANSWER
+    coordinator: float = 1.2  # longest wait for a COORDINATOR after an ANSWER
+    late: float = 0.8  # the own loop was late if it paused longer
 
 
 @dataclass(frozen=True)
 class ElectionState:
-    """What one medic knows. `since`: when the role began, or the leader was last heard."""
+    """The knowledge of one medic. `since`: start of the role, or the leader's last sign of life."""
 
     me: int
     others: tuple[int, ...]
@@ -77,8 +80,8 @@ class ElectionState:
     term: int = 0
     leader: int | None = None
     since: float = 0.0
-    ticked: float = 0.0  # when the loop came by last
-    spoke: float = 0.0  # when ALIVE was last sent
+    ticked: float = 0.0  # time of the last tick
+    spoke: float = 0.0  # time of the last ALIVE sent
     acknowledged: frozenset[int] = frozenset()
 
     @property
@@ -95,12 +98,12 @@ Step = tuple[ElectionState, list[ElectionMessage]]
 def start(
     me: int, others: tuple[int, ...], now: float, timing: ElectionTiming | None = None
 ) -> Step:
-    """A medic begins: it holds an election at once."""
+    """Start a medic: it holds an election at once."""
     return _elect(ElectionState(me, others, timing or ElectionTiming(), ticked=now), now)
 
 
 def tick(seat: ElectionState, now: float) -> Step:
-    """The medic's loop came by; to be called several times in every `alive`."""
+    """Handle a tick of the medic's loop; call it several times in every `alive`."""
     was_late = now - seat.ticked > seat.timing.late
     seat = replace(seat, ticked=now)
     if was_late:
@@ -119,14 +122,14 @@ def tick(seat: ElectionState, now: float) -> Step:
 
 
 def see_gone(seat: ElectionState, medic: int, now: float) -> Step:
-    """The process of that medic has ended; whoever followed it misses it at once."""
+    """Handle the end of that medic's process; its followers miss it at once."""
     if seat.role is Role.FOLLOWING and seat.leader == medic:
         return _elect(seat, now)
     return seat, []
 
 
 def receive(seat: ElectionState, message: ElectionMessage, now: float) -> Step:
-    """A message arrived. Anything may come late, twice, or not at all."""
+    """Handle a message. Messages may come late, twice, or not at all."""
     match message.kind:
         case MessageKind.ELECTION:
             return _asked(seat, message, now)
@@ -142,7 +145,7 @@ def receive(seat: ElectionState, message: ElectionMessage, now: float) -> Step:
 
 
 def _asked(seat: ElectionState, message: ElectionMessage, now: float) -> Step:
-    """ELECTION: a lower medic misses its leader, or tells a higher one that its term is old."""
+    """Handle ELECTION: a lower medic misses its leader, or tells this one that its term is old."""
     if message.sender > seat.me:
         return seat, []
     newest = replace(seat, term=max(seat.term, message.term))
@@ -166,7 +169,7 @@ def _answered(seat: ElectionState, message: ElectionMessage, now: float) -> Step
 
 
 def _claimed(seat: ElectionState, message: ElectionMessage, now: float) -> Step:
-    """COORDINATOR or ALIVE: somebody leads, or believes so."""
+    """Handle COORDINATOR or ALIVE: the sender leads, or believes so."""
     if message.term < seat.term:
         return _claimed_of_old(seat, message)
     if message.sender < seat.me:
@@ -199,7 +202,7 @@ def _lead(seat: ElectionState, now: float) -> Step:
 
 
 def _be_heard(seat: ElectionState, now: float) -> Step:
-    """To each the claim again until it is acknowledged, then only a sign of life."""
+    """Send the claim to each medic until it is acknowledged, after that a sign of life."""
     return replace(seat, spoke=now), [
         seat.says(MessageKind.ALIVE if one in seat.acknowledged else MessageKind.COORDINATOR, one)
         for one in seat.others

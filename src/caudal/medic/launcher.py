@@ -1,10 +1,11 @@
-"""Starting and stopping processes on one host.
+"""Starting and stopping of processes on one host.
 
 Rules
-1. `start` is idempotent: it names the incarnation that is dead, and does nothing if a newer one
-   runs. Two medics that carry out the same order meet at a lock; the second finds a newer one.
-2. What still runs under the name (a hung process) is killed first, by pid and start time.
-3. A process outlives whoever started it. Its words go to its log, which is bounded.
+1. `start` is idempotent: the caller names the dead incarnation, and nothing happens if a newer one
+   runs. Two medics that execute the same order meet at a lock; the second one finds a newer
+   incarnation.
+2. A process that still runs under the name (it hangs) is killed first, by pid and start time.
+3. A process outlives the process that started it. Its output goes to its log, which is bounded.
 """
 
 import contextlib
@@ -39,13 +40,13 @@ _KILL_SECONDS = 10.0
 
 
 class Launcher(Protocol):
-    """What runs members on this host."""
+    """The port that runs members on this host."""
 
     def start(self, member: Member, dead: int) -> int | None:
-        """Start it; its incarnation, or None if one newer than `dead` runs already."""
+        """Start it. Return its incarnation, or None if one newer than `dead` runs already."""
 
     def stop(self, name: str, seconds: float) -> None:
-        """Ask it to end, and after that many seconds make it."""
+        """Ask it to end; kill it after that many seconds."""
 
     def record(self, name: str) -> HostRecord | None:
         """What is on record about it; None if it was never started here."""
@@ -54,10 +55,10 @@ class Launcher(Protocol):
         """The records of all these, quickly; whether one is stopped for those of `closely` only."""
 
     def names(self) -> list[str]:
-        """Everything that is on record here."""
+        """Return all names on record here."""
 
     def follow(self, cluster: Cluster) -> None:
-        """The cluster's file has changed."""
+        """Use the changed settings of the cluster."""
 
 
 class LocalLauncher:
@@ -90,7 +91,7 @@ class LocalLauncher:
         """See the port."""
         record = read_record(self._cluster.run_folder, name)
         if record and send_signal(record, signal.SIGTERM):
-            send_signal(record, signal.SIGCONT)  # a frozen one cannot hear
+            send_signal(record, signal.SIGCONT)  # a frozen process cannot handle SIGTERM
             if not wait_until_gone(record, seconds):
                 send_signal(record, signal.SIGKILL)
                 wait_until_gone(record, _KILL_SECONDS)
@@ -142,7 +143,7 @@ class LocalLauncher:
             )
 
     def _reap(self) -> None:
-        """Our own children that have ended must not stay as zombies."""
+        """Reap ended children, so that they do not stay as zombies."""
         self._children = [child for child in self._children if child.poll() is None]
 
 
@@ -152,7 +153,7 @@ def _told(name: str, found: ProcessRecord, life: ProcessLife) -> HostRecord:
 
 
 def shorten(log: Path) -> None:
-    """Keep a log's newest part; writers append, so emptying the file in place is safe."""
+    """Keep a log's newest part. Writers append, so truncating the file in place is safe."""
     with contextlib.suppress(FileNotFoundError):
         if log.stat().st_size > LOG_MOST:
             with log.open("rb") as file:
@@ -163,7 +164,7 @@ def shorten(log: Path) -> None:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[bool]:
-    """Whether we hold the lock; who does not leaves the work to whoever does."""
+    """Yield whether we hold the lock; if not, another process does the work."""
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

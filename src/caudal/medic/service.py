@@ -1,9 +1,9 @@
-"""A medic: hears heartbeats, takes part in elections, and if it leads, orders restarts.
+"""A medic: receives heartbeats, takes part in elections and, if it leads, orders restarts.
 
-One asyncio loop does everything that is quick; starting a process and greeting the broker run in
-threads. The decisions are pure (medic/election.py, medic/supervision.py): here are only sockets,
-clocks and files. A medic that runs no loop for a while is late, and both machines know what that
-means.
+One asyncio loop does everything that is quick. Process starts and broker checks run in threads.
+The decisions are pure functions (medic/election.py, medic/supervision.py); this module has only
+sockets, clocks and files. If the loop of a medic pauses too long, the medic is late; both state
+machines handle that.
 """
 
 import asyncio
@@ -44,13 +44,13 @@ from caudal.process.ticks import Tick, next_moment
 
 TICK_SECONDS = 0.1
 BEAT_SECONDS = 0.5
-_HEARD_AT_ONCE = 64  # heartbeats, before anything else has its turn
-_QUICK_BEATS = 5  # at first, since the others answer the first one with their sessions
-_CLOSELY_SECONDS = 0.75  # of silence; a broker, which does not beat, is always looked at closely
+_HEARD_AT_ONCE = 64  # heartbeats in one turn of the loop
+_QUICK_BEATS = 5  # at the start, because medics answer the first heartbeat with their sessions
+_CLOSELY_SECONDS = 0.75  # silence before `stopped` is checked; a broker is always checked
 _SLOW_SECONDS = 5.0
 _BROKER = SupervisionTiming(
     silence=10.0, start=90.0
-)  # it boots slowly, and a greeting may take its time
+)  # it boots slowly, and its answer to the check may take long
 _DECODER = msgspec.json.Decoder(Heartbeat)
 
 _log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class Medic:
         self.ward = supervision.watch_anew(self._admitted(WatchList()), now)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Until asked to stop."""
+        """Run until asked to stop."""
         self._warn()
         loop = asyncio.get_running_loop()
         seal = self.heart.seal
@@ -102,7 +102,7 @@ class Medic:
             waits: set[asyncio.Future[Any]] = {ended, ticks.broken, *tasks}
             done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                task.result()  # a loop that broke breaks the medic: it is started again
+                task.result()  # if a loop fails, the medic fails and is started again
         finally:
             ticks.stop()
             for task in (ended, *tasks, *self._busy.values()):
@@ -137,7 +137,7 @@ class Medic:
             await asyncio.sleep(TICK_SECONDS if is_new else beat)
 
     async def _slowly(self) -> None:
-        """What a person changed, and what grows."""
+        """Follow changes of the settings, stop removed processes, and shorten logs."""
         while True:
             await asyncio.sleep(_SLOW_SECONDS)
             self._reread()
@@ -145,19 +145,19 @@ class Medic:
             for name in self.launcher.names():
                 shorten(self.cluster.log_of(name))
                 if name not in here:
-                    _log.info("stopping what the cluster no longer has", extra=fields(process=name))
+                    _log.info("stopping a removed process", extra=fields(process=name))
                     stopping = asyncio.to_thread(self.launcher.stop, name, 12.0)
                     self._in_background(f"stop {name}", stopping)
 
     def _reread(self) -> None:
-        """The number of processes may change; medics and addresses change by a restart.
+        """Read the settings again. Counts may change; medics and addresses need a restart.
 
         Store, broker and name do not change while anything runs (start_note.py).
         """
         try:
             cluster = Cluster.open(self.cluster.folder, self.cluster.host)
-        except Exception as error:  # a person is in the middle of editing it
-            _log.warning("cluster.toml is not understood", extra=fields(reason=str(error)))
+        except Exception as error:  # a person may be editing the file
+            _log.warning("cluster.toml is invalid", extra=fields(reason=str(error)))
             return
         before, self.cluster = self.cluster, cluster
         if cluster.strayed != before.strayed:
@@ -168,9 +168,9 @@ class Medic:
             self.ward = self._admitted(self.ward)
 
     def _warn(self) -> None:
-        """Say that the file is not followed; what runs goes on with what it was started with."""
+        """Warn that the file is not applied: processes keep the settings of their start."""
         if self.cluster.strayed:
-            _log.warning("not followed: %s", self.cluster.strayed)
+            _log.warning("settings not applied: %s", self.cluster.strayed)
 
     def _admitted(self, ward: WatchList) -> WatchList:
         kinds = {MemberKind.BROKER: _BROKER}
@@ -182,7 +182,7 @@ class Medic:
     # Heartbeats
 
     def _listen(self) -> None:
-        """Hear what has arrived; what is left is heard at the loop's next turn."""
+        """Receive waiting heartbeats; the rest follows in the loop's next turn."""
         with contextlib.suppress(OSError):
             for _ in range(_HEARD_AT_ONCE):
                 data, sender = self._ear.recvfrom(PACKET_MOST + 1)
@@ -275,7 +275,7 @@ class Medic:
             self._links[executor.number].say(StartOrder(order.name, order.dead))
 
     def _executor(self, host: str) -> Member | None:
-        """This medic if it is on that host, else one of that host that was heard lately."""
+        """Return this medic if it is on that host, else a healthy medic of that host."""
         now = time.monotonic()
         there = [one for one in medics(self.cluster.members) if one.host == host]
         if self.me in there:
@@ -301,7 +301,7 @@ class Medic:
         if incarnation is not None:
             _log.warning("started", extra=fields(process=order.name, incarnation=incarnation))
 
-    # Visitors
+    # Requests of other medics and of the command line
 
     async def _answer(self, words: Words) -> Words | None:
         now = time.monotonic()
@@ -340,7 +340,7 @@ class Medic:
         )
 
     def _in_background(self, what: str, work: Coroutine[None, None, None]) -> None:
-        """One at a time of each thing; a second wish for the same is dropped."""
+        """Run one task of each name at a time; a second one with the same name is dropped."""
         if what in self._busy:
             work.close()
             return
@@ -350,7 +350,7 @@ class Medic:
 
 
 class _Ticks:
-    """Calls `tick` ten times a second by plain timers, which wake the loop once for each."""
+    """Timer that calls `tick` ten times a second and wakes the loop once for each call."""
 
     def __init__(self, tick: Callable[[], None]) -> None:
         self._tick = tick
@@ -372,7 +372,7 @@ class _Ticks:
 
 
 async def _listening(address: str, port: int) -> socket.socket:
-    """A socket for heartbeats that never blocks."""
+    """Create a non-blocking socket for heartbeats."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(address, port, type=socket.SOCK_DGRAM)
     family, kind, protocol, _, where = found[0]

@@ -1,21 +1,22 @@
-"""Whom to restart, and when: the leader's decision, as a pure function of what it has heard.
+"""Restart decisions of the leader, as pure functions of what it has heard.
 
 Rules
-1. A process is heard by its heartbeats. Four missed: it is dead, whether it was killed or hangs.
-   A medic on its host that sees its pid gone says so, which is quicker and means the same; one
-   that sees it stopped (SIGSTOP) for four beats need not hear that it is silent.
-2. Nobody is suspected before the watcher itself has watched one full timeout. It begins to watch
-   anew when it starts, when it wins an election, and when its own loop was late.
-3. A process that has just begun has `start` seconds to be heard, unless its pid goes first; twice
-   as long after every death in a row, for a machine that is that slow. From its first heartbeat on
-   rule 1 holds. It beats while it loads, and says so: it is `starting` until it is ready.
-4. An order whose outcome is not on record after `carry` seconds is given again: it may have been
-   lost, or whoever should carry it out has died. Restarts back off: at once at first, then twice
-   as long every time that the process died before it was healthy for `stable` seconds. One that
-   died `failing` times in a row is shown as such.
-5. Orders name the incarnation that is dead. A launcher whose process is a newer one does nothing.
-   So a leader that never heard a process must learn its incarnation elsewhere: medics tell what is
-   on record on their hosts.
+1. A process is heard by its heartbeats. After four missed ones it is dead, whether it was killed
+   or hangs. A medic on its host reports that its pid is gone, which is quicker and means the same.
+   If the medic sees it stopped (SIGSTOP) for four beats, its silence need not be awaited.
+2. No process is suspected before the watcher itself has watched for one full timeout. The watcher
+   starts anew when it starts, when it wins an election, and when its own loop was late.
+3. A process that was just started has `start` seconds until its first heartbeat, unless its pid
+   goes first. This time doubles after every death in a row, for slow machines. After its first
+   heartbeat rule 1 applies. It sends heartbeats while it loads, marked as not ready: it is
+   `starting` until it is ready.
+4. An order without a recorded result after `carry` seconds is given again: it may have been lost,
+   or its executor has died. Restarts back off: the first comes at once, then the pause doubles
+   each time the process dies before it was healthy for `stable` seconds. A process that died
+   `failing` times in a row is shown as failing.
+5. Orders name the dead incarnation. A launcher whose process is newer does nothing. So a leader
+   that never heard a process must learn its incarnation elsewhere: medics report the records of
+   their hosts.
 """
 
 from collections.abc import Mapping
@@ -26,7 +27,7 @@ from caudal.process.pulse import HostRecord, Pulse
 
 
 class State(StrEnum):
-    """The state of a process; the same words in logs, status and documents."""
+    """The state of a process, with the same names in logs, status and documents."""
 
     STARTING = "starting"  # ordered to start, not ready yet
     HEALTHY = "healthy"
@@ -36,55 +37,55 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class SupervisionTiming:
-    """In seconds."""
+    """Times in seconds."""
 
     beat: float = 0.5  # between two heartbeats
-    silence: float = 2.0  # four missed
-    stopped: float = 2.0  # the same, for one that is seen to be stopped
-    start: float = 8.0  # to be heard for the first time
+    silence: float = 2.0  # four missed heartbeats
+    stopped: float = 2.0  # the same, for a process seen as stopped
+    start: float = 8.0  # until the first heartbeat
     start_most: float = 120.0  # the same after many deaths in a row
-    stable: float = 3.0  # healthy for so long: the past is forgotten
-    back_off: float = 0.5  # the first pause, then doubled
+    stable: float = 3.0  # after being healthy this long, earlier deaths are forgotten
+    back_off: float = 0.5  # first pause; it doubles
     back_off_most: float = 30.0
     failing: int = 5
-    carry: float = 3.0  # for an order to be carried out; then it is given again
+    carry: float = 3.0  # to execute an order; then it is given again
 
 
 @dataclass(frozen=True)
 class WatchedProcess:
-    """What the watcher knows of one process."""
+    """The watcher's knowledge of one process."""
 
     pulse: Pulse | None = None
     heard: float = float("-inf")
     healthy_since: float | None = None
-    known: int = 0  # the newest incarnation on record on its host
-    begun: float = float("-inf")  # when that one began
-    gone: int = -1  # the newest incarnation whose pid is known to be gone
-    stopped: float | None = None  # since when the newest one is seen to be stopped
-    buried: int = -1  # the newest incarnation that an order to restart called dead
-    ordered: float = float("-inf")  # when that was
+    known: int = 0  # newest incarnation on record on its host
+    begun: float = float("-inf")  # start of that incarnation
+    gone: int = -1  # newest incarnation whose pid is known to be gone
+    stopped: float | None = None  # since when the newest incarnation is seen as stopped
+    buried: int = -1  # newest incarnation that a restart order called dead
+    ordered: float = float("-inf")  # time of that order
     deaths: int = 0  # in a row
     restarts: int = 0
     timing: SupervisionTiming = SupervisionTiming()
 
     @property
     def newest(self) -> int:
-        """The newest incarnation of which anything is known."""
+        """Return the newest known incarnation."""
         return max(self.pulse.incarnation if self.pulse else 0, self.known)
 
 
 @dataclass(frozen=True)
 class WatchList:
-    """All processes that are to run, and since when they are watched."""
+    """All processes that should run, and since when they are watched."""
 
-    late: float = 1.0  # the watcher's own loop: a longer pause than this
+    late: float = 1.0  # the watcher's own loop was late if it paused longer
     patients: Mapping[str, WatchedProcess] = field(default_factory=dict)
     watching: float = 0.0
     looked: float = 0.0
 
 
 def admit(ward: WatchList, timings: Mapping[str, SupervisionTiming]) -> WatchList:
-    """The ward with exactly these processes; what is known of them stays known."""
+    """Return the list with exactly these processes; what is known of them is kept."""
     return replace(
         ward,
         patients={
@@ -95,19 +96,19 @@ def admit(ward: WatchList, timings: Mapping[str, SupervisionTiming]) -> WatchLis
 
 
 def watch_anew(ward: WatchList, now: float) -> WatchList:
-    """The watcher has just started, or just won."""
+    """Start to watch anew: the watcher has just started, or just won an election."""
     return replace(ward, watching=now, looked=now)
 
 
 def hear(ward: WatchList, pulse: Pulse, now: float) -> WatchList:
-    """A heartbeat came. Late, doubled and replayed ones change nothing."""
+    """Handle a heartbeat. Late, doubled and replayed ones change nothing."""
     patient = ward.patients.get(pulse.name)
     if patient is None or not _is_news(patient, pulse):
         return ward
     if pulse.incarnation <= patient.buried:
         if now - patient.ordered < patient.timing.silence:
-            return ward  # the last breath of one that is being replaced
-        patient = replace(patient, buried=pulse.incarnation - 1)  # buried alive
+            return ward  # a last heartbeat of a process that is being replaced
+        patient = replace(patient, buried=pulse.incarnation - 1)  # it was wrongly called dead
     since = _healthy_since(patient, pulse, now)
     is_stable = since is not None and now - since >= patient.timing.stable
     deaths = 0 if is_stable else patient.deaths
@@ -144,14 +145,14 @@ def see(ward: WatchList, record: HostRecord, now: float) -> WatchList:
 
 @dataclass(frozen=True)
 class RestartOrder:
-    """Start that process, unless one newer than `dead` runs."""
+    """An order to start a process, unless one newer than `dead` runs."""
 
     name: str
     dead: int
 
 
 def look(ward: WatchList, now: float) -> tuple[WatchList, list[RestartOrder]]:
-    """What to restart now; to be called several times in every beat, by the leader only."""
+    """Return what to restart now. Only the leader calls it, several times in every beat."""
     if now - ward.looked > ward.late:
         return watch_anew(ward, now), []
     ward, orders = replace(ward, looked=now), []
@@ -176,7 +177,7 @@ def _ordered(patient: WatchedProcess, now: float) -> WatchedProcess:
 
 
 def state_of(ward: WatchList, name: str, now: float) -> State:
-    """In one word, for people."""
+    """Return the state as one word, for people."""
     patient = ward.patients[name]
     if patient.deaths >= patient.timing.failing:
         return State.FAILING
@@ -197,7 +198,7 @@ def _is_dead(ward: WatchList, patient: WatchedProcess, now: float) -> bool:
 
 
 def _is_heard(patient: WatchedProcess) -> bool:
-    """Did the newest incarnation beat at least once?"""
+    """Return whether the newest incarnation has sent a heartbeat."""
     return patient.pulse is not None and patient.pulse.incarnation == patient.newest
 
 
@@ -207,7 +208,7 @@ def _time_to_be_heard(patient: WatchedProcess) -> float:
 
 
 def _pause(patient: WatchedProcess) -> float:
-    """How long after the last order the next one may come."""
+    """Return the least time between the last order and the next one."""
     timing = patient.timing
     if patient.newest == patient.buried:
         return timing.carry

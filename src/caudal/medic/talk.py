@@ -1,4 +1,4 @@
-"""What medics say to each other and to the command line, over TCP."""
+"""The protocol of medics among each other and with the command line, over TCP."""
 
 import asyncio
 import contextlib
@@ -12,9 +12,9 @@ from caudal.medic.election import MessageKind as Word
 from caudal.process.wire import FRAME_MOST, LENGTH_BYTES, NONCE_BYTES, Frames, Seal
 
 CONNECT_SECONDS = 1.0
-STRANGER_SECONDS = 2.0  # for the first words that verify
-_STRANGERS_MOST, _VISITORS_MOST = 32, 256  # connections without such words yet; with
-_STRANGER_BYTES = 1_024  # of a first frame: the words of medics and of `caudal status` are short
+STRANGER_SECONDS = 2.0  # until the first message that verifies
+_STRANGERS_MOST, _VISITORS_MOST = 32, 256  # connections before and after a verified message
+_STRANGER_BYTES = 1_024  # of a first frame: messages of medics and of `caudal status` are short
 _WAITING_MOST = 64
 
 
@@ -35,11 +35,11 @@ class StartOrder(msgspec.Struct, frozen=True, tag="start"):
 
 
 class StatusRequest(msgspec.Struct, frozen=True, tag="ask"):
-    """How is everyone?"""
+    """A request for the status of all processes."""
 
 
 class ProcessStatus(msgspec.Struct, frozen=True):
-    """One process, as the medic that was asked sees it."""
+    """One process, as the asked medic sees it."""
 
     name: str
     kind: str
@@ -57,7 +57,7 @@ class ProcessStatus(msgspec.Struct, frozen=True):
 
 
 class StatusReply(msgspec.Struct, frozen=True, tag="told"):
-    """The answer: who answers, who leads by its word, and everyone."""
+    """The answer: the medic that answers, the leader that it knows, and all processes."""
 
     medic: str
     role: str
@@ -72,22 +72,25 @@ _DECODER = msgspec.json.Decoder(Words)
 
 
 class Visits:
-    """Conversations that others began. Who has not shown yet that it knows the secret is a
-    stranger: it may say a little, for a moment, and the oldest makes room for the newest, so that
-    those who say nothing keep nobody out."""
+    """Connections that others opened.
+
+    A peer is unknown until it proves that it knows the secret. An unknown peer may send only a
+    little and has little time. The oldest unknown connection is closed for the newest, so that
+    silent connections keep nobody out.
+    """
 
     def __init__(self, seal: Seal, answer: Answer) -> None:
         self._seal = seal
         self._answer = answer
-        self._strangers: dict[asyncio.StreamWriter, None] = {}  # the oldest first
+        self._strangers: dict[asyncio.StreamWriter, None] = {}  # oldest first
         self._known = 0
 
     async def visited(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, from its beginning to its end."""
+        """Handle one connection from beginning to end."""
         self._make_room()
         self._strangers[writer] = None
         try:
-            # A medic that ends cancels its conversations; asyncio would log each as an error.
+            # A medic that ends cancels its connections; asyncio would log each one as an error.
             with contextlib.suppress(OSError, EOFError, TimeoutError, asyncio.CancelledError):
                 await self._converse(reader, writer)
         finally:
@@ -102,7 +105,7 @@ class Visits:
             oldest.transport.abort()
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Every connection is given a number of its own, so that nothing can be replayed."""
+        """Exchange messages. Each connection has its own nonce, so nothing can be replayed."""
         nonce = secrets.token_bytes(NONCE_BYTES)
         writer.write(nonce)
         heard, said = (Frames(self._seal, nonce, way) for way in (b"there", b"back"))
@@ -124,7 +127,7 @@ class Visits:
 
 
 async def serve(address: str, port: int, seal: Seal, answer: Answer) -> asyncio.Server:
-    """Listen. What is read ahead is little: a stranger's bytes wait in the kernel, not here."""
+    """Listen. The read buffer is small: data of unknown peers waits in the kernel, not here."""
     visits = Visits(seal, answer)
     return await asyncio.start_server(visits.visited, address, port, limit=_STRANGER_BYTES)
 
@@ -132,7 +135,7 @@ async def serve(address: str, port: int, seal: Seal, answer: Answer) -> asyncio.
 async def _read(
     reader: asyncio.StreamReader, frames: Frames, most: int = FRAME_MOST
 ) -> Words | None:
-    """The next words; None if they end, do not verify, or are not understood."""
+    """Return the next message; None if it does not verify or has an unknown form."""
     length = int.from_bytes(await reader.readexactly(LENGTH_BYTES), "big")
     if length > most:
         return None
@@ -147,7 +150,7 @@ async def _read(
 
 
 class MedicLink:
-    """The way to one other medic. What cannot be said now is dropped: it will be said again."""
+    """The connection to one other medic. A message that cannot be sent is dropped: medics repeat it."""
 
     def __init__(self, address: str, port: int, seal: Seal) -> None:
         self._where = (address, port)
@@ -160,14 +163,14 @@ class MedicLink:
         self._waiting.put_nowait(words)
 
     async def keep(self) -> None:
-        """Send what waits, for ever; a connection that broke is opened again for the next words."""
+        """Send queued messages for ever; reconnect for the next one if the connection broke."""
         while True:
             words = await self._waiting.get()
             with contextlib.suppress(OSError, EOFError, TimeoutError):
                 await self._talk(words)
 
     async def _talk(self, words: Words) -> None:
-        """Over one connection, until it breaks. The other side never speaks: words mean its end."""
+        """Send over one connection until it breaks. The other side sends only the nonce."""
         connecting = asyncio.open_connection(*self._where)
         reader, writer = await asyncio.wait_for(connecting, CONNECT_SECONDS)
         try:
@@ -183,7 +186,7 @@ class MedicLink:
 
 
 async def ask(address: str, port: int, seal: Seal, seconds: float = 2.0) -> StatusReply | None:
-    """How one medic sees everyone; None if it does not answer."""
+    """Return one medic's view of all processes; None if it does not answer."""
 
     async def conversation() -> StatusReply | None:
         reader, writer = await asyncio.open_connection(address, port)
