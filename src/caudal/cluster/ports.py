@@ -31,7 +31,7 @@ def refusals(members: Iterable[Member]) -> Iterator[PortProblem]:
 
 
 def _protocols(member: Member) -> tuple[str, ...]:
-    """Return a member's protocols. Medics receive heartbeats by UDP, on the number of their TCP port."""
+    """Return a member's protocols. Medics receive heartbeats by UDP on the same port number."""
     if not member.port:
         return ()
     return ("TCP", "UDP") if member.kind is MemberKind.MEDIC else ("TCP",)
@@ -40,7 +40,7 @@ def _protocols(member: Member) -> tuple[str, ...]:
 def _probe(member: Member, protocol: str) -> None:
     kind = socket.SOCK_STREAM if protocol == "TCP" else socket.SOCK_DGRAM
     with socket.socket(type=kind) as probe:
-        if protocol == "TCP":  # remains of an earlier process's connections are allowed
+        if protocol == "TCP":  # a port in TIME_WAIT after an earlier process is usable
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind((member.address, member.port))
 

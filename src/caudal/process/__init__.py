@@ -1,1 +1,1 @@
-"""The frame of every long-lived process: logs, signals, ticks, metrics, real time."""
+"""Parts of every long-lived process: logs, signals, ticks, metrics, real time."""

@@ -1,4 +1,4 @@
-"""TLS: the certificate of a server, used anew when its files change, and whom clients trust."""
+"""TLS: a server's certificate, which follows changes of its files, and the client's trust."""
 
 import ssl
 from pathlib import Path
@@ -21,16 +21,16 @@ class Certificate:
         return self._followed.is_stale
 
     def context(self) -> ssl.SSLContext:
-        """What the next connection is served with."""
+        """Return the context for the next connection."""
         self._followed.now()
         return self._context
 
     def _load(self) -> None:
-        """Only a pair that fits takes the place of the one before."""
+        """Load the files. The context is replaced only if certificate and key match."""
         context = _server_context()
         try:
             context.load_cert_chain(self._certificate, self._key, password=_no_password)
-        except OSError as error:  # an SSLError too
+        except OSError as error:  # includes SSLError
             raise UsageError(
                 f"the certificate {self._certificate} with the key {self._key} cannot be used: "
                 f"{error.strerror or error}; give PEM files that belong together"
@@ -39,7 +39,7 @@ class Certificate:
 
 
 def client_context(ca: Path) -> ssl.SSLContext:
-    """Trust what this file of certificates vouches for, and nothing else."""
+    """Return a context that trusts the certificates in this file and nothing else."""
     try:
         return ssl.create_default_context(cafile=ca)
     except OSError as error:
@@ -56,5 +56,5 @@ def _server_context() -> ssl.SSLContext:
 
 
 def _no_password() -> str:
-    """A key with a password would let the process wait for a person."""
-    raise UsageError("the key has a password: give one without, readable by this user only")
+    """Refuse a key with a password: the process would wait for a person to type it."""
+    raise UsageError("the key has a password: use one without, readable by this user only")

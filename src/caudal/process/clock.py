@@ -1,4 +1,4 @@
-"""Real time and random names behind the ports of the task engine (jobs/interfaces.py)."""
+"""Real time and random ids for the ports of the task engine (jobs/interfaces.py)."""
 
 import secrets
 import time
@@ -26,5 +26,5 @@ class SystemClock:
 
 
 def new_id() -> str:
-    """A name that nobody else has: 128 random bits."""
+    """Return a unique id: 128 random bits."""
     return secrets.token_hex(16)

@@ -1,12 +1,12 @@
-"""The frame of a process that works in a thread: its own loop ticks and hears signals meanwhile.
+"""The frame of a process that works in a thread, while its main loop ticks and handles signals.
 
 Rules
-1. The main thread runs an asyncio loop that does nothing long: ticks, and signals.
-2. The work runs in one thread, asks `stop` between its turns, and is given `grace_seconds` to end
-   after it was asked; from `late_seconds` on it is urged, again and again, by `on_late`. Then it is
-   abandoned: the caller ends the process, and whoever waits for the work (the broker, for a task)
-   gives it to another.
-3. A work that ends by itself ends the frame; what it raised is raised here.
+1. The main thread runs an asyncio loop without long steps: only ticks and signals.
+2. The work runs in one thread and checks `stop` between its turns. After the request to stop it
+   has `grace_seconds` to end. From `late_seconds` on, `on_late` is called repeatedly to urge it.
+   Then the work is abandoned: the caller ends the process, and the work is given to another
+   process (for a task, by the broker).
+3. When the work ends by itself, the frame ends; an exception of the work is raised here.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ def run_framed(
     late_seconds: float = 4.0,
     grace_seconds: float = 8.0,
 ) -> ProcessExit:
-    """Run `work` in a thread until it ends, or until it has been asked to and did not in time."""
+    """Run `work` in a thread until it ends, or until its time to stop is over."""
     patience = _Patience(on_late, late_seconds, grace_seconds)
     return asyncio.run(_framed(_Work(work), stop, on_tick, patience))
 
@@ -50,7 +50,7 @@ class _Patience:
     grace_seconds: float
 
     async def wait(self, ended: asyncio.Event) -> None:
-        """Until it has ended, or the time is over."""
+        """Wait until the work has ended, or the time is over."""
         loop = asyncio.get_running_loop()
         asked, pause = loop.time(), self.late_seconds
         while loop.time() - asked < self.grace_seconds:
@@ -62,7 +62,7 @@ class _Patience:
 
 
 class _Work(threading.Thread):
-    """The thread. A daemon, since an abandoned one must not hold the process back."""
+    """The thread of the work; a daemon, so that an abandoned one does not block the exit."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         super().__init__(name="work", daemon=True)
@@ -79,7 +79,7 @@ class _Work(threading.Thread):
             self._work()
         except BaseException as error:
             self.error = error
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any longer
+        with suppress(RuntimeError):  # the loop is closed: nothing waits any longer
             self._ended()
 
 
@@ -99,7 +99,7 @@ async def _framed(work: _Work, stop: Stop, on_tick: OnTick, patience: _Patience)
         ticks.cancel()
     if not ended.is_set():
         return ProcessExit.ABANDONED
-    work.join()  # only its last instructions are left; else what it holds may outlive the process
+    work.join()  # waits for its last instructions only; its objects must not outlive the process
     if work.error is not None:
         raise work.error
     return ProcessExit.COMPLETE

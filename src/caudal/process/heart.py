@@ -1,13 +1,13 @@
-"""The heart of a process: its name's lock, its record, and its heartbeats to every medic.
+"""The heart of a process: the lock of its name, its record, and its heartbeats to every medic.
 
 Rules
-1. A process takes a lock under its name before anything else; so a name is held once per host, and
-   the lock goes with the process, however it ends.
-2. It beats from its own loop only (process/ticks.py), so that a stuck one falls silent. Before
-   that loop runs, it beats while another thread loads: slow libraries are no silence. A load that
-   has no end is.
-3. A medic that has just started does not know whether a heartbeat is fresh. It answers with its
-   session, and counts those that name it.
+1. A process first takes a lock under its name. So a name is used once per host, and the lock ends
+   with the process, however that ends.
+2. Heartbeats come only from the process's own loop (process/ticks.py), so that a stuck process
+   falls silent. Before that loop runs, they are sent while another thread loads, so that slow
+   libraries do not cause silence. A load without end does cause it.
+3. A medic that has just started cannot know whether a heartbeat is fresh. It answers with its
+   session, and accepts only heartbeats that name this session.
 """
 
 import contextlib
@@ -41,17 +41,17 @@ Loaded = TypeVar("Loaded")
 
 
 class HeartFile(msgspec.Struct, frozen=True):
-    """What a launcher tells the process that it starts."""
+    """The data that a launcher gives to the process that it starts."""
 
     name: str
     incarnation: int
-    folder: str  # where locks and records of this host lie
+    folder: str  # of this host's locks and records
     secret: str  # path of the cluster's secret
     medics: list[tuple[str, int]]
 
 
 class Heartbeat(msgspec.Struct, frozen=True, tag="beat"):
-    """A heartbeat as it travels; a medic's also tells what is on record on its host."""
+    """An encoded heartbeat; that of a medic also has the records of its host."""
 
     session: str
     pulse: Pulse
@@ -65,21 +65,21 @@ class HeartSession(msgspec.Struct, frozen=True, tag="session"):
 
 
 class Heart:
-    """One process's way to be known as alive."""
+    """Sender of the heartbeats of one process."""
 
     def __init__(self, path: Path) -> None:
         try:
             self.file = msgspec.json.decode(path.read_bytes(), type=HeartFile)
         except (OSError, msgspec.MsgspecError) as error:
             raise UsageError(
-                f"cannot read {path}: {error}; start processes by `caudal up`"
+                f"cannot read {path}: {error}; start processes with `caudal up`"
             ) from error
         folder = Path(self.file.folder)
         self._lock = take_lock(folder / f"{self.file.name}.lock", self.file.name)
         write_record(folder, self.file.name, self.file.incarnation, os.getpid())
         self.seal = Seal(read_secret(Path(self.file.secret)))
         self.progress: Callable[[], int] = lambda: 0
-        self.ready = True  # a process that is not yet able to do its work says so
+        self.ready = True  # False: the process cannot do its work yet
         self._sequence = 0
         self._sessions: dict[tuple[str, int], str] = {}
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -91,14 +91,14 @@ class Heart:
         pulse = self._pulse(tick.number, detail)
         for medic in self.file.medics:
             beat = Heartbeat(self._sessions.get(medic, ""), pulse, list(records))
-            with contextlib.suppress(OSError):  # a medic that is away is no reason to stop
+            with contextlib.suppress(OSError):  # an unreachable medic is no reason to stop
                 self._socket.sendto(self.seal.close(msgspec.json.encode(beat)), medic)
         return pulse
 
     def through(
         self, load: Callable[[], Loaded], most_seconds: float = LOADING_MOST_SECONDS
     ) -> Loaded:
-        """Load in another thread, and meanwhile beat as one that is not ready yet."""
+        """Load in another thread, and send heartbeats marked as not ready meanwhile."""
         self.ready = False
         try:
             with ThreadPoolExecutor(1, "loading") as pool:
@@ -144,9 +144,9 @@ class Heart:
 
 @contextlib.contextmanager
 def alive(path: Path | None, module: str) -> Iterator[Heart | None]:
-    """Load what a process consists of, its heart beating; no heart if no medic looks after it.
+    """Load the process's module with heartbeats; without a heart file, no medic watches it.
 
-    From here on what it writes is private.
+    From here on all files that the process writes are private.
     """
     keep_private()
     if path is None:
@@ -159,17 +159,17 @@ def alive(path: Path | None, module: str) -> Iterator[Heart | None]:
 
 
 def take_lock(path: Path, name: str) -> FileIO:
-    """The lock of a name, held until it is closed or the process ends."""
+    """Take the lock of a name, held until it is closed or the process ends."""
     file = FileIO(path, "a")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         file.close()
-        raise UsageError(f"another process runs as {name} already") from None
+        raise UsageError(f"another process already runs as {name}") from None
     return file
 
 
 def resident_bytes() -> int:
-    """The memory of this process."""
+    """Return the resident memory of this process."""
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")

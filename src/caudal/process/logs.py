@@ -1,4 +1,4 @@
-"""What processes say: one line per event on standard error, as JSON or as text.
+"""Logs of processes: one line per event on standard error, as JSON or as text.
 
     log = logging.getLogger(__name__)
     log.info("task done", extra=fields(job="j1", task="map", table="reviews", batch=7))
@@ -25,19 +25,19 @@ STABLE = (
     "seconds", "deliveries", "bytes_in", "bytes_out", "reason",
 )  # fmt: skip
 
-_LIBRARIES = ("aiormq", "aio_pika")  # they log every try; Caudal logs changes of state
+_LIBRARIES = ("aiormq", "aio_pika")  # they log every attempt; Caudal logs changes of state
 _FIELDS = "caudal_fields"
 
 logging.getLogger("caudal").addHandler(logging.NullHandler())  # rule 4
 
 
 def fields(**values: Any) -> dict[str, Any]:
-    """The `extra` of a logging call; what is None is left out."""
+    """Return the `extra` of a logging call, without values that are None."""
     return {_FIELDS: {name: value for name, value in values.items() if value is not None}}
 
 
 def set_up_logs(style: Style, kind: str, name: str, stream: TextIO | None = None) -> None:
-    """Log from now on, as this kind of process with this name. Replaces an earlier set-up."""
+    """Set up logging for this kind of process with this name. Replaces an earlier set-up."""
     handler = logging.StreamHandler(stream or sys.stderr)
     lines = JsonLines if style == "json" else TextLines
     handler.setFormatter(lines(kind, name))
@@ -76,7 +76,7 @@ class TextLines(logging.Formatter):
 
 
 def _fields_of(record: logging.LogRecord) -> dict[str, Any]:
-    """Fields, and the traceback of an error that nobody expected as one more."""
+    """Return the fields of a record, and the traceback of an unexpected error as one more."""
     found = dict(getattr(record, _FIELDS, {}))
     if record.exc_info and record.exc_info[0] is not None:
         found["traceback"] = logging.Formatter().formatException(record.exc_info)
@@ -89,7 +89,7 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Plain if it is one word, else as JSON writes it: with quotes, without line breaks."""
+    """Return one word as it is, anything else as JSON: with quotes, without line breaks."""
     text = value if isinstance(value, str) else str(value)
     plain = text.isprintable() and text and not any(one in text for one in " \"'=")
     return text if plain else json.dumps(text, ensure_ascii=False)

@@ -1,10 +1,10 @@
-"""Which names and addresses are this machine's own, and nobody else's."""
+"""Loopback names and addresses, which only this machine can reach."""
 
 import ipaddress
 
 
 def is_loopback(host: str) -> bool:
-    """Is this the name or the address of the loopback interface?
+    """Return whether this is the name or the address of the loopback interface.
 
     >>> [is_loopback(one) for one in ("localhost", "127.9.9.9", "::1", "0.0.0.0", "x.org", "")]
     [True, True, True, False, False, False]
@@ -16,10 +16,10 @@ def is_loopback(host: str) -> bool:
 
 
 def names_loopback(header: str | None) -> bool:
-    """Does a Host header name this machine itself?
+    """Return whether a Host header names this machine itself.
 
-    A server without tokens answers no other: a page of the web whose name was made to point at
-    127.0.0.1 (DNS rebinding) sends its own name.
+    A server without tokens answers no other. In DNS rebinding, a web page's name is made to point
+    at 127.0.0.1; its requests then carry that page's name.
 
     >>> [names_loopback(one) for one in ("localhost:8421", "[::1]:8421", "evil.org:8421", None)]
     [True, True, False, False]

@@ -1,7 +1,7 @@
-"""Figures for Prometheus, of one process: a registry of its own, and an endpoint in a thread.
+"""Prometheus metrics of one process: a registry of its own, and an endpoint in a thread.
 
-Without a token the endpoint listens on loopback only, and answers to loopback's names only; with
-one it listens everywhere and answers those who bring it (`Authorization: Bearer ...`).
+Without a token the endpoint listens on loopback only, and answers to loopback names only. With a
+token it listens everywhere and answers requests that carry it (`Authorization: Bearer ...`).
 """
 
 import hmac
@@ -19,13 +19,13 @@ from caudal.errors import UsageError
 from caudal.process.loopback import names_loopback
 
 _CONNECTIONS = 32
-_CONNECTION_SECONDS = 15.0  # for a whole request and its answer, however slowly they come
+_CONNECTION_SECONDS = 15.0  # for a whole request and its answer, however slow they are
 
 App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 def new_registry() -> CollectorRegistry:
-    """An empty registry but for what every process shows: its memory, CPU time and Python."""
+    """Create a registry with the metrics of every process: its memory, CPU time and Python."""
     registry = CollectorRegistry(auto_describe=True)
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
@@ -36,7 +36,7 @@ def new_registry() -> CollectorRegistry:
 def serving_metrics(
     registry: CollectorRegistry, port: int | None, token: str | None = None
 ) -> Iterator[int | None]:
-    """Answer on this port until the end of the block; gives the port (0 takes a free one)."""
+    """Serve metrics on this port during the block. Yield the port (0 takes a free one)."""
     if port is None:
         yield None
         return
@@ -57,7 +57,7 @@ def serving_metrics(
 
 
 def guarded(app: App, token: str | None) -> App:
-    """The same for those who know the token; without one, for this machine."""
+    """Return the app behind a check of the token; without a token, for this machine only."""
     wanted = f"Bearer {token}".encode()
 
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
@@ -68,13 +68,13 @@ def guarded(app: App, token: str | None) -> App:
         if token is None or hmac.compare_digest(given, wanted):
             return app(environ, start)
         start("401 Unauthorized", [("Content-Type", "text/plain"), ("WWW-Authenticate", "Bearer")])
-        return [b"bring the token of this process\n"]
+        return [b"send the token of this process\n"]
 
     return answer
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """A thread per connection, of which there are few, and none for long."""
+    """A server with one thread per connection; number and duration of connections are bounded."""
 
     daemon_threads = True
 
@@ -102,17 +102,17 @@ class _Server(ThreadingMixIn, WSGIServer):
 
 
 def _hang_up(request: socket.socket) -> None:
-    with suppress(OSError):  # it is over already
+    with suppress(OSError):  # it has ended already
         request.shutdown(socket.SHUT_RDWR)
 
 
 class _Handler(WSGIRequestHandler):
-    """Silent, and rid of those who connect and say nothing."""
+    """A handler without logs that drops silent connections."""
 
     timeout = 10
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Nobody wants a line per scrape."""
+        """Log nothing: a line per scrape is useless."""
 
     def log_error(self, *args: Any) -> None:
-        """Nor one per visitor who left early."""
+        """Log nothing: a line per broken connection is useless."""

@@ -1,7 +1,7 @@
-"""What the processes of a cluster write is for their own user: folders 0700, files 0600.
+"""Private files: what the processes of a cluster write is for their user only (0700, 0600).
 
-A stranger on the same machine who could open a lock file could hold it, and so keep a process from
-starting; secrets, batches, results and what spills are none of their business either.
+Another user of the machine who could open a lock file could hold it, and so keep a process from
+starting. Secrets, batches, results and spilled data must also stay private.
 """
 
 import os
@@ -13,23 +13,23 @@ _OTHERS_WRITE = 0o002
 
 
 def keep_private() -> None:
-    """From now on all that this process makes, and its children make, is for this user only."""
+    """Make all files that this process and its children create from now on private to this user."""
     os.umask(0o077)
 
 
 def private_folder(path: Path) -> None:
-    """Make a folder that only this user can enter; one that is there becomes so."""
+    """Create a folder that only this user can enter; change an existing one."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.chmod(0o700)
 
 
 def private_file(path: Path) -> None:
-    """Make an empty file that only this user can open; one that is there becomes so."""
+    """Create an empty file that only this user can open; change an existing one."""
     path.touch(mode=0o600)
     path.chmod(0o600)
 
 
 def require_not_everyones(folder: Path) -> None:
-    """Refuse a folder in which everybody may replace what is there."""
+    """Raise UsageError for a folder in which every user may replace files."""
     if folder.stat().st_mode & _OTHERS_WRITE:
-        raise UsageError(f"everybody may write to {folder}: run `chmod o-w {folder}` first")
+        raise UsageError(f"every user may write to {folder}: run `chmod o-w {folder}` first")

@@ -1,11 +1,11 @@
-"""What a process says of itself in a heartbeat, and what its host knows of it."""
+"""The content of a heartbeat, and of a host's record of a process."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Pulse:
-    """What a heartbeat says. `incarnation` grows with every start of the same name."""
+    """The content of a heartbeat. `incarnation` grows with every start of the same name."""
 
     name: str
     incarnation: int
@@ -15,7 +15,7 @@ class Pulse:
     progress: int = 0  # tasks done, requests served
     memory: int = 0  # resident bytes
     detail: str = ""  # a medic: its role and term
-    ready: bool = True  # it does its work; before, it loads
+    ready: bool = True  # False while it loads
     version: str = ""  # of Caudal
 
 
@@ -27,4 +27,4 @@ class HostRecord:
     incarnation: int
     age: float  # seconds since it was started
     gone: bool  # its pid does not exist any more
-    stopped: bool = False  # it exists, but SIGSTOP holds it
+    stopped: bool = False  # it exists, but was stopped by SIGSTOP

@@ -1,6 +1,6 @@
-"""Who runs under which name on this host: pids, told apart from recycled ones by start time.
+"""Records of the processes on this host by name: pids with start times, to detect recycled pids.
 
-Medics look at records often (watch_pids.py), so looking is made cheap: plain system calls.
+Medics read records often (watch_pids.py), so reading is cheap: plain system calls.
 """
 
 import os
@@ -22,12 +22,12 @@ class ProcessRecord(msgspec.Struct, frozen=True):
     started: int
 
 
-_TICKS = os.sysconf("SC_CLK_TCK")  # in a second
+_TICKS = os.sysconf("SC_CLK_TCK")  # per second
 _DECODER = msgspec.json.Decoder(ProcessRecord)
 
 
 def write_record(folder: Path, name: str, incarnation: int, pid: int) -> None:
-    """Put on record who runs; whole or not at all."""
+    """Write the record of a process atomically."""
     record = ProcessRecord(incarnation, pid, start_of(pid) or 0)
     temporary = folder / f".{name}.{secrets.token_hex(4)}"
     temporary.write_bytes(msgspec.json.encode(record))
@@ -35,7 +35,7 @@ def write_record(folder: Path, name: str, incarnation: int, pid: int) -> None:
 
 
 def read_record(folder: Path, name: str) -> ProcessRecord | None:
-    """Who ran last under that name, if anyone."""
+    """Return the record of the last process under that name, if any."""
     try:
         with FileIO(f"{folder}/{name}.json") as file:
             return _DECODER.decode(file.read())
@@ -44,13 +44,13 @@ def read_record(folder: Path, name: str) -> ProcessRecord | None:
 
 
 def start_of(pid: int) -> int | None:
-    """The start time of a process; None if there is none, or only its remains (a zombie)."""
+    """Return the start time of a process; None if it does not exist or is a zombie."""
     state, *rest = _stat(pid) or ["X"]
     return None if state in "ZX" else int(rest[18])
 
 
 def _stat(pid: int) -> list[str]:
-    """What the kernel tells of a process after its name; nothing if there is none."""
+    """Return the fields of /proc/PID/stat after the name; [] if there is no process."""
     try:
         with FileIO(f"/proc/{pid}/stat") as file:
             told = file.read()
@@ -60,15 +60,15 @@ def _stat(pid: int) -> list[str]:
 
 
 class ProcessLife(Enum):
-    """What the kernel knows of the process on record."""
+    """The kernel's state of the process on record."""
 
     RUNNING = "running"
-    STOPPED = "stopped"  # SIGSTOP holds it, neither dead nor alive
-    GONE = "gone"  # or another process has got its pid
+    STOPPED = "stopped"  # by SIGSTOP
+    GONE = "gone"  # or its pid belongs to another process
 
 
 def life_of(record: ProcessRecord) -> ProcessLife:
-    """How is the process on record?"""
+    """Return the state of the process on record."""
     state, *rest = _stat(record.pid) or ["X"]
     if state in "ZX" or int(rest[18]) != record.started:
         return ProcessLife.GONE
@@ -76,29 +76,29 @@ def life_of(record: ProcessRecord) -> ProcessLife:
 
 
 def is_running(record: ProcessRecord) -> bool:
-    """Does the process on record exist, and not another one with its recycled pid?"""
+    """Return whether the process on record exists, and not another one with its recycled pid."""
     return life_of(record) is not ProcessLife.GONE
 
 
 def is_frozen(record: ProcessRecord) -> bool:
-    """Does it exist, but stopped?"""
+    """Return whether it exists but is stopped."""
     return life_of(record) is ProcessLife.STOPPED
 
 
 def age_of(record: ProcessRecord) -> float:
-    """Seconds since its start."""
+    """Return the seconds since its start."""
     booted = time.clock_gettime(time.CLOCK_BOOTTIME)
     return max(0.0, booted - record.started / _TICKS)
 
 
 def send_signal(record: ProcessRecord, number: signal.Signals) -> bool:
-    """Signal exactly that process, never another one that got its pid; False if it is gone."""
+    """Signal exactly that process, never another one with its pid. Return False if it is gone."""
     try:
         descriptor = os.pidfd_open(record.pid)
     except OSError:
         return False
     try:
-        if not is_running(record):  # asked after opening: the descriptor cannot be recycled
+        if not is_running(record):  # checked after opening: the descriptor cannot be recycled
             return False
         signal.pidfd_send_signal(descriptor, number)
     except ProcessLookupError:
@@ -109,7 +109,7 @@ def send_signal(record: ProcessRecord, number: signal.Signals) -> bool:
 
 
 def wait_until_gone(record: ProcessRecord, seconds: float) -> bool:
-    """Wait for the end of a process; True if it is gone."""
+    """Wait for the end of a process. Return True if it is gone."""
     deadline = time.monotonic() + seconds
     while is_running(record):
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""The wish to stop: asked for once, seen by every thread.
+"""The request to stop: made once, visible to every thread.
 
 `Stop.request` takes a lock, so it is never called from a bare signal handler: `stop_on_signals`
 lets the process's own asyncio loop call it, between two of its steps.
@@ -13,24 +13,24 @@ ASKING = (signal.SIGTERM, signal.SIGINT)
 
 
 class Stop:
-    """Whether this process should end. `reason` is what asked first."""
+    """The state of a stop request. `reason` is that of the first request."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
         self.reason = ""
 
     def request(self, reason: str) -> None:
-        """Ask; from any thread, as often as one likes."""
+        """Request the stop; from any thread, any number of times."""
         if not self._event.is_set():
             self.reason = reason
             self._event.set()
 
     def requested(self) -> bool:
-        """What loops ask between two turns."""
+        """Return whether to stop; loops check it between two turns."""
         return self._event.is_set()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Pause until asked to stop; False if nobody did in that time."""
+        """Wait until asked to stop. Return False if the time is over before."""
         return self._event.wait(seconds)
 
 
@@ -39,7 +39,7 @@ def stop_on_signals(
     stop: Stop,
     asked: Callable[[], None] = lambda: None,
 ) -> None:
-    """SIGTERM and SIGINT ask to stop, then call `asked` on the loop. Main thread only."""
+    """Request the stop on SIGTERM and SIGINT, then call `asked` on the loop. Main thread only."""
 
     def handle(number: signal.Signals) -> None:
         stop.request(number.name)

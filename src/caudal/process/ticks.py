@@ -1,10 +1,10 @@
 """Ticks: the sign of life of a process's own loop.
 
 `on_tick` is called on the loop itself, twice a second. So a stuck process falls silent, while an
-idle one, or one whose worker thread computes for minutes, does not. It must not block.
+idle one, or one whose worker thread computes for minutes, does not. `on_tick` must not block.
 
-All processes of a host tick at the same moments of the monotonic clock, which they share: a machine
-that wakes up once for all of them, and medics that read all heartbeats at once, cost less than many
+All processes of a host tick at the same moments of their shared monotonic clock. One wake-up of
+the machine for all of them, and medics that read all heartbeats at once, cost less than many
 wake-ups spread over time.
 """
 
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Tick:
-    """How many ticks there were, this one included, and by how much this one is late."""
+    """The number of this tick, starting with 1, and its delay."""
 
     number: int
     late_seconds: float
@@ -30,11 +30,11 @@ OnTick = Callable[[Tick], object]
 
 
 def ignore(tick: Tick) -> None:
-    """For a process that nobody listens to."""
+    """Do nothing; for a process without listeners."""
 
 
 async def ticking(on_tick: OnTick, seconds: float = TICK_SECONDS) -> None:
-    """Tick until cancelled. A tick that fails is logged, and the next one comes all the same."""
+    """Tick until cancelled. A failed tick is logged, and the next one follows as usual."""
     loop = asyncio.get_running_loop()
     number, due = 0, loop.time()
     while True:
@@ -48,7 +48,7 @@ async def ticking(on_tick: OnTick, seconds: float = TICK_SECONDS) -> None:
 
 
 def next_moment(now: float, seconds: float) -> float:
-    """The next of the moments, `seconds` apart, that all processes of a host share.
+    """Return the next of the moments, `seconds` apart, that all processes of a host share.
 
     >>> [next_moment(now, 0.5) for now in (7.0, 7.2, 7.5, 7.9)]
     [7.5, 7.5, 8.0, 8.0]

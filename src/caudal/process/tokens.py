@@ -1,6 +1,6 @@
-"""Token files on disk: the one place that reads and writes them.
+"""Token files on disk: the only module that reads and writes them.
 
-A gateway's file (formats/tokens.py) holds digests, and beside it lies their key, `FILE.key`. A
+A gateway's file (formats/tokens.py) holds digests; their key is beside it in `FILE.key`. A
 client's file holds the token itself, on one line.
 """
 
@@ -22,51 +22,51 @@ _KEY_BYTES = 32
 
 @dataclass(frozen=True)
 class Known:
-    """What a gateway goes by."""
+    """The entries and the key that a gateway uses."""
 
     entries: tuple[TokenEntry, ...]
     key: bytes
 
 
 def key_path(path: Path) -> Path:
-    """Where the key of a token file lies."""
+    """Return the path of a token file's key."""
     return path.with_name(path.name + ".key")
 
 
 def read_known(path: Path) -> Known:
-    """A gateway's token file and its key."""
+    """Read a gateway's token file and its key."""
     return Known(decode(_text_of(path), f"the token file {path}"), read_key(path))
 
 
 def read_entries(path: Path) -> tuple[TokenEntry, ...]:
-    """The entries alone."""
+    """Read the entries only."""
     return decode(_text_of(path), f"the token file {path}")
 
 
 def read_key(path: Path) -> bytes:
-    """The key of a token file, which nobody else may read."""
+    """Read the key of a token file, which must be private."""
     file = key_path(path)
     try:
         if file.stat().st_mode & stat.S_IROTH:
-            raise UsageError(f"everybody can read {file}: make it private with chmod 600 {file}")
+            raise UsageError(f"every user can read {file}: make it private with chmod 600 {file}")
         key = bytes.fromhex(file.read_text(encoding="ascii"))
     except OSError as error:
         raise UsageError(
             f"the key of the token file, {file}, cannot be read: {error.strerror}; copy it here "
-            "together with the token file, or make both with `caudal token new NAME`"
+            "together with the token file, or create both with `caudal token new NAME`"
         ) from None
     except ValueError:
         key = b""
     if len(key) != _KEY_BYTES:
-        raise UsageError(f"{file} is no key: restore it, or make all tokens anew")
+        raise UsageError(f"{file} is not a valid key: restore it, or create all tokens again")
     return key
 
 
 @contextlib.contextmanager
 def changing(path: Path) -> Iterator[list[TokenEntry]]:
-    """The entries of a file, to be changed; they are written, whole, at the end of the block.
+    """Yield the entries of a file to change; they are written atomically at the end of the block.
 
-    Two who change one file wait for each other. The key is made if there is none.
+    Concurrent changes of one file wait for each other. The key is created if there is none.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = os.open(path.with_name(f".{path.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
@@ -81,7 +81,7 @@ def changing(path: Path) -> Iterator[list[TokenEntry]]:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Put a text in place of a file, whole or not at all, for this user only."""
+    """Replace a file's text atomically, readable by this user only."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     file = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
@@ -96,7 +96,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def _make_key(path: Path, *, needed: bool) -> None:
-    """Without its key a file's digests mean nothing: then a new one would hide a loss."""
+    """Create the key if needed. With entries it must exist: a new key would hide its loss."""
     if needed:
         read_key(path)
     elif not key_path(path).exists():
@@ -104,7 +104,7 @@ def _make_key(path: Path, *, needed: bool) -> None:
 
 
 def read_bearer(path: Path) -> str:
-    """The token of a client's file: TOKEN or NAME:TOKEN on its first line that is no comment."""
+    """Return the token of a client's file: TOKEN or NAME:TOKEN on its first non-comment line."""
     lines = [line.strip() for line in _text_of(path).splitlines()]
     first = next((line for line in lines if line and not line.startswith("#")), "")
     if is_gateways_line(first):
@@ -116,9 +116,9 @@ def read_bearer(path: Path) -> str:
 
 
 def checked_bearer(token: str, place: str) -> str:
-    """A token that can stand in a header."""
+    """Return the token; raise UsageError if it cannot be sent in a header."""
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise UsageError(f"{place} holds no token: it is one line of letters and digits")
+        raise UsageError(f"{place} holds no token: a token is one line of letters and digits")
     return token
 
 
@@ -127,8 +127,8 @@ def _text_of(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
-            raise UsageError(f"the token file {path} is too large: {_MOST_BYTES} bytes at most")
+            raise UsageError(f"the token file {path} is too large: at most {_MOST_BYTES} bytes")
         return data.decode()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise UsageError(f"the token file {path} cannot be read: {reason}") from None

@@ -1,11 +1,11 @@
-"""Seeing that processes end, without asking the kernel about each of them again and again.
+"""Detection of ended processes, without a system call for each process.
 
 Rules
-1. A process on record is held by a descriptor of it (pidfd), which the kernel marks at its end: one
-   system call tells of all ends. A descriptor never means another process with a recycled pid.
-2. A record is replaced only after its process has ended (launcher.py), so it is read once. One
-   whose process is gone, or cannot be held, is read at every look.
-3. That a process is stopped is seen only where the caller wants to know it: `closely`.
+1. Each process on record is held by a descriptor (pidfd), which the kernel marks at its end: one
+   system call reports all ends. A descriptor never means another process with a recycled pid.
+2. A record is replaced only after its process has ended (launcher.py), so it is read once. If its
+   process is gone, or cannot be held, it is read at every look.
+3. Whether a process is stopped is checked only for the names in `closely`.
 """
 
 import os
@@ -19,7 +19,7 @@ Seen = tuple[str, ProcessRecord, ProcessLife]
 
 
 class Attendance:
-    """The processes of one folder of records. Not for use by two threads at once."""
+    """The processes of one folder of records. Not thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -27,7 +27,7 @@ class Attendance:
         self._held: dict[str, tuple[ProcessRecord, int]] = {}
 
     def look(self, names: Sequence[str], closely: Container[str]) -> Iterator[Seen]:
-        """What is on record under these names, and how it is."""
+        """Yield the records under these names with the state of their processes."""
         for name in self._held.keys() - set(names):
             self._let_go(name)
         ended = {descriptor for descriptor, _ in self._poll.poll(0)}
@@ -42,16 +42,16 @@ class Attendance:
                 yield name, record, self._hold(name, record)
 
     def close(self) -> None:
-        """Let go of everything; a later look begins anew."""
+        """Release all descriptors; a later look starts anew."""
         for name in list(self._held):
             self._let_go(name)
 
     def _hold(self, name: str, record: ProcessRecord) -> ProcessLife:
         try:
             descriptor = os.pidfd_open(record.pid)
-        except OSError:  # it is gone, or there is no descriptor left: asked again at the next look
+        except OSError:  # it is gone, or no descriptor is left: tried again at the next look
             return life_of(record)
-        life = life_of(record)  # asked after opening: the pid cannot be recycled any more
+        life = life_of(record)  # checked after opening: the pid cannot be recycled any more
         if life is ProcessLife.GONE:
             os.close(descriptor)
         else:

@@ -1,10 +1,11 @@
 """Files that may change while a process runs: tokens, quotas, certificates.
 
 Rules
-1. A look costs a few system calls, so there is at most one in a while, whoever asks.
-2. A file is another one when its inode, its times or its size differ. What is noted is how it was
-   before it was read: a change in the middle of reading is seen by the next look.
-3. A new content that is wrong changes nothing: what was read last goes on, and the log says why.
+1. A check costs a few system calls, so there is at most one per `every_seconds`, however many
+   callers there are.
+2. A file has changed if its inode, its times or its size differ. The state is noted before the
+   file is read, so a change during reading is seen by the next check.
+3. Invalid new content changes nothing: the content read last stays in use, and the log says why.
 """
 
 import logging
@@ -26,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class Followed(Generic[Content]):
-    """What some files say, read again when they change. Several threads may ask."""
+    """The content of some files, read again when they change. Thread-safe."""
 
     def __init__(
         self,
@@ -36,7 +37,7 @@ class Followed(Generic[Content]):
         every_seconds: float = EVERY_SECONDS,
         elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Read for the first time; what is wrong then is raised."""
+        """Read for the first time; raise if the content is invalid."""
         self._paths = tuple(paths)
         self._read = read
         self._every_seconds = every_seconds
@@ -45,10 +46,10 @@ class Followed(Generic[Content]):
         self._seen = _state(self._paths)
         self._looked = elapsed()
         self._content = read()
-        self.is_stale = False  # the files hold something wrong, and an older content is used
+        self.is_stale = False  # the files are invalid, and older content is used
 
     def now(self) -> Content:
-        """The content, at most a moment old."""
+        """Return the content, at most `every_seconds` old."""
         with self._lock:
             at = self._elapsed()
             if at - self._looked >= self._every_seconds:

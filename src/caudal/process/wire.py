@@ -1,11 +1,11 @@
 """Signed messages between the processes of one cluster.
 
 Rules
-1. Nobody without the cluster's secret can say anything: every message carries a keyed digest.
-2. Nothing said once can be said again. Over TCP the digest covers a random number that the
-   listener chose for this connection, and the message's number on it. A heartbeat (UDP) names the
-   session that the medic chose when it started, and a sequence that only grows.
-3. What does not verify is dropped without an answer.
+1. Every message carries a keyed digest, so nobody without the cluster's secret can send one.
+2. No message can be replayed. Over TCP the digest covers a random nonce that the listener chose
+   for this connection, and the message's number on it. A heartbeat (UDP) names the session that
+   the medic chose when it started, and a sequence number that only grows.
+3. A message that does not verify is dropped without an answer.
 """
 
 import hmac
@@ -31,7 +31,7 @@ class Seal:
         return self._digest(payload, context) + payload
 
     def open(self, sealed: bytes, context: bytes = b"") -> bytes | None:
-        """The payload; None if it was not signed with the secret in this context."""
+        """Return the payload; None if it was not signed with the secret in this context."""
         digest, payload = sealed[:DIGEST_BYTES], sealed[DIGEST_BYTES:]
         return payload if hmac.compare_digest(digest, self._digest(payload, context)) else None
 
@@ -49,12 +49,12 @@ class Frames:
         self._number = 0
 
     def close(self, payload: bytes) -> bytes:
-        """A frame, ready to be sent."""
+        """Return a frame, ready to be sent."""
         sealed = self._seal.close(payload, self._next())
         return len(sealed).to_bytes(LENGTH_BYTES, "big") + sealed
 
     def open(self, sealed: bytes) -> bytes | None:
-        """The payload of a frame, its length already read."""
+        """Return the payload of a frame, its length already read."""
         return self._seal.open(sealed, self._next())
 
     def _next(self) -> bytes:
@@ -63,18 +63,18 @@ class Frames:
 
 
 def read_secret(path: Path) -> bytes:
-    """The cluster's secret."""
+    """Read the cluster's secret."""
     try:
         secret = path.read_bytes().strip()
     except OSError as error:
         raise UsageError(f"cannot read the cluster's secret {path}: {error.strerror}") from error
     if len(secret) < 16:
-        raise UsageError(f"the cluster's secret in {path} is too short: 16 characters at least")
+        raise UsageError(f"the cluster's secret in {path} is too short: at least 16 characters")
     return secret
 
 
 def make_secret(path: Path) -> None:
-    """A new secret that only this user can read, unless there is one."""
+    """Create a secret that only this user can read, unless there is one."""
     if not path.exists():
         private_file(path)
         path.write_text(secrets.token_hex(32) + "\n", encoding="ascii")
