@@ -1,15 +1,17 @@
-"""What a worker asks itself again and again while it computes a task: may it go on?
+"""The check that a worker repeats while it computes a task: may the task continue?
 
 Rules
-1. A task is wanted as long as its life runs. One whose job ended is stopped, and forgotten.
-2. Whoever computes for a while leaves marks in the store, a new one every few seconds, each in
-   place of the one before. As long as they change, reconcilers publish the task for nobody else.
-3. A task that takes long makes way, if its job is crowded (a reconciler found jobs of several
-   owners) and something waits: it goes to the end of the slow lane and begins again there, with
-   twice the time. So slow tasks take turns, and each of them has its whole time at last.
-4. Quick workers are kept free for what is short: there a slow task makes way as soon as anything
-   waits that is not slow. Without them, the endless queries of one owner would hold all workers.
-5. A store or broker that does not answer stops nothing: the task goes on.
+1. A task may continue as long as its run of the job has not ended. Otherwise it is stopped and
+   dropped.
+2. A worker that computes for a while leaves marks in the store. Every few seconds a new mark
+   replaces the old one. While the marks change, reconcilers do not publish the task again.
+3. A task that takes long gives up its worker if its job is crowded (a reconciler found jobs of
+   several owners) and another task waits. It goes to the end of the slow lane and starts again
+   there with twice the time. So slow tasks take turns, and each finally gets enough time.
+4. Quick workers are kept free for short tasks. There a slow task gives up its worker as soon as
+   any task waits that is not slow. Without quick workers, endless queries of one owner would
+   occupy all workers.
+5. If the store or broker does not answer, the task continues.
 """
 
 import contextlib
@@ -25,7 +27,7 @@ from caudal.jobs.runs import JobRun
 
 
 class Stopping(Enum):
-    """Why a task does not go on."""
+    """The reason why a task is stopped."""
 
     UNWANTED = "its job has ended"
     MAKES_WAY = "it takes long, and others wait"
@@ -33,7 +35,7 @@ class Stopping(Enum):
 
 @dataclass
 class TaskBeat:
-    """One attempt at one task; to be asked again and again, from any one thread."""
+    """One attempt at one task. It is called repeatedly, from one thread."""
 
     ports: Ports
     job_run: JobRun
@@ -49,7 +51,7 @@ class TaskBeat:
         self._began = self._marked = self._looked = self.ports.clock.elapsed()
 
     def __call__(self) -> bool:
-        """Whether to go on."""
+        """Return whether the task may continue."""
         with contextlib.suppress(StoreError, BrokerError, FormatError):
             now = self.ports.clock.elapsed()
             if now - self._looked >= self.ports.bounds.look_seconds:
@@ -67,11 +69,11 @@ class TaskBeat:
 
     @property
     def is_slow(self) -> bool:
-        """Is it a task of the slow lane? Such ones run at low priority (compute.py)."""
+        """Whether it is a task of the slow lane, which runs at low priority (compute.py)."""
         return self.message.slow > 0
 
     def end(self) -> None:
-        """Take the last mark away. What is left behind is cleaned up with the job."""
+        """Delete the last mark. A mark that stays is deleted with the job's data."""
         if self._marks:
             with contextlib.suppress(StoreError):
                 self.ports.store.delete(self._key(self._marks), lasting=False)

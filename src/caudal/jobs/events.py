@@ -1,8 +1,8 @@
-"""Task events: what the loop of a worker says about each task, for logs and metrics.
+"""Task events: a worker's loop reports each task to logs and metrics.
 
 Rules
-1. `began` comes before anything is done for a delivery, `ended` after the broker has its answer.
-2. Events decide nothing. Whoever is told must not raise.
+1. `began` is called before anything is done for a delivery, `ended` after the broker was answered.
+2. Events change no decision. A listener must not raise.
 """
 
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ class TaskEnd(StrEnum):
 
     DONE = "done"  # its output was created here
     ADOPTED = "adopted"  # computed here, but another worker's output was first
-    SKIPPED = "skipped"  # not wanted any more, made already, or put off for others
-    FAILED = "failed"  # and its job with it
+    SKIPPED = "skipped"  # no longer needed, already made, or postponed in favour of other tasks
+    FAILED = "failed"  # the job failed with it
     HANDED_BACK = "handed back"  # to be delivered again
 
 
 @dataclass
 class TaskReport:
-    """What is known of one delivery. The loop fills it in on the way."""
+    """The report about one delivery. The loop fills it in step by step."""
 
     delivery: Delivery
     end: TaskEnd = TaskEnd.SKIPPED
@@ -33,13 +33,13 @@ class TaskReport:
     reason: str | None = None
 
     def note(self, end: TaskEnd, error: Exception | str) -> None:
-        """Note an end that has a reason, as one line."""
+        """Record the end, and the error as a reason of one line."""
         self.end = end
         self.reason = " ".join(str(error).split()) or type(error).__name__
 
 
 class TaskEvents(Protocol):
-    """Whoever wants to be told."""
+    """A listener for task events."""
 
     def began(self, delivery: Delivery) -> None: ...
 
@@ -47,7 +47,7 @@ class TaskEvents(Protocol):
 
 
 class NoTaskEvents:
-    """Nobody wants to be told."""
+    """A listener that does nothing."""
 
     def began(self, delivery: Delivery) -> None: ...
 

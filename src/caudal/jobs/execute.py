@@ -1,4 +1,4 @@
-"""The worker: one loop for every task. The whole path of a task is in `execute_task`."""
+"""The worker's loop, the same for every task. `execute_task` is the whole path of a task."""
 
 import contextlib
 import logging
@@ -35,15 +35,15 @@ from caudal.process.logs import fields
 
 _log = logging.getLogger(__name__)
 
-# Errors that the same task meets on every machine and every time: they fail its queries, if they
-# are theirs (failed_queries.py), else the job.
+# Errors that the same task meets on every machine and every time. They fail the task's queries if
+# those caused them (failed_queries.py), otherwise the job.
 DETERMINISTIC = (
     *(QueryError, ApplicationError, DataError, FormatError, WrongEndError),
     CondemnedError,
 )
-# Errors of this machine or of the moment: a model or package that is not here, a disk that fails.
-# FormatError, before the task is even looked at: a job for a newer worker.
-# NotNowError, after it: a suspect of which nothing could be found out.
+# Errors of this machine or this moment: a missing model or package, a disk that fails.
+# FormatError is raised before the task is looked at: the job needs a newer worker.
+# NotNowError is raised later: whether a suspect task is harmful could not be determined.
 PASSING = (
     *(StoreError, BrokerError, FormatError, UsageError, MissingPackageError, OSError),
     NotNowError,
@@ -54,7 +54,7 @@ _MOST_REASON = 500  # characters
 
 
 class TurnResult(Enum):
-    """How one turn of the loop went."""
+    """The result of one turn of the loop."""
 
     IDLE = "nothing to take"
     ACKNOWLEDGED = "done, or no longer wanted"
@@ -62,7 +62,7 @@ class TurnResult(Enum):
 
 
 class Made(Enum):
-    """How the output of a task came to be."""
+    """The origin of a task's output."""
 
     HERE = "by this worker, now"
     BY_ANOTHER = "it was there, or another was quicker"
@@ -70,29 +70,32 @@ class Made(Enum):
 
 
 def execute_task(ports: Ports, consumer: Consumer, delivery: Delivery) -> TurnResult:
-    """Carry one task through its five steps, in this order and no other.
+    """Execute the five steps of one task, in exactly this order.
 
-    1. No job.json for its run, or an outcome, or no task of this job: acknowledge and forget.
+    1. If job.json does not name its run, the run has an outcome, or the job has no such task:
+       acknowledge and drop the message.
     2. If its output exists, skip to 4.
-    3. Compute and create the output. Whoever loses the race adopts the winner's.
-    4. See whether tasks that depend on it are now ready, and publish them, with confirms. A message
-       that comes for the first time and finds the output made by another leaves this to the other:
-       either that one does it, or its own message is delivered again. Else every double of a
-       message would double all that follows it, level by level.
+    3. Compute and create the output. A worker that loses the race uses the winner's output.
+    4. Find the tasks that became ready, and publish them with confirms. Exception: this is the
+       first delivery of a message, and another worker made the output. Then the other worker does
+       step 4, or its own message is delivered again. Without the exception, each duplicate of a
+       message would duplicate all later tasks, level by level.
     5. Acknowledge.
 
-    4 comes after the create, so the last of several finishers sees that it was the last, and
-    before the acknowledgement, so a crash anywhere means redelivery, which repeats 2 to 5
-    harmlessly. A store, broker or machine that fails is never the task's fault: it is handed back,
-    and so is one whose input is missing, which begins again at 1. Not for ever: what stays missing
-    was published by nobody of ours, and an error that nobody foresaw and that comes back with every
-    delivery is the task's.
+    Step 4 comes after the create, so the worker that finishes last sees that it was the last. It
+    comes before the acknowledgement, so a crash at any point leads to a redelivery, which repeats
+    steps 2 to 5 without harm.
+
+    A failing store, broker or machine is not the task's fault: the task is handed back. So is a
+    task whose input is missing, which then begins again at 1. Both are bounded. If an input stays
+    missing, none of our processes published the task: it is dropped. An unexpected error that
+    returns with every delivery counts as the task's own.
     """
     report = TaskReport(delivery)
     ports.events.began(delivery)
     try:
         return _answer(ports, consumer, report)
-    except Exception as error:  # the broker did not hear the answer: it delivers again
+    except Exception as error:  # the broker got no answer, so it delivers again
         report.note(TaskEnd.HANDED_BACK, error)
         raise
     finally:
@@ -100,7 +103,7 @@ def execute_task(ports: Ports, consumer: Consumer, delivery: Delivery) -> TurnRe
 
 
 def _answer(ports: Ports, consumer: Consumer, report: TaskReport) -> TurnResult:
-    """All five steps, or the task handed back."""
+    """Execute all five steps, or hand the task back."""
     delivery = report.delivery
     try:
         _carry(ports, report)
@@ -115,7 +118,7 @@ def _answer(ports: Ports, consumer: Consumer, report: TaskReport) -> TurnResult:
 
 
 def _carry(ports: Ports, report: TaskReport) -> None:
-    """Steps 1 to 4."""
+    """Execute steps 1 to 4."""
     delivery, message = report.delivery, report.delivery.message
     job_run = ports.job_runs.running(message)
     if job_run is None:
@@ -151,7 +154,7 @@ def _names(delivery: Delivery, error: Exception | None = None) -> dict[str, Any]
 
 @dataclass(frozen=True)
 class TaskTurn:
-    """One task in the hands of one worker."""
+    """One delivery of one task at one worker."""
 
     ports: Ports
     job_run: JobRun
@@ -167,14 +170,14 @@ class TaskTurn:
         return self.report.delivery.count
 
     def fail(self, error: Exception) -> None:
-        """The task fails wherever it runs, and its job with it."""
+        """Fail the job: this task would fail on every worker."""
         self.report.note(TaskEnd.FAILED, error)
         ports, keys = self.ports, self.job_run.keys
         end_run(ports.store, ports.clock, keys, "failed", str(error))
 
 
 def _advance(turn: TaskTurn) -> None:
-    """Steps 2 to 4."""
+    """Execute steps 2 to 4."""
     present = objects.exists(turn.ports.store, turn.job_run.keys.output(turn.task))
     made = Made.BY_ANOTHER if present else _make(turn)
     if made is Made.HERE or (made is Made.BY_ANOTHER and turn.deliveries > 1):
@@ -182,12 +185,13 @@ def _advance(turn: TaskTurn) -> None:
 
 
 def _make(turn: TaskTurn) -> Made:
-    """Step 3; NEVER if the task must fail wherever it runs, and the job with it. A task that fails
-    its queries only has an output like any other, which says so.
+    """Execute step 3. Return NEVER if the task fails on every worker; the job then has failed.
 
-    A damaged input is read again, by this worker or another one, before it is believed: the store
-    may be well and the way to it not. It is never deleted and made anew: others have read it, and
-    objects never change.
+    If only the task's queries fail, it has an output like any other, which contains the error.
+
+    A damaged input is read again, by this worker or another one, before the job fails: possibly
+    only the connection to the store damaged it. It is never deleted and made again, because other
+    tasks have read it and objects never change.
     """
     ports, job_run, task, deliveries = turn.ports, turn.job_run, turn.task, turn.deliveries
     try:
@@ -217,7 +221,7 @@ def _make(turn: TaskTurn) -> Made:
 
 
 def _follow_or_fail(turn: TaskTurn) -> None:
-    """Step 4. An end of a table that stays damaged fails the job, as a damaged input does."""
+    """Execute step 4. If a table's end stays damaged, fail the job, as for a damaged input."""
     ports, job_run = turn.ports, turn.job_run
     try:
         follow(ports, job_run, turn.task)
@@ -228,7 +232,7 @@ def _follow_or_fail(turn: TaskTurn) -> None:
 
 
 def follow(ports: Ports, job_run: JobRun, task: Task) -> None:
-    """Step 4: publish what is ready now; the last finish ends the job."""
+    """Execute step 4: publish the tasks that became ready; end the job after the last finish."""
     facts = StoreFacts(ports.store, job_run.keys)
     ready = follow_up(task, job_run.shape, facts)
     if ready:
@@ -238,9 +242,9 @@ def follow(ports: Ports, job_run: JobRun, task: Task) -> None:
 
 
 def take_turn(ports: Ports, consumer: Consumer) -> TurnResult:
-    """Take one task, if there is one, and handle it; pause if there was nothing to do."""
+    """Take one task, if there is one, and execute it. Pause if none was done."""
     ending = TurnResult.HANDED_BACK
-    with contextlib.suppress(BrokerError):  # the broker delivers again what it did not hear about
+    with contextlib.suppress(BrokerError):  # the broker delivers unanswered messages again
         delivery = consumer.take()
         ending = execute_task(ports, consumer, delivery) if delivery else TurnResult.IDLE
     if ending is not TurnResult.ACKNOWLEDGED:

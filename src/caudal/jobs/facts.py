@@ -1,4 +1,4 @@
-"""What exists of a job, asked of the store: lists of one group or one level, never of the whole."""
+"""Facts about a job, read from the store: listings of one group or one level, never of all."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -16,9 +16,9 @@ Answer = TypeVar("Answer")
 
 
 class StoreFacts:
-    """Facts and StoredFacts (jobs/readiness.py, jobs/reconcile.py) of one life of a job.
+    """Facts and StoredFacts (jobs/readiness.py, jobs/reconcile.py) about one run of a job.
 
-    Nothing is remembered: every question is answered by what the store holds at that moment.
+    Nothing is cached: every call reads what the store holds at that moment.
     """
 
     def __init__(self, store: Store, keys: Keys) -> None:
@@ -26,7 +26,7 @@ class StoreFacts:
         self._keys = keys
 
     def ending(self, table: str) -> End | None:
-        """All that the client said at a table's end."""
+        """Return the end of a table as the client sent it."""
         try:
             return objects.end(self._store, self._keys, table)
         except NotFoundError:
@@ -49,18 +49,18 @@ class StoreFacts:
         return frozenset(self._names(self._keys.results()))
 
     def groups(self, table: str) -> Iterator[int]:
-        """The groups of which any batch has arrived, one page of them at a time."""
+        """Return the groups with at least one batch that has arrived, read page by page."""
         return map(int, folder_names(self._store, self._keys.batches(table)))
 
     def batches(self, table: str, group: int) -> IntervalSet:
         return self._numbers(self._keys.batches(table, group))
 
     def heard(self) -> tuple[str, ...]:
-        """The marks that gateways left when they heard the client."""
+        """Return the marks that gateways left when the client sent a request."""
         return tuple(self._names(self._keys.seen()))
 
     def running(self) -> dict[Task, tuple[str, ...]]:
-        """The marks of workers, by the task that they compute."""
+        """Return the marks of workers, by the task that they compute."""
         found: dict[Task, tuple[str, ...]] = {}
         for name in self._names(self._keys.running()):
             kind, task, number, mark = name.split("/")
@@ -76,10 +76,10 @@ class StoreFacts:
 
 
 class OneLook:
-    """Facts of one look at a job: every question is asked of the store once.
+    """Facts with a cache for one look at a job: each question reads the store once.
 
-    For who looks at a whole job, decides, and looks anew the next time. Never for `follow_up`,
-    which must see what exists after the task's output does.
+    Use it where one decision needs the whole job. Never use it for `follow_up`, which must see
+    objects that are created after the task's output.
     """
 
     def __init__(self, facts: StoreFacts) -> None:

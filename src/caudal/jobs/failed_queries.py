@@ -1,12 +1,14 @@
-"""Queries that failed while their job goes on (ADR 27).
+"""Queries that fail while their job continues (ADR 27).
 
 Rules
-1. What a query does wrong is its own: its fold or result says why in the place of rows, and whoever
-   reads that says the same. So readiness, races and the end of a job are as for any other object.
+1. An error that a query causes fails only this query. Its fold or result holds the error instead
+   of rows, and every task that reads it fails with the same error. So readiness, races and the end
+   of a job work as for any other object.
 2. Of several failures the first counts, by the order of a step's inputs, then by batch or
-   partition. Arrival decides nothing.
-3. All else fails the job: what a map does besides its scans, the rejects report, damaged objects.
-   So does a fold that is condemned after it killed workers: each of its partitions would kill more.
+   partition. The time of arrival has no influence.
+3. All other errors fail the job: those of a map outside its scans, of the rejects report, and of
+   damaged objects. So does a fold that is condemned after it killed workers, because each of its
+   partitions would kill more.
 """
 
 import contextlib
@@ -24,7 +26,7 @@ from caudal.store.port import Store
 
 
 def failed_output(job_run: JobRun, task: Task, error: Exception, deliveries: int) -> bytes | None:
-    """The output of a task that must fail, if that is its queries' failure; else None (rule 3)."""
+    """Return the output of a failing task if its queries caused the error; else None (rule 3)."""
     if task.kind == "fold":
         if isinstance(error, CondemnedError) and is_suspect(deliveries):
             return None
@@ -40,15 +42,18 @@ def failed_output(job_run: JobRun, task: Task, error: Exception, deliveries: int
 
 
 def _reason(job_run: JobRun, queries: Sequence[str], error: Exception) -> str:
-    """Why these queries failed; nothing if the error is not theirs."""
+    """Return why these queries failed; an empty string if they did not cause the error."""
     if isinstance(error, CondemnedError):
         return f"{', '.join(job_run.split.query(name).origin for name in queries)}: {error}"
     return str(error) if isinstance(error, QueryError) else ""
 
 
 def failed_queries(store: Store, job_run: JobRun, finished: Iterable[str]) -> dict[str, str]:
-    """Why queries failed, of those that are finished. Results never change: each is read once in
-    this life. What is damaged or deleted is left out: whoever asks for it is told."""
+    """Return the errors of those finished queries that failed.
+
+    Results never change, so each is read once per run. Damaged or deleted results are left out; a
+    request for one of them gets the error.
+    """
     for name in job_run.shape.finishes.keys() & set(finished) - job_run.verdicts.keys():
         with contextlib.suppress(NotFoundError, FormatError):
             job_run.verdicts[name] = objects.result(store, job_run.keys, name).index.error
@@ -57,7 +62,7 @@ def failed_queries(store: Store, job_run: JobRun, finished: Iterable[str]) -> di
 
 
 def end_done(store: Store, clock: Clock, job_run: JobRun) -> Outcome:
-    """End a job all of whose results are there; its outcome names those that hold no rows."""
+    """End a job that has all its results. The outcome names the queries that failed."""
     finished = StoreFacts(store, job_run.keys).finished()
     failed = failed_queries(store, job_run, finished)
     return end_run(store, clock, job_run.keys, "done", failed=failed)

@@ -28,16 +28,16 @@ from caudal.jobs.readiness import table_complete
 from caudal.jobs.runs import JobRun, stage_of
 from caudal.store.port import Store
 
-_MOST_HINT_BATCHES = 4_096  # of the table that a hint is made of
+_MOST_HINT_BATCHES = 4_096  # batches of the table that a hint is made from
 _MOST_HINT_BYTES = 8 << 20
 
 
 class WrongEndError(JobError):
-    """What arrived is not what the client's end names: the job fails."""
+    """The batches that arrived are not those that the client's end names. The job fails."""
 
 
 def merge_group(store: Store, job_run: JobRun, task: Task) -> bytes:
-    """The output of a merge: the indexes of the members that the end leaves in the group."""
+    """Return the output of a merge: the indexes of the group's batches that lie before the end."""
     size = job_run.shape.group
     first = task.number * size
     end = StoreFacts(store, job_run.keys).end(task.name)
@@ -50,7 +50,7 @@ def merge_group(store: Store, job_run: JobRun, task: Task) -> bytes:
 
 
 def gather(store: Store, job_run: JobRun, task: Task) -> Inputs:
-    """The inputs of a map, fold or finish."""
+    """Return the inputs of a map, fold or finish."""
     if task.kind == "map":
         batch = InputPart(objects.batch(store, job_run.keys, task.name, task.number))
         return {**hint_inputs(store, job_run, task.name), task.name: [batch]}
@@ -69,10 +69,10 @@ def gather(store: Store, job_run: JobRun, task: Task) -> Inputs:
 
 
 def hint_inputs(store: Store, job_run: JobRun, table: str) -> Inputs:
-    """Whole stages of other tables that are complete, where they let this table's scans drop rows.
+    """Return complete stages of other tables that let the scans of this table drop rows.
 
-    Complete stages never change, so a life keeps what was gathered once. What is large is not
-    gathered: a hint may come and go without changing an answer.
+    Complete stages never change, so a run caches them. Large stages are not gathered: a hint only
+    saves work, and answers are the same without it.
     """
     names = job_run.hint_stages(table)
     for name in names:
@@ -82,8 +82,8 @@ def hint_inputs(store: Store, job_run: JobRun, table: str) -> Inputs:
 
 
 def _hint_parts(store: Store, job_run: JobRun, stage: str) -> list[InputPart] | None:
-    """A stage's streams; none if they are too large or it failed, None while its table is not
-    complete."""
+    """Return a stage's streams; an empty list if they are too large or the stage failed; None
+    while its table is not complete."""
     scan, facts = stage_of(job_run, stage), StoreFacts(store, job_run.keys)
     end = facts.end(scan.table) if scan else None
     if scan is None or end is None:
@@ -100,7 +100,7 @@ def _hint_parts(store: Store, job_run: JobRun, stage: str) -> list[InputPart] | 
 
 
 def table_members(store: Store, job_run: JobRun, table: str) -> list[merged.MergedMember]:
-    """The members of a complete table, checked against its end (rule 2)."""
+    """Return the members of a complete table, checked against its end (rule 2)."""
     end = StoreFacts(store, job_run.keys).ending(table)
     if end is None:
         raise NotFoundError(f"table {table} has no end yet")
@@ -118,7 +118,10 @@ def table_members(store: Store, job_run: JobRun, table: str) -> list[merged.Merg
 
 
 def check_coverage(group: merged.Merged, end: End) -> None:
-    """A group that was merged before the end was known may cover more than the end names."""
+    """Raise WrongEndError if the group covers more batches than the end names.
+
+    That can happen to a group that was merged before the end was known.
+    """
     if group.end > end.batches:
         raise WrongEndError(
             f"table {group.table}: the client ended it at {end.batches} batches, after "
@@ -127,7 +130,7 @@ def check_coverage(group: merged.Merged, end: End) -> None:
 
 
 class _Gathered:
-    """Reads what one task needs; a table's members once."""
+    """A reader of one task's inputs. It reads the members of each table once."""
 
     def __init__(self, store: Store, job_run: JobRun) -> None:
         self._store = store
@@ -149,7 +152,7 @@ class _Gathered:
         return _StoredParts(self._store, spans)
 
     def size(self, stage: str) -> int:
-        """How many bytes its streams take."""
+        """Return the number of bytes of a stage's streams."""
         return sum(span.length for _, _, index in self._sources(stage) for span in index.slices)
 
     def _sources(self, stage: str) -> Iterable[tuple[str, int, StageIndex]]:

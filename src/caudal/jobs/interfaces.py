@@ -1,4 +1,4 @@
-"""What the loops ask of the world besides store and broker, and the errors that they raise."""
+"""The interfaces that the loops need besides store and broker, and the errors that they raise."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from caudal.formats.outcomes import Outcome
 
 
 class Clock(Protocol):
-    """Time. No answer depends on it, only patience does."""
+    """A clock. Only timeouts depend on it, never an answer."""
 
     def now(self) -> float:
-        """Seconds since 1970, UTC; clocks of several machines differ."""
+        """Return the seconds since 1970, UTC. The clocks of different machines differ."""
 
     def elapsed(self) -> float:
-        """Seconds that never jump, for measuring how long something lasted here."""
+        """Return the seconds of a clock that never jumps, to measure durations in this process."""
 
     def sleep(self, seconds: float) -> None: ...
 
 
 @dataclass(frozen=True)
 class InputPart:
-    """One stream of an input. `file` and `repaired` matter to the rejects report only."""
+    """One stream of an input. Only the rejects report uses `file` and `repaired`."""
 
     data: bytes
     file: str = ""
@@ -36,17 +36,17 @@ class InputPart:
 Inputs = Mapping[str, Collection[InputPart]]
 
 
-MayGoOn = Callable[[], bool]  # whether a computation that is under way may go on
+MayGoOn = Callable[[], bool]  # returns whether a running computation may continue
 
 
 def go_on() -> bool:
-    """Nobody will stop it."""
+    """Return True: the computation is never stopped."""
     return True
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan as it travels, and the tables that the client must send."""
+    """An encoded plan, and the tables that the client must send."""
 
     tables: tuple[str, ...]
     plan: bytes
@@ -56,23 +56,25 @@ class Compute(Protocol):
     """The engine: pure functions of immutable bytes. Same inputs, same rows."""
 
     def plan(self, request: Request, moment: float) -> Planned:
-        """Validate a request and plan it. Raises ApplicationError, QueryError or UsageError."""
+        """Validate a request and plan it. Raise ApplicationError, QueryError or UsageError."""
 
     def run(
         self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: MayGoOn = go_on
     ) -> bytes:
-        """The output of a map, fold or finish. Raises what DETERMINISTIC names if it must fail.
+        """Return the output of a map, fold or finish. Raise an error of DETERMINISTIC if the task
+        must fail.
 
-        `beat` is asked now and then, perhaps in another thread; once it says no, StoppedError.
+        `beat` is called now and then, perhaps in another thread. When it returns False, the
+        computation stops and raises StoppedError.
         """
 
 
 class ConflictError(JobError):
-    """The request contradicts what the job already holds: correct it, or make a new job."""
+    """The request contradicts what the job already holds. Correct it, or create a new job."""
 
 
 class UnknownNameError(ConflictError):
-    """The job has no such table or query. `kind` says which of them it lacks."""
+    """The job has no such table, query or preview; `kind` says which of the three."""
 
     def __init__(self, kind: Literal["table", "query", "preview"], message: str) -> None:
         super().__init__(message)
@@ -80,7 +82,7 @@ class UnknownNameError(ConflictError):
 
 
 class GoneError(JobError):
-    """There is no such job, or it has ended: the message says how."""
+    """There is no such job, or it has ended; the message says how."""
 
     def __init__(self, message: str, outcome: Outcome | None = None) -> None:
         super().__init__(message)
@@ -88,35 +90,35 @@ class GoneError(JobError):
 
 
 class NotReadyError(GoneError):
-    """What was asked for does not exist yet: ask again later."""
+    """The requested object does not exist yet. Ask again later."""
 
 
 class CondemnedError(JobError):
-    """A task crashes whoever runs it, or takes more than it may: its job fails."""
+    """A task crashes every worker, or exceeds its limits. Its job fails."""
 
 
 class NotNowError(JobError):
-    """Whether a task can be done is unknown, and not its fault: hand it back and try again."""
+    """A task could not be tried, and that is not its fault. Hand it back and try again."""
 
 
 class StoppedError(JobError):
-    """A computation was stopped before its end, because its worker was told to (`MayGoOn`)."""
+    """A computation was stopped before its end, because `MayGoOn` returned False."""
 
 
 class BusyError(JobError):
-    """Too much is waiting already: ask again later."""
+    """Too much work is waiting already. Ask again later."""
 
 
-SUSPECT_AFTER = 3  # deliveries that nobody answered
+SUSPECT_AFTER = 3  # deliveries without an answer
 
 
 def is_suspect(delivery_count: int, threshold: int = SUSPECT_AFTER) -> bool:
-    """Whether a task that is now delivered for the `delivery_count`-th time runs in a child.
+    """Return whether a task that is delivered for the `delivery_count`-th time runs in a child.
 
-    The count includes this delivery, as the broker port's does (RabbitMQ's `x-delivery-count` does
-    not). The threshold weighs two costs. A true culprit kills one worker per delivery: it may
-    kill three and no more. A false suspicion costs the start of a child, a few seconds, and never
-    correctness; but a worker killed, and its replacement too, is an everyday matter, and should not
-    slow down everything that was in flight.
+    The count includes this delivery, like that of the broker port (RabbitMQ's `x-delivery-count`
+    does not). The threshold balances two costs. A harmful task kills one worker per delivery: it
+    may kill three, not more. A wrong suspicion costs the start of a child process, a few seconds,
+    but never a wrong answer. Still, it is common that a worker is killed and its replacement too;
+    that should not slow down every task that was in flight.
     """
     return delivery_count > threshold

@@ -1,4 +1,4 @@
-"""Sets of numbers as intervals: small however many numbers they hold, as long as they cluster."""
+"""Sets of whole numbers, stored as intervals. Few long intervals take little memory."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class IntervalSet:
     ((0, 1), (4, 5), (6, 7))
     """
 
-    spans: tuple[tuple[int, int], ...] = ()  # half-open, ascending, neither touching nor empty
+    spans: tuple[tuple[int, int], ...] = ()  # half-open, ascending, with gaps, none empty
 
     @classmethod
     def of(cls, numbers: Iterable[int]) -> "IntervalSet":
@@ -29,7 +29,7 @@ class IntervalSet:
 
     @classmethod
     def upto(cls, end: int) -> "IntervalSet":
-        """0 … end - 1."""
+        """Return the set of 0 … end - 1."""
         return cls(((0, end),)) if end > 0 else cls()
 
     def __contains__(self, number: int) -> bool:
@@ -43,15 +43,15 @@ class IntervalSet:
         return sum(end - first for first, end in self.spans)
 
     def covers(self, end: int) -> bool:
-        """Does it hold all of 0 … end - 1?"""
+        """Return whether the set contains all of 0 … end - 1."""
         return end <= self.prefix()
 
     def prefix(self) -> int:
-        """The first number, from 0 on, that is not in it."""
+        """Return the smallest number, from 0 on, that is not in the set."""
         return self.spans[0][1] if self.spans and self.spans[0][0] == 0 else 0
 
     def missing(self, end: int) -> "IntervalSet":
-        """Those of 0 … end - 1 that are not in it."""
+        """Return those of 0 … end - 1 that are not in the set."""
         gaps, place = [], 0
         for first, after in self.spans:
             if first >= end:

@@ -1,22 +1,23 @@
-"""The janitor: deletes what nobody will read again. Several of them do no harm.
+"""The janitor: deletes objects that no process will read again. Several janitors do no harm.
 
 Rules
-1. List first, then read job.json. Objects lie under a run only after job.json named it, and a run
-   is never named twice; so a run that was listed and is not named now never will be: garbage.
-2. Once a life has its outcome, its data goes: everything but results, the outcome, and the ends of
-   tables, by which a late client knows its data. Whatever a late worker adds goes in a later round.
-3. When the results' time is over: results, then job.json, then the outcome. Without its outcome a
-   job that still has its job.json would seem to run. Their time is over when it is by this clock
-   and by that of the store, if it has one: a clock that is ahead deletes nothing early.
-4. A job that has ended, and of which a look found nothing to delete, rests until its results' time
-   is over, or a while (ended_jobs.py). One that was never seen to end is looked at in every round.
-5. In a directory, temporary files of writers that died are swept, the store itself knows which, and
-   empty folders.
+1. List first, then read job.json. Objects of a run exist only after job.json named it, and
+   job.json never names a run twice. So a run that was listed and is not named now is garbage.
+2. When a run has its outcome, its data is deleted: all but results, the outcome, and the ends of
+   tables, with which a late client can check its data. Objects that a late worker still adds are
+   deleted in a later round.
+3. When the results expire, delete first the results, then job.json, then the outcome. A job with
+   job.json but without outcome would seem to run. Results expire when this clock and the store's
+   clock, if it has one, both say so. So a clock that is ahead deletes nothing early.
+4. An ended job with nothing to delete rests until its results expire, but at most for a while
+   (ended_jobs.py). A job that is not known to have ended is looked at in every round.
+5. In a directory, empty folders and temporary files of dead writers are deleted. The store itself
+   knows which files those are.
 
-The one delete that is not harmless when late is that of job.json, whose key a new life under the
-same id would share: so it is read again just before. A janitor that is stopped exactly between
-that read and the delete, and goes on after the id was given a new life, removes that life's
-job.json; its client is told that there is no such job, and begins again. No answer is wrong.
+Only the delete of job.json can do harm when it is late, because a new run under the same id uses
+the same key. So job.json is read again just before. If a janitor is suspended exactly between that
+read and the delete, and resumes after the id got a new run, it deletes the job.json of the new
+run. That client is told that there is no such job, and begins again. No answer is wrong.
 """
 
 import logging
@@ -35,17 +36,17 @@ from caudal.store.port import Store, folder_names, key_in, pages
 _log = logging.getLogger(__name__)
 
 _LOOP = "janitor"
-_SWEPT_SECONDS = 3_600.0  # younger temporary files are not even looked at
+_SWEPT_SECONDS = 3_600.0  # younger temporary files are left alone
 
 
 class Janitor:
-    """Cleans up after jobs."""
+    """The cleaner of the store."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
 
     def round(self) -> None:
-        """Look at every job once. What a store refuses now is left to the next round."""
+        """Look at every job once. A job whose store calls fail waits for the next round."""
         now, jobs = self._ports.clock.elapsed(), list(job_ids(self._ports.store))
         for job_id in self._ports.resting.awake(_LOOP, jobs, now):
             try:
@@ -80,7 +81,7 @@ class Janitor:
             self._rest(job_run.job.id, left)
 
     def _left(self, job_run: JobRun, outcome: Outcome) -> float:
-        """For how many seconds the results still stay."""
+        """Return the seconds until the results expire."""
         store, kept = self._ports.store, self._ports.bounds.keep_seconds
         ends = outcome.at + (job_run.job.request.options.keep_seconds if kept is None else kept)
         left = ends - self._ports.clock.now()
@@ -93,7 +94,7 @@ class Janitor:
         return truly
 
     def _rest(self, job_id: str, left: float) -> None:
-        """Rule 4."""
+        """Let an ended job rest (rule 4)."""
         seconds = min(left, spread(job_id, self._ports.bounds.rest_seconds))
         self._ports.resting.rest(_LOOP, job_id, self._ports.clock.elapsed() + seconds)
 
@@ -102,7 +103,7 @@ class Janitor:
 
 
 def delete_ended(ports: Ports, job_run: JobRun) -> None:
-    """Delete all that is left of a life that has its outcome, in the order of rule 3."""
+    """Delete all that is left of a run that has its outcome, in the order of rule 3."""
     keys = job_run.keys
     _delete_below(ports.store, f"{keys.root}/", but=(keys.outcome,))
     again = ports.job_runs.open(job_run.job.id)
@@ -112,7 +113,7 @@ def delete_ended(ports: Ports, job_run: JobRun) -> None:
 
 
 def _delete_below(store: Store, prefix: str, but: tuple[str, ...] = ()) -> int:
-    """Delete what lies below a prefix, but for some; how much it was."""
+    """Delete all keys below a prefix except those in `but`; return how many were deleted."""
     deleted = 0
     for page in list(pages(store, prefix)):
         for key in (*(one.key for one in page.entries), *map(key_in, page.folders)):
@@ -123,5 +124,5 @@ def _delete_below(store: Store, prefix: str, but: tuple[str, ...] = ()) -> int:
 
 
 def run_names(store: Store, job_id: str) -> Iterator[str]:
-    """The runs of which anything exists."""
+    """Return the runs of a job that have any object."""
     return folder_names(store, f"jobs/{job_id}/")

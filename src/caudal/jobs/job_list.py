@@ -1,6 +1,6 @@
-"""Whose jobs there are. Each job.json on the way is read, so a page is bounded by what it looks at.
+"""The list of an owner's jobs. Every job.json must be read, so a page reads a bounded number.
 
-A job of a format that this Caudal does not know is left out, and so is one that ends meanwhile, or
+Left out are jobs in a format that this Caudal does not know, jobs that end meanwhile, and jobs
 whose job.json or outcome is damaged: `GET /jobs/{J}` says so.
 """
 
@@ -13,11 +13,11 @@ from caudal.jobs import objects
 from caudal.jobs.runs import read_outcome
 from caudal.store.port import Store
 
-_LOOKED_AT = 1000  # jobs of anybody, per page
+_LOOKED_AT = 1000  # most jobs, of all owners, that are read per page
 
 
 def jobs_of(store: Store, owner: str, after: str, limit: int) -> JobPage:
-    """The jobs of an owner behind `after`: at most `limit`, and fewer while many are others'."""
+    """Return the owner's jobs behind `after`: at most `limit`, fewer if many belong to others."""
     prefix = "jobs/"
     start = f"{prefix}{after}/" if after else ""
     page = store.list(prefix, recursive=False, after=start, limit=_LOOKED_AT)

@@ -1,17 +1,17 @@
-"""How many batches of one owner may wait in a lane: decided from counts, without I/O.
+"""Decides from counts, without I/O, how many batches of one owner may wait in a lane.
 
 Rules
-1. A lane that is not full is shared evenly by the owners whose batches wait in it; whoever is alone
-   has all of it.
-2. Who has little in a full lane is let in all the same: others filled it before. Of so much there
-   is room for 16 owners above the limit, since brokers hold twice as much (broker/topology.py).
+1. A lane that is not full is shared evenly by the owners whose batches wait in it. A single owner
+   gets all of it.
+2. A full lane still admits an owner with few batches in it, because other owners filled it. There
+   is room above the limit for 16 such owners: brokers hold twice the limit (broker/topology.py).
 """
 
-_LITTLE = 16  # this part of a lane is little
+_LITTLE = 16  # an owner has few batches below 1/16 of a lane
 
 
 def has_room(mine: int, owners: int, depth: int, limit: int) -> bool:
-    """May one more batch wait? `owners` have batches in the lane, the asking one among them.
+    """Return whether one more batch may wait. `owners` counts owners in the lane, this one too.
 
     >>> has_room(9_999, 1, 9_999, 10_000), has_room(5_000, 2, 9_000, 10_000)
     (True, False)
@@ -26,5 +26,5 @@ def has_room(mine: int, owners: int, depth: int, limit: int) -> bool:
 
 
 def is_worth_counting(deepest: int, limit: int) -> bool:
-    """Do so many wait that it matters whose they are? Counting means listing every batch."""
+    """Return whether enough messages wait to count them by owner, which lists every batch."""
     return deepest >= max(1, limit // _LITTLE)

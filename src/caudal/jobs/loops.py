@@ -1,4 +1,4 @@
-"""The endless loops of processes. `stopping` is asked between turns: a turn is never cut short."""
+"""The endless loops of processes. They call `stopping` between turns and never interrupt a turn."""
 
 import contextlib
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from caudal.jobs.ports import Ports
 
 
 def work(ports: Ports, consumer: Consumer, stopping: Callable[[], bool]) -> None:
-    """A worker's life; what it still holds at the end is handed back."""
+    """Execute tasks until stopped; then hand back the messages that are still held."""
     while not stopping():
         execute.take_turn(ports, consumer)
     consumer.close()
@@ -20,7 +20,7 @@ def work(ports: Ports, consumer: Consumer, stopping: Callable[[], bool]) -> None
 def rounds(
     clock: Clock, seconds: float, round_: Callable[[], None], stopping: Callable[[], bool]
 ) -> None:
-    """A reconciler's or janitor's life: a round, a pause. What fails is left to the next round."""
+    """Run rounds of a reconciler or janitor with pauses. A failure waits for the next round."""
     while not stopping():
         with contextlib.suppress(StoreError):
             round_()

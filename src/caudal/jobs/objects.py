@@ -1,11 +1,12 @@
-"""The one way to read what is stored of a job.
+"""The only way to read the stored objects of a job.
 
 Rules
-1. Nothing is given that was not checked against its digest (formats/). FormatError names the key.
-2. An object says what it is, and lies under the key of just that. What lies under the key of
-   another one is refused like a damaged one.
-3. The records of a batch are checked by who unpacks them (formats/batch.py, `view`): that reads
-   them all anyway. Here only the head is.
+1. Every object is checked against its digest before it is returned (formats/). A FormatError names
+   the key.
+2. Every object names itself: its table, batch, fold and so on. If that does not match its key, it
+   is refused like a damaged object.
+3. Of a batch, only the head is checked here. The code that unpacks the records checks them
+   (formats/batch.py, `view`), because it reads all of them anyway.
 4. No other module above the store reads it (tests/tidy/test_stored_reads.py).
 
 NotFoundError means that there is no such object.
@@ -40,7 +41,7 @@ def exists(store: Store, key: str) -> bool:
 
 
 def job_bytes(store: Store, job_id: str) -> bytes:
-    """job.json as it lies, for who compares it with what is known; see `job_of`."""
+    """Return job.json as stored bytes, to compare with a cached one; `job_of` decodes it."""
     return store.read(job_key(job_id))
 
 
@@ -61,7 +62,7 @@ def outcome(store: Store, keys: Keys) -> Outcome:
 
 
 def batch_head(store: Store, keys: Keys, table: str, number: int) -> BatchHeader:
-    """What a batch says about itself."""
+    """Return the header of a batch."""
     key = keys.batch(table, number)
     found = batch_format.describe(partial(store.read, key), key)
     _check(key, (found.table, found.number) == (table, number), f"batch {found.number}")
@@ -69,7 +70,7 @@ def batch_head(store: Store, keys: Keys, table: str, number: int) -> BatchHeader
 
 
 def batch(store: Store, keys: Keys, table: str, number: int) -> bytes:
-    """A whole batch; see rule 3."""
+    """Return a whole batch, its records not checked (rule 3)."""
     return store.read(keys.batch(table, number))
 
 
@@ -90,7 +91,7 @@ def merged_group(store: Store, keys: Keys, table: str, group: int) -> Merged:
 
 
 def folded(store: Store, keys: Keys, fold: str, partition: int) -> tuple[Folded, int]:
-    """What a fold's output says about itself, and where its body begins."""
+    """Return the header of a fold's output, and the offset of its body."""
     key = keys.output(Task("fold", fold, partition))
     found, body = outputs.decode_fold(partial(store.read, key), key)
     same = (found.fold, found.partition) == (fold, partition)
@@ -99,14 +100,14 @@ def folded(store: Store, keys: Keys, fold: str, partition: int) -> tuple[Folded,
 
 
 def result(store: Store, keys: Keys, query: str) -> StoredResult:
-    """A result, its rows not read yet."""
+    """Return a result without reading its rows."""
     key = keys.output(Task("finish", query))
     read = partial(store.read, key)
     return StoredResult(key, outputs.result_head(read, Whose(keys.job, keys.run, query), key), read)
 
 
 def streams(store: Store, key: str, body: int, spans: Sequence[Span]) -> Iterator[bytes]:
-    """Streams of one object. They lie side by side, so a few reads give them all."""
+    """Read streams of one object. Adjacent streams are read together."""
     for together in _side_by_side(spans):
         first, last = together[0], together[-1]
         begin = body + first.offset
@@ -116,7 +117,7 @@ def streams(store: Store, key: str, body: int, spans: Sequence[Span]) -> Iterato
 
 
 def _side_by_side(spans: Sequence[Span]) -> Iterator[list[Span]]:
-    """Runs of spans without a gap, none of them larger than one read should be."""
+    """Group spans without a gap between them, no group larger than `_MOST_READ_BYTES`."""
     run: list[Span] = []
     for span in spans:
         if run and (
@@ -131,7 +132,7 @@ def _side_by_side(spans: Sequence[Span]) -> Iterator[list[Span]]:
 
 
 def _from(data: bytes, begin: int) -> frame.Read:
-    """Ranged reads of an object of which only the bytes from `begin` on are here."""
+    """Return a range reader for an object of which `data` holds the bytes from `begin` on."""
     return lambda offset, length: data[offset - begin : offset - begin + length]
 
 

@@ -1,7 +1,8 @@
-"""What runs and waits of each owner, about: what a gateway's reconciler saw, and what came since.
+"""Approximate counts of each owner's running jobs and waiting batches.
 
-What comes while the reconciler looks may be missed until it looks again, and so may what other
-gateways take: both bounds that go by it (`jobs/lane_shares.py`, `Bounds.jobs_ahead`) are soft.
+They are what this gateway's reconciler saw, plus what this gateway accepted since. Anything that
+arrives during the reconciler's round, or at another gateway, may be missed until the next round.
+So both bounds that use the counts (`jobs/lane_shares.py`, `Bounds.jobs_ahead`) are soft.
 """
 
 from collections import Counter
@@ -14,7 +15,7 @@ Waiting = Counter[tuple[str, Lane]]
 
 
 class Loads:
-    """For any number of threads. A gateway that has just started knows of no jobs."""
+    """The counts. Thread-safe. A gateway that has just started knows no jobs."""
 
     def __init__(self) -> None:
         self._seen: Mapping[str, int] = {}
@@ -24,8 +25,8 @@ class Loads:
         self._lock = Lock()
 
     def seen(self, running: Mapping[str, int], waiting: Waiting) -> None:
-        """All running jobs were looked at, by owner; and their waiting batches, if there are many
-        in any lane."""
+        """Replace the counts after a round over all running jobs. `waiting` is empty unless many
+        batches wait in some lane."""
         with self._lock:
             self._seen, self._waiting = dict(running), waiting
             self._since.clear()
@@ -36,18 +37,18 @@ class Loads:
             self._since[owner] += 1
 
     def sent(self, owner: str, lane: Lane) -> None:
-        """A batch was let into a lane."""
+        """Count a batch that was accepted into a lane."""
         with self._lock:
             self._sent[owner, lane] += 1
 
     def of(self, owner: str) -> int:
-        """How many jobs of an owner run."""
+        """Return how many jobs of an owner run."""
         with self._lock:
             return self._seen.get(owner, 0) + self._since[owner]
 
     def waiting(self, owner: str, lane: Lane) -> tuple[int, int]:
-        """How many batches of an owner wait in a lane, and how many owners have some there, itself
-        included."""
+        """Return how many batches of an owner wait in a lane, and how many owners have batches
+        there, this one included."""
         with self._lock:
             both = self._waiting + self._sent
         others = {one for one, where in both if where is lane} - {owner}

@@ -1,6 +1,6 @@
-"""What a run of some queries needs to know, decided once: the plan, and how tables are cleaned.
+"""The plan of a job: how its queries are divided into steps, and how its tables are cleaned.
 
-It is data only and travels as JSON: whoever executes it needs nothing else of the application.
+It is data only and is stored as JSON. A worker needs nothing else of the application.
 """
 
 import contextlib
@@ -20,8 +20,9 @@ from caudal.sql.planner import Plan, Scan
 class TableMap:
     """How the batches of one table are mapped.
 
-    `sifted` is the cleaning for when every scan has its hint: rows that all of them would drop are
-    dropped by a look at their keys, before they are read. It needs the keys as `sifted_by(scan)`.
+    `prefiltered` is the cleaning to use when every scan has its hint. It looks at the keys of each
+    row first and drops rows that every scan would drop, before it reads the rest of the row. It
+    expects the keys of each scan under the name `prefilter_keys(scan)`.
     """
 
     cleaning: Cleaning  # `raw` -> the columns that the scans read, and `reject`
@@ -35,7 +36,7 @@ class TableMap:
 
 @dataclass(frozen=True)
 class JobPlan:
-    """A plan with the way its tables are cleaned and its results are named."""
+    """A plan, the cleaning of its tables, and the column names of its results."""
 
     plan: Plan
     maps: tuple[TableMap, ...]
@@ -55,7 +56,7 @@ class JobPlan:
 
     @contextlib.contextmanager
     def naming(self, queries: Sequence[str]) -> Iterator[None]:
-        """A query's error in here names the files of these queries."""
+        """Prefix every QueryError in this context with the files of these queries."""
         try:
             yield
         except QueryError as error:
@@ -75,5 +76,5 @@ def from_json(data: bytes | msgspec.Raw) -> JobPlan:
 
 
 def prefilter_keys(scan: str) -> str:
-    """The name of the keys that a scan's rows must meet."""
+    """Return the name of the table of keys that a scan's rows must match."""
     return f"caudal_hint_{scan}"

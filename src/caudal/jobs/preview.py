@@ -1,12 +1,14 @@
-"""The rows of a query that only filters, shown batch by batch while its table still arrives.
+"""Previews: the rows of a query that only filters, shown batch by batch while its table arrives.
 
 Rules
-1. Batch n is shown when batches 0 … n - 1 were: a preview is asked for one number after the other,
-   and keeps nothing between two questions. So any gateway continues what another one began.
-2. A mapped object never changes, whoever made it: what was shown is what the answer holds.
-3. It is complete when the result exists, since only then was the table compared with its end, and
-   when as many batches were shown as the end names. If more were, or the data was cleaned away
-   before it was shown, the preview is aborted: it never claims to be more than it was.
+1. Batch n is shown after batches 0 … n - 1. A preview is asked for one number after the other and
+   keeps nothing between two calls. So any gateway can continue what another one began.
+2. A mapped object never changes, no matter which worker made it. So the answer contains exactly
+   the rows that were shown.
+3. A preview is complete when the result exists and as many batches were shown as the end names.
+   Only the result proves that the table was compared with its end. If more batches were shown, or
+   the data was deleted before it was shown, the preview is aborted. It never claims to be complete
+   when it is not.
 """
 
 from dataclasses import dataclass
@@ -26,12 +28,12 @@ from caudal.jobs.runs import JobRun, read_outcome
 from caudal.results.weight import weight
 from caudal.sql.planner import Scan, filtered_scan
 
-_MOST_WEIGHT = 128 << 20  # of a batch's rows as Python values, of which an event is made
+_MOST_WEIGHT = 128 << 20  # bytes of a batch's rows as Python values, from which an event is made
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What one batch adds to the answer."""
+    """The rows that one batch adds to the answer."""
 
     batch: int
     rows: pa.Table
@@ -39,7 +41,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Waiting:
-    """The next batch has not been read yet, or the answer is not made yet."""
+    """The next batch is not mapped yet, or the result does not exist yet."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ Step = Rows | Waiting | Complete | Aborted
 
 @dataclass(frozen=True)
 class Preview:
-    """A query of one life of a job."""
+    """The preview of one query of one run of a job."""
 
     ports: Ports
     job_run: JobRun
@@ -71,7 +73,7 @@ class Preview:
 
     @classmethod
     def of(cls, ports: Ports, job_run: JobRun, query: str) -> "Preview":
-        """UnknownNameError if the query does not only filter."""
+        """Create a preview. Raise UnknownNameError if the query does more than filter."""
         known = any(last.query == query for last in job_run.split.plan.finishes)
         scan = filtered_scan(job_run.split.plan, query) if known else None
         if scan is None:
@@ -80,7 +82,7 @@ class Preview:
         return cls(ports, job_run, query, scan)
 
     def step(self, number: int) -> Step:
-        """What there is to say after batches 0 … number - 1 were shown."""
+        """Return the next step after batches 0 … number - 1 were shown."""
         try:
             return self._step(number)
         except (QueryError, FormatError) as error:
@@ -102,7 +104,7 @@ class Preview:
         except NotFoundError:
             if outcome is None:
                 return Waiting()
-            return Aborted("the job is done, and its batches were cleaned away", outcome)
+            return Aborted("the job is done, and its batches were deleted", outcome)
 
     def _at_end(self, number: int, end: int, facts: StoreFacts) -> Step:
         if number > end:
@@ -113,7 +115,7 @@ class Preview:
         return Aborted(found.index.error) if found.index.error else Complete(end)
 
     def _rows(self, number: int) -> pa.Table:
-        """The finish over the slices of one batch: rows like those of the answer."""
+        """Run the finish on the slices of one batch, which gives rows like those of the answer."""
         keys = self.job_run.keys
         found = objects.mapped_reader(self.ports.store, keys, self.scan.table, number)
         inputs = {self.scan.name: [InputPart(one) for one in found.streams(self.scan.name)]}

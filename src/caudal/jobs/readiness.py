@@ -1,19 +1,55 @@
-"""From what exists to what may run.
+"""Decides which tasks of a job may run, from the objects that exist.
 
-Rules:
-1. A map task is ready when its batch exists. A merge is ready when every batch of its group is
-   mapped; only the table's end says how many batches its last group has.
-2. A table is complete when its end is known and every group is merged. A fold is ready when the
-   tables and folds that it reads are complete, a finish likewise; a fold is complete when all its
-   partitions exist. The rejects report is a finish that reads every table.
-3. `follow_up` is asked after a task's output exists, whoever made it, and before the task is
-   acknowledged. So the last of several finishers sees that it was the last, and a crash between
-   the two means redelivery, which asks again.
-4. It looks at one group of the task's own level, and at a level above only when that is complete:
-   its cost does not grow with the number of batches.
+A job turns tables into results. The client cuts each table into numbered batches and sends them.
+When it has sent the last one, it sends the table's end, which says how many batches there are.
+Four kinds of tasks do the work, and every task creates exactly one object, its output:
 
-Facts are asked for lazily: a `Facts` that reads a store and one that is a plain dictionary serve
-the same decisions.
+- A map reads one batch and computes the part of every query that needs only this batch.
+- A merge reads the indexes of the mapped batches of one group (`Shape.group` neighbouring
+  batches) and writes them into one object. Later tasks then read one object per group instead of
+  one per batch.
+- A fold combines rows of whole tables, or of other folds. It may be divided into partitions; each
+  partition is a task.
+- A finish makes the result of one query. The rejects report is a finish, too.
+
+    batch --map--> mapped --merge--> merged group --+--> fold --+--> finish --> result
+    (one each)                  (one per group)     |           |
+                                                    +-----------+
+
+No process keeps track of the job. The objects in the store are its whole state: objects are
+created once, never changed, and never disappear while the job runs. So "may this task run?" is a
+question about which objects exist. A ready task stays ready, any worker may ask the question, and
+asking it twice gives a second message for the same task but never a second output.
+
+A worker that has created an output therefore asks: what has become ready through this output?
+`follow_up` answers. Two workers may create the last two outputs of a group at the same moment.
+Each of them asks only after its own output exists, so at least one of them sees both.
+
+Rules
+1. A map is ready when its batch exists. A merge is ready when every batch of its group is mapped.
+   A full group needs nothing else; the size of the last group is known only from the table's end.
+2. A table is complete when its end is known and every group is merged. A fold is complete when all
+   its partitions exist. A fold or finish is ready when all tables and folds that it reads are
+   complete. The rejects report reads every table.
+3. `follow_up` is called after the task's output exists, no matter which worker created it, and
+   before the task is acknowledged. So the worker that finishes last sees that it was the last. If
+   a worker crashes between the two, the broker delivers the task again, and the question is asked
+   again.
+4. `follow_up` looks at one group of the task's own level. It looks at the next level only if this
+   level is complete. So its cost does not grow with the number of batches.
+
+    output of     may make ready                           decided by
+    ------------  ---------------------------------------  -----------------------------
+    (creation)    folds and finishes that read nothing     `at_creation`
+    (batch)       the map of this batch                    the gateway that stored it
+    (end)         the last merge; readers of the table     `after_end`
+    map           the merge of its group                   `follow_up`
+    merge         folds and finishes that read the table   `follow_up`, `after_table`
+    fold          folds and finishes that read the fold    `follow_up`
+    finish        nothing; the last one ends the job       `all_finished`
+
+All functions here are pure. They ask a `Facts` only for what they need, so the same decisions work
+on a store and on a plain dictionary in a test.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,27 +61,27 @@ from caudal.jobs.intervals import IntervalSet
 
 
 class Facts(Protocol):
-    """What exists of one job."""
+    """The objects of one job that exist."""
 
     def end(self, table: str) -> int | None:
-        """The number of batches of a table, once the client has said it."""
+        """Return the number of batches of a table; None until the client has sent the end."""
 
     def mapped(self, table: str, group: int) -> IntervalSet:
-        """Which members of a group are mapped, counted from 0 within the group."""
+        """Return the mapped batches of a group, counted from 0 within the group."""
 
     def merged(self, table: str) -> IntervalSet:
-        """Which groups of a table are merged."""
+        """Return the groups of a table that are merged."""
 
     def folded(self, fold: str) -> IntervalSet:
-        """Which partitions of a fold exist."""
+        """Return the partitions of a fold that exist."""
 
     def finished(self) -> frozenset[str]:
-        """Which results exist."""
+        """Return the names of the results that exist."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A fold or finish: what it reads, and in how many partitions it runs."""
+    """A fold or finish: the tables and folds that it reads, and its number of partitions."""
 
     tables: frozenset[str]
     folds: frozenset[str]
@@ -54,9 +90,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a plan says about order: which steps read which tables and folds."""
+    """The dependencies of a plan: which steps read which tables and folds."""
 
-    tables: tuple[str, ...]  # those that are mapped
+    tables: tuple[str, ...]  # the tables that the client sends and workers map
     folds: Mapping[str, Step]
     finishes: Mapping[str, Step]  # queries, and the rejects report
     group: int = GROUP  # batches per group
@@ -74,7 +110,7 @@ class Shape:
         return cls(listed, dict(folds), {**finishes, REJECTS: report}, group)
 
     def group_size(self, group: int, end: int | None) -> int | None:
-        """How many batches a group has; None while nobody knows."""
+        """Return how many batches a group has; None while the table's end is unknown."""
         if end is None:
             return None
         return max(0, min(self.group, end - group * self.group))
@@ -84,7 +120,10 @@ class Shape:
 
 
 def belongs(task: Task, shape: Shape) -> bool:
-    """Is it a task of this job at all? Whoever reaches the broker may ask for anything."""
+    """Return whether the task is part of this job.
+
+    Messages are not trusted: every process that reaches the broker can publish any task.
+    """
     match task.kind:
         case "map" | "merge":
             return task.name in shape.tables
@@ -101,7 +140,7 @@ def table_complete(table: str, shape: Shape, facts: Facts) -> bool:
 
 
 def group_mapped(table: str, group: int, shape: Shape, facts: Facts) -> bool:
-    """Is every batch of the group mapped? A full group needs no end to know that."""
+    """Return whether every batch of the group is mapped. A full group needs no end for that."""
     mapped = facts.mapped(table, group)
     if mapped.covers(shape.group):
         return True
@@ -116,7 +155,7 @@ def step_ready(step: Step, shape: Shape, facts: Facts) -> bool:
 
 
 def follow_up(done: Task, shape: Shape, facts: Facts) -> list[Task]:
-    """The tasks that may run now that this one's output exists."""
+    """Return the tasks that became ready because the output of `done` exists."""
     match done.kind:
         case "map":
             group = done.number // shape.group
@@ -133,7 +172,7 @@ def follow_up(done: Task, shape: Shape, facts: Facts) -> list[Task]:
 
 
 def at_creation(shape: Shape) -> list[Task]:
-    """What may run before any row has arrived: queries that read no table."""
+    """Return the tasks that may run before any row has arrived: queries that read no table."""
     steps = [("fold", shape.folds), ("finish", shape.finishes)]
     return [
         Task("fold" if kind == "fold" else "finish", name, number)
@@ -145,8 +184,10 @@ def at_creation(shape: Shape) -> list[Task]:
 
 
 def after_end(table: str, shape: Shape, facts: Facts) -> list[Task]:
-    """What may run now that a table's end is known: its last group may be complete only now, and
-    a table without rows is complete at once."""
+    """Return the tasks that became ready because a table's end is known.
+
+    The end may complete the last group. A table without rows is complete at once.
+    """
     end = facts.end(table)
     if end is None:
         return []
@@ -157,7 +198,7 @@ def after_end(table: str, shape: Shape, facts: Facts) -> list[Task]:
 
 
 def after_table(table: str, shape: Shape, facts: Facts) -> list[Task]:
-    """What may run if this table is complete."""
+    """Return the ready steps that read this table, if the table is complete."""
     if not table_complete(table, shape, facts):
         return []
     return _readers(shape, facts, table=table)
@@ -170,7 +211,7 @@ def all_finished(shape: Shape, facts: Facts) -> bool:
 def _readers(
     shape: Shape, facts: Facts, *, table: str | None = None, fold: str | None = None
 ) -> list[Task]:
-    """The ready steps that read this table or fold."""
+    """Return the ready steps that read this table or fold."""
     tasks = []
     for name, step in shape.folds.items():
         if (table in step.tables or fold in step.folds) and step_ready(step, shape, facts):

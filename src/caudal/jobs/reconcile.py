@@ -1,8 +1,8 @@
-"""What a job without progress still lacks, computed from what exists.
+"""Computes from the store which tasks a job without progress still lacks.
 
-The broker is a hint: everything that should be in a queue follows from the store. So even a broker
-that lost all its data costs time, never answers. A round is bounded, because a job may lack a
-million tasks and publishing them all again would bury everybody else.
+The broker's queues are only a hint: the store determines every message that should be in a queue.
+So a broker that loses all its data costs time but never an answer. A round is bounded: a job may
+lack a million tasks, and publishing all of them again would delay every other job.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,21 +13,21 @@ from caudal.formats.keys import Task
 from caudal.jobs.intervals import IntervalSet
 from caudal.jobs.readiness import Facts, Shape, group_mapped, step_ready
 
-ROUND = 256  # tasks per job and round, at most
+ROUND = 256  # most tasks per job and round
 
 
 class StoredFacts(Facts, Protocol):
-    """Facts that also know what the client sent."""
+    """Facts that also include the batches that have arrived."""
 
     def groups(self, table: str) -> Iterable[int]:
-        """The groups of which any batch has arrived, ascending."""
+        """Return the groups with at least one batch that has arrived, ascending."""
 
     def batches(self, table: str, group: int) -> IntervalSet:
-        """Which members of a group have arrived, counted from 0 within the group."""
+        """Return the batches of a group that have arrived, counted from 0 within the group."""
 
 
 def missing_tasks(shape: Shape, facts: StoredFacts, limit: int = ROUND) -> list[Task]:
-    """Tasks that may run and whose output does not exist, the first `limit` of them."""
+    """Return the first `limit` tasks that may run and whose output does not exist."""
     return list(islice(_missing(shape, facts), limit))
 
 
@@ -58,10 +58,10 @@ def _missing_in_group(table: str, group: int, shape: Shape, facts: StoredFacts) 
 
 
 def awaits_client(shape: Shape, facts: StoredFacts) -> bool:
-    """Is something missing that only the client can send: an end, or a batch before the end?
+    """Return whether the client still has to send something: an end, or a batch before the end.
 
-    The end alone would not do: a client that ends a table before all its batches have arrived, and
-    then leaves, would leave a job that can neither go on nor expire.
+    Checking only the ends is not enough. A client may send the end of a table before all its
+    batches have arrived, and then leave. Such a job could neither continue nor expire.
     """
     for table in shape.tables:
         end = facts.end(table)

@@ -1,8 +1,9 @@
-"""The reconciler: what the broker lost, the store still knows. Runs in every gateway.
+"""The reconciler: publishes again the tasks that the broker lost. It runs in every gateway.
 
-A round looks at every running job: what it lacks, compared with what it lacked before, decides
-whether tasks are published again (jobs/watch.py). What somebody computes is not missing. Several
-reconcilers do no harm: a task published twice is done once. Ended jobs rest (ended_jobs.py).
+A round looks at every running job and computes its missing tasks from the store. The comparison
+with the round before decides whether they are published again (jobs/watch.py). A task that a
+worker computes right now is not missing. Several reconcilers do no harm: a task that is published
+twice is done once. Ended jobs are skipped most of the time (ended_jobs.py).
 """
 
 import contextlib
@@ -42,20 +43,20 @@ _LOOP = "reconciler"
 
 
 class Reconciler:
-    """Watches jobs; what it remembers may be lost at any time."""
+    """The watcher of all jobs. Its memory may be lost at any time."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._watches: dict[tuple[str, str], Watch] = {}
-        self._damaged: dict[tuple[str, str], int] = {}  # looks at a job that met a damaged object
+        self._damaged: dict[tuple[str, str], int] = {}  # rounds that met a damaged object
         self._beats: dict[tuple[str, str], dict[Task, Beating]] = {}
-        self._owners: Counter[str] = Counter()  # of the jobs that ran in the last round
-        self._crowded: set[tuple[str, str]] = set()  # jobs that were told so
-        self._waiting: Waiting = Counter()  # of this round, where many wait
-        self._looks_for = ROUND  # missing tasks of a job, in this round
+        self._owners: Counter[str] = Counter()  # jobs that ran in the last round
+        self._crowded: set[tuple[str, str]] = set()  # jobs with the mark "crowded"
+        self._waiting: Waiting = Counter()  # batches, counted in this round if many wait
+        self._looks_for = ROUND  # most missing tasks per job, in this round
 
     def round(self) -> None:
-        """Look at every job once. What a store or broker refuses now is left to the next round."""
+        """Look at every job once. If the store or broker fails, a job waits for the next round."""
         seen, owners = set(), Counter[str]()
         self._waiting, self._looks_for = Counter(), self._worth_looking_for()
         now, jobs = self._ports.clock.elapsed(), list(job_ids(self._ports.store))
@@ -81,14 +82,18 @@ class Reconciler:
         self._ports.loads.seen(owners, self._waiting)
 
     def _worth_looking_for(self) -> int:
-        """How many missing tasks of a job: more where lanes fill, since their owners share them."""
+        """Return how many missing tasks of a job to list: more if a lane fills, because owners
+        share it by their counts."""
         limit, deepest = self._ports.bounds.lane_limit, 0
         with contextlib.suppress(BrokerError):
             deepest = max(self._ports.broker.depths().values())
         return max(ROUND, limit) if is_worth_counting(deepest, limit) else ROUND
 
     def _look_or_fail(self, job_run: JobRun) -> None:
-        """A job whose objects stay damaged fails: there may be no worker that would meet them."""
+        """Look at a job; fail it if its objects stay damaged.
+
+        The reconciler must do this, because possibly no worker ever reads those objects.
+        """
         name = job_run.job.id, job_run.job.run
         try:
             self._look(job_run)
@@ -121,7 +126,7 @@ class Reconciler:
     def _not_computed(
         self, job_run: JobRun, missing: tuple[Task, ...], facts: StoreFacts
     ) -> tuple[Task, ...]:
-        """The missing tasks without those that somebody computes right now."""
+        """Return the missing tasks except those that a worker computes right now."""
         name, now = (job_run.job.id, job_run.job.run), self._ports.clock.elapsed()
         marks = facts.running() if missing else {}
         beats = self._beats[name] = beating(self._beats.get(name, {}), marks, now)
@@ -131,7 +136,7 @@ class Reconciler:
         return not_computed(missing, beats, now, self._ports.bounds.stale_seconds)
 
     def _tell_crowded(self, job_run: JobRun) -> None:
-        """Tasks of this job take long, and there are jobs of other owners."""
+        """Mark the job as crowded: its tasks take long, and there are jobs of other owners."""
         with contextlib.suppress(AlreadyExistsError):
             self._ports.store.create(job_run.keys.crowded, b"crowded", lasting=False)
 
@@ -143,8 +148,10 @@ class Reconciler:
             self._ports.broker.publish(messages)
 
     def _messages(self, job_run: JobRun, tasks: Iterable[Task]) -> Iterator[Message]:
-        """Tasks of a crowded job wait in the slow lane, where they may be for long: published
-        into another one they would pass those who wait."""
+        """Make the messages; those of a crowded job go to the slow lane.
+
+        They may already wait there for long. In another lane they would overtake other tasks.
+        """
         least = int((job_run.job.id, job_run.job.run) in self._crowded)
         for task in tasks:
             message = job_run.message(task)
@@ -165,5 +172,5 @@ class Reconciler:
 
 
 def job_ids(store: Store) -> Iterator[str]:
-    """Every job of which anything exists."""
+    """Return the id of every job that has any object."""
     return folder_names(store, "jobs/")

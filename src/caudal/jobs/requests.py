@@ -1,4 +1,4 @@
-"""What a request must be before anything is made of it: its names become parts of keys."""
+"""Checks of a request before it is used: its names become parts of keys."""
 
 import msgspec
 
@@ -10,8 +10,8 @@ from caudal.formats.job import Request
 from caudal.formats.keys import JOB_ID, MOST_GROUP, MOST_PARTITIONS, NAME, REJECTS
 
 _MOST_COLUMNS = 10_000
-_MOST_INDEX_BYTES = 2 << 20  # of a batch: the names of its columns, mostly
-_MOST_NAMES = 1_000  # of tables, and of queries
+_MOST_INDEX_BYTES = 2 << 20  # index of a batch: mostly the names of its columns
+_MOST_NAMES = 1_000  # tables, and as many queries
 
 
 def check_job_id(job_id: str) -> None:
@@ -20,12 +20,12 @@ def check_job_id(job_id: str) -> None:
 
 
 def is_name(text: str) -> bool:
-    """Can a table or query have this name?"""
+    """Return whether a table or query may have this name."""
     return bool(NAME.match(text)) and text.lower() != "raw"
 
 
 def check_request(request: Request) -> None:
-    """Names and numbers that the rest relies on; SQL is for the planner to judge."""
+    """Check the names and numbers of a request. The planner checks its SQL."""
     text, options = request.application, request.options
     for name in [*(one.name for one in text.tables), *(one.name for one in text.queries)]:
         if not is_name(name):
@@ -51,7 +51,7 @@ def check_request(request: Request) -> None:
 
 
 def _check_once(what: str, names: list[str]) -> None:
-    """Names of SQL differ by more than their case."""
+    """Raise UsageError if two names are equal. SQL names must differ by more than their case."""
     if len(names) > _MOST_NAMES:
         raise UsageError(f"{len(names)} {what} are too many: {_MOST_NAMES} are the most")
     seen: set[str] = set()
@@ -62,7 +62,10 @@ def _check_once(what: str, names: list[str]) -> None:
 
 
 def check_sentiment(request: Request, allowed: tuple[str, ...] | None) -> None:
-    """A model is a folder of the machine that loads it: clients name only what was offered."""
+    """Raise UsageError if the model is not offered.
+
+    A model is a folder of the machine that loads it, so clients may only name offered ones.
+    """
     wanted = request.application.sentiment
     if allowed is not None and wanted not in allowed:
         raise UsageError(
@@ -71,13 +74,16 @@ def check_sentiment(request: Request, allowed: tuple[str, ...] | None) -> None:
 
 
 def identity(request: Request) -> str:
-    """What makes two requests the same: all but the time of silence, which is the gateway's."""
+    """Return a digest that is equal for equal requests.
+
+    `silent_seconds` is not part of it, because the gateway may change that.
+    """
     options = msgspec.structs.replace(request.options, silent_seconds=0.0)
     return job_format.request_digest(msgspec.structs.replace(request, options=options))
 
 
 def described(data: bytes) -> batch_format.BatchHeader:
-    """What a batch says of itself. How much that is, is looked at before it is decoded."""
+    """Return the header of a batch. Its size is checked before it is decoded."""
     most = frame.HEAD_BYTES + _MOST_INDEX_BYTES
     if frame.body_offset(data) > most:
         raise UsageError(f"this is no batch: its index has more than {_MOST_INDEX_BYTES} bytes")

@@ -1,9 +1,9 @@
-"""One life of a job, opened: what stands in job.json, ready to be used.
+"""One run of a job: the decoded content of job.json.
 
 Rules
-1. A life is over when its outcome exists, or when job.json is gone or names another run. Whoever
-   holds an opened life may be late: everything it creates then lies under a run that nobody reads.
-2. The outcome is created once. Whoever comes second takes the first one's word.
+1. A run is over when its outcome exists, or when job.json is gone or names another run. A process
+   may use an opened run too late. Its objects then belong to a run that no process reads.
+2. The outcome is created once. A process that comes second uses the first outcome.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,16 +25,16 @@ from caudal.store.port import Store
 
 @dataclass(frozen=True)
 class JobRun:
-    """A job with all that follows from it."""
+    """A job, and everything that is derived from it."""
 
     job: Job
     keys: Keys
     split: JobPlan
     shape: Shape
     hints: dict[str, Sequence[InputPart]] = field(default_factory=dict, compare=False, repr=False)
-    """Streams of complete stages, by stage: what hints are made of. Empty: not worth a hint."""
+    """Streams of complete stages, by stage, to make hints from. Empty: not worth a hint."""
     verdicts: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
-    """Of finished queries: why they failed, empty if they did not (failed_queries.py)."""
+    """Errors of finished queries; empty for a query that did not fail (failed_queries.py)."""
 
     @classmethod
     def of(cls, job: Job) -> "JobRun":
@@ -44,7 +44,7 @@ class JobRun:
         )
 
     def hint_stages(self, table: str) -> tuple[str, ...]:
-        """The scans of other tables that the hints of this table's scans are made of."""
+        """Return the scans of other tables from which hints for this table's scans are made."""
         tables = {scan.name: scan.table for scan in self.split.plan.scans}
         return tuple(
             dict.fromkeys(
@@ -61,7 +61,7 @@ class JobRun:
 
 
 def shape_of(job: Job, split: JobPlan) -> Shape:
-    """Which steps of a plan read which tables and folds."""
+    """Return which steps of a plan read which tables and folds."""
     scanned = {scan.name: scan.table for scan in split.plan.scans}
     options = job.request.options
 
@@ -78,14 +78,14 @@ def shape_of(job: Job, split: JobPlan) -> Shape:
 
 
 def stage_of(job_run: JobRun, name: str) -> Scan | None:
-    """The scan of that name; None if it is a fold."""
+    """Return the scan of that name; None if it is a fold."""
     return next((scan for scan in job_run.split.plan.scans if scan.name == name), None)
 
 
 class JobRuns:
-    """Opens jobs. What was decoded once is kept, as long as the same bytes are read again.
+    """The opener of jobs. It caches decoded jobs as long as job.json has the same bytes.
 
-    Several threads may ask at once: the lock guards what is kept, never a read of the store.
+    Thread-safe. The lock guards the cache and is not held while the store is read.
     """
 
     _KEPT = 64
@@ -96,7 +96,7 @@ class JobRuns:
         self._lock = Lock()
 
     def open(self, job: str) -> JobRun | None:
-        """The present life of a job; None if there is none."""
+        """Return the current run of a job; None if there is none."""
         try:
             data = objects.job_bytes(self._store, job)
         except NotFoundError:
@@ -114,12 +114,13 @@ class JobRuns:
         return known[1]
 
     def forget(self) -> None:
-        """Let go of what can be read again."""
+        """Clear the cache."""
         with self._lock:
             self._known.clear()
 
     def running(self, message: Message) -> JobRun | None:
-        """The life that a message belongs to; None if it is over, however that reads."""
+        """Return the run that a message belongs to; None if it is over, even if its outcome is
+        unreadable."""
         job_run = self.open(message.job)
         if job_run is None or job_run.job.run != message.run:
             return None
@@ -141,7 +142,7 @@ def end_run(
     reason: str = "",
     failed: Mapping[str, str] | None = None,
 ) -> Outcome:
-    """Create the outcome, and say which one it became."""
+    """Create the outcome. Return the one that is stored, which may be an earlier one."""
     wanted = Outcome(state, reason, clock.now(), dict(failed or {}))
     try:
         store.create(keys.outcome, outcomes.encode_outcome(wanted))
@@ -151,5 +152,5 @@ def end_run(
 
 
 def query_names(job_run: JobRun) -> list[str]:
-    """The queries of a job, without the rejects report."""
+    """Return the queries of a job, without the rejects report."""
     return [name for name in job_run.shape.finishes if name != REJECTS]

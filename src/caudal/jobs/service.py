@@ -1,15 +1,16 @@
-"""What a gateway does for a client: the life of a job, one request at a time.
+"""The requests of a client to a gateway, from the creation of a job to its deletion.
 
 Rules
-1. A gateway keeps nothing: any of them serves any request, and the same request may come twice.
-2. Every race is decided by one create: job.json, a batch, an end, an outcome. Who comes second
-   reads what is there; the same content is success, other content is a conflict.
-3. First the object, then the message, then the answer. So what was confirmed to the client is
-   durable and on its way, and a repeat of what was not confirmed publishes again.
-4. Every request of the client, refused ones too, leaves a mark that it was heard.
-5. Answers name the run: a client that sees another one knows that its job began anew.
+1. A gateway keeps no state. Any gateway serves any request, and the same request may come twice.
+2. One create decides every race: of job.json, a batch, an end, or an outcome. The process that
+   comes second reads the existing object. The same content is success, other content a conflict.
+3. The order is: create the object, publish the message, answer the client. So everything that was
+   confirmed to the client is durable and published. Repeating an unconfirmed request publishes
+   again.
+4. Every request of the client, even a refused one, leaves a mark in the store: the client is alive.
+5. Answers name the run. A client that sees another run knows that its job was started again.
 
-Several threads may use one gateway at once.
+Thread-safe.
 """
 
 import contextlib
@@ -55,13 +56,13 @@ from caudal.jobs.stored_results import StoredResult
 from caudal.kernels.hashing import HASH_VERSION
 from caudal.version import __version__
 
-_MARKS = 4  # per time of silence: how often a client that is heard is noted down
-_MARKED = 1024  # jobs of which a gateway remembers that the mark of this moment exists
+_MARKS = 4  # marks of an active client in the time after which it counts as silent
+_MARKED = 1024  # most jobs for which a gateway remembers its last mark
 
 
 @dataclass(frozen=True)
 class Admission:
-    """A batch that may be sent, decided before its bytes are read."""
+    """The permission to send a batch, given before its bytes are read."""
 
     job_run: JobRun
     table: str
@@ -69,7 +70,7 @@ class Admission:
 
 
 class JobService:
-    """The requests of clients. `name` is unlike that of every other gateway process."""
+    """The requests of clients. `name` is unique among all gateway processes."""
 
     def __init__(self, ports: Ports, name: str) -> None:
         self._ports = ports
@@ -77,7 +78,7 @@ class JobService:
         self._marked: dict[tuple[str, str], int] = {}
 
     def create(self, job_id: str, owner: str, request: Request) -> Receipt:
-        """Validate, plan and create a job; the same request again gives the same job."""
+        """Validate, plan and create a job. The same request again returns the same job."""
         check_job_id(job_id)
         check_request(request)
         check_sentiment(request, self._ports.bounds.sentiments)
@@ -92,21 +93,24 @@ class JobService:
         return Receipt(job_run.job.run, job_run.job.tables, new=found is None)
 
     def put_batch(self, job_id: str, owner: str, data: bytes) -> Receipt:
-        """Store a batch and publish its map task; the same batch again publishes again."""
+        """Store a batch and publish its map task. The same batch again publishes again."""
         job_run = self._running(job_id, owner)
         index = described(data)
         self._check_wanted(job_run, index.table, index.number)
         return self.put_admitted(Admission(job_run, index.table, index.number), data)
 
     def admit(self, job_id: str, owner: str, table: str, number: int) -> Admission:
-        """May this batch be sent? Whoever asks first spares both sides its bytes."""
+        """Check that this batch may be sent. Asking first can save sending its bytes."""
         job_run = self._running(job_id, owner)
         self._check_wanted(job_run, table, number)
         return Admission(job_run, table, number)
 
     def put_admitted(self, admission: Admission, data: bytes) -> Receipt:
-        """Like put_batch. What happened since the admission does no harm: a batch of a life that
-        is over is read by nobody, one beyond the end is ignored."""
+        """Do the same as put_batch, for an admitted batch.
+
+        Changes since the admission do no harm: a batch of a run that is over is never read, and a
+        batch beyond the end is ignored.
+        """
         job_run, index = admission.job_run, described(data)
         if (index.table, index.number) != (admission.table, admission.number):
             raise UsageError(
@@ -121,10 +125,10 @@ class JobService:
         return Receipt(job_run.job.run, job_run.job.tables, new=new)
 
     def put_end(self, job_id: str, owner: str, table: str, end: End) -> Receipt:
-        """Say that a table is sent, and publish what may run now.
+        """Store the end of a table, and publish the tasks that became ready.
 
-        Of a job that is done, it says whether the table was the same: a client that resumes
-        late, or whose first answer was lost, must know.
+        If the job is done, only compare the end with the stored one. A client that resumes late,
+        or whose first answer was lost, learns in this way that the table was the same.
         """
         job_run = self._job_run(job_id, owner)
         self._check_table(job_run, table)
@@ -136,7 +140,7 @@ class JobService:
                 raise self._gone(job_id, outcome)
             _check_same_end(table, first, end)
             return Receipt(job_run.job.run, job_run.job.tables, new=False)
-        new = not objects.exists(store, key)  # two at once may both be told so
+        new = not objects.exists(store, key)  # two requests at once may both see it as new
         try:
             store.create(key, outcomes.encode_end(end))
         except AlreadyExistsError:
@@ -147,7 +151,7 @@ class JobService:
         return Receipt(job_run.job.run, job_run.job.tables, new=new)
 
     def stored_digest(self, job_id: str, owner: str, table: str, number: int) -> str | None:
-        """The digest of a batch's records, if it has arrived: for a client that resumes."""
+        """Return the digest of a batch's records if it has arrived, for a client that resumes."""
         job_run = self._running(job_id, owner)
         self._check_table(job_run, table)
         self._check_number(job_run, number)
@@ -157,19 +161,19 @@ class JobService:
             return None
 
     def status(self, job_id: str, owner: str) -> JobStatus:
-        """How far a job has come, and how it ended."""
+        """Return the progress of a job, and its outcome if it has ended."""
         job_run = self._job_run(job_id, owner)
         return status_of(self._ports.store, job_run)
 
     def result(self, job_id: str, owner: str, query: str, run: str) -> bytes:
-        """The rows of a query of that run (formats/outputs.py), as soon as they are there."""
+        """Return the result of a query in that run (formats/outputs.py), once it exists."""
         found = self.open_result(job_id, owner, query)
         if found.index.run != run:
             raise GoneError(f"job {job_id} ended and began anew: send it again")
         return found.whole()
 
     def open_result(self, job_id: str, owner: str, query: str) -> StoredResult:
-        """The same without reading its rows."""
+        """Return the result of a query without reading its rows."""
         job_run = self._job_run(job_id, owner)
         if query not in job_run.shape.finishes:
             raise UnknownNameError("query", f"job {job_id} has no query {query!r}")
@@ -179,41 +183,41 @@ class JobService:
         outcome = read_outcome(store, job_run.keys)
         if outcome is None:
             raise NotReadyError(f"job {job_id} has no result of {query} yet: ask again later")
-        try:  # it may have come just before the outcome
+        try:  # it may have been created just before the outcome
             return objects.result(store, job_run.keys, query)
         except NotFoundError:
             raise self._gone(job_id, outcome) from None
 
     def jobs(self, owner: str, after: str = "", limit: int = 100) -> JobPage:
-        """Some of the owner's jobs, by id, those behind `after`."""
+        """Return a page of the owner's jobs, ordered by id, from behind `after`."""
         return jobs_of(self._ports.store, owner, after, limit)
 
     def watch(self, job_id: str, owner: str) -> JobRun:
-        """The present life, for whoever looks at it again and again without being heard again."""
+        """Return the current run, for repeated calls of `look`, which leave no mark."""
         return self._job_run(job_id, owner)
 
     def look(self, job_run: JobRun) -> JobStatus:
-        """The status of a life that is watched; GoneError if another one took its place."""
+        """Return the status of a watched run. Raise GoneError if another run replaced it."""
         now = self._ports.job_runs.open(job_run.job.id)
         if now is None or now.job.run != job_run.job.run:
             raise self._gone(job_run.job.id)
         return status_of(self._ports.store, job_run)
 
     def preview(self, job_id: str, owner: str, query: str) -> Preview:
-        """The rows of a query that only filters, batch by batch, while its table arrives."""
+        """Return the preview of a query that only filters: its rows, batch by batch."""
         job_run = self._job_run(job_id, owner)
         if query not in job_run.shape.finishes:
             raise UnknownNameError("query", f"job {job_id} has no query {query!r}")
         return Preview.of(self._ports, job_run, query)
 
     def cancel(self, job_id: str, owner: str) -> Outcome:
-        """End a job, unless it has ended already; gives how it ended."""
+        """End a job unless it has ended already; return its outcome."""
         job_run = self._job_run(job_id, owner)
         reason = "the client cancelled it"
         return end_run(self._ports.store, self._ports.clock, job_run.keys, "cancelled", reason)
 
     def delete(self, job_id: str, owner: str) -> Outcome:
-        """Delete all that is kept of a job that has ended; gives how it ended."""
+        """Delete everything that is stored of an ended job; return its outcome."""
         job_run = self._job_run(job_id, owner)
         outcome = read_outcome(self._ports.store, job_run.keys)
         if outcome is None:
@@ -248,8 +252,11 @@ class JobService:
         return JobRun.of(job)
 
     def _is_behind(self, owner: str, job_run: JobRun) -> bool:
-        """Do its tasks wait in the slow lane? One request makes all tasks of folds at once, so that
-        partitions times folds would bury the tasks of everybody else."""
+        """Return whether its tasks go to the slow lane.
+
+        One request creates all fold tasks at once. Partitions times folds of them would delay the
+        tasks of all other owners.
+        """
         bounds, folds = (
             self._ports.bounds,
             sum(one.partitions for one in job_run.shape.folds.values()),
@@ -268,7 +275,7 @@ class JobService:
         return msgspec.structs.replace(request, options=options)
 
     def _create_batch(self, job_run: JobRun, index: batch_format.BatchHeader, data: bytes) -> bool:
-        """Is it new? (Two at once may both be told so.)"""
+        """Store a batch; return whether it is new. (Two requests at once may both get True.)"""
         store, key = self._ports.store, job_run.keys.batch(index.table, index.number)
         new = not objects.exists(store, key)
         try:
@@ -286,7 +293,7 @@ class JobService:
         return new
 
     def _covers_too_much(self, job_run: JobRun, table: str, end: End) -> bool:
-        """Does the last group hold more than the end names? Then the job fails."""
+        """Fail the job if the last group holds more batches than the end names; return that."""
         last = job_run.shape.group_count(end.batches) - 1
         key = job_run.keys.output(Task("merge", table, last))
         if last < 0 or not objects.exists(self._ports.store, key):
@@ -316,7 +323,7 @@ class JobService:
 
     def _check_owner(self, job_run: JobRun, job_id: str, owner: str) -> None:
         if job_run.job.owner != owner:
-            raise self._gone(job_id)  # whether it exists is nobody else's business
+            raise self._gone(job_id)  # other owners must not learn that it exists
 
     def _gone(self, job_id: str, outcome: Outcome | None = None) -> GoneError:
         if outcome is None:
@@ -354,7 +361,7 @@ class JobService:
             raise BusyError("too many batches are waiting to be read: try again in a moment")
 
     def _hear(self, job_run: JobRun) -> None:
-        """Leave a mark, at most a few in the time after which a client counts as silent."""
+        """Leave a mark, at most `_MARKS` in the time after which a client counts as silent."""
         name = job_run.job.id, job_run.job.run
         slot = int(self._ports.clock.now() * _MARKS / job_run.job.request.options.silent_seconds)
         if self._marked.get(name) == slot:
@@ -362,7 +369,7 @@ class JobService:
         mark = f"{job_run.keys.seen()}{slot:010}-{self._name}"
         self._ports.store.create(mark, b"heard")
         if len(self._marked) >= _MARKED:
-            self._marked = {}  # forgetting costs a mark that exists already
+            self._marked = {}  # costs only one more create of an existing mark per job
         self._marked[name] = slot
 
     def _publish(self, job_run: JobRun, tasks: list[Task]) -> None:

@@ -1,4 +1,4 @@
-"""How far a job has come: per table, fold and query."""
+"""The progress of a job: per table, fold and query."""
 
 from caudal.formats.replies import JobStatus, TableStatus
 from caudal.jobs.facts import StoreFacts
@@ -11,7 +11,7 @@ from caudal.store.port import Store
 
 
 def status_of(store: Store, job_run: JobRun) -> JobStatus:
-    """What the store says now. Once a job has ended its data may be gone: only results count."""
+    """Return the status from the store. After a job's end its data may be gone, except results."""
     outcome, facts, shape = (
         read_outcome(store, job_run.keys),
         StoreFacts(store, job_run.keys),
@@ -40,7 +40,7 @@ def status_of(store: Store, job_run: JobRun) -> JobStatus:
 
 
 def tables_of(query: str, shape: Shape) -> tuple[str, ...]:
-    """The tables that must be complete before a query can be answered."""
+    """Return the tables that must be complete before a query can be answered."""
     steps, tables = [shape.finishes[query]], set[str]()
     while steps:
         step = steps.pop()
@@ -50,7 +50,7 @@ def tables_of(query: str, shape: Shape) -> tuple[str, ...]:
 
 
 def _table(table: str, shape: Shape, facts: StoreFacts) -> TableStatus:
-    """Merged groups are counted without looking at their members."""
+    """Return the status of a table. Merged groups are counted without reading their members."""
     end, merged = facts.end(table), facts.merged(table)
     arrived = mapped = 0
     for group in facts.groups(table):

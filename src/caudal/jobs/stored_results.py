@@ -1,8 +1,8 @@
-"""Results where they lie in the store, given only after all of their bytes were checked.
+"""Stored results, which are given out only after all their bytes were checked.
 
-What is larger than a piece is read twice: once to see that all of it is sound, and again to be
-given away. The second reading is checked too, and its end is held back until then: what is damaged
-on the way the second time never arrives whole.
+A result larger than a piece is read twice: first to check all of it, then to give it out. The
+second reading is checked too, and its last piece is held back until then. So a result that is
+damaged during the second reading never arrives complete.
 """
 
 from collections.abc import Iterator
@@ -22,10 +22,10 @@ PIECE_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class StoredResult:
-    """A result where it lies: small to hold, and read piece by piece."""
+    """A result in the store. It holds only the head in memory and reads the rest by pieces."""
 
     key: str
-    head: bytes  # as it lies, checked
+    head: bytes  # as stored, checked
     read: frame.Read
 
     @cached_property
@@ -33,17 +33,17 @@ class StoredResult:
         return outputs.describe_result(self.head, self.key)
 
     def rows(self) -> pa.Table:
-        """The rows, all at once; QueryError if there are none."""
+        """Return all rows. Raise QueryError if the query failed."""
         if self.index.error:
             raise QueryError(self.index.error)
         return mapped.checked_rows(self.read, len(self.head), self.index.rows, self.key)
 
     def whole(self) -> bytes:
-        """The object as it lies, all at once."""
+        """Return the whole object as it is stored."""
         return self.head if self.index.error else self.head + self._held()
 
     def pieces(self, size: int = PIECE_BYTES) -> Iterator[bytes]:
-        """The stream of rows, piece by piece; FormatError before the first one if it is damaged."""
+        """Yield the stream of rows in pieces. Raise FormatError before the first if damaged."""
         if self.index.rows.length <= size:
             yield self._held()
             return
@@ -52,16 +52,21 @@ class StoredResult:
         yield from self._checked(size)
 
     def largest(self, size: int = PIECE_BYTES) -> int:
-        """The bytes of its largest record batch, unpacked; all of its stream is checked, and
-        nothing of it unpacked. TooLargeError if one is larger than those that `parts` gives."""
+        """Return the unpacked size of the largest record batch.
+
+        The whole stream is checked, and nothing is unpacked. Raise TooLargeError if a record batch
+        is larger than `parts` accepts.
+        """
         found = [streams.claims(one, self.key, PARTS) for one in self._cut(size)]
         if sum(rows for rows, _ in found) != self.index.rows.rows:
             raise FormatError(f"{self.key} is damaged: it has not {self.index.rows.rows} rows")
         return max(unpacked for _, unpacked in found)
 
     def parts(self, size: int = PIECE_BYTES) -> Iterator[pa.Table]:
-        """The rows, a record batch at a time; one without rows if there are none. To be asked for
-        after `largest`."""
+        """Yield the rows, one record batch at a time; one empty batch if there are no rows.
+
+        Call `largest` first.
+        """
         last: pa.Table | None = None
         for one in self._cut(size):
             if last is not None:
@@ -71,7 +76,7 @@ class StoredResult:
             yield last
 
     def _cut(self, size: int) -> Iterator[bytes]:
-        """Its stream as small ones of one record batch each; checked when the last one is there."""
+        """Yield the stream as small streams of one record batch each; check it at the last one."""
         flow = _Flow(self._checked(size))
         yield from cut(flow.take, self.key, PARTS.bytes)
         flow.drain()
@@ -90,14 +95,14 @@ class StoredResult:
 
 
 class _Flow:
-    """Pieces that are taken by other lengths than they come in."""
+    """A reader that takes any number of bytes from a sequence of pieces."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._rest = bytearray()
 
     def take(self, size: int) -> bytes:
-        """The next so many bytes; fewer at the end."""
+        """Return the next `size` bytes; fewer at the end."""
         while len(self._rest) < size and (piece := next(self._pieces, None)) is not None:
             self._rest += piece
         taken = bytes(self._rest[:size])
@@ -105,6 +110,6 @@ class _Flow:
         return taken
 
     def drain(self) -> None:
-        """Go on to the end, where the whole is checked."""
+        """Read to the end, where the whole stream is checked."""
         for _ in self._pieces:
             pass

@@ -1,4 +1,4 @@
-"""The client: sends a job's tables to whichever gateway answers, and takes the results.
+"""The client: sends a job's tables to any gateway that answers, and fetches the results.
 
 Rules
 1. Whatever was not answered is asked again, of another gateway (jobs/retry.py): every request may
@@ -31,12 +31,12 @@ from caudal.jobs.interfaces import Clock, ConflictError, GoneError
 
 Sendable = bytes | Callable[[], bytes]  # a batch, or what makes it: called by who sends it
 Numbered = tuple[int, Sendable]
-# Like map: the outcomes in the order of the items.
+# Like the built-in map: the results are in the order of the items.
 Each = Callable[[Callable[[Numbered], BatchHeader], Iterable[Numbered]], Iterable[BatchHeader]]
 
 
 class Gateways(Protocol):
-    """Any gateway that answers. Raises UnreachableError if none does."""
+    """Any gateway that answers. Methods raise UnreachableError if none does."""
 
     def create(self, job_id: str, request: Request) -> Receipt: ...
 
@@ -55,10 +55,10 @@ class Gateways(Protocol):
 
 
 class Listener:
-    """Told how far an order has come. This one does nothing with it."""
+    """A listener for the progress of an upload. This base class does nothing."""
 
     def sent(self, table: str, batch: BatchHeader) -> None:
-        """A batch is safe; called by whichever thread sent it, in any order."""
+        """Note that a batch is stored. Any thread may call this, in any order."""
 
     def ended(self, table: str) -> None: ...
 
@@ -69,7 +69,7 @@ class Listener:
 
 @dataclass(frozen=True)
 class UploadRequest:
-    """What to send: a request, and the batches of its tables (formats/batch.py), read once."""
+    """A request, and the batches of its tables (formats/batch.py), which are iterated once."""
 
     job_id: str
     request: Request
@@ -88,7 +88,7 @@ class Uploader:
     listener: Listener = field(default_factory=Listener)
 
     def run(self, order: UploadRequest) -> tuple[Outcome, dict[str, bytes]]:
-        """Send everything, wait, and fetch the results by name, the rejects report among them."""
+        """Send everything, wait, and return the results by name, with the rejects report."""
         errand = self.begin(order)
         for _ in errand.send():
             errand.look()
@@ -96,7 +96,7 @@ class Uploader:
         return outcome, errand.results if outcome.state == "done" else {}
 
     def send(self, order: UploadRequest) -> str:
-        """Create the job and send its tables; gives the run."""
+        """Create the job and send its tables; return the run."""
         errand = self.begin(order)
         for _ in errand.send():
             pass
@@ -117,33 +117,33 @@ class Uploader:
 
 @dataclass
 class Upload:
-    """One order under way. One thread may `send` while another one follows."""
+    """One upload in progress. One thread may `send` while another one runs `follow`."""
 
     client: Uploader
     order: UploadRequest
     run: str
-    tables: tuple[str, ...]  # those that must be sent
+    tables: tuple[str, ...]  # the tables that must be sent
     results: dict[str, bytes] = field(default_factory=dict)
     _sent: dict[str, list[tuple[str, int]]] = field(default_factory=dict)  # digests and sizes
     _ended: frozenset[str] = frozenset()  # tables whose end was confirmed
     _is_done: bool = False  # rule 5
 
     def send(self) -> Iterator[str]:
-        """Send the tables; gives the name of each one that has ended."""
+        """Send the tables; yield the name of each table after its end was sent."""
         for table in self.tables:
             self.put(table, self.order.batches.get(table, ()))
             self.end(table)
             yield table
 
     def put(self, table: str, batches: Iterable[Sendable]) -> None:
-        """Send batches of a table, which go on behind those that were sent before."""
+        """Send batches of a table. Their numbers continue those of earlier calls."""
         sent = self._sent.setdefault(table, [])
         numbered = enumerate(batches, len(sent))
         for batch in self.client.each(partial(self._send_batch, table), numbered):
             sent.append((batch.digest, batch.bytes))
 
     def end(self, table: str) -> None:
-        """Say that all of a table was sent."""
+        """Send the end of a table."""
         sent = self._sent.get(table, [])
         digest = digest_of_digests(digest for digest, _ in sent)
         end = End(len(sent), sum(size for _, size in sent), digest)
@@ -152,9 +152,9 @@ class Upload:
         self.client.listener.ended(table)
 
     def follow(self, stopping: Callable[[], bool] = lambda: False) -> Outcome:
-        """Take results as they come, until the job has ended, however long that takes."""
+        """Fetch results as they appear until the job has ended; there is no time limit."""
         while True:
-            all_sent = self._ended.issuperset(self.tables)  # asked before looking, not after
+            all_sent = self._ended.issuperset(self.tables)  # must be read before look()
             outcome = (status := self.look()).outcome
             if outcome is not None and outcome.state != "done":
                 return outcome
@@ -166,10 +166,10 @@ class Upload:
             self.client.clock.sleep(self.client.pause_seconds)
 
     def look(self) -> JobStatus:
-        """Ask how far the job is, and take the results that are there (rule 4)."""
+        """Ask for the status of the job, and fetch the results that exist (rule 4)."""
         status = self._status()
         while fetched := {name: self._fetch(name) for name in self._there(status)}:
-            status = self._status()  # the same run before and after: they are of this run
+            status = self._status()  # the same run before and after: the results are of this run
             self.results |= fetched
             for name, data in fetched.items():
                 self.client.listener.answered(name, data)
@@ -177,7 +177,7 @@ class Upload:
         return status
 
     def _there(self, status: JobStatus) -> list[str]:
-        """The results that are there, that this client may take, and that it has not got yet."""
+        """Return the results that exist, that this client may fetch, and that it lacks."""
         return [
             name
             for name in status.results
@@ -188,7 +188,7 @@ class Upload:
 
     @cached_property
     def _asked(self) -> frozenset[str]:
-        """The queries of the order."""
+        """The queries of the request."""
         request = self.order.request
         return frozenset(request.queries or (one.name for one in request.application.queries))
 
@@ -196,7 +196,7 @@ class Upload:
         return self.client.gateways.result(self.order.job_id, query, self.run)
 
     def _check_whole(self, status: JobStatus) -> None:
-        """Of a job that is done, all results were taken."""
+        """Raise GoneError if a done job has a result that could not be fetched."""
         if lost := set(status.reads) - set(self.results):
             raise GoneError(
                 f"job {self.order.job_id} is done, and its result of {min(lost)} was deleted since"

@@ -1,15 +1,15 @@
-"""When to publish a job's missing tasks again, and when its client has left.
+"""Decides when to publish a job's missing tasks again, and when its client has left.
 
 Rules
-1. Tasks are published again when the same ones were missing for as long as patience asks. Patience
-   doubles with every round that changed nothing and starts anew when anything did.
-2. A client has left when nobody heard it for its time. "Heard" are marks that gateways leave in
-   the store; what counts is that no new mark appeared while this watcher looked, by its own clock.
-   So clocks that differ between machines expire nobody.
-3. A task that somebody computes is not published again. Workers leave marks as well, which change
-   as long as they live; what counts is again that a mark changed while this watcher looked.
-4. A watcher that looked away for too long (it was stopped, or has just started) knows nothing
-   about that time: it begins to watch anew, and observes one full timeout first.
+1. Tasks are published again when the same tasks were missing for the time `patience`. Patience
+   doubles with every publication that changed nothing. It is reset when the missing tasks change.
+2. A client has left when no gateway heard it for its `silent_seconds`. Gateways leave marks in the
+   store when they hear a client. A client counts as silent if no new mark appeared while this
+   watcher looked, measured by the watcher's own clock. So differing clocks expire no job.
+3. A task that a worker computes is not published again. Workers leave marks too, which change as
+   long as the worker lives. Again only changes that this watcher saw count.
+4. A watcher that did not look for too long (it was suspended, or has just started) knows nothing
+   about that time. It starts from the beginning and waits for one full timeout first.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,21 +17,21 @@ from dataclasses import dataclass, replace
 
 from caudal.formats.keys import Lane, Message, Task
 
-_SLOWER = 16  # times fewer messages of the slow lane make it full
+_SLOWER = 16  # the slow lane counts as full with so many times fewer messages
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to wait, in seconds."""
+    """Times to wait, in seconds."""
 
     first: float
     most: float
-    silent: float  # of the client
+    silent: float  # for a silent client
 
 
 @dataclass(frozen=True)
 class Watch:
-    """What one watcher remembers of one job."""
+    """The memory of one watcher about one job."""
 
     missing: tuple[Task, ...]
     missing_since: float
@@ -48,7 +48,7 @@ def observe(
     heard: tuple[str, ...],
     patience: Patience,
 ) -> Watch:
-    """The watch after looking now."""
+    """Return the watch after a look at the job now."""
     if before is None or now - before.looked > patience.silent / 2:
         return Watch(missing, now, patience.first, heard, now, now)
     if missing != before.missing:
@@ -59,27 +59,27 @@ def observe(
 
 
 def is_stuck(watch: Watch) -> bool:
-    """Have the same tasks been missing for long enough?"""
+    """Return whether the same tasks have been missing for the whole patience."""
     return bool(watch.missing) and watch.looked - watch.missing_since >= watch.patience
 
 
 def published(watch: Watch, patience: Patience) -> Watch:
-    """The watch after its missing tasks were published again."""
+    """Return the watch after its missing tasks were published again."""
     longer = min(2 * watch.patience, patience.most)
     return replace(watch, missing_since=watch.looked, patience=longer)
 
 
 def is_silent(watch: Watch, patience: Patience) -> bool:
-    """Has the client been silent for its whole time?"""
+    """Return whether the client has been silent for its whole time."""
     return watch.looked - watch.heard_since >= patience.silent
 
 
 def that_fit(
     messages: Iterable[Message], depths: Mapping[Lane, int], nearly_empty: int
 ) -> list[Message]:
-    """Those whose lane is nearly empty: what waits in a full one may well be these.
+    """Return the messages whose lane is nearly empty. A fuller lane may already hold them.
 
-    In the slow lane a few messages last long.
+    In the slow lane, few messages already take long, so its bound is lower.
     """
     bounds = {Lane.SLOW: max(1, nearly_empty // _SLOWER)}
     return [one for one in messages if depths[one.lane] < bounds.get(one.lane, nearly_empty)]
@@ -87,7 +87,7 @@ def that_fit(
 
 @dataclass(frozen=True)
 class Beating:
-    """The marks of whoever computes a task, and since when this watcher sees these."""
+    """The marks of the workers that compute a task, and since when this watcher sees them."""
 
     marks: tuple[str, ...]
     since: float
@@ -96,7 +96,7 @@ class Beating:
 def beating(
     before: Mapping[Task, Beating], marks: Mapping[Task, tuple[str, ...]], now: float
 ) -> dict[Task, Beating]:
-    """What is seen of the tasks that somebody computes; as with clients, only changes count."""
+    """Return the marks per task, with a new time for each task whose marks changed."""
     return {
         task: known
         if (known := before.get(task)) is not None and known.marks == some
@@ -108,5 +108,5 @@ def beating(
 def not_computed(
     missing: Iterable[Task], beats: Mapping[Task, Beating], now: float, stale: float
 ) -> tuple[Task, ...]:
-    """Those tasks whose marks, if there are any, have not changed for too long."""
+    """Return the tasks that have no marks, or whose marks have not changed for `stale`."""
     return tuple(task for task in missing if task not in beats or now - beats[task].since >= stale)
