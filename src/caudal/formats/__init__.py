@@ -1,1 +1,1 @@
-"""Stored bytes: what every object holds. docs/formats/ says the same in prose."""
+"""The formats of all stored objects. docs/formats/ describes them in prose."""

@@ -1,9 +1,10 @@
-"""Whether an Arrow array stays within its own buffers. An array is only a claim about them.
+"""Checks that an Arrow array stays within its own buffers.
 
-Arrow's own full check (`validate(full=True)`) also refuses values that SQL has and Arrow has not,
-such as the time 24:00:00 or an integer of 39 digits, and it looks at texts one by one. So here its
-quick check, of the sizes of buffers, is asked about every array, and what is left is checked as its
-kind needs.
+Offsets and lengths of an array may be forged, so they must be compared with the buffers. Arrow's
+own full check (`validate(full=True)`) is not suitable: it refuses values that SQL has and Arrow
+has not, such as the time 24:00:00 or an integer of 39 digits, and it checks texts one by one. So
+this module uses Arrow's quick check of buffer sizes for every array, and then checks the rest
+depending on the type.
 """
 
 import numpy as np
@@ -11,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-INLINE_BYTES = 12  # of a text, which then stands in its view
-_CONTINUES = 0xC0, 0x80  # a byte of UTF-8 that begins no character: these bits, this value
+INLINE_BYTES = 12  # a text of at most so many bytes is stored inside its view
+_CONTINUES = 0xC0, 0x80  # mask and value of a UTF-8 byte that does not begin a character
 
 
 def check(array: pa.Array) -> None:
-    """Every place that the array names lies where it may, at every depth; ArrowInvalid if not."""
+    """Raise ArrowInvalid if any offset or index, at any depth, lies outside of its buffer."""
     kind, types = array.type, pa.types
     if isinstance(kind, pa.BaseExtensionType):
         check(array.storage)
@@ -39,8 +40,10 @@ def check(array: pa.Array) -> None:
 
 
 def check_sizes(array: pa.Array) -> None:
-    """Every buffer is as long as the array says, and as many values are null; no values are looked
-    at. Code that trusts a number of nulls makes room by it."""
+    """Raise ArrowInvalid if a buffer is too short, or if the number of nulls is wrong.
+
+    No values are read. The number of nulls matters because other code allocates memory by it.
+    """
     array.validate()
     if pa.types.is_null(array.type) or pa.types.is_union(array.type):
         return
@@ -50,10 +53,10 @@ def check_sizes(array: pa.Array) -> None:
 
 
 def check_views(array: pa.Array) -> None:
-    """Every view of a column of views lies within the buffer that it names.
+    """Raise ArrowInvalid if a view points outside of the buffer that it names.
 
-    A view is a length, four bytes of text, the number of a buffer and a place in it. Those of nulls
-    count too: Arrow's own full check leaves them out, and yet its casts read them.
+    A view consists of a length, four bytes of text, the number of a buffer and an offset in it.
+    Views of nulls are checked too: Arrow's own full check skips them, but its casts read them.
     """
     is_view = pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type)
     if not is_view or not len(array):
@@ -74,8 +77,11 @@ def _count_nulls(bitmap: pa.Buffer, offset: int, count: int) -> int:
 
 
 def _is_sound_text(array: pa.Array) -> bool:
-    """Are these texts (or bytes) with offsets that stay within the data, the data UTF-8 as a whole,
-    and does no text begin inside a character? If not, Arrow's full check has the last word."""
+    """Return whether these are texts (or bytes) that are certainly valid.
+
+    That means: all offsets lie within the data, the whole data is UTF-8, and no text begins inside
+    a character. If not, Arrow's full check decides.
+    """
     kind, types = array.type, pa.types
     large = types.is_large_string(kind) or types.is_large_binary(kind)
     if not (large or types.is_string(kind) or types.is_binary(kind)) or not len(array):
@@ -91,7 +97,7 @@ def _is_sound_text(array: pa.Array) -> bool:
 
 
 def _is_utf8(data: NDArray[np.uint8], starts: NDArray[np.signedinteger]) -> bool:
-    """Of a whole in a moment, where text by text takes ten times as long."""
+    """Check all texts at once, which is ten times as fast as one by one."""
     mask, value = _CONTINUES
     if np.any(data[starts[starts < len(data)]] & mask == value):
         return False
@@ -120,7 +126,7 @@ def _check_list(array: pa.Array) -> None:
 
 
 def is_bytes(kind: pa.DataType) -> bool:
-    """Texts and binaries of any length, in any layout."""
+    """Return whether the type is text or binary, of any length and layout."""
     types = pa.types
     return bool(
         types.is_string(kind)
@@ -133,7 +139,7 @@ def is_bytes(kind: pa.DataType) -> bool:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Lists that lie one behind the other, maps too."""
+    """Return whether the type is a list whose values follow each other, or a map."""
     types = pa.types
     return bool(
         types.is_list(kind)

@@ -1,8 +1,8 @@
-"""A batch as the client sends it and the store keeps it: whole records of one file.
+"""A batch, as the client sends it and the store keeps it: whole records of one file.
 
     object = head body          head: frame.py, magic "CAUDALB1", index: class Batch
     body   = the records, or the records compressed with zstd
-    records = the bytes of whole CSV records, as they are in the file; or, of a file of typed rows
+    records = the bytes of whole CSV records, as they are in the file; or, for a file of typed rows
               (Parquet), some of its rows as one Arrow IPC stream
 
 docs/formats/batch.md has an example.
@@ -21,35 +21,35 @@ from caudal.formats.frame import Count
 from caudal.formats.stream_heads import most_unpacked
 
 MAGIC = b"CAUDALB1"
-MOST_BYTES = 256 << 20  # of the records, unpacked: what a worker must hold of one batch
-MOST_INDEX_BYTES = 4 << 20  # ten thousand columns with long names take one
-_PIECE_BYTES = 1 << 20  # unpacked at a time by who only checks
-_LEAST_SAVING = 0.9  # compressed only if that leaves less than this part of the bytes
+MOST_BYTES = 256 << 20  # records of one batch, unpacked: a worker must hold them in memory
+MOST_INDEX_BYTES = 4 << 20  # ten thousand columns with long names take 1 MiB
+_PIECE_BYTES = 1 << 20  # chunk size when a digest is checked without keeping the data
+_LEAST_SAVING = 0.9  # store compressed only if the size shrinks below this fraction
 
 
 class BatchHeader(msgspec.Struct, frozen=True):
-    """What anyone needs to read the records alone."""
+    """Everything that is needed to read the records without the file."""
 
     table: str
     number: Count
     file: str
     columns: tuple[str, ...]  # the file's header
     first_line: Count
-    offset: Count  # in the file
-    newlines: Count  # for whoever follows the file: no reader relies on it
+    offset: Count  # of the first record in the file
+    newlines: Count  # for clients that follow a growing file; readers do not use it
     bytes: Count  # of the records, uncompressed
     digest: str  # of the records, uncompressed
     codec: str = "none"  # or "zstd"
     records: str = "csv"  # or "arrow"; then `first_line` and `offset` count rows
 
     def holds_the_same(self, other: "BatchHeader") -> bool:
-        """The same records, read the same way; the file may have moved."""
+        """Return whether both hold the same records, read the same way. The file may differ."""
         mine = self.digest, self.bytes, self.columns, self.first_line
         return mine == (other.digest, other.bytes, other.columns, other.first_line)
 
 
 class BatchContent(TypedDict):
-    """What some records are and where they come from, as `encode` takes it."""
+    """The description of some records and their origin: the arguments of `encode`."""
 
     columns: tuple[str, ...]
     first_line: int
@@ -72,7 +72,7 @@ def encode(
     records: str = "csv",
     compress: bool = True,
 ) -> bytes:
-    """A batch as bytes, compressed if that is wanted and saves enough."""
+    """Return a batch as bytes, compressed if that is requested and saves enough."""
     packed = pa.compress(data, codec="zstd", asbytes=True) if compress and data else data
     pays = len(packed) < _LEAST_SAVING * len(data)
     index = BatchHeader(
@@ -92,18 +92,18 @@ def encode(
 
 
 def describe(read: frame.Read, key: str) -> BatchHeader:
-    """What a batch says about itself, without reading its records."""
+    """Return the header of a batch without reading its records."""
     return _decoded(read, key)[0]
 
 
 def decode(data: bytes, key: str) -> tuple[BatchHeader, bytes]:
-    """A batch and its records, checked against their digest."""
+    """Return the header and the records of a batch, checked against their digest."""
     index, records = view(data, key)
     return index, bytes(records)
 
 
 def view(data: bytes, key: str) -> tuple[BatchHeader, bytes | memoryview]:
-    """As `decode`, without a copy of records that are not compressed."""
+    """Do the same as `decode`, but do not copy records that are not compressed."""
     index, body = _decoded(frame.of_bytes(data), key)
     records = _unpacked(memoryview(data)[body:], index, key)
     if len(records) != index.bytes or digest(records) != index.digest:
@@ -112,22 +112,25 @@ def view(data: bytes, key: str) -> tuple[BatchHeader, bytes | memoryview]:
 
 
 def check(data: bytes, key: str) -> BatchHeader:
-    """What a batch says about itself, its records checked against their digest and not kept."""
+    """Check the records of a batch against their digest without keeping them; return its header."""
     index, body = _decoded(frame.of_bytes(data), key)
     found, size = Digesting(), 0
     for piece in _pieces(memoryview(data)[body:], index, key):
         found.update(piece)
         size += len(piece)
         if size > index.bytes:
-            break  # it claims less than it holds: no need to see how much
+            break  # it holds more than it declares: no need to unpack the rest
     if size != index.bytes or found.value != index.digest:
         raise FormatError(f"{key} is damaged: its records do not match their digest")
     return index
 
 
 def _decoded(read: frame.Read, key: str) -> tuple[BatchHeader, int]:
-    """The index, and where the body begins. What would unpack to too much is refused here, before
-    anything is unpacked; the rest is unpacked into exactly as many bytes as it declares."""
+    """Return the index and the offset of the body.
+
+    A batch that declares too many bytes is refused here, before anything is unpacked. Any other
+    batch is later unpacked into exactly as many bytes as it declares.
+    """
     index, body = frame.decode(read, MAGIC, BatchHeader, key, MOST_INDEX_BYTES)
     if index.bytes > MOST_BYTES:
         raise FormatError(

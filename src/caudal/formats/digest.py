@@ -1,7 +1,7 @@
-"""The one checksum of stored bytes: XXH3 of 128 bits, in hexadecimal.
+"""The checksum of all stored bytes: XXH3 of 128 bits, in hexadecimal.
 
-Every byte of a batch is digested by who sends it, by who takes it and by who reads it, so the
-speed counts (docs/adr/0014). It detects damage and files that changed; nothing secret rests on it.
+Client, gateway and worker each compute the digest of every byte of a batch, so its speed matters
+(docs/adr/0014). It detects damage and changed files. It is not used for security.
 """
 
 import xxhash
@@ -22,7 +22,7 @@ class Digesting:
 
 
 def digest(data: bytes | memoryview) -> str:
-    """The digest of some bytes.
+    """Return the digest of some bytes.
 
     >>> digest(b"")
     '99aa06d3014798d86001c324468d497f'

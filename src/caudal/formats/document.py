@@ -2,7 +2,7 @@
 
     {"kind": "end", "format": 1, "digest": "<of content>", "content": {...}}
 
-The digest is of the content's bytes exactly as they stand, so no canonical form is needed.
+The digest covers the bytes of the content exactly as stored, so no canonical form is needed.
 """
 
 from typing import Any, TypeVar
@@ -24,13 +24,14 @@ class _Envelope(msgspec.Struct, frozen=True):
 
 
 def encode(kind: str, number: int, content: Any) -> bytes:
-    """A document of that kind, in that format."""
+    """Return a document of that kind, in that format."""
     text = msgspec.json.encode(content)
     return msgspec.json.encode(_Envelope(kind, number, digest(text), msgspec.Raw(text)))
 
 
 def decode(data: bytes, kind: str, number: int, content: type[Content], key: str) -> Content:
-    """What a document holds; FormatError if it is another one, a newer one or damaged."""
+    """Return a document's content. Raise FormatError if its kind or format differs or it is
+    damaged."""
     try:
         envelope = msgspec.json.decode(data, type=_Envelope)
         if envelope.kind != kind:

@@ -1,12 +1,12 @@
-"""The head that all binary objects share: what it is, of which format, and an index.
+"""The head of all binary objects: the kind of the object, the number of its format, and an index.
 
     head  = magic index-length index-digest index
-    magic = 7 letters that say what the object is, and the number of its format
+    magic = 7 letters that name the kind of object, and the number of its format
     index-length = 4 bytes, little-endian
     index-digest = 32 hexadecimal characters, of the index
     index = JSON
 
-Behind the head lies the object's body, if it has one. docs/formats/README.md says the same.
+The object's body, if it has one, follows the head. docs/formats/README.md describes the same.
 """
 
 from collections.abc import Callable
@@ -32,16 +32,16 @@ NAMES = {
 
 MOST_INDEX_BYTES = (
     256 << 20
-)  # a merged object of many batches, scans and partitions has the largest
+)  # a merged object of many batches, scans and partitions has the largest index
 
-# A number, size or place in an index: what a reader computes with fits 64 bits, whatever it adds.
+# A number, size or offset in an index. The bound keeps sums of them within 64 bits.
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
 
-# Why a query failed, in the place of its rows. Whoever writes one cuts it.
+# Why a query failed, stored instead of its rows. The writer cuts it to this length.
 MOST_REASON = 2_000
 Reason = Annotated[str, msgspec.Meta(max_length=MOST_REASON)]
 
-# What msgspec raises for bytes that are no JSON of the wanted kind, or nested without end.
+# Errors that msgspec raises for bytes that are not JSON of the expected type, or nested too deeply.
 JSON_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
 
 Read = Callable[[int, int], bytes]  # offset, length -> bytes: a ranged read of one object
@@ -49,7 +49,7 @@ Index = TypeVar("Index")
 
 
 def encode(magic: bytes, index: Any) -> bytes:
-    """The head of an object."""
+    """Return the head of an object."""
     text = msgspec.json.encode(index)
     return magic + len(text).to_bytes(_LENGTH_BYTES, "little") + digest(text).encode() + text
 
@@ -57,14 +57,16 @@ def encode(magic: bytes, index: Any) -> bytes:
 def decode(
     read: Read, magic: bytes, kind: type[Index], key: str, most: int = MOST_INDEX_BYTES
 ) -> tuple[Index, int]:
-    """An object's index, and where its body begins; FormatError if it is something else, or if
-    the index is longer than `most` bytes."""
+    """Return an object's index and the offset of its body.
+
+    Raise FormatError if the object is of another kind, or the index is longer than `most` bytes.
+    """
     head = read_head(read, magic, key, most)
     return decode_head(head, kind, key), len(head)
 
 
 def read_head(read: Read, magic: bytes, key: str, most: int = MOST_INDEX_BYTES) -> bytes:
-    """The head of an object as it lies, checked against its digest."""
+    """Return the head of an object as it is stored, checked against its digest."""
     head = read(0, HEAD_BYTES)
     check_magic(head, magic, key)
     length = _length(head)
@@ -77,7 +79,7 @@ def read_head(read: Read, magic: bytes, key: str, most: int = MOST_INDEX_BYTES) 
 
 
 def decode_head(head: bytes, kind: type[Index], key: str) -> Index:
-    """The index in a head that was checked."""
+    """Return the index of a head that was checked."""
     try:
         return msgspec.json.decode(head[HEAD_BYTES:], type=kind)
     except JSON_ERRORS as error:
@@ -85,7 +87,7 @@ def decode_head(head: bytes, kind: type[Index], key: str) -> Index:
 
 
 def body_offset(head: bytes) -> int:
-    """Where an object says that its body begins; nothing else of it is believed yet."""
+    """Return the offset of the body that an object declares. Nothing is checked yet."""
     return HEAD_BYTES + _length(head)
 
 
@@ -94,7 +96,7 @@ def _length(head: bytes) -> int:
 
 
 def check_magic(head: bytes, magic: bytes, key: str) -> None:
-    """Is this an object of the expected kind, in the format that this Caudal reads?"""
+    """Raise FormatError if an object has another kind, or a format that this Caudal cannot read."""
     if head[: _MAGIC_BYTES - 1] != magic[:-1]:
         raise FormatError(f"{key} is not {NAMES[magic[:-1]]}")
     if head[:_MAGIC_BYTES] != magic:
@@ -103,5 +105,5 @@ def check_magic(head: bytes, magic: bytes, key: str) -> None:
 
 
 def of_bytes(data: bytes) -> Read:
-    """Ranged reads of an object that is in memory."""
+    """Return a range reader for an object in memory."""
     return lambda offset, length: data[offset : offset + length]

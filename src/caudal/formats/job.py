@@ -1,7 +1,7 @@
 """job.json: everything about a job that was decided when it was created.
 
-Workers execute only what stands here, so an application runs on machines that never saw its
-folder, and an upgrade cannot mix plans. docs/formats/job.md.
+Workers execute only the content of this file. So they need no access to the application's folder,
+and an upgrade cannot mix plans. See docs/formats/job.md.
 """
 
 import msgspec
@@ -15,7 +15,7 @@ KIND, FORMAT = "job", 1
 
 
 class Text(msgspec.Struct, frozen=True):
-    """An application as it travels: its folder's content without the folder."""
+    """An application as data: the content of its folder."""
 
     name: str
     title: str
@@ -31,53 +31,53 @@ class Text(msgspec.Struct, frozen=True):
         )
 
 
-# Twice what an engine reads at a time: every batch that is sent costs requests, syncs and messages.
+# Twice the size that an engine reads at a time, because each batch costs requests, syncs, messages.
 SENT_BATCH_BYTES = 16 << 20
 
 
 class Options(msgspec.Struct, frozen=True):
-    """How a job runs, as opposed to what it answers."""
+    """Options about how a job runs. They do not change its answers."""
 
-    batch_bytes: int = SENT_BATCH_BYTES  # where the client cuts
-    partitions: int = 16  # of folds
+    batch_bytes: int = SENT_BATCH_BYTES  # size of the batches that the client cuts
+    partitions: int = 16  # per fold
     group: int = GROUP  # batches per group
-    silent_seconds: float = 600.0  # a client that is silent for so long has left
-    keep_seconds: float = 86_400.0  # results stay for so long
+    silent_seconds: float = 600.0  # a client without requests for so long has left
+    keep_seconds: float = 86_400.0  # how long results are kept
     strict: bool = False  # the first rejected row fails the job
     every_reject: bool = False  # the rejects report names every row, not the first of each reason
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What a client asks for."""
+    """The request of a client for a job."""
 
     application: Text
-    queries: tuple[str, ...] = ()  # none: all of the application's
+    queries: tuple[str, ...] = ()  # empty: all queries of the application
     parameters: dict[str, ParameterValue] = {}
     options: Options = Options()
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One life of a job. `plan` is the engine's, in a format of its own."""
+    """One run of a job. `plan` belongs to the engine and has its own format."""
 
     id: str
-    run: str  # random: the name of this life, under which all other objects lie
+    run: str  # random name of this run; part of the keys of all its other objects
     owner: str
     created: float  # seconds since 1970, UTC
     request: Request
     request_digest: str
-    tables: tuple[str, ...]  # those that the client must send, in order
+    tables: tuple[str, ...]  # the tables that the client must send, in order
     plan: msgspec.Raw
     versions: dict[str, str]  # of the hash and of Caudal
-    behind: bool = False  # its owner had many jobs when it came: its tasks take the slow lane
+    behind: bool = False  # its tasks use the slow lane, because its owner already had many jobs
 
 
 def request_digest(request: Request) -> str:
-    """Two requests with the same digest ask for the same."""
+    """Return the digest of a request. Equal requests have equal digests."""
     return digest(msgspec.json.encode(request, order="deterministic"))
 
 
 def raw(text: bytes) -> msgspec.Raw:
-    """JSON that was written by somebody else and is kept as it is."""
+    """Wrap JSON text that is stored unchanged."""
     return msgspec.Raw(text)
 
 

@@ -1,7 +1,7 @@
-"""Tasks, and the one object that each of them makes.
+"""Tasks, and the key of the one object that each of them makes.
 
-Keys of a job, all but `job.json` below its run, so that nothing of an earlier life under the same
-id is ever adopted:
+Keys of a job. All but `job.json` contain its run, so objects of an earlier run under the same id
+are never used:
 
     jobs/J/job.json
     jobs/J/RUN/outcome.json
@@ -12,12 +12,12 @@ id is ever adopted:
     jobs/J/RUN/folds/F/{partition:04}           output of fold
     jobs/J/RUN/results/Q                        output of finish
 
-    jobs/J/RUN/seen/{slot:010}-GATEWAY          a client was heard; the name is all it says
-    jobs/J/RUN/running/KIND/NAME/NUMBER/{beat:06}-WORKER   somebody computes that task
-    jobs/J/RUN/crowded                          others wait: long tasks make way
+    jobs/J/RUN/seen/{slot:010}-GATEWAY          mark: a gateway heard the client
+    jobs/J/RUN/running/KIND/NAME/NUMBER/{beat:06}-WORKER   mark: a worker computes that task
+    jobs/J/RUN/crowded                          mark: other owners wait, long tasks give way
 
-A group is 256 consecutive batches (job.json states the number), so that whoever finishes one
-looks at 256 keys at most.
+A group is 256 consecutive batches (job.json states the number). So a worker that finishes a batch
+lists at most 256 keys.
 """
 
 import re
@@ -27,11 +27,11 @@ from typing import Literal
 
 import msgspec
 
-JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")  # runs, too
+JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")  # also for runs
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}\Z")  # of tables, folds and queries
-MOST_GROUPS = 1_000_000  # per table: what a key has digits for
+MOST_GROUPS = 1_000_000  # per table: a key has six digits for them
 MOST_GROUP, MOST_PARTITIONS = 1_000, 9_999  # batches per group; partitions of a fold
-MOST_SLOW = 16  # a task is given twice as much time with each: this is for ever
+MOST_SLOW = 16  # each step doubles a task's time; with 16 there is practically no limit
 GROUP = 256  # batches per group, unless the job says otherwise
 REJECTS = "rejects"  # the finish task that reports rejected rows; no query may have this name
 
@@ -47,13 +47,13 @@ class Task(msgspec.Struct, frozen=True, order=True):
 
 
 class Message(msgspec.Struct, frozen=True):
-    """A task on its way to a worker."""
+    """A task as it is sent to a worker."""
 
     job: str
     run: str
     task: Task
     group: int = GROUP  # batches per group of this job, for the lane
-    slow: int = 0  # above 0 it waits in the slow lane; how often it was too slow, about
+    slow: int = 0  # above 0: it uses the slow lane; roughly how often it was too slow
     format: int = 1
 
     @property
@@ -62,7 +62,7 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class Lane(StrEnum):
-    """Queues. Map tasks enter one by their batch's ordinal, so that small jobs pass big ones."""
+    """Queues. A map task's queue depends on its batch number, so small jobs overtake big ones."""
 
     FIRST = "map-0"  # batches 0–3
     EARLY = "map-1"  # 4–15
@@ -70,11 +70,11 @@ class Lane(StrEnum):
     LATE = "map-3"  # 64 and later
     FOLD = "fold"
     FINISH = "finish"
-    SLOW = "slow"  # of any kind: it took long while others waited, or its owner has many jobs
+    SLOW = "slow"  # any kind: the task took long while others waited, or its owner has many jobs
 
 
 def lane_of(task: Task, group: int = GROUP, *, slow: bool = False) -> Lane:
-    """The queue for a task of a job with groups of that many batches."""
+    """Return the queue for a task of a job with groups of that many batches."""
     if slow:
         return Lane.SLOW
     if task.kind == "fold":
@@ -89,7 +89,7 @@ def lane_of(task: Task, group: int = GROUP, *, slow: bool = False) -> Lane:
 
 
 def defect(message: Message) -> str:
-    """Why a message cannot be one of ours; empty if it can. Its names become parts of keys."""
+    """Return why a message cannot be valid; empty if it can. Its names become parts of keys."""
     task = message.task
     most = {
         "map": MOST_GROUPS * max(message.group, 1),
@@ -112,7 +112,7 @@ def defect(message: Message) -> str:
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys of one life of a job."""
+    """The keys of one run of a job."""
 
     job: str
     run: str
@@ -161,12 +161,12 @@ class Keys:
         return f"{self.root}/crowded"
 
     def running(self, task: Task | None = None) -> str:
-        """Where the marks of a task lie that somebody computes; None: those of all tasks."""
+        """Return the prefix of the marks of workers that compute a task; None: of all tasks."""
         folder = f"{self.root}/running/"
         return f"{folder}{task.kind}/{task.name}/{task.number}/" if task else folder
 
     def output(self, task: Task) -> str:
-        """The key of the one object that a task makes."""
+        """Return the key of the one object that a task makes."""
         match task.kind:
             case "map":
                 return self.mapped(task.name, task.number)

@@ -1,15 +1,15 @@
 """The output of a map task: one object with an index, so that a fold reads only its slices.
 
     object  = magic index-length index-digest index body
-    magic   = "CAUDALM2"                8 bytes; the last is the format's number
+    magic   = "CAUDALM2"                8 bytes; the last one is the number of the format
     index-length = 4 bytes, little-endian
     index-digest = 32 hexadecimal characters, of the index
     index   = JSON (class Index)
     body    = the slices, at the offsets that the index states, counted from the body's start
 
-A slice is an Arrow IPC stream, its buffers compressed with zstd. A slice without rows takes no
-bytes: its schema is that of the stage, stored once. A scan that failed has no slices: the index
-says why (ADR 27). docs/formats/mapped.md has an example.
+A slice is an Arrow IPC stream whose buffers are compressed with zstd. A slice without rows takes
+no bytes: it has the schema of the stage, which is stored once. A failed scan has no slices: the
+index says why it failed (ADR 27). docs/formats/mapped.md has an example.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ REJECTS_SCHEMA = pa.schema([("line", pa.int64()), ("reason", pa.string()), ("row
 
 
 class Rejection(NamedTuple):
-    """A rejected row of a batch; or, on line 0, so many whose lines were not kept."""
+    """A rejected row of a batch; or, with line 0, a number of rows whose lines were not kept."""
 
     line: int
     reason: str
@@ -39,7 +39,7 @@ class Rejection(NamedTuple):
 
 
 class Span(msgspec.Struct, frozen=True, array_like=True):
-    """Where a stream lies in the body, how many rows it holds, and its digest."""
+    """The position of a stream in the body, its number of rows, and its digest."""
 
     offset: Count
     length: Count
@@ -48,28 +48,28 @@ class Span(msgspec.Struct, frozen=True, array_like=True):
 
 
 class StageIndex(msgspec.Struct, frozen=True):
-    """The slices of one scan, one per partition (or one, when gathered)."""
+    """The slices of one scan: one per partition, or a single one if it is gathered."""
 
     empty: Span  # the schema, as a stream without rows
     slices: Annotated[tuple[Span, ...], msgspec.Meta(min_length=1)]
 
 
 class Index(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a mapped object says about itself."""
+    """The index of a mapped object."""
 
     table: str
     batch: Count
-    file: str  # where the batch was cut from
-    rows: Count  # sound and clean: those that the scans read
+    file: str  # the file that the batch was cut from
+    rows: Count  # clean rows, which the scans read
     repaired: Count  # rows with bytes that are not UTF-8
     rejects: Span
     stages: dict[str, StageIndex]
-    source_bytes: Count = 0  # the batch's size and digest, where it was an object of the store
+    source_bytes: Count = 0  # size and digest of the batch, if it was an object of the store
     source_digest: str = ""
     failed: dict[str, Reason] = {}  # by scan: why it has no slices
 
     def stage(self, name: str, key: str) -> StageIndex:
-        """The slices of a scan, QueryError if it failed; `key` is the object's, for messages."""
+        """Return the slices of a scan. Raise QueryError if it failed. `key` is for messages."""
         if name in self.failed:
             raise QueryError(self.failed[name])
         if name not in self.stages:
@@ -90,7 +90,7 @@ def encode(
     source_digest: str = "",
     failed: Mapping[str, str] | None = None,
 ) -> bytes:
-    """One map output as bytes. `rejects` has REJECTS_SCHEMA, in the order of lines."""
+    """Return one map output as bytes. `rejects` has REJECTS_SCHEMA, in the order of lines."""
     body = bytearray()
     index = Index(
         table=table,
@@ -108,7 +108,7 @@ def encode(
 
 
 def append_stage(body: bytearray, slices: Sequence[pa.Table]) -> StageIndex:
-    """Write the slices of a stage behind what is there."""
+    """Append the slices of a stage."""
     empty = append_stream(body, slices[0].slice(0, 0))
     return StageIndex(
         empty,
@@ -120,7 +120,7 @@ def append_stage(body: bytearray, slices: Sequence[pa.Table]) -> StageIndex:
 
 
 def append_stream(body: bytearray, rows: pa.Table) -> Span:
-    """Write rows as one stream behind what is there."""
+    """Append rows as one stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema, options=_OPTIONS) as writer:
         writer.write_table(rows)
@@ -131,9 +131,9 @@ def append_stream(body: bytearray, rows: pa.Table) -> Span:
 
 
 class MappedReader:
-    """Reads the index at once, and slices by range as they are asked for.
+    """A reader of a mapped object. It reads the index at once, and slices on demand.
 
-    Every stream is checked against its digest before it is believed.
+    Every stream is checked against its digest before it is used.
     """
 
     def __init__(self, read: Read, key: str) -> None:
@@ -142,7 +142,7 @@ class MappedReader:
         self.index, self.body = frame.decode(read, MAGIC, Index, key)
 
     def slice(self, stage: str, number: int) -> pa.Table:
-        """One slice of one scan."""
+        """Return one slice of one scan."""
         found = self.index.stage(stage, self._key)
         if not 0 <= number < len(found.slices):
             raise FormatError(f"{self._key} holds no slice {number} of {stage}")
@@ -150,13 +150,13 @@ class MappedReader:
         return self._stream(span if span.length else found.empty)
 
     def streams(self, stage: str) -> list[bytes]:
-        """The slices of one scan that hold rows, as they lie; if none does, its schema."""
+        """Return the stored slices of one scan that hold rows; if none does, its schema."""
         found = self.index.stage(stage, self._key)
         spans = [span for span in found.slices if span.length] or [found.empty]
         return [read_stream(self._read, self.body, span, self._key) for span in spans]
 
     def rejects(self) -> list[Rejection]:
-        """The rejected rows of the batch."""
+        """Return the rejected rows of the batch."""
         return rejections(self._stream(self.index.rejects), self._key)
 
     def _stream(self, span: Span) -> pa.Table:
@@ -164,7 +164,7 @@ class MappedReader:
 
 
 def rejections(rows: pa.Table, key: str) -> list[Rejection]:
-    """The rejected rows that a stream holds; older ones count one row each."""
+    """Return the rejected rows in a stream. In older streams each counts as one row."""
     if "rows" not in rows.column_names:
         rows = rows.append_column("rows", pa.array([1] * rows.num_rows, pa.int64()))
     if rows.schema != REJECTS_SCHEMA or any(column.null_count for column in rows.columns):
@@ -173,13 +173,13 @@ def rejections(rows: pa.Table, key: str) -> list[Rejection]:
 
 
 def reject_rows(rejects: Iterable[Rejection]) -> pa.Table:
-    """Rejected rows as `encode` takes them."""
+    """Return rejected rows as a table for `encode`."""
     columns = [list(column) for column in zip(*rejects, strict=True)] or [[], [], []]
     return pa.table(columns, schema=REJECTS_SCHEMA)
 
 
 def read_stream(read: Read, body: int, span: Span, key: str) -> bytes:
-    """The bytes of one stream of an object whose body begins at `body`, checked."""
+    """Return the checked bytes of one stream of an object whose body begins at `body`."""
     data = read(body + span.offset, span.length)
     if len(data) != span.length or digest(data) != span.digest:
         raise FormatError(f"{key} is damaged: a slice does not match its digest")
@@ -189,16 +189,16 @@ def read_stream(read: Read, body: int, span: Span, key: str) -> bytes:
 def checked_rows(
     read: Read, body: int, span: Span, key: str, terms: streams.Terms = streams.OWN
 ) -> pa.Table:
-    """The rows of one stream of an object whose body begins at `body`, checked."""
+    """Return the checked rows of one stream of an object whose body begins at `body`."""
     data = read_stream(read, body, span, key)
     return streams.read_rows(data, f"a slice of {key}", terms, span.rows)
 
 
 def read_rows(stream: bytes | memoryview, key: str = "a stream") -> pa.Table:
-    """The rows of a stream of our own, none of it believed (`streams.py`)."""
+    """Return the rows of a stream that Caudal wrote; all of it is still checked (`streams.py`)."""
     return streams.read_rows(stream, key)
 
 
 def open_bytes(data: bytes, key: str = "the object") -> MappedReader:
-    """A reader over an object that is in memory."""
+    """Return a reader for an object in memory."""
     return MappedReader(lambda offset, length: data[offset : offset + length], key)

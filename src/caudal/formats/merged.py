@@ -1,9 +1,9 @@
-"""The output of merge: the indexes of a group's mapped objects, so that folds open no headers.
+"""The output of merge: the indexes of a group's mapped objects, so that folds need not read them.
 
     object = head              frame.py, magic "CAUDALG1", index: class Merged, no body
 
-It names the range that it covers: a merge that ran before the table's end was known covers a full
-group, whatever the end says later. docs/formats/merged.md has an example.
+It names the range of batches that it covers. A merge that ran before the table's end was known
+covers a full group, even if the end is smaller. docs/formats/merged.md has an example.
 """
 
 import msgspec
@@ -16,7 +16,7 @@ MAGIC = b"CAUDALG1"
 
 
 class MergedMember(msgspec.Struct, frozen=True):
-    """One mapped object: its index, and where its body begins."""
+    """One mapped object: its index, and the offset of its body."""
 
     index: Index
     body: Count
@@ -31,7 +31,7 @@ class Merged(msgspec.Struct, frozen=True):
 
     @property
     def end(self) -> int:
-        """The first batch that it does not cover."""
+        """The number of the first batch behind the range."""
         return self.first + len(self.members)
 
 

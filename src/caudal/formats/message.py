@@ -1,4 +1,4 @@
-"""A task on its way to a worker, as bytes. docs/formats/messages.md.
+"""The message that brings a task to a worker, as bytes. See docs/formats/messages.md.
 
 {"job": J, "run": RUN, "task": {"kind": K, "name": NAME, "number": N}, "group": G,
  "slow": 0, "format": 1}
@@ -19,9 +19,9 @@ def encode(message: Message) -> bytes:
 
 
 def decode(data: bytes) -> Message:
-    """A message; FormatError if it is something else, of another format, or names what cannot be.
+    """Return a message. Raise FormatError if it is none, has another format, or invalid names.
 
-    Whoever reaches the broker may write one: nothing of it is believed that was not looked at.
+    Every process that reaches the broker can write one, so every field is checked.
     """
     if len(data) > MOST_BYTES:
         raise FormatError(f"not a task message: {len(data)} bytes, and {MOST_BYTES} are the most")

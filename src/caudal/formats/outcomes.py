@@ -1,6 +1,6 @@
-"""end.json and outcome.json: how a table ends, and how a job did. docs/formats/end.md, outcome.md.
+"""end.json and outcome.json: the end of a table, and the outcome of a job.
 
-Each is created once, and what was created first decides.
+Each is created once; the first create wins. See docs/formats/end.md and outcome.md.
 """
 
 from collections.abc import Iterable
@@ -12,12 +12,12 @@ from caudal.formats import document
 from caudal.formats.digest import digest
 from caudal.formats.frame import Count, Reason
 
-STRICT = "a row to reject: "  # how the reason begins when a strict job failed with one
+STRICT = "a row to reject: "  # start of the reason when a rejected row failed a strict job
 State = Literal["done", "failed", "cancelled", "expired"]
 
 
 class End(msgspec.Struct, frozen=True):
-    """What the client says about a table that it has sent."""
+    """The client's statement about a table that it has sent completely."""
 
     batches: Count
     bytes: Count
@@ -25,16 +25,16 @@ class End(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How a job ended. `reason` says why, unless it is done."""
+    """The way a job ended. `reason` says why, unless the job is done."""
 
     state: State
     reason: str = ""
-    at: float = 0.0  # seconds since 1970, UTC, by the clock of whoever wrote it
-    failed: dict[str, Reason] = {}  # of a job that is done: queries without rows, and why
+    at: float = 0.0  # seconds since 1970, UTC, by the clock of the process that wrote it
+    failed: dict[str, Reason] = {}  # if the job is done: the queries that failed, and why
 
 
 def digest_of_digests(digests: Iterable[str]) -> str:
-    """The digest of a table: of its batches' digests, in order, a line feed after each.
+    """Return the digest of a table: that of its batches' digests, in order, each with a line feed.
 
     >>> digest_of_digests([]) == digest(b"")
     True

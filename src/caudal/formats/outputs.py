@@ -1,4 +1,4 @@
-"""The outputs of fold and finish: a fold's slices, a query's rows, or why there are none (ADR 27).
+"""The outputs of fold and finish: a fold's slices, a query's rows, or the error (ADR 27).
 
     fold   = head body         frame.py, magic "CAUDALF2", index: class Folded
     result = head body         frame.py, magic "CAUDALR1", index: class Result
@@ -18,10 +18,10 @@ from caudal.formats.frame import MOST_REASON, Count, Reason
 
 FOLD_MAGIC = b"CAUDALF2"
 RESULT_MAGIC = b"CAUDALR1"
-BATCH_BYTES = 4 << 20  # of a result's record batch, unless one row takes more
+BATCH_BYTES = 4 << 20  # most bytes of a result's record batch, unless one row takes more
 
 _PLACE = pa.struct([("file", pa.string()), ("line", pa.int64())])
-REPORT = pa.schema(  # of the rejects report
+REPORT = pa.schema(  # the columns of the rejects report
     [
         ("table", pa.string()),
         ("reason", pa.string()),  # null: rows that were kept, with bytes that are not UTF-8
@@ -32,7 +32,7 @@ REPORT = pa.schema(  # of the rejects report
 
 
 class Folded(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One partition of one fold, cut for its readers; or why it failed."""
+    """One partition of one fold, cut into slices for its readers; or the reason of its failure."""
 
     fold: str
     partition: Count
@@ -40,7 +40,7 @@ class Folded(msgspec.Struct, frozen=True, omit_defaults=True):
     error: Reason = ""
 
     def stage(self, key: str) -> mapped.StageIndex:
-        """The slices, QueryError if the fold failed; `key` is the object's, for messages."""
+        """Return the slices. Raise QueryError if the fold failed. `key` is for messages."""
         if self.error:
             raise QueryError(self.error)
         if self.slices is None:
@@ -49,7 +49,7 @@ class Folded(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Whose(msgspec.Struct, frozen=True):
-    """What a result answers: a query of one life of a job."""
+    """The identity of a result: a query of one run of a job."""
 
     job: str
     run: str
@@ -59,11 +59,11 @@ class Whose(msgspec.Struct, frozen=True):
         return f"{self.query} of job {self.job}, run {self.run}"
 
 
-_NO_ROWS = mapped.Span(0, 0, 0, "")  # no stream has this digest: nobody takes it for one
+_NO_ROWS = mapped.Span(0, 0, 0, "")  # an empty digest, which no stream has
 
 
 class ResultHeader(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The rows that answer a query, or why it failed; and whose they are."""
+    """The header of a result: its query, and its rows or the reason of its failure."""
 
     query: str
     title: str
@@ -77,7 +77,7 @@ class ResultHeader(msgspec.Struct, frozen=True, omit_defaults=True):
         return Whose(self.job, self.run, self.query)
 
     def size(self, body: int) -> int:
-        """The bytes of the whole object, whose body begins at `body`: the rows are all of it."""
+        """Return the size of the object if its body, which is only the rows, begins at `body`."""
         return body + self.rows.length
 
 
@@ -92,7 +92,7 @@ def encode_failed_fold(fold: str, partition: int, error: str) -> bytes:
 
 
 def decode_fold(read: frame.Read, key: str) -> tuple[Folded, int]:
-    """What a fold's output says about itself, and where its body begins."""
+    """Return the header of a fold's output, and the offset of its body."""
     return frame.decode(read, FOLD_MAGIC, Folded, key)
 
 
@@ -111,7 +111,7 @@ def encode_failed_result(whose: Whose, title: str, error: str) -> bytes:
 
 
 def _light(rows: pa.Table) -> list[pa.RecordBatch]:
-    """Rows in batches of a few megabytes, so that whoever reads them need not hold all."""
+    """Cut rows into batches of a few megabytes, so that a reader need not hold all of them."""
     return [part for batch in rows.to_batches() for part in _halved(batch)]
 
 
@@ -121,7 +121,7 @@ def _halved(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         return
     half = batch.num_rows // 2
     parts = batch.slice(0, half), batch.slice(half)
-    if all(part.nbytes == batch.nbytes for part in parts):  # all of it is shared by all rows
+    if all(part.nbytes == batch.nbytes for part in parts):  # all rows share the same buffers
         yield batch
         return
     for part in parts:
@@ -131,9 +131,9 @@ def _halved(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 def result_head(
     read: frame.Read, whose: Whose, key: str, most: int = frame.MOST_INDEX_BYTES
 ) -> bytes:
-    """The head of a result as it lies, checked: FormatError if it is another one's.
+    """Return the checked head of a result. Raise FormatError if it belongs to another query or run.
 
-    `most` bounds its index, where whoever sends it is not to be believed.
+    `most` bounds the size of the index, for a sender that is not trusted.
     """
     head = frame.read_head(read, RESULT_MAGIC, key, most)
     index = describe_result(head, key)
@@ -143,7 +143,7 @@ def result_head(
 
 
 def describe_result(head: bytes, key: str) -> ResultHeader:
-    """What a result's head says, which was checked."""
+    """Return the header in a result's head that was checked."""
     index = frame.decode_head(head, ResultHeader, key)
     if index.rows.offset != 0 or index.rows.length < 0:
         raise FormatError(f"{key} is damaged: its rows do not begin where its head ends")
@@ -155,7 +155,8 @@ def describe_result(head: bytes, key: str) -> ResultHeader:
 def decode_result(
     data: bytes, key: str, terms: streams.Terms = streams.OWN
 ) -> tuple[ResultHeader, pa.Table]:
-    """A result that is in memory: all of it, and nothing behind it. QueryError if it failed."""
+    """Decode a result in memory, which must have exactly its declared size. Raise QueryError if
+    the query failed."""
     read = frame.of_bytes(data)
     head = frame.read_head(read, RESULT_MAGIC, key)
     index = describe_result(head, key)

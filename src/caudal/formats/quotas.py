@@ -13,23 +13,23 @@ from caudal.sizes import parse_bytes, told_bytes
 
 
 class Quota(StrEnum):
-    """What is shared out. The first three are counted by each gateway, the others in the store."""
+    """The limited resources. Each gateway counts the first three; the store has the others."""
 
-    REQUESTS = "requests"  # under way at once
-    UPLOADS = "uploads"  # bytes of bodies on their way at once
+    REQUESTS = "requests"  # in progress at once
+    UPLOADS = "uploads"  # bytes of request bodies in progress at once
     STREAMS = "streams"  # events and previews open at once
     JOBS = "jobs"  # running
-    KEPT = "kept"  # jobs that exist: those that run, and those whose results are kept
+    KEPT = "kept"  # all jobs: running ones, and ended ones whose results are kept
     STORED = "stored"  # bytes of all objects of an owner's jobs
 
 
-USUAL_GATEWAYS = 2  # of a host that does not say how many
+USUAL_GATEWAYS = 2  # for a host without a number
 SIZES = frozenset({Quota.UPLOADS, Quota.STORED})
 IN_STORE = (Quota.JOBS, Quota.KEPT, Quota.STORED)
 
 
 class Share(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Quotas as people write them; what is not given is as for everybody."""
+    """Quotas as written in the file. The general quota applies where one is not given."""
 
     requests: int | None = None
     uploads: str | None = None
@@ -39,7 +39,7 @@ class Share(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stored: str | None = None
 
     def given(self) -> dict[Quota, int]:
-        """Those that are given, as numbers."""
+        """Return the quotas that are given, as numbers."""
         found = {one: getattr(self, one) for one in Quota}
         return {
             one: parse_bytes(value) if isinstance(value, str) else value
@@ -49,10 +49,10 @@ class Share(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Quotas(Share, frozen=True, forbid_unknown_fields=True):
-    """Those of everybody, and those of some owners."""
+    """The general quotas, and those of single owners."""
 
     owners: dict[str, Share] = {}
-    gateways: int | None = None  # that share what an owner may store; by default those of [hosts]
+    gateways: int | None = None  # that share an owner's STORED quota; default: from [hosts]
 
 
 NONE_GIVEN = Quotas()
@@ -60,7 +60,7 @@ NONE_GIVEN = Quotas()
 
 @dataclass(frozen=True)
 class Allowances:
-    """Quotas as gateways go by them; None: no bound."""
+    """Quotas as gateways apply them; None: no limit."""
 
     everybody: dict[Quota, int | None]
     owners: dict[str, dict[Quota, int]]
@@ -69,7 +69,7 @@ class Allowances:
         return self.owners.get(owner, {}).get(quota, self.everybody[quota])
 
     def bounds(self, quota: Quota) -> bool:
-        """Is there any owner with such a bound?"""
+        """Return whether any owner has this limit."""
         named = any(quota in share for share in self.owners.values())
         return named or self.everybody[quota] is not None
 
@@ -80,7 +80,7 @@ class Allowances:
 
 
 def complaints(quotas: Quotas) -> list[str]:
-    """What the types do not say."""
+    """Return errors that the types cannot express."""
     found = []
     for where, share in (("[quotas]", quotas), *_named(quotas)):
         try:
@@ -104,7 +104,7 @@ def _named(quotas: Quotas) -> list[tuple[str, Share]]:
 
 
 def read_quotas(path: Path) -> Quotas:
-    """The table of a file, or a UsageError that names what to mend."""
+    """Read the table from a file. Raise a UsageError that says what to correct."""
     try:
         file = tomllib.loads(path.read_text(encoding="utf-8"))
         quotas = msgspec.convert(file.get("quotas", {}), Quotas)
@@ -122,14 +122,14 @@ def read_quotas(path: Path) -> Quotas:
 
 
 def _hosted_gateways(hosts: object) -> int:
-    """How many gateways a cluster has. Whether its hosts are sound is told by whoever starts it."""
+    """Return how many gateways a cluster has. The start of the cluster checks its hosts."""
     each = hosts.values() if isinstance(hosts, dict) else ()
     counts = (one.get("gateways", USUAL_GATEWAYS) for one in each if isinstance(one, dict))
     return max(1, sum(count for count in counts if isinstance(count, int)))
 
 
 def told(quota: Quota, value: int | None) -> str:
-    """An amount for a message."""
+    """Return an amount as text for a message."""
     if value is None:
         return "no bound"
     return told_bytes(value) if quota in SIZES else str(value)

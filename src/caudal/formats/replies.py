@@ -1,4 +1,4 @@
-"""What a gateway says of jobs, as its clients hear it (docs/formats/http.md)."""
+"""The answers of a gateway about jobs (docs/formats/http.md)."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -12,7 +12,7 @@ from caudal.formats.outcomes import Outcome, State
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a gateway confirms: the run, and the tables that the client must send."""
+    """A gateway's confirmation: the run, and the tables that the client must send."""
 
     run: str
     tables: tuple[str, ...]
@@ -20,7 +20,7 @@ class Receipt:
 
 
 class TableStatus(msgspec.Struct, frozen=True):
-    """`batches` is known once the client ended the table."""
+    """The progress of a table. `batches` is known after the client sent the end."""
 
     batches: int | None
     arrived: int
@@ -28,47 +28,47 @@ class TableStatus(msgspec.Struct, frozen=True):
 
 
 class JobStatus(msgspec.Struct, frozen=True):
-    """A moment in a job's life. `folds` counts partitions done."""
+    """The status of a job at one moment. `folds` counts partitions that are done."""
 
     run: str
     outcome: Outcome | None
     tables: dict[str, TableStatus]
     folds: dict[str, tuple[int, int]]
     results: tuple[str, ...]
-    reads: dict[str, tuple[str, ...]] = {}  # by query: the tables that it waits for
-    options: Options = Options()  # for a client that resumes: it must cut at the same places
+    reads: dict[str, tuple[str, ...]] = {}  # query -> the tables that it needs
+    options: Options = Options()  # for a client that resumes: it must cut the same batches
     queries: tuple[str, ...] = ()  # without the rejects report
-    previews: tuple[str, ...] = ()  # queries whose rows can be seen before their table is complete
+    previews: tuple[str, ...] = ()  # queries that show rows before their table is complete
     application: str = ""
     created: float = 0.0  # seconds since 1970, UTC
-    failed: dict[str, Reason] = {}  # of the results: those that hold no rows, and why
+    failed: dict[str, Reason] = {}  # finished queries that failed, and why
 
 
 class JobEntry(msgspec.Struct, frozen=True):
-    """A job in a listing. `created` in seconds since 1970, UTC."""
+    """A job in a list. `created` is in seconds since 1970, UTC."""
 
     id: str
     state: State | Literal["running"]
     created: float
     application: str
-    failed: tuple[str, ...] = ()  # queries, once it is done
+    failed: tuple[str, ...] = ()  # failed queries, after the job is done
 
 
 class Used(msgspec.Struct, frozen=True):
-    """How much of a quota an owner uses; None where nobody counts it, since nothing is bounded."""
+    """How much of a quota an owner uses; None if it is not counted because there is no limit."""
 
     used: int | None
     most: int | None
 
 
 class QuotaPage(msgspec.Struct, frozen=True):
-    """Quotas by owner and name (formats/quotas.py), as one gateway sees them."""
+    """Quotas by owner and name (formats/quotas.py), as one gateway knows them."""
 
     owners: dict[str, dict[str, Used]]
 
 
 class JobPage(msgspec.Struct, frozen=True):
-    """Some jobs by id; `next` is the `after` of the next page, None at the end."""
+    """A page of jobs, ordered by id. `next` is the `after` of the next page, None at the end."""
 
     jobs: tuple[JobEntry, ...]
     next: str | None

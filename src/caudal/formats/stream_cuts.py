@@ -1,10 +1,10 @@
-"""An Arrow IPC stream cut into small ones, each of one record batch: none is ever held whole.
+"""Cuts an Arrow IPC stream into small streams of one record batch, without holding all of it.
 
     stream  = message*, then FFFFFFFF 00000000 or nothing
     message = FFFFFFFF, length of the metadata (4 bytes), metadata, body of the length it states
 
-A small stream is the schema, the dictionaries that came so far, and one batch. `streams.read_rows`
-reads it, with all its checks. What is larger than it may be is refused before it is read.
+A small stream is the schema, the dictionaries so far, and one batch. `streams.read_rows` reads it,
+with all its checks. A message that is too large is refused before it is read.
 """
 
 import struct
@@ -14,14 +14,14 @@ from caudal.errors import FormatError
 from caudal.formats.stream_heads import message_head
 from caudal.formats.streams import TooLargeError
 
-Take = Callable[[int], bytes]  # the next so many bytes of a stream; fewer at its end
+Take = Callable[[int], bytes]  # returns the next n bytes of a stream; fewer at its end
 
 _CONTINUES = b"\xff\xff\xff\xff"
 _SCHEMA, _DICTIONARY, _RECORDS = 1, 2, 3
 
 
 def cut(take: Take, key: str, most: int) -> Iterator[bytes]:
-    """Every record batch as a stream of its own; the schema alone, if there is none."""
+    """Yield every record batch as its own stream; only the schema if there is no record batch."""
     common, count = b"", 0
     for kind, message in _messages(take, key, most):
         if kind == _RECORDS:

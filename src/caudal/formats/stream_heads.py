@@ -1,16 +1,16 @@
-"""What the messages of an Arrow IPC stream say about themselves, before anything is unpacked.
+"""The metadata of the messages in an Arrow IPC stream, read before anything is unpacked.
 
-Arrow's library offers no way to ask whether the buffers of a message are compressed, or how long
-they are unpacked; the format says both. A message's metadata is a flatbuffer:
+Arrow's library cannot tell whether the buffers of a message are compressed, or how long they are
+unpacked. The format contains both. A message's metadata is a flatbuffer:
 
     table  = i32 distance back to its vtable, then its fields
-    vtable = u16 size, u16 size of the table, then for each field u16 its place in the table, or 0
+    vtable = u16 size, u16 size of the table, then for each field u16 its offset in the table, or 0
 
     Message = version, header type, header, body length, ...
     header  = RecordBatch (length, nodes, buffers, compression, ...) or DictionaryBatch (id, data)
 
 `buffers` lists (offset, length) in the message's body, 16 bytes each. A compressed buffer begins
-with its unpacked length, 8 bytes; -1 means that it was left as it is.
+with its unpacked length, 8 bytes; -1 means that it is not compressed.
 https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc
 """
 
@@ -32,7 +32,7 @@ _PREFIX = 8  # the unpacked length before a compressed buffer
 
 @dataclass(frozen=True)
 class Head:
-    """One message with data. `bytes` are those of its buffers, unpacked."""
+    """The head of one message with data. `bytes` is the unpacked size of its buffers."""
 
     rows: int
     bytes: int
@@ -40,7 +40,7 @@ class Head:
 
 
 def heads_of(stream: pa.Buffer, key: str) -> Iterator[Head]:
-    """The heads of all messages that hold rows or dictionaries. Arrow's errors pass through."""
+    """Yield the heads of all messages with rows or dictionaries. Arrow's errors are not caught."""
     reader = pa.ipc.MessageReader.open_stream(stream)
     while True:
         try:
@@ -55,8 +55,10 @@ def heads_of(stream: pa.Buffer, key: str) -> Iterator[Head]:
 
 
 def message_head(metadata: bytes) -> tuple[int, int]:
-    """The number of a message's kind, and the length of its body. struct.error or ValueError if the
-    metadata makes no sense."""
+    """Return the number of a message's kind, and the length of its body.
+
+    Raise struct.error or ValueError if the metadata is invalid.
+    """
     table = _number("<I", metadata, 0)
     kind, size = _field(metadata, table, 1, "<B"), _field(metadata, table, 3, "<q")
     if size < 0:
@@ -100,13 +102,16 @@ def _unpacked(body: memoryview, offset: int, length: int) -> int:
 
 
 def most_unpacked(length: int) -> int:
-    """To how many bytes so many can unpack: a block of zstd takes 4 bytes at least and holds
-    128 KiB at most. What claims more was forged, and is not even given the room to try."""
+    """Return to how many bytes `length` bytes can unpack at most.
+
+    A block of zstd takes at least 4 bytes and holds at most 128 KiB. A buffer that declares more
+    is forged, and no memory is allocated for it.
+    """
     return (length // 4 + 1) << 17
 
 
 def _pairs(data: bytes, table: int, number: int) -> Pairs:
-    """A vector of pairs of i64."""
+    """Return a vector of pairs of i64."""
     place = _place(data, table, number)
     if place is None:
         return np.empty((0, 2), np.int64)
@@ -116,7 +121,7 @@ def _pairs(data: bytes, table: int, number: int) -> Pairs:
 
 
 def _child(data: bytes, table: int, number: int) -> int:
-    """Where the table lies that a field refers to."""
+    """Return the position of the table that a field refers to."""
     place = _place(data, table, number)
     if place is None:
         raise ValueError("a field is missing")
@@ -129,7 +134,7 @@ def _field(data: bytes, table: int, number: int, kind: str) -> int:
 
 
 def _place(data: bytes, table: int, number: int) -> int | None:
-    """Where a field of a table lies; None if it is not there."""
+    """Return the position of a field of a table; None if the table lacks it."""
     vtable = table - _number("<i", data, table)
     if vtable < 0:
         raise ValueError("a place before the metadata")

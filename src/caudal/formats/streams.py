@@ -1,17 +1,18 @@
-"""Rows out of an Arrow IPC stream that somebody else wrote. Nothing in it is believed.
+"""Reads rows from an Arrow IPC stream of another process, which is not trusted.
 
-Arrow takes a stream's word for where its buffers lie, how long they are unpacked, and what their
-offsets say. A forged one shows other memory of the process as rows, or takes all memory there is.
-So, before anyone sees a row:
+Arrow trusts what a stream says about the positions, unpacked lengths and offsets of its buffers. A
+forged stream could show other memory of the process as rows, or use up all memory. So, before a
+row is returned:
 
 1. The head of every message says how many rows it holds and how many bytes its buffers take when
-   they are unpacked (`stream_heads.py`): what exceeds the terms is refused before it is unpacked.
-   Arrow unpacks each buffer into exactly the bytes that were declared, and refuses other ones.
-2. Only types on the list are taken.
+   they are unpacked (`stream_heads.py`). A stream beyond its terms is refused before it is
+   unpacked. Arrow unpacks each buffer into exactly the declared bytes, and refuses other buffers.
+2. Only types on the list are accepted.
 3. Offsets, views, indices, nulls and UTF-8 of all columns are checked, at any depth (`arrays.py`).
 
-What clients send has stricter terms than what Caudal itself has stored: flat columns, as a table
-file has them, and buffers that are not compressed, since a batch is compressed as a whole.
+The terms for streams of clients are stricter than those for streams that Caudal itself stored:
+only flat columns, as table files have them, and no compressed buffers, because a batch is
+compressed as a whole.
 """
 
 from dataclasses import dataclass
@@ -26,31 +27,31 @@ _ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, In
 
 
 class TooLargeError(FormatError):
-    """It is more than is taken here, and may be sound all the same."""
+    """The stream is larger than allowed here, but not necessarily damaged."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What is taken of a stream."""
+    """The limits for a stream."""
 
     bytes: int  # of all its buffers, unpacked
     rows: int
-    nested: bool  # lists, structs and their kin
-    compressed: bool  # buffers may be
+    nested: bool  # whether lists, structs and other nested types are allowed
+    compressed: bool  # whether buffers may be compressed
 
 
 CLIENTS = Terms(bytes=256 << 20, rows=1 << 20, nested=False, compressed=False)
 PARTS = Terms(bytes=32 << 20, rows=1 << 24, nested=True, compressed=True)
-"""Of a result's record batches, each: `outputs.encode_result` makes far smaller ones."""
+"""For each record batch of a result: `outputs.encode_result` makes far smaller ones."""
 OWN = Terms(bytes=8 << 30, rows=1 << 40, nested=True, compressed=True)
 
 
 def read_rows(
     stream: bytes | memoryview, key: str, terms: Terms = OWN, rows: int | None = None
 ) -> pa.Table:
-    """The rows of a stream; FormatError if it is none, is damaged, or exceeds the terms.
+    """Return the rows of a stream. Raise FormatError if it is damaged or exceeds the terms.
 
-    `rows` is how many there must be, if somebody else has said so.
+    `rows` is the required number of rows, if it is known from elsewhere.
     """
     try:
         data = pa.py_buffer(stream)
@@ -71,7 +72,7 @@ def read_rows(
 
 
 def claims(stream: bytes, key: str, terms: Terms) -> tuple[int, int]:
-    """How many rows and unpacked bytes a stream says that it holds; nothing of it is unpacked."""
+    """Return how many rows and unpacked bytes a stream declares, without unpacking it."""
     try:
         return _require_terms(pa.py_buffer(stream), key, terms, None)
     except _ARROW_ERRORS as error:
@@ -79,7 +80,7 @@ def claims(stream: bytes, key: str, terms: Terms) -> tuple[int, int]:
 
 
 def _require_terms(data: pa.Buffer, key: str, terms: Terms, rows: int | None) -> tuple[int, int]:
-    """The rows and unpacked bytes in all; FormatError beyond the terms."""
+    """Return the total rows and unpacked bytes. Raise FormatError if they exceed the terms."""
     held = size = 0
     most_rows = terms.rows if rows is None else min(rows, terms.rows)
     for head in heads_of(data, key):
@@ -104,8 +105,11 @@ def _require_types(schema: pa.Schema, key: str, terms: Terms) -> None:
 
 
 def is_known(kind: pa.DataType, *, nested: bool) -> bool:
-    """Is the type on the list? Texts, numbers, dates and times, and dictionaries of them; where
-    `nested`, also what DuckDB makes of them."""
+    """Return whether the type is on the list.
+
+    The list has texts, numbers, dates and times, and dictionaries of them; if `nested`, also the
+    nested types that DuckDB makes of them.
+    """
     types = pa.types
     if isinstance(kind, pa.BaseExtensionType):
         return nested and is_known(kind.storage_type, nested=nested)

@@ -1,4 +1,4 @@
-"""The lines of a gateway's token file, and what a token must be. docs/formats/tokens.md.
+"""The lines of a gateway's token file, and the rules for tokens. See docs/formats/tokens.md.
 
     line    = name rights expires digest          separated by blanks
     name    = the owner of every job that this token creates
@@ -7,10 +7,10 @@
     digest  = HMAC-SHA-256 of the token under the key beside the file, in hexadecimal
 
 Rules
-1. A token file holds no token: whoever reads it cannot ask in anybody's name, and without the key
-   cannot even try tokens against it.
-2. Two lines may have one name: they are two tokens of one owner.
-3. No message repeats a line: it may hold a token by mistake.
+1. A token file holds no token. A person who reads it cannot send requests as an owner, and without
+   the key cannot even test guessed tokens against it.
+2. Two lines may have the same name: they are two tokens of one owner.
+3. No message repeats a line, because it may hold a token by mistake.
 """
 
 import hmac
@@ -23,7 +23,7 @@ from enum import StrEnum
 from caudal.errors import UsageError
 
 NEVER = "never"
-PREFIX = "caudal_"  # of tokens made here: tools that look for leaked secrets know them by it
+PREFIX = "caudal_"  # of tokens made here, so that tools that search for leaked secrets find them
 MOST_TOKENS = 1_000
 HEADING = "# Caudal tokens: name, rights, expires, digest. `caudal token new NAME` adds a line.\n"
 NOBODY = "local"  # the owner of jobs of a gateway without tokens
@@ -35,7 +35,7 @@ _MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class Right(StrEnum):
-    """What a token may be used for."""
+    """The permissions of a token."""
 
     READ = "read"  # list and look at one's own jobs, fetch their results
     SUBMIT = "submit"  # create one's own jobs, send their tables, cancel them
@@ -44,7 +44,7 @@ class Right(StrEnum):
 
 @dataclass(frozen=True)
 class TokenEntry:
-    """One line. `expires` in seconds since 1970, UTC; None: never."""
+    """One line. `expires` is in seconds since 1970, UTC; None: never."""
 
     name: str
     rights: frozenset[Right]
@@ -53,7 +53,7 @@ class TokenEntry:
 
     @property
     def id(self) -> str:
-        """How people tell two tokens of one owner apart."""
+        """A short text that distinguishes two tokens of one owner."""
         return self.digest[:8]
 
     def line(self) -> str:
@@ -62,7 +62,7 @@ class TokenEntry:
 
 
 def new_token() -> str:
-    """A random token of 256 bits."""
+    """Return a random token of 256 bits."""
     return PREFIX + secrets.token_urlsafe(32)
 
 
@@ -80,7 +80,7 @@ def check_name(name: str) -> str:
 
 
 def check_strength(token: str, place: str) -> str:
-    """Refuse what can be guessed: a token is made by a machine, not by a person."""
+    """Raise UsageError if the token could be guessed. Tokens must be random, not chosen."""
     if len(token) < _LEAST_CHARACTERS or len(set(token)) < _LEAST_DIFFERENT:
         raise UsageError(
             f"the token in {place} is too weak: {_LEAST_CHARACTERS} characters at least, "
@@ -90,7 +90,7 @@ def check_strength(token: str, place: str) -> str:
 
 
 def rights_of(text: str) -> frozenset[Right]:
-    """Rights as they are written.
+    """Return the rights that a text lists.
 
     >>> sorted(rights_of("submit,read"))
     [<Right.READ: 'read'>, <Right.SUBMIT: 'submit'>]
@@ -119,7 +119,7 @@ def encode(entries: tuple[TokenEntry, ...]) -> str:
 
 
 def decode(text: str, where: str) -> tuple[TokenEntry, ...]:
-    """The entries of a file; UsageError names the line that is wrong and what to do."""
+    """Return the entries of a file. A UsageError names the wrong line and what to do."""
     lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1)]
     found = tuple(
         _entry(line, f"{where}, line {number}")
@@ -132,7 +132,7 @@ def decode(text: str, where: str) -> tuple[TokenEntry, ...]:
 
 
 def is_gateways_line(line: str) -> bool:
-    """Is this a line of a gateway's file, which holds no token?"""
+    """Return whether this is a line of a gateway's file, which holds no token."""
     words = line.split()
     return len(words) == 4 and bool(_DIGEST.match(words[3]))
 
