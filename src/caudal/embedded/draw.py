@@ -1,4 +1,5 @@
-"""The path of rows in the embedded engine as a graph: tables as read, then DuckDB's operators."""
+"""Draws the path of rows in the embedded engine: the tables as they are read, then DuckDB's
+operators."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +30,7 @@ _DETAILS = (
 
 
 def draw_query(loads: Sequence[TableLoad], roots: Sequence[dict[str, Any]], query: Query) -> Graph:
-    """Return the graph of one query: what is read, and the operators that DuckDB plans."""
+    """Return the graph of one query: the tables that it reads, and DuckDB's operators."""
     drawing = _Drawing({load.table.name for load in loads})
     for load in loads:
         drawing.add_table(load)
@@ -40,7 +41,7 @@ def draw_query(loads: Sequence[TableLoad], roots: Sequence[dict[str, Any]], quer
 
 
 def details(info: Mapping[str, Any]) -> list[str]:
-    """Return what an operator works on, as far as DuckDB names it."""
+    """Return the operands of an operator, as far as DuckDB names them."""
     parts = []
     for key in _DETAILS:
         value = info.get(key) or []
@@ -101,7 +102,7 @@ class _Drawing:
 def _tables_of(sql: str) -> set[str]:
     try:
         return {table.name for table in read_sql(sql).find_all(exp.Table)}
-    except NOT_UNDERSTOOD:  # then the picture lacks an edge
+    except NOT_UNDERSTOOD:  # the graph then lacks an edge
         return set()
 
 

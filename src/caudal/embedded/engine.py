@@ -1,9 +1,9 @@
 """The embedded engine: DuckDB in this process, each file read once.
 
 The path of a row: cut (one thread, at record ends) → read and clean (a pool, one piece at a
-time) → appended to a table, in the order of the pieces → queries, each on a cursor of its own.
-Pieces in flight are bounded, so memory does not grow with the files. Rows are appended in the
-order of the files whatever the pool's timing, so two runs give the same bits.
+time) → append to a table, in the order of the pieces → queries, each on its own cursor. The number
+of pieces in flight is bounded, so memory does not grow with the files. Rows are appended in the
+order of the files, independent of the pool's timing, so two runs give the same bits.
 """
 
 import contextlib
@@ -101,7 +101,7 @@ class _Loader:
 
 
 class _Rows:
-    """Rows on their way into a table: inserted many at a time, since each INSERT has its price."""
+    """A buffer of rows for a table. Many rows are inserted at a time, because INSERT is costly."""
 
     def __init__(self, connection: Connection, stored: str) -> None:
         self._connection = connection
@@ -125,18 +125,18 @@ class _Rows:
 
 
 class _Cleaner:
-    """Cleans pieces of one table, one after the other: its SQL is planned once, over a relation
-    `raw` whose rows are then exchanged."""
+    """A cleaner of one table's pieces, one after the other. Its SQL is planned once, over a
+    relation `raw` whose rows are replaced for each piece."""
 
     def __init__(self, cursor: Connection, load: TableLoad, filters: KeyFilters) -> None:
         self._cursor = cursor
         self._load = load
         self._filters = filters
         self._rows = pa.table({})
-        self._columns: list[tuple[str, str]] = []  # that the SQL gives, with their types
+        self._columns: list[tuple[str, str]] = []  # columns of the SQL's result, with types
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """DuckDB reads `raw` from here, each time that the SQL runs."""
+        """Return the rows of `raw`. DuckDB calls this each time that the SQL runs."""
         return self._rows.__arrow_c_stream__(requested_schema)
 
     def clean(self, piece: FilePiece) -> Cleaned:
@@ -161,8 +161,10 @@ class _Cleaner:
 def _cleaners(
     connection: Connection, load: TableLoad, threads: int
 ) -> Iterator[Callable[[FilePiece], Cleaned]]:
-    """A function that cleans pieces of a table, for so many threads. In the end nothing may be
-    waiting for it; what is under way is waited for."""
+    """Provide a function that cleans pieces of a table in a pool of `threads` cleaners.
+
+    On exit this waits for running calls; no call may be queued.
+    """
     filters = {
         flag.keys: KeyFilter(key_words(connection.table(flag.keys).to_arrow_table().column(0)))
         for flag in load.cleaning.prefilter.flags
@@ -195,10 +197,10 @@ def _answer(
     options: RunOptions,
     progress: Progress,
 ) -> tuple[dict[str, Result], tuple[OperatorProfile, ...], Mapping[str, QueryError]]:
-    """Run the bound queries in parallel; each operator alone, if they are to be measured."""
+    """Run the bound queries in parallel. For a profile, first measure each query alone."""
     operators: list[OperatorProfile] = []
     for bound in binding.queries if options.profile else ():
-        with contextlib.suppress(QueryError):  # what fails here fails again below
+        with contextlib.suppress(QueryError):  # an error here is raised again below
             operators += profile_query(connection, bound)
     cursors = [connection.cursor() for _ in binding.queries]
     running = [
@@ -213,7 +215,7 @@ def _answer(
                 answering.note(bound, future.result)
             except MemoryExceededError:
                 again.append(bound)
-    finally:  # on Ctrl-C the others need not go on
+    finally:  # on Ctrl-C, stop the other queries
         for cursor, future in zip(cursors, running, strict=True):
             future.cancel()
             if not future.done():
@@ -231,14 +233,14 @@ def _answer(
 
 @dataclass
 class _Answering:
-    """What queries gave so far."""
+    """The results and failures of queries so far."""
 
     progress: Progress
     results: dict[str, Result] = field(default_factory=dict)
     failures: Failures = field(default_factory=Failures)
 
     def note(self, bound: BoundQuery, answer: Callable[[], Result]) -> None:
-        """The result or the failure of a query; raises if it lacked memory."""
+        """Store the result or the failure of a query. Raise if it lacked memory."""
         name = bound.query.name
         try:
             self.results[name] = answer()

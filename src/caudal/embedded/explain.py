@@ -1,4 +1,4 @@
-"""`caudal explain` for the embedded engine: what is read, and the operators in order."""
+"""`caudal explain` for the embedded engine: the tables to read, and the operators in order."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ def explain_query(
     parameters: Mapping[str, ParameterValue],
     form: PlanFormat = PlanFormat.TEXT,
 ) -> str:
-    """Return what one query reads and the operators that its rows pass."""
+    """Return the tables that one query reads, and the operators that its rows pass."""
     chosen = choose_queries(app, [name], parameters)
     with open_database(load_model(app.sentiment)) as connection:
         binding = bind(app, chosen, parameters, connection)
@@ -39,7 +39,7 @@ def explain_query(
 
 
 def _operator_trees(connection: Connection, sql: str) -> list[dict[str, Any]]:
-    # The tables are empty here, and nothing may be concluded from that.
+    # The tables are empty here; DuckDB must not optimise because of that.
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
     row = connection.execute(f"EXPLAIN (FORMAT json) {sql}").fetchone()
     return json.loads(row[1]) if row else []

@@ -1,4 +1,4 @@
-"""What reading a table takes, for profiles and for whoever watches."""
+"""The time and bytes of reading a table, for profiles and progress displays."""
 
 import time
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from caudal.run_options import Progress
 
 
 class ReadingProfile:
-    """What reading a table takes, told to the progress piece by piece."""
+    """The profile of reading a table, reported to the progress display piece by piece."""
 
     def __init__(self, table: str, files: Sequence[Path], progress: Progress) -> None:
         self._table = table
         self._progress = progress
         self._began = time.perf_counter()
         self._sizes = {str(path): path.stat().st_size for path in files}
-        self._seen: dict[str, int] = {}  # file -> how far it has been read
+        self._seen: dict[str, int] = {}  # file -> bytes read so far
         self._bytes = self._rows = self._rejected = 0
 
     def note(self, cleaned: Cleaned) -> None:

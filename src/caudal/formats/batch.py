@@ -168,6 +168,8 @@ def _unpacked(body: memoryview, index: BatchHeader, key: str) -> bytes | memoryv
 
 def _check_codec(index: BatchHeader, key: str) -> None:
     if index.codec not in ("none", "zstd"):
-        raise FormatError(f"{key} is compressed with {index.codec!r}, which this Caudal lacks")
+        raise FormatError(
+            f"{key} is compressed with {index.codec!r}, which this Caudal cannot read"
+        )
     if index.records not in ("csv", "arrow"):
         raise FormatError(f"{key} holds {index.records!r}, which this Caudal does not know")

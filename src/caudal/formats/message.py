@@ -24,7 +24,9 @@ def decode(data: bytes) -> Message:
     Every process that reaches the broker can write one, so every field is checked.
     """
     if len(data) > MOST_BYTES:
-        raise FormatError(f"not a task message: {len(data)} bytes, and {MOST_BYTES} are the most")
+        raise FormatError(
+            f"not a task message: {len(data)} bytes; at most {MOST_BYTES} are allowed"
+        )
     try:
         message = msgspec.json.decode(data, type=Message)
     except JSON_ERRORS as error:

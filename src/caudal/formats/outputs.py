@@ -44,7 +44,7 @@ class Folded(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.error:
             raise QueryError(self.error)
         if self.slices is None:
-            raise FormatError(f"{key} holds neither slices nor why there are none")
+            raise FormatError(f"{key} holds neither slices nor the reason for their absence")
         return self.slices
 
 
@@ -148,7 +148,7 @@ def describe_result(head: bytes, key: str) -> ResultHeader:
     if index.rows.offset != 0 or index.rows.length < 0:
         raise FormatError(f"{key} is damaged: its rows do not begin where its head ends")
     if index.error and index.rows != _NO_ROWS:
-        raise FormatError(f"{key} is damaged: it holds rows, and why there are none")
+        raise FormatError(f"{key} is damaged: it holds both rows and an error")
     return index
 
 

@@ -113,7 +113,7 @@ def read_quotas(path: Path) -> Quotas:
     except msgspec.ValidationError as error:
         raise UsageError(f"{path}: [quotas] {error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not valid TOML, mend it: {error}") from None
+        raise UsageError(f"{path} is not valid TOML, correct it: {error}") from None
     for complaint in complaints(quotas):
         raise UsageError(f"{path}: {complaint}")
     if quotas.gateways is None:

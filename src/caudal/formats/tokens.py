@@ -97,7 +97,7 @@ def rights_of(text: str) -> frozenset[Right]:
     """
     words = [one.strip() for one in text.split(",")]
     if unknown := [one for one in words if one not in set(Right)]:
-        raise UsageError(f"{unknown[0][:40]!r} is no right: choose of {', '.join(Right)}")
+        raise UsageError(f"{unknown[0][:40]!r} is not a right: choose from {', '.join(Right)}")
     return frozenset(Right(one) for one in words)
 
 
@@ -127,7 +127,7 @@ def decode(text: str, where: str) -> tuple[TokenEntry, ...]:
         if line and not line.startswith("#")
     )
     if len(found) > MOST_TOKENS:
-        raise UsageError(f"{where} holds {len(found)} tokens: {MOST_TOKENS} are the most")
+        raise UsageError(f"{where} holds {len(found)} tokens: at most {MOST_TOKENS} are allowed")
     return found
 
 

@@ -136,9 +136,9 @@ def _carry(ports: Ports, report: TaskReport) -> None:
     except PASSING:
         raise
     except Exception as error:
-        _log.exception("an error that nobody foresaw: please report it", extra=_names(delivery))
+        _log.exception("unexpected error: please report it", extra=_names(delivery))
         if not is_suspect(delivery.count):
-            raise NotNowError(f"nobody foresaw it: {error!r}") from error
+            raise NotNowError(f"unexpected error: {error!r}") from error
         reason = f"{message.task.kind} {message.task.name} {message.task.number}: {error!r}"
         report.note(TaskEnd.FAILED, reason)
         end_run(ports.store, ports.clock, job_run.keys, "failed", reason[:_MOST_REASON])

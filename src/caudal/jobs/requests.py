@@ -16,7 +16,7 @@ _MOST_NAMES = 1_000  # tables, and as many queries
 
 def check_job_id(job_id: str) -> None:
     if not JOB_ID.match(job_id):
-        raise UsageError(f"{job_id!r} is no id for a job: use letters, digits, _ and -")
+        raise UsageError(f"{job_id!r} is not a valid job id: use letters, digits, _ and -")
 
 
 def is_name(text: str) -> bool:
@@ -37,7 +37,7 @@ def check_request(request: Request) -> None:
     for table in text.tables:
         if not all(table.columns) or len(table.columns) > _MOST_COLUMNS:
             raise UsageError(
-                f"table {table.name}: each column needs a name, and {_MOST_COLUMNS} are the most"
+                f"table {table.name}: every column needs a name, at most {_MOST_COLUMNS} allowed"
             )
     for label, value, least, most in (
         ("batch_bytes", options.batch_bytes, 1, batch_format.MOST_BYTES // 2),  # records go on
@@ -53,7 +53,7 @@ def check_request(request: Request) -> None:
 def _check_once(what: str, names: list[str]) -> None:
     """Raise UsageError if two names are equal. SQL names must differ by more than their case."""
     if len(names) > _MOST_NAMES:
-        raise UsageError(f"{len(names)} {what} are too many: {_MOST_NAMES} are the most")
+        raise UsageError(f"{len(names)} {what} are too many: at most {_MOST_NAMES} are allowed")
     seen: set[str] = set()
     for name in names:
         if name.lower() in seen:
@@ -69,7 +69,7 @@ def check_sentiment(request: Request, allowed: tuple[str, ...] | None) -> None:
     wanted = request.application.sentiment
     if allowed is not None and wanted not in allowed:
         raise UsageError(
-            f"the sentiment model {wanted!r} is not offered here; choose of: {', '.join(allowed)}"
+            f"the sentiment model {wanted!r} is not offered here; offered: {', '.join(allowed)}"
         )
 
 
@@ -86,11 +86,11 @@ def described(data: bytes) -> batch_format.BatchHeader:
     """Return the header of a batch. Its size is checked before it is decoded."""
     most = frame.HEAD_BYTES + _MOST_INDEX_BYTES
     if frame.body_offset(data) > most:
-        raise UsageError(f"this is no batch: its index has more than {_MOST_INDEX_BYTES} bytes")
+        raise UsageError(f"this is not a batch: its index has more than {_MOST_INDEX_BYTES} bytes")
     try:
         found = batch_format.describe(frame.of_bytes(data), "the batch")
     except FormatError as error:
-        raise UsageError(f"this is no batch: {error}") from None
+        raise UsageError(f"this is not a batch: {error}") from None
     if len(found.columns) > _MOST_COLUMNS:
         raise UsageError(f"the batch has more than {_MOST_COLUMNS} columns")
     return found
@@ -102,4 +102,4 @@ def check_batch(data: bytes, index: batch_format.BatchHeader, most: int) -> None
     try:
         batch_format.check(data, "the batch")
     except FormatError as error:
-        raise UsageError(f"this is no batch: {error}") from None
+        raise UsageError(f"this is not a batch: {error}") from None

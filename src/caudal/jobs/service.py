@@ -169,7 +169,7 @@ class JobService:
         """Return the result of a query in that run (formats/outputs.py), once it exists."""
         found = self.open_result(job_id, owner, query)
         if found.index.run != run:
-            raise GoneError(f"job {job_id} ended and began anew: send it again")
+            raise GoneError(f"job {job_id} ended and was started again: send it again")
         return found.whole()
 
     def open_result(self, job_id: str, owner: str, query: str) -> StoredResult:
@@ -263,7 +263,7 @@ class JobService:
         )
         if folds > bounds.folds_most:
             raise UsageError(
-                f"{folds} tasks of folds are too many, at most {bounds.folds_most} are taken: ask "
+                f"{folds} fold tasks are too many, at most {bounds.folds_most} are allowed: ask "
                 "for fewer partitions, or send the queries in several jobs"
             )
         return folds > bounds.folds_ahead or self._ports.loads.of(owner) >= bounds.jobs_ahead
@@ -344,7 +344,7 @@ class JobService:
     def _check_number(self, job_run: JobRun, number: int) -> None:
         most = job_run.shape.group * MOST_GROUPS
         if not 0 <= number < most:
-            raise UsageError(f"{number} is no number of a batch: they count from 0 to {most - 1}")
+            raise UsageError(f"{number} is not a batch number: they go from 0 to {most - 1}")
 
     def _check_table(self, job_run: JobRun, table: str) -> None:
         if table not in job_run.shape.tables:

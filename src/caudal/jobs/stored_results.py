@@ -59,7 +59,9 @@ class StoredResult:
         """
         found = [streams.claims(one, self.key, PARTS) for one in self._cut(size)]
         if sum(rows for rows, _ in found) != self.index.rows.rows:
-            raise FormatError(f"{self.key} is damaged: it has not {self.index.rows.rows} rows")
+            raise FormatError(
+                f"{self.key} is damaged: it does not have {self.index.rows.rows} rows"
+            )
         return max(unpacked for _, unpacked in found)
 
     def parts(self, size: int = PIECE_BYTES) -> Iterator[pa.Table]:

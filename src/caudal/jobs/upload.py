@@ -108,7 +108,9 @@ class Uploader:
         receipt = self.gateways.create(order.job_id, request)
         known = {table.name for table in request.application.tables}
         if strange := set(receipt.tables) - known:
-            raise FormatError(f"a gateway asks for a table {min(strange)[:40]!r}, which nobody has")
+            raise FormatError(
+                f"a gateway asks for a table {min(strange)[:40]!r}, which the job does not have"
+            )
         errand = Upload(self, order, receipt.run, receipt.tables)
         if self.look_first:
             errand.look()
@@ -162,7 +164,7 @@ class Upload:
                 self._check_whole(status)
                 return outcome
             if stopping():
-                raise GoneError(f"nobody waits for job {self.order.job_id} any more")
+                raise GoneError(f"the wait for job {self.order.job_id} was stopped")
             self.client.clock.sleep(self.client.pause_seconds)
 
     def look(self) -> JobStatus:
@@ -199,7 +201,7 @@ class Upload:
         """Raise GoneError if a done job has a result that could not be fetched."""
         if lost := set(status.reads) - set(self.results):
             raise GoneError(
-                f"job {self.order.job_id} is done, and its result of {min(lost)} was deleted since"
+                f"job {self.order.job_id} is done, but its result of {min(lost)} has been deleted"
             )
 
     def _send_batch(self, table: str, numbered: Numbered) -> BatchHeader:
@@ -239,4 +241,4 @@ class Upload:
 
     def _check(self, run: str) -> None:
         if run != self.run:
-            raise GoneError(f"job {self.order.job_id} ended and began anew: send it again")
+            raise GoneError(f"job {self.order.job_id} ended and was started again: send it again")

@@ -1,1 +1,1 @@
-"""The worker as a process: warm kernels, one loop, logs and figures, a prompt end."""
+"""The worker as a process: it compiles kernels, runs the loop, logs, counts, and ends promptly."""

@@ -1,8 +1,8 @@
-"""Waiting at the start until store and broker answer.
+"""Waits at the start until store and broker answer.
 
-What is away may come back, so the worker keeps trying, ever less often; it says so once, and once
-more when it goes on. A store that breaks its promise, or an option that cannot be right, never
-mends itself: those are raised at once.
+An unreachable service may come back. So the worker keeps trying, with growing pauses. It logs once
+that it waits, and once that it continues. Other errors do not go away by waiting: a store that
+breaks its promises, or a wrong option. They are raised at once.
 """
 
 import logging
@@ -30,9 +30,10 @@ def waited_for(
     *,
     seconds: float | None = None,
 ) -> Value | None:
-    """The answer, once there is one; None if the process should stop before.
+    """Call `ask` until it answers, and return the answer; None if the process should stop first.
 
-    Raises what `ask` raised last if that many seconds have passed, and at once what is not `away`.
+    After the given seconds, raise the last error of `ask`. Raise an error that is not in `away` at
+    once.
     """
     began, pause, said = clock.elapsed(), _FIRST_SECONDS, False
     while not stopping():
@@ -46,7 +47,7 @@ def waited_for(
                 said = True
         else:
             if said:
-                _log.info(f"the {what} is there")
+                _log.info(f"the {what} answers")
             return answer
         clock.sleep(pause * random.uniform(0.5, 1.0))
         pause = min(pause * 2, _MOST_SECONDS)

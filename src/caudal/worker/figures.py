@@ -1,4 +1,4 @@
-"""What a worker counts, for Prometheus."""
+"""The Prometheus metrics of a worker."""
 
 from collections.abc import Callable
 
@@ -10,13 +10,13 @@ _SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 
 
 class WorkerMetrics:
-    """Counters of one worker process, in a registry of their own."""
+    """The metrics of one worker process, in their own registry."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or new_registry()
-        self.done = 0  # tasks that came to an end here, of any kind
+        self.done = 0  # tasks of all kinds that ended here
         self.tasks = Counter(
-            "caudal_worker_tasks", "Tasks by ending.", ("kind", "ending"), registry=self.registry
+            "caudal_worker_tasks", "Tasks by result.", ("kind", "ending"), registry=self.registry
         )
         self.seconds = Histogram(
             "caudal_worker_task_seconds",
@@ -31,9 +31,9 @@ class WorkerMetrics:
         self.bytes_out = Counter(
             "caudal_worker_bytes_out", "Bytes created by tasks.", ("kind",), registry=self.registry
         )
-        self.held = Gauge("caudal_worker_held", "Tasks in hand.", registry=self.registry)
+        self.held = Gauge("caudal_worker_held", "Tasks held.", registry=self.registry)
         self._connected = Gauge(
-            "caudal_broker_connected", "Is the broker there?", registry=self.registry
+            "caudal_broker_connected", "1 if the broker is connected.", registry=self.registry
         )
 
         self._dropped = Gauge(
@@ -43,6 +43,6 @@ class WorkerMetrics:
         )
 
     def watch_broker(self, connected: Callable[[], bool], dropped: Callable[[], int]) -> None:
-        """Ask these whenever somebody wants to know."""
+        """Call these functions whenever the metrics are read."""
         self._connected.set_function(lambda: float(connected()))
         self._dropped.set_function(lambda: float(dropped()))

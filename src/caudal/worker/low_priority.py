@@ -1,6 +1,6 @@
-"""Work at low priority, in a thread of its own: that of a thread cannot be raised again.
+"""Runs work at low priority, in its own thread, because a thread's priority cannot be raised again.
 
-Linux gives every thread a priority. Where the system has none for threads, the work runs as usual.
+Linux gives every thread a priority. On other systems the work runs at normal priority.
 """
 
 import contextlib
@@ -12,11 +12,11 @@ from typing import TypeVar
 
 Answer = TypeVar("Answer")
 
-LOWER = 10  # than that of the process: about a tenth of the time where others want it
+LOWER = 10  # steps below the process: about a tenth of the CPU time when others need it
 
 
 def gently(work: Callable[[], Answer]) -> Answer:
-    """What the work gives, or raises; it, and what it starts, steps back for all others."""
+    """Run the work, and threads that it starts, at low priority. Return its result or raise."""
     done: Future[Answer] = Future()
 
     def run() -> None:

@@ -1,10 +1,10 @@
-"""Asking, while one thread computes, whether it may go on; and interrupting it if not.
+"""Checks repeatedly, while another thread computes, whether it may continue; if not, interrupts it.
 
 Rules
-1. The first question comes after a quarter of a second: short computations cost nothing.
-2. Once told to stop, the computation is interrupted again and again until it has ended: DuckDB
-   may just be between two queries, and what comes then would go on.
-3. Nothing is interrupted after its end: the next computation is another one's.
+1. The first check comes after a quarter of a second, so short computations cost nothing.
+2. After a negative answer, the computation is interrupted repeatedly until it has ended. DuckDB
+   may be between two queries, and one interrupt would not stop the next query.
+3. Nothing is interrupted after the computation's end: the next one belongs to another task.
 """
 
 import threading
@@ -18,7 +18,7 @@ _ASK_SECONDS, _INTERRUPT_SECONDS = 0.25, 0.05
 
 
 class Overseer:
-    """Watches over one computation, for as long as the block lasts."""
+    """The watcher of one computation, which is the `with` block."""
 
     def __init__(self, beat: MayGoOn, interrupt: Callable[[], None]) -> None:
         self._beat = beat

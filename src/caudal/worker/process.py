@@ -1,20 +1,20 @@
 """One worker process, from its start to its end.
 
 Rules
-1. Kernels are compiled before anything is connected: a worker that holds a task computes it at
-   once.
+1. Kernels are compiled before the worker connects. So a worker that has taken a task computes it
+   at once.
 2. One thread works (jobs/loops.py), the broker's own thread answers heartbeats, and the main
-   thread ticks and hears signals. So a long computation neither loses the connection nor looks
-   stuck, while a frozen process loses both.
-3. Asked to stop, it takes nothing more and finishes what it holds. After some seconds the
-   computation is interrupted and its task handed back; what does not even heed that is abandoned:
-   the process ends, and the broker delivers the task to another.
-4. An error that nobody foresaw is logged with its place, the task goes back to the broker, and the
-   worker goes on: one strange task must not take down every worker, one after the other. If it
-   comes back with every delivery, its job fails (jobs/execute.py).
-5. A worker that holds too much between two tasks lets go of what it can; if that is not enough, it
-   leaves, and whoever looks after it starts it anew (its medic, or `caudal worker` itself). So no
-   task has to live with what an earlier one left behind.
+   thread ticks and handles signals. So a long computation neither loses the connection nor looks
+   stuck. A frozen process does both.
+3. When asked to stop, the worker takes no more tasks and finishes those that it holds. After some
+   seconds the computation is interrupted and its task is handed back. If that has no effect, the
+   task is abandoned: the process ends, and the broker delivers the task to another worker.
+4. An unexpected error is logged with its traceback, the task is handed back, and the worker
+   continues: one bad task must not end all workers, one after the other. If the error returns with
+   every delivery, the job fails (jobs/execute.py).
+5. A worker that holds too much memory between two tasks frees what it can. If that is not enough,
+   it ends, and its medic (or `caudal worker` itself) starts it again. So no task has less memory
+   because of an earlier one.
 """
 
 import logging
@@ -46,14 +46,14 @@ from caudal.worker.suspect_tasks import Suspects
 from caudal.worker.task_log import TaskLog
 from caudal.worker.warm_up import warm_up
 
-_STRANGE_SECONDS = 1.0  # pause after an error that nobody foresaw
+_STRANGE_SECONDS = 1.0  # pause after an unexpected error
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass
 class Worker:
-    """One worker. `open_store` may raise StoreError while the store is away."""
+    """One worker. `open_store` may raise StoreError while the store is unreachable."""
 
     settings: WorkerSettings
     open_store: Callable[[], Store]
@@ -71,11 +71,11 @@ class Worker:
             confirms=True,
         )
         self._idle_bytes = 0
-        self.on_ready: Callable[[], None] = lambda: None  # called once it takes tasks
-        self.outgrown = False  # it left because it held too much (rule 5)
+        self.on_ready: Callable[[], None] = lambda: None  # called when it begins to take tasks
+        self.outgrown = False  # it ended because it held too much memory (rule 5)
 
     def run(self, on_tick: OnTick = ignore) -> ProcessExit:
-        """Work until asked to stop. If ABANDONED, the caller ends the process."""
+        """Work until asked to stop. If this returns ABANDONED, the caller must end the process."""
         ending = run_framed(
             self._work,
             self.stop,
@@ -85,7 +85,7 @@ class Worker:
             grace_seconds=self.settings.grace_seconds,
         )
         if ending is ProcessExit.ABANDONED:
-            _log.warning("left in the midst of a task", extra=fields(reason=self.stop.reason))
+            _log.warning("ended in the middle of a task", extra=fields(reason=self.stop.reason))
         return ending
 
     def _interrupt(self) -> None:
@@ -106,14 +106,16 @@ class Worker:
         _log.info("stopped", extra=fields(reason=self.stop.reason))
 
     def _ends(self, ports: Ports) -> bool:
-        """Asked between two tasks: is this the end? It is for one that holds too much (rule 5)."""
+        """Return, between two tasks, whether to end: if asked to, or by rule 5."""
         if self.stop.requested() or held_bytes() <= self._idle_bytes:
             return self.stop.requested()
         ports.job_runs.forget()
         self._compute.relieve()
         if (held := held_bytes()) > self._idle_bytes:
             self.outgrown = True
-            _log.warning("replaced: it holds too much while idle", extra=fields(held_bytes=held))
+            _log.warning(
+                "replaced: it holds too much memory while idle", extra=fields(held_bytes=held)
+            )
             self.stop.request("it held too much memory between two tasks")
         return self.stop.requested()
 
@@ -122,7 +124,7 @@ class Worker:
         return fields(lanes=lanes, metrics_port=self.settings.metrics_port)
 
     def _reached(self) -> Store | None:
-        """The store, once both store and broker answer; None if asked to stop before."""
+        """Wait for store and broker; return the store, or None if asked to stop before."""
         wait = self.settings.wait_seconds
         store = waited_for(
             "store", self._probed, StoreError, self._clock, self.stop.requested, seconds=wait
@@ -155,6 +157,6 @@ class Worker:
             try:
                 loops.work(ports, consumer, lambda: self._ends(ports))
             except Exception:
-                _log.exception("an error that nobody foresaw: please report it")
+                _log.exception("unexpected error: please report it")
                 consumer.close()
                 self._clock.sleep(_STRANGE_SECONDS)

@@ -1,15 +1,15 @@
-"""The child process of one suspect task: it computes, and says what happened, nothing more.
+"""The child process of one suspect task: it computes and reports what happened, nothing more.
 
 Rules
-1. It reports facts, one JSON object per line of the file `report`; its parent judges
-   (`caudal.worker.suspects`). It imports the standard library only, until it imports the
-   computation, so that hardly anything can go wrong before the task's own work begins.
+1. It reports facts, one JSON object per line of the file `report`. Its parent judges them
+   (`caudal.worker.suspects`). Until it imports the computation, it imports only the standard
+   library, so hardly anything can fail before the task's own work begins.
 2. It dies with its parent: the kernel kills it (PR_SET_PDEATHSIG), even inside an endless native
-   loop that never lets go of the interpreter.
-3. Limits begin with the computation. What start and imports used is added to them, because a slow
-   start is not the task's fault; so is a crash before `begun` is reported.
-4. The last report is written before any clean-up, and clean-up is skipped: a library that crashes
-   while it is torn down has no say in the verdict.
+   loop that never releases the interpreter lock.
+3. Limits begin with the computation. The CPU time and memory of start and imports are added to
+   them, because a slow start is not the task's fault. Nor is a crash before `begun` is reported.
+4. The last report is written before any clean-up, and clean-up is skipped. So a library that
+   crashes at shutdown does not influence the verdict.
 
 Run as a script by path, because `-m caudal...` would import all of Caudal before rule 2 holds.
 """
@@ -46,7 +46,7 @@ def main(parent: int, folder: Path, entry: str, cpu_seconds: int, data_bytes: in
     try:
         output = compute(arguments, folder / INPUTS)
         size = (folder / OUTPUT).write_bytes(output)
-    except BaseException as error:  # whatever it is, the parent wants to know
+    except BaseException as error:  # report every error to the parent
         soft_limit(resource.RLIMIT_DATA, resource.RLIM_INFINITY)  # the report needs some memory
         _report(folder, event="raised", **described(error))
     else:
@@ -55,7 +55,7 @@ def main(parent: int, folder: Path, entry: str, cpu_seconds: int, data_bytes: in
 
 
 def kind_name(kind: type[BaseException]) -> str:
-    """How an exception's class is called in a report."""
+    """Return the name of an exception's class in a report."""
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
@@ -74,10 +74,10 @@ def _function(entry: str) -> Computation:
 
 
 def _limit(cpu_seconds: int, data_bytes: int) -> None:
-    """Begin to count. The first victim of a machine without memory is this process."""
+    """Set the limits, and make this process the first to be killed if memory runs out."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
-    signal.signal(signal.SIGXCPU, signal.SIG_DFL)  # a parent that ignores it hands that down
+    signal.signal(signal.SIGXCPU, signal.SIG_DFL)  # children inherit an ignored signal
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     soft_limit(resource.RLIMIT_CORE, 0)
     soft_limit(resource.RLIMIT_CPU, math.ceil(time.process_time()) + cpu_seconds)
@@ -92,13 +92,13 @@ def soft_limit(kind: int, value: int) -> None:
 
 
 def used_data_bytes() -> int:
-    """Private writable memory so far, as RLIMIT_DATA counts it."""
+    """Return the private writable memory so far, as RLIMIT_DATA counts it."""
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[5]
     return int(pages) * resource.getpagesize()
 
 
 def described(error: BaseException) -> dict[str, object]:
-    """Classes of the error and of those behind it, each with its bases, and the message."""
+    """Return the classes of the error and its causes, each with its bases, and the message."""
     chain = list(_chain(error))
     return {
         "kinds": [[kind_name(kind) for kind in _bases(one)] for one in chain],

@@ -1,13 +1,14 @@
-"""A suspect task runs alone in a child process; its verdict becomes what the worker understands.
+"""Runs a suspect task alone in a child process, and turns the verdict into an output or an error.
 
 Rules
-1. One suspect at a time in a process, whatever its number of threads: what is judged here is how
-   much memory and time one task takes. Whoever comes second hands its task back.
-2. Condemned is CondemnedError. What the computation itself raised is raised here too.
-   Everything else is NotNowError, and the task is handed back: nobody knows that it is to blame.
-3. The child is given what the worker had: job.json's content, the task, and its inputs as files.
-4. Whoever takes too much memory is condemned by the parent. But the child of a map ends its scan
-   before that, since only the child knows which one it is: that scan fails, and no other (ADR 27).
+1. A process runs one suspect at a time, regardless of its threads, because the memory and time of
+   one task are judged. A second suspect is handed back.
+2. The verdict Condemned raises CondemnedError. An error of the computation itself is raised here
+   again. Everything else raises NotNowError, and the task is handed back: it may be innocent.
+3. The child gets what the worker had: the content of job.json, the task, and its inputs as files.
+4. A child that takes too much memory is condemned by the parent. But the child of a map interrupts
+   the scan before that, because only the child knows which scan it is. Then only that scan fails
+   (ADR 27).
 """
 
 import threading
@@ -38,7 +39,7 @@ _ALONE = threading.Lock()  # rule 1
 
 
 class _Input(msgspec.Struct, frozen=True):
-    """One part of an input: the name of the file with its bytes, and what the part says else."""
+    """One part of an input: the name of the file with its bytes, and its other attributes."""
 
     content: str
     file: str
@@ -54,11 +55,11 @@ class _Suspect(msgspec.Struct, frozen=True):
     memory_bytes: int  # limits of its sandboxes, as in the worker
     seconds: float
     spills: bool
-    process_bytes: int  # that the child holds itself to (rule 4)
+    process_bytes: int  # limit that the child itself observes (rule 4)
 
 
 def compute_suspect(arguments: bytes, folder: Path) -> bytes:
-    """The computation of the child: the same steps as in a worker."""
+    """Compute the task in the child, with the same steps as in a worker."""
     suspect = msgspec.msgpack.decode(arguments, type=_Suspect)
     inputs = {
         name: [
@@ -76,7 +77,7 @@ def compute_suspect(arguments: bytes, folder: Path) -> bytes:
 
 @dataclass(frozen=True)
 class Suspects:
-    """How suspects are run. `workspace` holds their inputs meanwhile; setting `stop` ends them."""
+    """The runner of suspects. `workspace` holds their inputs; setting `stop` ends them."""
 
     limits: SuspectLimits = field(default_factory=SuspectLimits)
     workspace: Path | None = None
@@ -91,7 +92,7 @@ class Suspects:
         sandbox: SandboxLimits,
         stopped: threading.Event | None = None,
     ) -> bytes:
-        """The task's output; raises as the rules say. Setting `stopped` ends this one."""
+        """Return the task's output, or raise by rule 2. Setting `stopped` ends this task."""
         if not _ALONE.acquire(blocking=False):
             raise NotNowError("another suspect task is running in this process")
         try:
@@ -111,7 +112,7 @@ class Suspects:
                 raise NotNowError(reason)
 
     def _process_bytes(self, task: Task) -> int:
-        """Rule 4."""
+        """Return the memory limit that the child itself observes (rule 4)."""
         most = self.limits.memory_bytes
         if task.kind != "map":
             return most + RESERVE_BYTES

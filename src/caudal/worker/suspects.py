@@ -1,34 +1,38 @@
-"""Suspect tasks: a task that may be killing its workers runs alone in a child process.
+"""Suspect tasks: a task that may have killed its workers runs alone in a child process.
 
 Rules
-1. A delivery count is only a suspicion: kills from outside raise it too (`is_suspect`). The verdict
-   comes from a child process that its living parent watched from beginning to end.
-2. Condemned is a task whose child, after it began to compute, crashed (a signal that faulty code
-   raises against itself) or exceeded its limits of memory or CPU time.
-3. Failed is a task whose computation raised an error that it would raise everywhere: a
+1. A high delivery count is only a suspicion, because kills from outside raise it too
+   (`is_suspect`). The verdict comes from a child process that its parent watched from start to end.
+2. A task is Condemned if its child, after it began to compute, crashed (by a signal that faulty
+   code causes itself) or exceeded its limits of memory or CPU time.
+3. A task is Failed if its computation raised an error that it would raise everywhere: a
    `QueryError`, `DataError` or `ApplicationError` (DuckDB's out-of-memory is one of them), or a
-   `FormatError`: an input that is still damaged after so many deliveries stays so. An error that
-   nobody foresaw condemns: a fresh process met it too, and would again.
-4. Everything else is Inconclusive, which means: try again, the task is not to blame. That is
-   SIGKILL (an operator, a medic, the kernel short of memory), SIGTERM and its kin, SIGBUS and
-   SIGSYS (a disk error below mapped memory, a container's rules), a child that did not begin,
-   errors of disk and store, modules that cannot be imported, and `UsageError`: requests are checked
-   before tasks are made, so a worker that meets one lacks a model that others have.
-5. What the child managed to report outweighs how it ended.
-6. Nothing is pickled. The computation is a module's function, named by reference in our own code
-   and imported by the child; arguments are bytes, inputs and output are files in a private folder.
-7. The child never outlives `run_suspect`: it is killed on every way out, and by the kernel if the
-   calling thread dies with its process. The folder is then left to the owner of `workspace`.
+   `FormatError`: an input that is still damaged after so many deliveries stays damaged. An
+   unexpected error means Condemned: a fresh process met it too, and would meet it again.
+4. Everything else is Inconclusive: the task is not to blame and is tried again. That is the case
+   for SIGKILL (by an operator, a medic, or the kernel short of memory), SIGTERM and similar
+   signals, SIGBUS and SIGSYS (a disk error below mapped memory, a container's rules), a child that
+   did not begin, errors of disk and store, modules that cannot be imported, and `UsageError`.
+   Requests are checked before tasks are made, so a worker with a `UsageError` lacks a model that
+   other workers have.
+5. A report of the child counts more than the way in which the child ended.
+6. Nothing is pickled. The computation is a function of a module, named by reference in our own
+   code and imported by the child. Arguments are bytes; inputs and output are files in a private
+   folder.
+7. The child never outlives `run_suspect`. It is killed on every exit path, and by the kernel if the
+   calling thread dies with its process. In that case the owner of `workspace` deletes the folder.
 
 Limits
 - Memory is what the child really holds (anonymous, shared and swapped pages), sampled by the
-  parent. Address space or RLIMIT_DATA would condemn the innocent: Arrow's allocator reserves 1 GiB
-  at its first buffer, and was seen with 5.1 GiB of data of which 0.6 GiB were in use.
-- RLIMIT_DATA is set all the same, at twice the limit and 2 GiB, to stop what outruns the samples or
-  outlives a frozen parent. Whoever is refused memory up there has exceeded the limit by any count;
-  it shows as MemoryError or as abort().
-- CPU time is the kernel's count (RLIMIT_CPU, SIGXCPU): to be stopped or starved costs none.
-- Wall time has a bound too, or a deadlock would hold the worker for ever. It never condemns.
+  parent. Address space or RLIMIT_DATA would condemn innocent tasks: Arrow's allocator reserves
+  1 GiB at its first buffer, and was seen with 5.1 GiB of data of which 0.6 GiB were in use.
+- RLIMIT_DATA is set as well, to twice the limit plus 2 GiB. It stops a child that grows faster
+  than the samples, or outlives a frozen parent. A child that reaches it has certainly exceeded the
+  limit. It then ends with MemoryError or abort().
+- CPU time is the kernel's count (RLIMIT_CPU, SIGXCPU). Time in which the child is stopped or waits
+  for a processor does not count.
+- Wall time is bounded too; otherwise a deadlock would block the worker for ever. Exceeding it is
+  Inconclusive, never Condemned.
 """
 
 import math
@@ -61,14 +65,14 @@ _PASSING = (
 _CRASHES = frozenset((signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGTRAP))
 _SAMPLE_MILLISECONDS = 20
 _WORDS_BYTES = 4_000
-_TOLD = 300  # characters of an error that nobody foresaw
+_TOLD = 300  # most characters of an unexpected error in a reason
 
 
 @dataclass(frozen=True)
 class SuspectLimits:
-    """What a suspect may use. It runs alone, so its memory may be all that its worker has."""
+    """The limits of a suspect. It runs alone, so it may use all memory of its worker."""
 
-    memory_bytes: int = 2 << 30  # held by the whole child, of which its start is about 100 MiB
+    memory_bytes: int = 2 << 30  # of the whole child; its start takes about 100 MiB of it
     cpu_seconds: int = 600  # of the computation, over all its threads
     patience_seconds: float = 1_500.0  # wall time; below RabbitMQ's half hour for a message
 
@@ -79,11 +83,11 @@ class SuspectLimits:
 
 @dataclass(frozen=True)
 class SuspectCall:
-    """A computation and what it works on.
+    """A computation and its inputs.
 
-    `compute` is a function at the top of an importable module. It is called with `arguments` and
-    with a private folder that holds every input under its name, where it may also spill. A `Path`
-    among the inputs is linked, not copied.
+    `compute` is a function at the top level of an importable module. It is called with `arguments`
+    and a private folder. The folder holds every input under its name, and the function may spill
+    there. An input that is a `Path` is linked, not copied.
     """
 
     compute: Computation
@@ -105,21 +109,21 @@ class SuspectCall:
 
 @dataclass(frozen=True)
 class Finished:
-    """The task is healthy: store its output as any other."""
+    """The task succeeded. Its output is stored like any other."""
 
     output: bytes
 
 
 @dataclass(frozen=True)
 class Failed:
-    """The computation raised `error`, as it would anywhere: the job fails with that reason."""
+    """The computation raised `error`, as on every machine. The job fails with that reason."""
 
     error: errors.CaudalError
 
 
 @dataclass(frozen=True)
 class Condemned:
-    """The task kills whoever runs it: the job fails with this reason; `words` are for the log."""
+    """The task kills every worker. The job fails with this reason; `words` are for the log."""
 
     reason: str
     words: str = ""
@@ -127,7 +131,7 @@ class Condemned:
 
 @dataclass(frozen=True)
 class Inconclusive:
-    """Nothing is known about the task: hand it back and try again, after a pause."""
+    """Nothing is known about the task. Hand it back and try again, after a pause."""
 
     reason: str
     words: str = ""
@@ -143,15 +147,15 @@ def run_suspect(
     workspace: Path | None = None,
     stop: Sequence[threading.Event] = (),
 ) -> Verdict:
-    """Run a suspect in a child process and judge it. Blocks; call it off the loop.
+    """Run a suspect in a child process and judge it. This blocks: keep it off event loops.
 
-    Setting any `stop` kills the child, and the verdict is Inconclusive. `workspace` is where the
-    private folder is made: its owner empties it at start.
+    Setting any `stop` kills the child, and the verdict is Inconclusive. The private folder is
+    created in `workspace`, whose owner empties it at its start.
 
     1. Write arguments and inputs into a private folder.
     2. Start the child, and watch it until it ends or must be ended.
-    3. Kill it if it still lives, and reap it, whatever happens here.
-    4. Only then read what it reported, and judge.
+    3. Kill it if it still lives, and reap it, even after an error here.
+    4. Only then read its report, and judge.
     """
     try:
         with tempfile.TemporaryDirectory(
@@ -165,7 +169,7 @@ def run_suspect(
 
 
 class CutShort(StrEnum):
-    """Why the parent ended its child."""
+    """The reason why the parent ended its child."""
 
     STOPPED = "the worker was told to stop"
     IMPATIENT = "the child took too much wall time"
@@ -173,7 +177,7 @@ class CutShort(StrEnum):
 
 
 class Begun(msgspec.Struct, frozen=True, tag_field="event", tag="begun"):
-    """The computation was about to be called."""
+    """The computation is about to be called."""
 
 
 class Done(msgspec.Struct, frozen=True, tag_field="event", tag="done"):
@@ -185,9 +189,9 @@ class Done(msgspec.Struct, frozen=True, tag_field="event", tag="done"):
 class Raised(msgspec.Struct, frozen=True, tag_field="event", tag="raised"):
     """The computation, or writing its output, raised an error."""
 
-    kinds: tuple[tuple[str, ...], ...]  # of the error and those behind it: the class and its bases
+    kinds: tuple[tuple[str, ...], ...]  # of the error and its causes: the class and its bases
     message: str
-    memory: bool  # one of them says that memory was refused
+    memory: bool  # whether one of them means that memory was refused
 
     def is_a(self, kind: type[BaseException]) -> bool:
         return kind_name(kind) in self.kinds[0]
@@ -201,12 +205,12 @@ Report = Begun | Done | Raised
 
 @dataclass(frozen=True)
 class _Account:
-    """All that the parent knows once the child is gone."""
+    """All that the parent knows after the child has ended."""
 
     report: Report | None  # the last one
-    status: int  # as subprocess gives it: minus the signal
+    status: int  # as in subprocess: negative for a signal
     cut: CutShort | None
-    words: str  # what the child wrote to its standard output and error
+    words: str  # the child's standard output and error
 
 
 def _lay_out(call: SuspectCall, folder: Path) -> None:
@@ -265,7 +269,7 @@ def _watch(pid: int, limits: SuspectLimits, stop: Sequence[threading.Event]) -> 
 
 
 def held_bytes(pid: int) -> int:
-    """Memory that no one else could have while the process lives; 0 once it is dead."""
+    """Return the memory that the process occupies; 0 after its death."""
     with suppress(OSError):
         lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
         values = dict(line.split(":", 1) for line in lines.splitlines())
@@ -275,7 +279,7 @@ def held_bytes(pid: int) -> int:
 
 
 def _last_report(folder: Path) -> Report | None:
-    """None also stands for a line that the child could not write to its end."""
+    """Return the last report; None if there is none, or if its line is incomplete."""
     try:
         lines = (folder / suspect_child.REPORT).read_bytes().splitlines()
         return msgspec.json.decode(lines[-1], type=Report) if lines else None
@@ -301,7 +305,7 @@ def _judge(account: _Account, limits: SuspectLimits, folder: Path) -> Verdict:
 
 
 def _no_beginning(account: _Account) -> str:
-    """A Python error ends with status 1 and its message as the last words."""
+    """Return why the child did not begin. A Python error has status 1, its message last."""
     message = account.words.rsplit("\n", 1)[-1] if account.status == 1 else ""
     why = account.cut or message or _ending(account.status)
     return f"the suspect's child did not begin: {why}"
@@ -314,7 +318,7 @@ def _finished(output: bytes, size: int) -> Verdict:
 
 
 def judge_error(raised: Raised, limits: SuspectLimits) -> Verdict:
-    """A disk error below a query reaches us as the query's; nothing else is looked for below."""
+    """Judge an error. Of its causes, only a disk error counts: a query may report it as its own."""
     kind = next((kind for kind in _BLAMED if raised.is_a(kind)), None)
     if kind is not None and not raised.comes_from(DuckDBIOError):
         return Failed(kind(raised.message))
@@ -324,11 +328,11 @@ def judge_error(raised: Raised, limits: SuspectLimits) -> Verdict:
     passing = any(raised.is_a(one) for one in _PASSING) or raised.comes_from(DuckDBIOError)
     if passing or not raised.is_a(Exception):
         return Inconclusive(told)
-    return Condemned(f"the task fails as nobody foresaw ({' '.join(told.split())[:_TOLD]})")
+    return Condemned(f"the task fails with an unexpected error ({' '.join(told.split())[:_TOLD]})")
 
 
 def _judge_death(account: _Account, limits: SuspectLimits) -> Verdict:
-    """The end of a child that had begun and reported nothing more."""
+    """Judge the end of a child that had begun and reported nothing more."""
     if account.cut is CutShort.MEMORY:
         return Condemned(_too_much_memory(limits), account.words)
     if account.cut is not None:

@@ -1,4 +1,4 @@
-"""One line of the log and some figures per task, from the events of the loop (jobs/events.py)."""
+"""Logs one line and updates the metrics for each task, from the loop's events (jobs/events.py)."""
 
 import logging
 import time
@@ -31,7 +31,7 @@ def names_of(message: Message) -> dict[str, Any]:
 
 
 class TaskLog:
-    """Logs and counts the tasks of one worker, one at a time."""
+    """The log and metrics of one worker's tasks, one task at a time."""
 
     def __init__(self, figures: WorkerMetrics) -> None:
         self._figures = figures

@@ -1,7 +1,8 @@
-"""Tasks that share a process, and one that must have it to itself.
+"""Lets tasks share a process, or lets one task run alone.
 
-Memory cannot be told apart by thread: whoever runs beside a task that takes too much is refused,
-too. So a task that was short of memory runs again when no other does, and only then is to blame.
+Memory cannot be attributed to threads: if one task takes too much, tasks beside it are refused
+memory, too. So a task that was short of memory runs again while no other task runs. Only if it
+fails then is it to blame.
 """
 
 import contextlib
@@ -10,16 +11,16 @@ from collections.abc import Iterator
 
 
 class SharedTurns:
-    """Any number side by side, or one alone. Whoever waits to be alone goes before newcomers."""
+    """A lock for any number of shared tasks or one alone. One that waits to be alone goes first."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._running = 0
-        self._alone = 0  # that wait or run
+        self._alone = 0  # tasks that wait to run alone, or do
 
     @property
     def waits(self) -> bool:
-        """Whether somebody wants to be alone, or is."""
+        """Return whether a task waits to run alone, or runs alone."""
         return self._alone > 0
 
     @contextlib.contextmanager

@@ -1,8 +1,8 @@
-"""Compile everything that tasks need before the first one is taken, where it must be compiled.
+"""Compiles all kernels that tasks need before the first task is taken.
 
-Where no kernels came compiled for this processor, the first use of one compiles it, for seconds; a
-task that waits for that would be late, and a worker that computes while it should answer heartbeats
-is no fun either.
+If the package has no compiled kernels for this processor, the first use of a kernel compiles it,
+which takes seconds. A task would have to wait for that, and the worker might answer heartbeats too
+late.
 """
 
 import msgspec
@@ -26,7 +26,7 @@ _ASK = "SELECT k, sum(n), avg(polarity), max(things), max(people) FROM t GROUP B
 
 
 def warm_up(compute: LocalCompute) -> None:
-    """Plan and map a table of two rows that uses everything, unless all is compiled already."""
+    """Plan and map a table of two rows that uses every kernel, unless all are compiled already."""
     if compiled.CODE is None:
         _use_everything(compute)
 

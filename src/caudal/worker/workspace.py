@@ -1,7 +1,7 @@
-"""A worker's own folder, for what spills and for suspects. Empty at every start.
+"""A worker's own folder, for spilled data and for suspects. It is empty at every start.
 
-A worker holds a lock inside its folder as long as it lives. Whoever starts removes the folders
-whose lock nobody holds: those of workers that were killed.
+A worker holds a lock inside its folder as long as it lives. A starting worker removes all folders
+whose lock is free: they belong to workers that were killed.
 """
 
 import fcntl
@@ -17,7 +17,7 @@ _LOCK = "lock"
 
 @contextmanager
 def own_folder(parent: Path | None = None) -> Iterator[Path]:
-    """A new folder, removed at the end; left ones of the same user are removed now."""
+    """Create a folder, and remove it at the end. Remove abandoned folders of the same user now."""
     place = parent or Path(tempfile.gettempdir())
     sweep(place)
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
@@ -30,7 +30,7 @@ def own_folder(parent: Path | None = None) -> Iterator[Path]:
 
 
 def sweep(place: Path) -> None:
-    """Remove what killed workers left. One that is just being made has no lock file yet."""
+    """Remove the folders of killed workers. A folder without lock file is just being created."""
     for folder in place.glob(f"{_PREFIX}*"):
         with suppress(OSError), (folder / _LOCK).open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -259,7 +259,7 @@ def test_one_small_request_cannot_bury_the_tasks_of_others(place: Place) -> None
     client = place.client()
     answer = client.put("/jobs/j", content=job_content(groups(2, 9_999)))
     assert code_of(answer) == (400, "bad_request")
-    assert "19998 tasks of folds are too many" in answer.json()["error"]["message"]
+    assert "19998 fold tasks are too many" in answer.json()["error"]["message"]
     end = {"batches": 0, "bytes": 0, "digest": digest_of_digests([])}
     for job, partitions, lane in (("large", 300, Lane.SLOW), ("small", 200, Lane.FOLD)):
         before = place.broker.depths()[lane]

@@ -139,8 +139,8 @@ DIGEST = "0" * 64
     ("line", "match"),
     [
         (f"alice read never {DIGEST[1:]}", "line 1"),
-        (f"alice write never {DIGEST}", "'write' is no right"),
-        (f"alice read,, never {DIGEST}", "'' is no right"),
+        (f"alice write never {DIGEST}", "'write' is not a right"),
+        (f"alice read,, never {DIGEST}", "'' is not a right"),
         (f"alice read tomorrow {DIGEST}", "2027-01-31"),
         (f"al/ice read never {DIGEST}", "name of an owner"),
         (f"local read never {DIGEST}", "name of an owner"),

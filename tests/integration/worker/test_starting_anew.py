@@ -35,6 +35,6 @@ def test_without_a_medic_it_starts_itself_anew(tmp_path: Path) -> None:
         child.kill()
         child.wait()
     text = words.read_text()
-    assert "replaced: it holds too much while idle" in text
+    assert "replaced: it holds too much memory while idle" in text
     assert text.count('"event": "stopped"') == 2
     assert list(tmp_path.glob("caudal-worker-*")) == []

@@ -191,7 +191,7 @@ def test_help_tells_where_sql_answers(capsys: Capture, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("command", ["results", "cancel"])
 def test_what_is_no_id_of_a_job_is_not_asked_for(command: str, capsys: Capture) -> None:
     assert main([command, "../../etc", "--gateway", "127.0.0.1:1"]) == ExitStatus.USAGE
-    assert "'../../etc' is no id for a job" in capsys.readouterr().err
+    assert "'../../etc' is not a valid job id" in capsys.readouterr().err
 
 
 def test_usage_of_sql(capsys: Capture) -> None:

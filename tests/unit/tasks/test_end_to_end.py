@@ -253,6 +253,6 @@ def test_what_cannot_be_planned_is_no_job(place: Place) -> None:
     request = Request(Text(broken.name, "", broken.tables, (query,)))
     with pytest.raises(ApplicationError, match=r"q1\.sql"):
         place.gateway.create("j", "me", request)
-    with pytest.raises(UsageError, match="no id for a job"):
+    with pytest.raises(UsageError, match="not a valid job id"):
         place.gateway.create("../j", "me", request)
     assert place.stored() == []

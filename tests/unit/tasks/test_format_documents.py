@@ -197,7 +197,7 @@ def test_an_object_with_neither_rows_nor_a_reason_or_with_both_is_refused() -> N
     head = frame.read_head(frame.of_bytes(RESULT), outputs.RESULT_MAGIC, "k")
     index = msgspec.structs.replace(outputs.describe_result(head, "k"), error="no such thing")
     both = frame.encode(outputs.RESULT_MAGIC, index) + RESULT[len(head) :]
-    with pytest.raises(FormatError, match="holds rows, and why there are none"):
+    with pytest.raises(FormatError, match="holds both rows and an error"):
         outputs.decode_result(both, "k")
 
 

@@ -65,7 +65,7 @@ def test_one_that_cannot_leaves(
         assert worker._ends(tools_of(worker))
     assert worker.outgrown
     assert worker.stop.reason == "it held too much memory between two tasks"
-    assert "replaced: it holds too much while idle" in caplog.text
+    assert "replaced: it holds too much memory while idle" in caplog.text
 
 
 def test_one_that_is_asked_to_stop_stops(worker: Worker) -> None:

@@ -44,7 +44,7 @@ def test_it_waits_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
     clock = HandClock()
     assert waited_for("store", Moody(40).ask, StoreError, clock, never) == "here"
     assert [record.getMessage() for record in caplog.records] == [
-        "waiting for the store", "the store is there",
+        "waiting for the store", "the store answers",
     ]  # fmt: skip
     assert clock.slept[0] <= 0.2
     assert all(2.5 <= pause <= 5.0 for pause in clock.slept[10:])

@@ -123,7 +123,7 @@ def test_an_error_that_nobody_foresaw_does_not_end_the_worker(
     assert events == [
         "ready",
         "task handed back",
-        "an error that nobody foresaw: please report it",
+        "unexpected error: please report it",
         "task skipped",
         "stopped",
     ]
