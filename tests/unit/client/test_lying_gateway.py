@@ -346,7 +346,9 @@ def test_a_table_that_nobody_has_is_not_sent(place: Place, books: Path) -> None:
         return Spoilt(body.replace(b'"books"', b'"passwords"'))
 
     place.hostile.spoil = spoil
-    with pytest.raises(FormatError, match="asks for a table 'passwords', which the job does not have"):
+    with pytest.raises(
+        FormatError, match="asks for a table 'passwords', which the job does not have"
+    ):
         Client(place.hostile.address).run("books", books, ["q1"], parameters=PARAMETERS)
 
 
