@@ -58,7 +58,7 @@ def test_who_interrupts_up_learns_that_it_runs_on(
     assert main(["up", "--dir", str(folder)]) == ExitStatus.INTERRUPTED
     said = capsys.readouterr().err
     assert "keep running" in said
-    assert f"`caudal down --dir {folder}` stops it" in said
+    assert f"`caudal down --dir {folder}` stops them" in said
 
 
 @pytest.mark.parametrize(
