@@ -12,5 +12,5 @@ from caudal.errors import UnreachableError
 
 def test_without_a_living_medic_there_is_no_chaos(tmp_path: Path) -> None:
     write_settings(tmp_path)
-    with pytest.raises(UnreachableError, match=r"no medic of .* answers: is it up"):
+    with pytest.raises(UnreachableError, match=r"no medic of .* answers; it may be down"):
         strike(Cluster.open(tmp_path), ChaosPlan(kills=1))

@@ -93,7 +93,7 @@ def test_suggested_commands_can_be_pasted(
 ) -> None:
     folder = tmp_path / "my cluster"
     assert main(["status", "--dir", str(folder)]) == ExitStatus.USAGE
-    assert f"`caudal up --dir '{folder}'` makes one" in capsys.readouterr().err
+    assert f"`caudal up --dir '{folder}'` creates it" in capsys.readouterr().err
     write_settings(folder, broker=AWAY)
     assert main(["status", "--dir", str(folder)]) == ExitStatus.UNREACHABLE
     assert f"`caudal up --dir '{folder}'` starts" in capsys.readouterr().err
