@@ -1,10 +1,10 @@
-"""Values on their way between DuckDB and Arrow: the casts of sql/carriers.py, where they happen.
+"""Converts rows between DuckDB and Arrow, with the casts of sql/carriers.py.
 
 Rules
-1. Rows for another stage leave by `carried`: a column that Arrow would change travels in its
-   carrier type, and its field says which type it was (key TYPE of the field's metadata).
-2. Whoever reads rows does it through `readable`, which casts such columns back.
-3. Rows for people leave by `presented`, in plain Arrow types.
+1. Rows for another stage are exported with `carried`. A column that Arrow would change is cast to
+   its carrier type, and the metadata of its field (key TYPE) names the original type.
+2. Rows of another stage are read with `readable`, which casts such columns back.
+3. Rows for people are exported with `presented`, in plain Arrow types.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from caudal.sql import carriers
 from caudal.sql.carriers import Kind, ListedCarrier, Nested, Plain, UnknownTypeError
 from caudal.sql.parsing import quote
 
-TYPE = b"caudal.type"  # of a field: DuckDB's type, where the column travels in another
+TYPE = b"caudal.type"  # field metadata: the DuckDB type of a column in a carrier type
 
 _WIDE_DIGITS = 39
 _NARROW = pa.decimal128(38, 0)
@@ -27,7 +27,7 @@ _MOST_NARROW = 10**38
 
 
 def carried(relation: duckdb.DuckDBPyRelation) -> pa.Table:
-    """The rows for another stage; DuckDB must be set to convert without loss."""
+    """Return the rows for another stage. Call it inside `without_loss`."""
     types = [str(kind) for kind in relation.types]
     leaving = _leaving(relation.columns, types, [f"#{n + 1}" for n in range(len(types))])
     if all(text.startswith("#") for text in leaving):
@@ -37,7 +37,7 @@ def carried(relation: duckdb.DuckDBPyRelation) -> pa.Table:
 
 
 def marked(rows: pa.Table, types: list[str]) -> pa.Table:
-    """Rows whose carried columns say what they are."""
+    """Return the rows with the original type in the metadata of each carried column."""
     fields = [
         field.with_metadata({**(field.metadata or {}), TYPE: kind.encode()})
         if carriers.carrier(kind) is not None
@@ -48,14 +48,14 @@ def marked(rows: pa.Table, types: list[str]) -> pa.Table:
 
 
 def carrying_list(columns: list[tuple[str, str]]) -> str:
-    """The list of a SELECT that gives these (column, type) as they travel."""
+    """Return the list of a SELECT that casts these (column, type) to their carrier types."""
     names = [name for name, _ in columns]
     leaving = _leaving(names, [kind for _, kind in columns], [quote(name) for name in names])
     return ", ".join(f"{text} AS {quote(n)}" for n, text in zip(names, leaving, strict=True))
 
 
 def _leaving(columns: list[str], types: list[str], values: list[str]) -> list[str]:
-    """The values of these columns as SQL that gives them as they travel."""
+    """Return SQL expressions that cast the values of these columns to their carrier types."""
     found = []
     for name, kind, value in zip(columns, types, values, strict=True):
         try:
@@ -70,7 +70,7 @@ def _leaving(columns: list[str], types: list[str], values: list[str]) -> list[st
 
 @contextlib.contextmanager
 def without_loss(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """In here a database converts to Arrow as `carried` needs it; otherwise as `presented` does."""
+    """Set a database to convert to Arrow as `carried` needs it; after that, as `presented` does."""
     connection.execute("SET arrow_lossless_conversion = true")
     try:
         yield
@@ -80,7 +80,7 @@ def without_loss(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 @contextlib.contextmanager
 def readable(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> Iterator[None]:
-    """Rows as a relation of this name, its columns in their own types."""
+    """Provide the rows as a relation of this name, with columns of their original types."""
     own = {field.name: _own_type(field) for field in rows.schema}
     if not any(own.values()):
         connection.register(name, rows)
@@ -103,7 +103,7 @@ def readable(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -
         )
         yield
     finally:
-        with contextlib.suppress(duckdb.InterruptException):  # the next reader replaces it
+        with contextlib.suppress(duckdb.InterruptException):  # the next reader replaces the view
             connection.execute(f"DROP VIEW IF EXISTS temp.{quote(name)}")
         connection.unregister(inner)
 
@@ -119,7 +119,7 @@ def _own_type(field: pa.Field) -> str | None:
 
 
 def presented(relation: duckdb.DuckDBPyRelation) -> pa.Table:
-    """The rows of a result, in plain Arrow types; DuckDB must be set to convert to those."""
+    """Return the rows of a result in plain Arrow types. Call it outside of `without_loss`."""
     types = [str(kind) for kind in relation.types]
     others = [_shown(kind) for kind in types]
     rows = _shown_as(relation, others).to_arrow_table()
@@ -144,19 +144,19 @@ def _shown_as(
 def _shown(kind: str) -> str | None:
     try:
         return carriers.shown(kind)
-    except UnknownTypeError:  # as DuckDB itself gives it to Arrow
+    except UnknownTypeError:  # keep DuckDB's own conversion
         return None
 
 
 def _numbers(column: pa.ChunkedArray, type_text: str) -> pa.ChunkedArray:
-    """A column with its UHUGEINTs, which came as text, as numbers again."""
+    """Return a column with its UHUGEINTs, which arrive as text, as numbers."""
     if carriers.WIDE not in type_text:
         return column
     return column.cast(_with_numbers(column.type, carriers.parsed(type_text)))
 
 
 def _with_numbers(arrow: pa.DataType, kind: Kind) -> pa.DataType:
-    """The Arrow type of a shown column with decimals for UHUGEINT."""
+    """Return the Arrow type of a presented column, with decimals for UHUGEINT."""
     match kind:
         case Plain(name=carriers.WIDE):
             return pa.decimal256(_WIDE_DIGITS, 0)
@@ -170,11 +170,11 @@ def _with_numbers(arrow: pa.DataType, kind: Kind) -> pa.DataType:
                 field.with_type(_with_numbers(field.type, part))
                 for field, (_, part) in zip(arrow, parts, strict=True)
             )
-    return arrow  # inside a UNION, which Arrow cannot cast, they stay text
+    return arrow  # inside a UNION they stay text: Arrow cannot cast it
 
 
 def _fitting(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of HUGEINT or UHUGEINT in the narrowest decimal that holds it: 38 digits or 39."""
+    """Return a column of HUGEINT or UHUGEINT as the narrowest decimal: 38 or 39 digits."""
     if column.type not in (_NARROW, pa.decimal256(_WIDE_DIGITS, 0)):
         return column
     wide = column.cast(pa.decimal256(_WIDE_DIGITS, 0))

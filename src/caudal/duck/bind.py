@@ -1,7 +1,7 @@
-"""Binding an application: do its SQL files fit each other, and what must be read for a run?
+"""Binds an application: checks that its SQL files fit together, and finds what a run must read.
 
-DuckDB decides, on empty tables (describe.py); no row is read here. Columns that nothing reads are
-never kept: they appear as typed nulls, so the SQL still binds.
+DuckDB decides that on empty tables (describe.py); no row is read here. Columns that no query reads
+are not stored. They appear as typed nulls, so that the SQL still binds.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ _NONE_GIVEN: Mapping[str, ParameterValue] = {}
 
 @dataclass(frozen=True)
 class BoundQuery:
-    """A query ready to run: its columns' names, and what it reads and sees of each table."""
+    """A query ready to run: its column names, and its reads and sight for each table."""
 
     query: Query
     sql: str
@@ -56,11 +56,11 @@ class BoundQuery:
 
 @dataclass(frozen=True)
 class TableLoad:
-    """How to read one table for the chosen queries."""
+    """The way to read one table for the chosen queries."""
 
     cleaning: Cleaning
-    create: tuple[str, ...]  # the table for kept columns, and the view with all of them
-    stored: str  # that table's name as SQL
+    create: tuple[str, ...]  # SQL: the table for kept columns, and the view with all columns
+    stored: str  # the name of that table, quoted for SQL
     key_sets: tuple[tuple[str, str], ...]
     computed_columns: tuple[ComputedColumn, ...]
     kept: tuple[str, ...]
@@ -73,7 +73,7 @@ class TableLoad:
 
 @dataclass(frozen=True)
 class RunBinding:
-    """Everything a run of some queries of an application needs to know."""
+    """Everything that a run of some queries of an application needs."""
 
     loads: tuple[TableLoad, ...]
     queries: tuple[BoundQuery, ...]
@@ -82,7 +82,10 @@ class RunBinding:
 def choose_queries(
     app: Application, names: Sequence[str] | None, given: Mapping[str, ParameterValue] = _NONE_GIVEN
 ) -> tuple[Query, ...]:
-    """The named queries, or all. Their titles tell the given values: they may speak of defaults."""
+    """Return the named queries, or all.
+
+    Append non-default parameter values to their titles, because a title may quote the default.
+    """
     known = {query.name: query for query in app.queries}
     for name in names or ():
         if name not in known:
@@ -109,7 +112,7 @@ def bind(
     parameters: Mapping[str, ParameterValue],
     connection: duckdb.DuckDBPyConnection,
 ) -> RunBinding:
-    """Check the SQL of the queries and of the tables; say what to load."""
+    """Check the SQL of the queries and tables; return what to load."""
     values = parameter_values(app, parameters)
     with empty_schema(connection) as cursor:
         cleaned = {table.name: bind_table(cursor, table) for table in app.tables}
@@ -127,7 +130,7 @@ def bind(
 def parameter_values(
     app: Application, given: Mapping[str, ParameterValue]
 ) -> dict[str, ParameterValue]:
-    """The application's defaults with the given values in their place."""
+    """Return the application's parameters: the given values, and defaults for the others."""
     names = {
         name for query in app.queries for name in parameter_names(query.sql, query.origin)
     } | set(app.parameters)
@@ -145,7 +148,7 @@ def bind_query(
     schemas: Schemas,
     moment: datetime | None = None,
 ) -> BoundQuery:
-    """Check one query; say what it reads and sees. `moment` is what `now()` means in it."""
+    """Check one query; return what it reads and sees. Its `now()` is `moment`."""
     sql = bind_parameters(query.sql, values, query.origin)
     columns = describe(cursor, sql, query.origin)
     names = tuple(name for name, _ in columns)
@@ -166,7 +169,7 @@ def bind_query(
                 create_empty(cursor, table, schema)
         seen = replace(seen, sql=sql, computed_columns=())
     kept = dict(read.columns)
-    with contextlib.suppress(duckdb.Error):  # it does not know #1
+    with contextlib.suppress(duckdb.Error):  # get_table_names fails on `#1`
         for table in schemas.keys() & cursor.get_table_names(sql):
             kept.setdefault(table, frozenset())  # DESCRIBE reads no row, but needs the table
     return _bound(query, names, kept, seen)

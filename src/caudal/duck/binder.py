@@ -1,4 +1,4 @@
-"""DuckDB's own parser and binder, for the planner: over empty tables, so no row is ever read."""
+"""DuckDB's parser and binder for the planner. Its tables are empty, so no row is ever read."""
 
 import json
 import re
@@ -16,11 +16,11 @@ from caudal.sql.parsing import quote
 from caudal.sql.planner import OutputColumn, Reads, TableSchema
 from caudal.sql.statements import not_one_select
 
-_NARROW = "caudal_narrow"  # a database beside, whose tables have fewer columns
+_NARROW = "caudal_narrow"  # a second database, whose tables have fewer columns
 
 
 class DuckDBBinder:
-    """Answers `caudal.sql.planner.Binder` for tables of the given schemas."""
+    """An implementation of `caudal.sql.planner.Binder` for tables of the given schemas."""
 
     def __init__(self, tables: Mapping[str, TableSchema], register: Register | None = None) -> None:
         self._connection = duckdb.connect(":memory:", config={"threads": 1})
@@ -37,7 +37,7 @@ class DuckDBBinder:
         self._connection.execute("SET lock_configuration = true")
 
     def _cursor(self, database: str) -> duckdb.DuckDBPyConnection:
-        """A cursor that plans without concluding anything from tables being empty."""
+        """Return a cursor whose plans do not depend on the tables being empty."""
         cursor = self._connection.cursor()
         rules = [row[0] for row in cursor.execute("FROM duckdb_optimizers()").fetchall()]
         others = ",".join(rule for rule in rules if rule != "unused_columns")
@@ -50,8 +50,11 @@ class DuckDBBinder:
             cursor.close()
 
     def table_names(self, sql: str) -> set[str]:
-        """The tables that a SELECT reads; all whose names occur as words in a text that DuckDB
-        executes but does not look through, such as one with USING."""
+        """Return the tables that a SELECT reads.
+
+        DuckDB cannot list them for some texts that it executes, such as one with USING. Then return
+        all tables whose names occur as words in the text.
+        """
         try:
             return set(self._connection.get_table_names(sql))
         except duckdb.Error:
@@ -100,14 +103,14 @@ class DuckDBBinder:
 
 
 def is_same_statement(connection: duckdb.DuckDBPyConnection, one: str, other: str) -> bool:
-    """Whether both texts have the same tree; a text without a tree is like no other."""
+    """Return whether both texts have the same parse tree; False if one has no tree."""
     tree = _tree(connection, one)
     return tree.get("error") is False and bool(tree == _tree(connection, other))
 
 
 def _tree(connection: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
     asked = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql])
-    ((tree,),) = asked.fetchall()  # all of it: an unread rest would block the connection
+    ((tree,),) = asked.fetchall()  # fetch all rows: unread rows would block the connection
     return dict(trees.plain(json.loads(tree)))
 
 

@@ -1,4 +1,4 @@
-"""From a piece of a file to clean rows: the step that every engine shares.
+"""Cleans a piece of a file: the step that all engines share.
 
 One row of `raw` gives one cleaned row, in the same order; so a rejected row finds its line again.
 Rows that are certainly sound and that no query can see are counted, but not cleaned
@@ -33,7 +33,7 @@ def clean_piece(
 ) -> Cleaned:
     """Read a piece and clean it; `select` runs SQL over one relation.
 
-    `filters` hold the key sets that the cleaning's sieve asks for.
+    `filters` hold the key sets that the cleaning's prefilter needs.
     """
     text, table = piece.read(), cleaning.table
     prefiltered = prefilter_rows(_raw(text, cleaning), cleaning.prefilter, filters)
@@ -63,7 +63,7 @@ def clean_piece(
 
 
 def _is_last_unseen(cleaned: pa.Table) -> bool:
-    """Whether the last row is sound and came only to show how many there are."""
+    """Return whether the last row is valid, seen by no query, and present only for the count."""
     if SEEN not in cleaned.column_names or not cleaned.num_rows:
         return False
     seen, reason = (cleaned.column(name)[-1].as_py() for name in (SEEN, REJECT))
@@ -71,7 +71,7 @@ def _is_last_unseen(cleaned: pa.Table) -> bool:
 
 
 def note_rejects(rejects: Rejects, cleaned: Cleaned, table: Table, *, strict: bool) -> None:
-    """Enter what a piece left out into the report, or fail on the first in strict mode."""
+    """Add the rejected rows of a piece to the report; in strict mode, fail on the first."""
     if cleaned.rejected and strict:
         raise strict_error(next(iter(cleaned.rejected)))
     rejects.add(cleaned.rejected)
@@ -79,7 +79,7 @@ def note_rejects(rejects: Rejects, cleaned: Cleaned, table: Table, *, strict: bo
 
 
 def _raw(text: TextRows, cleaning: Cleaning) -> pa.Table:
-    """The relation `raw`: what was read, and nulls in the columns that nobody reads."""
+    """Return the relation `raw`, with nulls in columns that were not read."""
     present = set(text.table.column_names)
     absent = pa.nulls(text.table.num_rows, pa.string())
     columns = {
@@ -93,8 +93,11 @@ def _raw(text: TextRows, cleaning: Cleaning) -> pa.Table:
 
 
 def _with_rest(prefiltered: Prefiltered, text: TextRows, cleaning: Cleaning) -> pa.Table:
-    """The rows that are left, with the columns that only they need: those for which reading
-    waited, and the texts of numbers that the reader declined."""
+    """Return the rows that are left, with the columns that only they need.
+
+    Those are the columns whose reading was postponed, and the texts of numbers that the reader
+    could not convert.
+    """
     columns = text.later(prefiltered.places)
     for number, found in zip(cleaning.numbers, text.numbers, strict=True):
         columns[number.odd] = _odd_texts(found, prefiltered.places)

@@ -1,28 +1,30 @@
-"""What a user's task may cost the process that runs it: memory and time, whatever DuckDB counts.
+"""Bounds the memory and time that a user's task may take, including memory that DuckDB ignores.
 
-DuckDB's own limit covers its tables and hash tables. The strings and lists of an expression and
-the Arrow rows of a result are outside of it: under a limit of 300 MiB, `repeat('x', 2000000000)`
+DuckDB's own limit covers its tables and hash tables. It does not cover the strings and lists of an
+expression, nor the Arrow rows of a result: under a limit of 300 MiB, `repeat('x', 2000000000)`
 took 4 GiB.
 
 Rules
-1. Held memory is private and resident. While calls run it is sampled, and if it exceeds the bound,
-   all that run are interrupted. `memory_bound` sets the bound for the whole process, not counting
-   what a program held that calls Caudal (more than OWN_BYTES, when it began); without it a call may
-   add its own limit, and a little more (`allowance`), to what the process held when it
-   began: DuckDB keeps to its limit by spilling, and what it does not count comes on top. Memory
-   cannot be told apart by thread: who runs beside a bomb is interrupted with it.
-   A worker runs the tasks of many clients, one after the other. There a whole task is one call
-   (`contained_task`), and it may grow by half of the bound whatever the process held when it began:
-   what an earlier task left behind is nobody else's fault.
-2. One step of an expression cannot be interrupted. So the kernel is told (RLIMIT_DATA) to refuse
-   what would exceed the bound; DuckDB, Arrow and numpy turn a refusal into an error and live on.
-   What allocators have mapped and do not hold counts for nothing: Arrow was seen with 5.1 GiB
-   mapped and 0.6 GiB in use. So the limit is renewed with every sample, from what is mapped then.
+1. Held memory means private resident memory. It is sampled while calls run. If it exceeds the
+   bound, all running calls are interrupted, because memory cannot be attributed to threads: a call
+   beside a memory bomb is interrupted with it. There are three ways to get the bound:
+   - `memory_bound` sets it for the whole process. If the program that calls Caudal already held
+     more than OWN_BYTES, the excess is not counted.
+   - Without it, a call may add its own limit and a little more (`allowance`) to what the process
+     held when the call began. DuckDB keeps its limit by spilling; the rest is what it ignores.
+   - A worker runs the tasks of many clients, one after the other. There a whole task is one call
+     (`contained_task`). It may grow by half of the bound, regardless of what the process held when
+     it began, because memory left by an earlier task is not its fault.
+2. One step of an expression cannot be interrupted. So the kernel (RLIMIT_DATA) refuses allocations
+   that would exceed the bound. DuckDB, Arrow and numpy turn a refusal into an error and continue.
+   Memory that allocators have mapped but do not use must not count: Arrow was seen with 5.1 GiB
+   mapped and 0.6 GiB in use. So each sample sets the limit again, from what is mapped then.
 3. RESERVE_BYTES lie between interruption and refusal. Code that is refused its last few bytes may
-   crash (starting a thread does), so refusals are for the large; what grows slowly is interrupted.
-4. When no call runs there is no limit: what else the process does is not the user's doing.
-5. Time is what the call's thread ran or slept of its own will (`sleep_ms`). Waiting for a processor
-   or a disk costs nothing: a loaded machine condemns nobody.
+   crash (starting a thread does). So only large allocations are refused; slow growth is
+   interrupted.
+4. While no call runs there is no limit: the user did not cause other work of the process.
+5. Time is what the call's thread ran, or slept by its own choice (`sleep_ms`). Waiting for a
+   processor or a disk does not count, so a loaded machine fails no call.
 """
 
 import contextlib
@@ -43,14 +45,14 @@ import pyarrow as pa
 from caudal.errors import MemoryExceededError
 
 RESERVE_BYTES = 128 << 20
-OWN_BYTES = 256 << 20  # what a process of Caudal's own may hold before it begins
+OWN_BYTES = 256 << 20  # a process that runs only Caudal holds less than this at its start
 
 _SAMPLE_SECONDS = 0.02
 _PAGE_BYTES = resource.getpagesize()
 
 
 class Excess(Enum):
-    """What a call used too much of."""
+    """The resource that a call used too much of."""
 
     MEMORY = "memory"
     TIME = "time"
@@ -58,35 +60,35 @@ class Excess(Enum):
 
 @dataclass
 class ContainedCall:
-    """One call under way, on the thread that made it."""
+    """One running call, on the thread that made it."""
 
     interrupt: Callable[[], None]
     memory_bytes: int
     seconds: float
     excess: Excess | None = None
-    grown_bytes: int = 0  # by how much the process grew in this time
+    grown_bytes: int = 0  # growth of the process during the call
     _thread: int = field(default_factory=threading.get_native_id)
     _clock: int = field(default_factory=lambda: time.pthread_getcpuclockid(threading.get_ident()))
     _began: float = field(default_factory=time.thread_time)
     _slept: float = 0.0
 
     def spent_seconds(self, since_last: float) -> float:
-        """Rule 5; to be asked once per sample."""
+        """Return the time that counts by rule 5. Call it once per sample."""
         if _state_of(self._thread) == "S":
             self._slept += since_last
         return time.clock_gettime(self._clock) - self._began + self._slept
 
 
 def allowance(memory_bytes: int) -> int:
-    """How far a process grows with a healthy call whose DuckDB has this limit."""
+    """Return how much a process may grow with a normal call whose DuckDB has this limit."""
     return memory_bytes + memory_bytes // 8 + (64 << 20)
 
 
 @contextlib.contextmanager
 def memory_bound(limit_bytes: int | None, *, tasks: bool = False) -> Iterator[None]:
-    """From here on the process may hold this much while calls run (rule 1); None: as before.
+    """Set how much the process may hold while calls run (rule 1); None: no change.
 
-    `tasks`: the calls are tasks of many clients, of which each may grow by half of it.
+    `tasks`: the calls are tasks of many clients, and each may grow by half of the bound.
     """
     before = _WATCH.process_bytes, _WATCH.growth_bytes
     if limit_bytes is not None:
@@ -100,8 +102,10 @@ def memory_bound(limit_bytes: int | None, *, tasks: bool = False) -> Iterator[No
 
 @contextlib.contextmanager
 def contained_task(interrupt: Callable[[], None]) -> Iterator[None]:
-    """Hold all that a task does to the bound of a process that runs tasks, and not only its SQL:
-    reading a batch may take as much. `interrupt` must end the task's SQL, from another thread."""
+    """Apply the bound to a whole task, not only to its SQL: reading a batch may take as much.
+
+    `interrupt` must end the task's SQL, from another thread.
+    """
     if not _WATCH.growth_bytes:
         yield
         return
@@ -110,27 +114,27 @@ def contained_task(interrupt: Callable[[], None]) -> Iterator[None]:
 
 
 def is_of_memory(error: BaseException) -> bool:
-    """Whether a refusal of memory lies behind an error."""
+    """Return whether an error was caused by refused memory."""
     behind = error.__cause__ or error.__context__
     refused = isinstance(error, MemoryError | duckdb.OutOfMemoryException | MemoryExceededError)
     return refused or (behind is not None and is_of_memory(behind))
 
 
 def held_bytes() -> int:
-    """What this process holds now."""
+    """Return the private resident memory of this process."""
     return _memory()[0]
 
 
 def give_back() -> None:
-    """Return memory that allocators keep and nobody uses to the system, as far as they do."""
+    """Ask the allocators to return unused memory to the system."""
     gc.collect()
     pa.default_memory_pool().release_unused()
-    with contextlib.suppress(AttributeError):  # of glibc only
+    with contextlib.suppress(AttributeError):  # only glibc has it
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def available_bytes() -> int:
-    """Nine tenths of what this process could still get: a bound for want of another."""
+    """Return nine tenths of the memory that this process could still get: the default bound."""
     lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     free = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
     return (free + min(_memory()[0], OWN_BYTES)) * 9 // 10
@@ -140,7 +144,7 @@ def available_bytes() -> int:
 def contained(
     interrupt: Callable[[], None], memory_bytes: int, seconds: float
 ) -> Iterator[ContainedCall]:
-    """Watch this thread's work until it is done; `interrupt` must end it, from another thread."""
+    """Watch the work of this thread until it ends. `interrupt` must end it, from another thread."""
     call = ContainedCall(interrupt, memory_bytes, seconds)
     _WATCH.enter(call)
     try:
@@ -150,11 +154,11 @@ def contained(
 
 
 class _Watch:
-    """The calls of this process. Memory and its limit belong to the process, and so does this."""
+    """The watcher of all calls. There is one per process, because memory belongs to the process."""
 
     def __init__(self) -> None:
         self.process_bytes: int | None = None
-        self.growth_bytes = 0  # that a first call may add in any case
+        self.growth_bytes = 0  # what the first call may always add
         self._changed = threading.Condition()
         self._calls: list[ContainedCall] = []
         self._bound = 0
@@ -204,7 +208,7 @@ class _Watch:
                 call.excess = Excess.MEMORY
             elif spent > call.seconds:
                 call.excess = Excess.TIME
-            if call.excess is not None:  # again and again: DuckDB may just have begun
+            if call.excess is not None:  # interrupt repeatedly: DuckDB may have just begun
                 call.interrupt()
 
     def _refuse_beyond(self, held: int, mapped: int) -> None:
@@ -215,13 +219,13 @@ class _Watch:
 
 
 def _memory() -> tuple[int, int]:
-    """What this process holds (private and resident), and what RLIMIT_DATA counts, in bytes."""
+    """Return the private resident memory, and the memory that RLIMIT_DATA counts, in bytes."""
     pages = Path("/proc/self/statm").read_bytes().split()
     return (int(pages[1]) - int(pages[2])) * _PAGE_BYTES, int(pages[5]) * _PAGE_BYTES
 
 
 def _state_of(thread: int) -> str:
-    """R for running or waiting for a processor, S for asleep, D for waiting for a disk."""
+    """Return R for running or waiting for a processor, S for asleep, D for waiting for a disk."""
     stat = Path(f"/proc/self/task/{thread}/stat").read_text(encoding="utf-8", errors="replace")
     return stat.rpartition(")")[2].split()[0]
 

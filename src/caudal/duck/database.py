@@ -1,4 +1,4 @@
-"""Opening DuckDB the way Caudal uses it, and turning its complaints into one line."""
+"""Opens DuckDB with Caudal's settings, and shortens its error messages to one line."""
 
 import contextlib
 import functools
@@ -26,8 +26,8 @@ __all__ = [
     "open_database",
 ]
 
-# What a process holds besides DuckDB's own memory: the interpreter with its libraries, and the
-# batches that are being read. A memory limit is for the process, so DuckDB gets the rest.
+# Memory outside of DuckDB: the interpreter with its libraries, and the batches that are being
+# read. A memory limit is for the whole process, so DuckDB gets the rest.
 _PROCESS_BYTES = 400 << 20
 _LEAST_DATABASE_BYTES = 128 << 20
 _LEAST_LIMIT_BYTES = 500_000_000
@@ -37,12 +37,14 @@ _LEAST_LIMIT_BYTES = 500_000_000
 def open_database(
     model: SentimentModel, *, memory_limit: int | None = None, contained: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """An empty in-memory database that knows Caudal's functions.
+    """Open an empty in-memory database with Caudal's functions.
 
-    One thread: several reorder float sums and rows. Parallel work uses several cursors, each
-    on a thread of its own. What exceeds the memory limit spills to a temporary directory.
-    Contained, it reads no file, no network and no extension, and has nowhere to spill to, since
-    DuckDB lets SQL read that folder: for SQL of others.
+    DuckDB gets one thread, because several threads reorder float sums and rows. Parallel work uses
+    several cursors, each on its own thread. Data beyond the memory limit spills to a temporary
+    directory.
+
+    `contained` is for SQL of other people. Such a database reads no file, no network and no
+    extension. It cannot spill, because DuckDB lets SQL read the folder that it spills to.
     """
     if memory_limit is not None and memory_limit < _LEAST_LIMIT_BYTES:
         raise UsageError(
@@ -63,7 +65,7 @@ def open_database(
             if memory_limit is not None:
                 share = max(memory_limit - _PROCESS_BYTES, _LEAST_DATABASE_BYTES)
                 connection.execute(f"SET memory_limit = '{share // 1000}KB'")
-            # The same answers on every machine, and on every cursor.
+            # GLOBAL: the same answers on every machine and every cursor.
             connection.execute("SET GLOBAL TimeZone = 'UTC'")
             register_functions(connection, model)
             if contained:
@@ -74,7 +76,7 @@ def open_database(
 
 
 def one_line(error: Exception) -> str:
-    """DuckDB's message without its kind and without the echo of the SQL."""
+    """Return DuckDB's message without the error type and without the quoted SQL."""
     text = str(error).split("\n\nLINE ")[0].split("\nLINE ")[0]
     kind, separator, rest = text.partition(" Error: ")
     return " ".join((rest if separator and len(kind) < 30 else text).split())
@@ -82,7 +84,7 @@ def one_line(error: Exception) -> str:
 
 @functools.cache
 def keywords() -> frozenset[str]:
-    """Return the words of SQL; as names, some of them need quotes."""
+    """Return the keywords of SQL. Some of them need quotes when they are names."""
     with duckdb.connect() as connection:
         rows = connection.execute("SELECT keyword_name FROM duckdb_keywords()").fetchall()
     return frozenset(name for (name,) in rows)

@@ -1,6 +1,6 @@
-"""What DuckDB says of SQL on empty tables: the columns it gives, their types, the columns it reads.
+"""Analyses SQL on empty tables with DuckDB: its result columns, their types, the columns it reads.
 
-Which columns a SELECT reads is what remains in DuckDB's plan once unused columns are removed.
+A SELECT reads those columns that remain in DuckDB's plan after unused columns are removed.
 """
 
 import contextlib
@@ -18,15 +18,17 @@ from caudal.sql.planner import Reads
 
 @contextlib.contextmanager
 def empty_schema(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A cursor on an empty schema, where only the removal of unused columns optimises: other
-    rules would conclude from the tables being empty, or move filters out of sight."""
+    """Provide a cursor on an empty schema, whose only optimiser rule removes unused columns.
+
+    Other rules would use the fact that the tables are empty, or hide filters.
+    """
     cursor = connection.cursor()
     rules = [row[0] for row in cursor.execute("FROM duckdb_optimizers()").fetchall()]
     try:
         cursor.execute(
             f"SET disabled_optimizers = '{','.join(r for r in rules if r != 'unused_columns')}'"
         )
-        cursor.execute("ATTACH ':memory:' AS binding")  # where `main` is this one, not the real one
+        cursor.execute("ATTACH ':memory:' AS binding")  # its `main` hides the real one
         cursor.execute("SET search_path = 'binding.main,memory.main'")
         yield cursor
     finally:
@@ -35,13 +37,13 @@ def empty_schema(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckD
 
 
 def create_empty(cursor: duckdb.DuckDBPyConnection, name: str, schema: Schema) -> None:
-    """A table of this schema, without rows."""
+    """Create a table of this schema, without rows."""
     columns = ", ".join(f"{quote(column)} {kind}" for column, kind in schema.items())
     cursor.execute(f"CREATE OR REPLACE TABLE {quote(name)} ({columns})")
 
 
 def describe(cursor: duckdb.DuckDBPyConnection, sql: str, origin: str) -> list[tuple[str, str]]:
-    """The columns that one SELECT gives, as (name, type)."""
+    """Return the result columns of one SELECT, as (name, type)."""
     try:
         statements = cursor.extract_statements(sql)
         _require_one_select(statements, origin)
@@ -59,7 +61,7 @@ def _require_one_select(statements: list[duckdb.Statement], origin: str) -> None
     if len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT:
         return
     if statements and statements[0].type == duckdb.StatementType.MULTI:
-        # DuckDB makes several statements of a PIVOT: the first ones look up the values.
+        # DuckDB turns a PIVOT into several statements: the first ones look up the values.
         raise ApplicationError(
             f"{origin}: a PIVOT must list the values that become columns, since Caudal binds it "
             "before any row is read: PIVOT t ON kind IN ('a', 'b') USING count(*)"
@@ -68,7 +70,7 @@ def _require_one_select(statements: list[duckdb.Statement], origin: str) -> None
 
 
 def types_given(cursor: duckdb.DuckDBPyConnection, sql: str) -> list[str] | None:
-    """The types of a SELECT's columns; None when it does not bind."""
+    """Return the types of a SELECT's columns; None if it does not bind."""
     try:
         return [row[1] for row in cursor.execute(f"DESCRIBE {sql}").fetchall()]
     except duckdb.Error:
@@ -79,14 +81,14 @@ def read_by(cursor: duckdb.DuckDBPyConnection, sql: str, origin: str) -> Reads:
     """Return which tables a SELECT scans, how often, and which columns of them it reads."""
     try:
         return reads_of(cursor, sql, lambda name: (name, _columns(cursor, name)))
-    except RecursionError:  # a plan that is nested too deeply to be looked at
+    except RecursionError:  # the plan is nested too deeply
         return _reads_all(cursor, sql)
     except duckdb.Error as error:  # a constant that cannot be converted fails only here
         raise ApplicationError(f"{origin}: {one_line(error)}") from None
 
 
 def _reads_all(cursor: duckdb.DuckDBPyConnection, sql: str) -> Reads:
-    """Every column of every table that the text names, however often: nothing is left out then."""
+    """Return every column of every table that the text names, so that nothing is missing."""
     tables = [row[0] for row in cursor.execute("SHOW TABLES").fetchall()]
     named = {name.lower() for name in cursor.get_table_names(sql)}
     columns = {t: frozenset(_columns(cursor, t)) for t in tables if t.lower() in named}

@@ -41,7 +41,7 @@ CREATE OR REPLACE MACRO number_text(text) AS CASE WHEN NOT contains(text, '_') T
 
 
 def register_functions(connection: duckdb.DuckDBPyConnection, model: SentimentModel) -> None:
-    """Make Caudal's functions known to every cursor of this connection."""
+    """Register Caudal's functions for every cursor of this connection."""
 
     def sentiment(texts: Any) -> Any:
         return pa.array(np.asarray(model.score(texts), dtype=np.float64))

@@ -1,6 +1,6 @@
-"""The glossary's words for DuckDB's operators."""
+"""The glossary's names for DuckDB's operators."""
 
-# DuckDB's physical operators in the words of docs/glossary.md.
+# DuckDB's physical operators and their names in docs/glossary.md.
 _WORDS = {
     "SEQ_SCAN": "read",
     "TABLE_SCAN": "read",
@@ -33,5 +33,5 @@ PLUMBING = frozenset({"project", "cte"})  # steps that neither choose nor comput
 
 
 def operator_word(name: str) -> str:
-    """The glossary's word for one of DuckDB's operators."""
+    """Return the glossary's name for one of DuckDB's operators."""
     return _WORDS.get(name.strip(), name.strip().lower().replace("_", " "))

@@ -1,4 +1,4 @@
-"""Dropping rows of `raw` before they are cleaned: the work that a `Prefilter` describes."""
+"""Drops rows of `raw` before they are cleaned, as a `Prefilter` describes."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -15,14 +15,14 @@ Mask = NDArray[np.bool_]
 
 
 class Prefiltered(NamedTuple):
-    """What is left of `raw`, with the flags, and where each of these rows stood."""
+    """The rows of `raw` that are left, with the flags, and the original position of each row."""
 
     raw: pa.Table
     places: NDArray[np.int64]
 
 
 def prefilter_rows(raw: pa.Table, prefilter: Prefilter, filters: KeyFilters) -> Prefiltered:
-    """Add the flags, and drop what may be dropped."""
+    """Add the flags, and drop the rows that may be dropped."""
     flags = _flags(raw, prefilter, filters)
     places = np.flatnonzero(_keep(raw, prefilter, flags))
     if len(places) < raw.num_rows:
@@ -42,7 +42,7 @@ def _flags(raw: pa.Table, prefilter: Prefilter, filters: KeyFilters) -> dict[Fla
 
 
 def _nulls(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Where the column is null, from its bitmap: Arrow's own way takes ten times as long."""
+    """Return the positions of nulls, from the bitmap. Arrow's own way takes ten times as long."""
     array = whole(column)
     if not array.null_count:
         return np.empty(0, dtype=np.int64)
@@ -63,7 +63,7 @@ def _keep(raw: pa.Table, prefilter: Prefilter, flags: Mapping[Flag, Mask]) -> Ma
 
 
 def _take(array: pa.Array, places: NDArray[np.int64]) -> pa.Array:
-    """Some of the values. Of texts that are views, Arrow itself takes none."""
+    """Return the values at some positions. Arrow's own `take` does not support text views."""
     if not pa.types.is_string_view(array.type):
         return array.take(pa.array(places))
     _, views, *texts = array.buffers()

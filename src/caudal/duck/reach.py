@@ -1,13 +1,14 @@
-"""What a SELECT reaches for: relations and table functions, found by DuckDB's own parser.
+"""Checks the relations and table functions that a SELECT uses, found by DuckDB's own parser.
 
 Rules
-1. A query reads the relations that it is given and those that it names itself (WITH), no others.
-2. Of table functions only those that compute are known here. All others are refused, those of a
-   later DuckDB too: they read files (`read_text`, `glob`), settings, or memory by its address
+1. A query may read only the relations that it is given and those that it defines itself (WITH).
+2. Only table functions that just compute are on the list. All others are refused, including those
+   of a later DuckDB: they read files (`read_text`, `glob`), settings, or memory by its address
    (`arrow_scan`), or run a text as SQL (`query`).
-3. DuckDB's own bar does not do: it lets SQL read the folder that it spills to.
-4. A text of which DuckDB cannot tell all of this is refused.
-5. Who runs their own SQL on their own machine may run texts as SQL: there DuckDB's bar will do.
+3. DuckDB's own protection is not enough: it lets SQL read the folder that it spills to.
+4. A text is refused if DuckDB cannot list everything that it uses.
+5. People who run their own SQL on their own machine may run texts as SQL (`query`). For them,
+   DuckDB's own protection is enough.
 """
 
 from collections import Counter
@@ -33,7 +34,7 @@ def require_own_relations(
     relations: Iterable[str],
     functions_known: frozenset[str] = FUNCTIONS,
 ) -> None:
-    """Refuse one SELECT that reads anything else; the parser is the connection's."""
+    """Refuse a SELECT that reads anything else. The connection's parser is used."""
     rows = connection.execute(_ASK, [sql]).fetchall()
     kinds, tables, functions, named = (found or [] for found in rows[0])
     counted = Counter(kinds)

@@ -1,6 +1,6 @@
-"""What DuckDB's plan of a SELECT reads: tables, how often, and which columns of them.
+"""Finds in DuckDB's plan of a SELECT which tables it reads, how often, and which columns.
 
-The plan must have been made with every optimiser rule off but the removal of unused columns.
+The plan must be made with only one optimiser rule: the removal of unused columns.
 """
 
 import json
@@ -13,7 +13,7 @@ import duckdb
 from caudal.sql.planner import Reads
 
 Known = Callable[[str], tuple[str, Sequence[str]]]
-"""Gives a table's own name and its columns for its name in a plan; LookupError if it is none."""
+"""Returns a table's name and columns for its name in a plan. Raises LookupError for others."""
 
 
 def reads_of(cursor: duckdb.DuckDBPyConnection, sql: str, known: Known) -> Reads:
@@ -40,9 +40,9 @@ def _walked(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _columns_read(info: Mapping[str, Any], schema: Sequence[str]) -> frozenset[str]:
-    """The columns of a scan; all of them where it does not list any.
+    """Return the columns of a scan; all columns if it lists none.
 
-    `spot.x` is a part of the column `spot`; a name that is no column at all means all of them.
+    `spot.x` is a part of the column `spot`. If a listed name is not a column, return all columns.
     """
     listed = info.get("Projections")
     if listed is None:
@@ -56,7 +56,7 @@ def _columns_read(info: Mapping[str, Any], schema: Sequence[str]) -> frozenset[s
 
 
 def _comparable(node: Mapping[str, Any]) -> list[Any]:
-    """What a node of a plan does: its table without the database, and without estimates."""
+    """Return a plan node for comparison: without the database of its table, and estimates."""
     info = {
         key: _last_name(value) if key == "Table" else value
         for key, value in node["extra_info"].items()
@@ -66,7 +66,7 @@ def _comparable(node: Mapping[str, Any]) -> list[Any]:
 
 
 def _last_name(path: str) -> str:
-    """The table in `memory.main.t`; a name that is a keyword or holds a dot stands in quotes."""
+    """Return the table in `memory.main.t`. A name that is a keyword or has a dot is quoted."""
     if path.endswith('"'):
         inner = path[:-1].replace('""', "\0")
         return inner[inner.rindex('"') + 1 :].replace("\0", '"')

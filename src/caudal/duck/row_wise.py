@@ -1,10 +1,12 @@
-"""Is a table's SQL row by row? Each row of `raw` must give one row, by itself and by nothing else.
+"""Checks that a table's SQL works row by row: each row of `raw` gives one row and depends on
+nothing else.
 
-Files are cleaned in batches, in parallel and, on a cluster, more than once. What looks at several
-rows (a window, an order, a limit, a join) or at anything but its row (the clock, chance) would
-answer differently for another batch size. DuckDB says what the SQL does:
-1. In its plan, only projections lie between the result and one scan of `raw`.
-2. In its tree, no function is called that gives another value at another time.
+Files are cleaned in batches, in parallel, and on a cluster sometimes more than once. SQL that uses
+several rows (a window, an order, a limit, a join) would give other rows for another batch size.
+SQL that uses the clock or random numbers would give other rows each time. DuckDB tells what the
+SQL does:
+1. Its plan may have only projections between the result and one scan of `raw`.
+2. Its parse tree may call no function whose value changes from call to call.
 """
 
 import json
@@ -18,7 +20,7 @@ from caudal.errors import ApplicationError
 _IN_PASSING = frozenset({"PROJECTION", "CTE"})
 _SCAN, _CTE_SCAN = "SEQ_SCAN", "CTE_SCAN"
 
-# What DuckDB's operators are called in SQL; what is not here keeps DuckDB's name.
+# SQL names of DuckDB's operators. Others keep DuckDB's name.
 _WORDS = {
     "WINDOW": "a window function",
     "STREAMING_WINDOW": "a window function",
@@ -51,7 +53,7 @@ CHANGING = frozenset(
         "uuidv4", "uuidv7", "vector_type", "write_log",
     }
 )  # fmt: skip
-HARMLESS = frozenset({"error"})  # ends the run, or does nothing
+HARMLESS = frozenset({"error"})  # it ends the run or does nothing
 _KEYWORDS = frozenset(  # values that SQL names without parentheses
     ["current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"]
 )
@@ -60,7 +62,7 @@ _KEYWORDS = frozenset(  # values that SQL names without parentheses
 def require_row_wise(
     cursor: duckdb.DuckDBPyConnection, sql: str, columns: Sequence[str], origin: str
 ) -> None:
-    """Refuse SQL over `raw` that is not row by row. It has been bound: DuckDB accepts it."""
+    """Refuse SQL over `raw` that is not row by row. The SQL must be bound already."""
     explained = cursor.execute(f"EXPLAIN (FORMAT json) {sql}").fetchall()
     serialized = cursor.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchall()
     if word := next(_strange_operators(json.loads(explained[0][1])[0]), None):
@@ -82,7 +84,7 @@ def require_row_wise(
 
 
 def _strange_operators(plan: dict[str, Any]) -> Iterator[str]:
-    """What lies between the result and its one scan of `raw` that should not (rule 1)."""
+    """Yield the operators that violate rule 1."""
     definitions: dict[str, Any] = {}
     node = plan
     while True:
@@ -109,7 +111,7 @@ def _word(operator: str) -> str:
 
 
 def _strange_names(tree: Any, columns: set[str]) -> Iterator[str]:
-    """Calls in the tree whose value changes (rule 2), and rowid, which raw has not."""
+    """Yield the calls that violate rule 2, and rowid, which `raw` does not have."""
     if isinstance(tree, list):
         for item in tree:
             yield from _strange_names(item, columns)

@@ -1,16 +1,17 @@
-"""Where SQL that a user wrote runs: a DuckDB that can compute, and nothing else.
+"""The sandbox for a user's SQL: a DuckDB that can compute, and nothing else.
 
 Rules
-1. One SELECT per call. Anything else (COPY, ATTACH, SET, INSTALL, DDL, two statements) is refused
-   before it is executed.
-2. No file, no network, no extension, no Python variable: only the relations handed to the call
-   (`reach.py`). The configuration is locked before the first user's text is seen, so SQL cannot
-   undo this.
-3. Memory and time are bounded (`containment.py`); exceeding either is the query's error, not the
-   process's death. A disk that fails or is full is the machine's: an OSError, to be tried again.
-4. One thread: with several, DuckDB reorders rows and so changes the last bits of float sums.
-5. Between stages Arrow carries DuckDB's types without loss (HUGEINT stays HUGEINT, ENUM stays ENUM:
-   `arrow_casts.py`); a result that leaves Caudal is in plain Arrow types.
+1. A call runs one SELECT. Anything else (COPY, ATTACH, SET, INSTALL, DDL, two statements) is
+   refused before it is executed.
+2. The SQL has no access to files, network, extensions or Python variables, only to the relations
+   that are passed to the call (`reach.py`). The configuration is locked before the first text of a
+   user is read, so SQL cannot undo this.
+3. Memory and time are bounded (`containment.py`). A query that exceeds them fails; the process
+   survives. A disk that fails or is full is an OSError of the machine; the task is tried again.
+4. DuckDB uses one thread. With several, it reorders rows and so changes the last bits of float
+   sums.
+5. Between stages, Arrow carries DuckDB's types without loss (HUGEINT stays HUGEINT, ENUM stays
+   ENUM: `arrow_casts.py`). A result that leaves Caudal has plain Arrow types.
 """
 
 import contextlib
@@ -30,30 +31,30 @@ from caudal.duck.database import one_line
 from caudal.duck.reach import FUNCTIONS, TRUSTED_FUNCTIONS, require_own_relations
 from caudal.errors import InterruptedQueryError, MemoryExceededError, QueryError, UsageError
 
-_KNOWN = 256  # texts that are not looked at again
+_KNOWN = 256  # texts that need no second check
 
 Register = Callable[[duckdb.DuckDBPyConnection], None]  # adds Caudal's own functions
 
 
 class Types(Enum):
-    """How a fragment's result is typed in Arrow."""
+    """The Arrow types of a result."""
 
-    LOSSLESS = "lossless"  # for the next stage: HUGEINT, UUID and their kin survive
+    LOSSLESS = "lossless"  # for the next stage: HUGEINT, UUID and similar types are kept
     PLAIN = "plain"  # for people and tools: HUGEINT becomes decimal128(38, 0)
 
 
 @dataclass(frozen=True)
 class SandboxLimits:
-    """What one call may use."""
+    """The limits of one call."""
 
     memory_bytes: int = 1 << 30
-    seconds: float = 600.0  # of the thread that runs it: a loaded machine costs none
-    spill: Path | None = None  # where DuckDB may spill; None: it never does
-    trusted: bool = False  # the SQL is that of whoever runs this process (reach.py, rule 5)
+    seconds: float = 600.0  # of the thread that runs it; waiting for a processor does not count
+    spill: Path | None = None  # folder for spilled data; None: DuckDB never spills
+    trusted: bool = False  # the SQL belongs to the user of this process (reach.py, rule 5)
 
 
 class Sandbox:
-    """A contained DuckDB. Not for use by two threads at once.
+    """A contained DuckDB. It is not thread-safe.
 
     >>> with Sandbox() as sandbox:
     ...     sandbox.select("SELECT a + 1 AS b FROM t", {"t": pa.table({"a": [1]})}).to_pydict()
@@ -70,8 +71,8 @@ class Sandbox:
         self._register = register
         self._types = types
         self._connection = self._opened()
-        self._broken = False  # the database was invalidated: it will answer nothing any more
-        self._known: set[tuple[str, frozenset[str]]] = set()  # texts, with what they may read
+        self._broken = False  # the database was invalidated and must be reopened
+        self._known: set[tuple[str, frozenset[str]]] = set()  # checked texts and their relations
 
     def _opened(self) -> duckdb.DuckDBPyConnection:
         connection = duckdb.connect(":memory:", config=_configuration(self._limits, self._types))
@@ -95,15 +96,15 @@ class Sandbox:
         self.close()
 
     def interrupt(self) -> None:
-        """End what is running, from another thread."""
-        with contextlib.suppress(duckdb.ConnectionException):  # it is just being reopened
+        """End the running call. Another thread calls this."""
+        with contextlib.suppress(duckdb.ConnectionException):  # it is being reopened
             self._connection.interrupt()
 
     def close(self) -> None:
         self._connection.close()
 
     def select(self, sql: str, relations: Mapping[str, pa.Table]) -> pa.Table:
-        """The rows of one SELECT over the given relations."""
+        """Return the rows of one SELECT over the given relations."""
         self._require_safe(sql, frozenset(relations))
         limits = self._limits
         try:
@@ -120,12 +121,12 @@ class Sandbox:
                     reading.enter_context(readable(self._connection, name, rows))
                 relation = self._connection.sql(sql)
                 return carried(relation) if self._is_lossless else presented(relation)
-            except duckdb.IOException as error:  # no file can be named here: a spill went wrong
+            except duckdb.IOException as error:  # SQL cannot name files here, so a spill failed
                 raise OSError(one_line(error)) from error
             except (duckdb.Error, MemoryError) as error:
                 self._broken = isinstance(error, duckdb.FatalException)
                 if self._broken:
-                    reading.pop_all()  # nothing can be unregistered any more
+                    reading.pop_all()  # an invalid database cannot unregister
                 raise self._explained(error, call) from error
 
     @property
@@ -148,7 +149,7 @@ class Sandbox:
         self._known.add((sql, relations))
 
     def _reopen(self) -> None:
-        """A new database. Only this gives back what DuckDB's allocator keeps after large calls."""
+        """Open a new database. Only this frees what DuckDB's allocator keeps after large calls."""
         self._connection.close()
         self._connection = self._opened()
         self._broken = False

@@ -1,7 +1,7 @@
-"""A table's SQL: does it bind, and how do batches of its files become typed rows?
+"""A table's SQL: checks it, and makes the SQL that turns batches of its files into typed rows.
 
-It is a SELECT that gives one row for each row of `raw`, by itself (row_wise.py); its column
-`reject`, if any, holds the reason to leave a row out.
+A table's SQL is a SELECT that gives one row for each row of `raw`, row by row (row_wise.py). Its
+column `reject`, if any, holds the reason to leave a row out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from caudal.sql.prefilters import Flag, Prefilter, project
 
 
 def bind_table(cursor: duckdb.DuckDBPyConnection, table: Table) -> Schema:
-    """The columns that a table's SQL gives, `reject` included; leaves an empty table behind."""
+    """Return the result columns of a table's SQL with `reject`. Create an empty table of them."""
     if not table.columns:
         raise ApplicationError(f"{table.origin}: app.toml lists no columns for {table.name}")
     create_empty(cursor, "raw", dict.fromkeys(table.columns, "VARCHAR"))
@@ -41,12 +41,12 @@ def bind_table(cursor: duckdb.DuckDBPyConnection, table: Table) -> Schema:
 
 
 def without_reject(schema: Schema) -> Schema:
-    """The columns of a table, once `reject` has done its work."""
+    """Return the columns without `reject`."""
     return {name: kind for name, kind in schema.items() if name != REJECT}
 
 
 def _reject_reason(cleaned: Schema) -> str:
-    """The reason to reject as SQL over a table's cleaned rows: null where a row is kept."""
+    """Return the SQL for the reject reason of a table's cleaned rows; null for a row to keep."""
     return f"CAST({quote(REJECT) if REJECT in cleaned else 'NULL'} AS VARCHAR)"
 
 
@@ -60,9 +60,10 @@ def make_cleaning(
 ) -> Cleaning:
     """A batch of `raw` to the given outputs and computed columns, reading no more than needed.
 
-    The SQL gives at least the rows that are visible and those to reject, each with its place in
-    `raw`; and the last one in any case, so that it shows whether there are as many as in `raw`.
-    Where the SQL leaves rows out, it says of each whether a query sees it: the last may not stay.
+    It reads no more of the files than needed. Its SQL gives at least the visible rows and the rows
+    to reject, each with its position in `raw`. It always gives the last row too, to check that
+    there are as many rows as in `raw`. If the SQL leaves rows out, a column says of each row
+    whether a query sees it, because the last row may have to be dropped.
     """
     visible_rows = [_comparable(cursor, cleaned, rows) for rows in visible_rows]
     computed = [
@@ -102,7 +103,7 @@ def make_cleaning(
 
 @dataclass(frozen=True)
 class _OverRaw:
-    """A table's SQL over a `raw` that the reader fills with numbers and flags too."""
+    """A table's SQL over a `raw` to which the reader adds numbers and flags."""
 
     sql: str
     numbers: tuple[Number, ...] = ()

@@ -1,8 +1,9 @@
-"""DuckDB's parse tree of a statement, with one spelling for what DuckDB spells in several ways.
+"""DuckDB's parse tree of a statement, in a normal form for comparisons.
 
-Whatever is not named here must be equal for two trees to be equal. What is named changes no answer:
-places in the text, names that are held twice, a comma instead of CROSS JOIN, the default order of
-nulls, aliases of types, NOT around a condition that has a negation of its own.
+The normal form removes only differences that change no answer: positions in the text, names that
+are stored twice, a comma instead of CROSS JOIN, the default order of nulls, aliases of types, and
+NOT around a condition that has its own negation. All other parts must be equal for two trees to be
+equal.
 """
 
 import json
@@ -22,12 +23,12 @@ _NEGATIONS = {
     "COMPARE_DISTINCT_FROM": "COMPARE_NOT_DISTINCT_FROM",
 }
 _NEGATED_FUNCTIONS = {"~~": "!~~", "~~*": "!~~*"}
-_NOWHERE = 2**64 - 1  # the place of what DuckDB added itself
+_NOWHERE = 2**64 - 1  # position of nodes that DuckDB added itself
 _INTERVAL_TYPES = ("DOUBLE", "INTEGER", "BIGINT")
 
 
 def plain(tree: Any) -> Any:
-    """The tree, or what an error says of a text that has none."""
+    """Return the tree in normal form, or the error of a text that has no tree."""
     if isinstance(tree, list):
         return [plain(item) for item in tree]
     if not isinstance(tree, dict):
@@ -45,7 +46,7 @@ def plain(tree: Any) -> Any:
 
 
 def _without_not(node: dict[str, Any]) -> dict[str, Any]:
-    """NOT of a condition that has a negation of its own, as that."""
+    """Replace NOT of a condition that has its own negation with that negation."""
     if node.get("type") != "OPERATOR_NOT" or len(node["children"]) != 1:
         return node
     (inner,) = node["children"]
@@ -57,14 +58,15 @@ def _without_not(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_of_interval(node: dict[str, Any]) -> bool:
-    """A cast that DuckDB wrote around the number of INTERVAL 1 DAY, or INTERVAL '1' DAY."""
+    """Return whether a node is the cast that DuckDB adds to the number in INTERVAL 1 DAY or
+    INTERVAL '1' DAY."""
     if node.get("type") != "OPERATOR_CAST" or node.get("query_location") != _NOWHERE:
         return False
     return (node.get("type_expr") or {}).get("type_name") in _INTERVAL_TYPES
 
 
 def _digits(node: Any) -> Any:
-    """What is cast, without whether its digits stood in quotes."""
+    """Return the operand of the cast, the same for digits with and without quotes."""
     literal = node.get("literal") if isinstance(node, dict) else None
     text = str(literal.get("text")) if literal else ""
     return text if text.isdecimal() and not text.startswith("0") else node
@@ -76,7 +78,7 @@ def _is_true(condition: Any) -> bool:
 
 
 def parse_tree(sql: str) -> Any:
-    """Return DuckDB's parse tree of a statement; it says itself whether there was an error."""
+    """Return DuckDB's parse tree of a statement. The tree itself contains any error."""
     with duckdb.connect() as connection:
         rows = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchall()
     return json.loads(rows[0][0])
