@@ -150,7 +150,7 @@ async def _read(
 
 
 class MedicLink:
-    """The connection to one other medic. A message that cannot be sent is dropped; medics repeat."""
+    """The connection to one other medic. What cannot be sent is dropped; medics repeat it."""
 
     def __init__(self, address: str, port: int, seal: Seal) -> None:
         self._where = (address, port)

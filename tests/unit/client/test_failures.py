@@ -119,8 +119,10 @@ def test_the_commands_give_what_there_is_and_end_as_run_does(
     assert told[-1].startswith("caudal: ")
     assert REASON in told[-1]
     assert main(["jobs", *way]) == ExitStatus.OK
-    job = next(one for one in capsys.readouterr().out.splitlines() if "(failed: broken)" in one)
-    words = ["results", job.split()[0], *way, "--format", form]
+    listed = capsys.readouterr().out.splitlines()
+    job = max(caudal.Client(one.gateway).jobs(), key=lambda found: found.created).id
+    assert any(line.startswith(job) and "(failed: broken)" in line for line in listed)
+    words = ["results", job, *way, "--format", form]
     assert main([*words, "-o", str(tmp_path / "results")]) == ExitStatus.QUERY
     assert REASON in capsys.readouterr().err
     assert main([*words, "-q", "broken"]) == ExitStatus.QUERY
