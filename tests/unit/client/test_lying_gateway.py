@@ -104,13 +104,13 @@ WRONG_RESULTS: dict[str, tuple[Callable[[Place, bytes], Spoilt], str]] = {
         "is a result of q1 of job .*, run 0000.*, not of q1 of job",
     ),
     "one bit": (lambda place, true: Spoilt(flipped(true)), "does not match its digest"),
-    "a byte more": (lambda place, true: Spoilt(true + b"x"), "should have .* and has more"),
+    "a byte more": (lambda place, true: Spoilt(true + b"x"), "should have .* but has more"),
     "a byte more, announced": (
         lambda place, true: Spoilt(true + b"x", announced=len(true) + 1),
         "should have .* bytes, but Content-Length is",
     ),
-    "a byte less": (lambda place, true: Spoilt(true[:-1]), "should have .* and has only"),
-    "no end": (lambda place, true: Spoilt(true, forever=GARBAGE), "should have .* and has more"),
+    "a byte less": (lambda place, true: Spoilt(true[:-1]), "should have .* but has only"),
+    "no end": (lambda place, true: Spoilt(true, forever=GARBAGE), "should have .* but has more"),
     "no beginning": (lambda place, true: Spoilt(b"", forever=GARBAGE), "is not a result"),
     "an index without end": (
         lambda place, true: Spoilt(index_without_end(true), forever=GARBAGE),
@@ -122,7 +122,7 @@ WRONG_RESULTS: dict[str, tuple[Callable[[Place, bytes], Spoilt], str]] = {
     ),
     "packed": (
         lambda place, true: Spoilt(gzip.compress(true), headers={"Content-Encoding": "gzip"}),
-        "packed as 'gzip'",
+        "compressed as 'gzip'",
     ),
     "nothing": (lambda place, true: Spoilt(b""), "is not a result"),
     "a damaged store": (
@@ -290,7 +290,7 @@ def test_a_packed_reply_is_not_unpacked(place: Place) -> None:
     place.hostile.spoil = lambda path, body: Spoilt(bomb, headers=headers)
     with (
         place.gateways(place.hostile.address) as gateways,
-        pytest.raises(FormatError, match="packed as 'gzip'"),
+        pytest.raises(FormatError, match="compressed as 'gzip'"),
     ):
         gateways.status(place.job)
 

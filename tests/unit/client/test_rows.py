@@ -78,11 +78,11 @@ def test_values_are_written_as_their_sql_reads_them() -> None:
     ("rows", "columns", "complaint"),
     [
         ([{"a": 1}, {"a": 1, "b": 2}], None, "has a column 'b'"),
-        ([(1, 2)], None, "need names"),
+        ([(1, 2)], None, "need column names"),
         ([(1, 2)], ["a"], "has 2 fields"),
         (["text"], ["a"], "is a str"),
         ([{"a": object()}], None, "holds a object"),
-        ([{"a": "\ud800"}], None, "no Unicode"),
+        ([{"a": "\ud800"}], None, "not valid Unicode"),
         ([{"a": b"bytes"}], None, "holds a bytes"),
     ],
 )
