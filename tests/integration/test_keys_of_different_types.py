@@ -13,12 +13,12 @@ from caudal.model import Application, Query, Table
 from caudal.run_options import Engine, RunOptions
 
 TYPES = ["BIGINT", "VARCHAR", "DOUBLE", "DECIMAL(10,2)", "DATE", "ENUM('1', '2', '02')"]
-STATEMENTS = [
-    "SELECT a.x, b.y FROM a JOIN b ON a.k = b.k ORDER BY ALL",
-    "SELECT a.x, b.y FROM a LEFT JOIN b ON a.k = b.k AND b.y <> 'q' ORDER BY ALL",
-    "SELECT a.x, b.y FROM a FULL JOIN b ON a.k = b.k ORDER BY ALL",
-    "SELECT x FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k) ORDER BY 1",
-]
+STATEMENTS = {
+    "inner": "SELECT a.x, b.y FROM a JOIN b ON a.k = b.k ORDER BY ALL",
+    "left": "SELECT a.x, b.y FROM a LEFT JOIN b ON a.k = b.k AND b.y <> 'q' ORDER BY ALL",
+    "full": "SELECT a.x, b.y FROM a FULL JOIN b ON a.k = b.k ORDER BY ALL",
+    "semi": "SELECT x FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k) ORDER BY 1",
+}
 FILES = {"a": "k,x\n1,a\n2,b\n,c\n3,d\n", "b": "k,y\n1,p\n02,q\n1,r\n2.0,s\n"}
 
 
@@ -28,7 +28,7 @@ def application(left: str, right: str) -> Application:
               f"{name}.sql")
         for name, v, kind in (("a", "x", left), ("b", "y", right))
     )  # fmt: skip
-    queries = tuple(Query(text, "", text, "q.sql") for text in STATEMENTS)
+    queries = tuple(Query(name, "", text, "q.sql") for name, text in STATEMENTS.items())
     return Application("keys", "", Path(), tables, queries)
 
 
@@ -42,11 +42,11 @@ def rows_of_duckdb(app: Application) -> dict[str, list[tuple[object, ...]] | Non
             lines = [line.split(",") for line in FILES[table.name].splitlines()[1:]]
             connection.executemany("INSERT INTO raw VALUES (nullif(?, ''), ?)", lines)
             connection.execute(f"CREATE TABLE {table.name} AS {table.sql}")
-        for statement in STATEMENTS:
+        for name, statement in STATEMENTS.items():
             try:
-                found[statement] = connection.execute(statement).fetchall()
+                found[name] = connection.execute(statement).fetchall()
             except duckdb.Error:
-                found[statement] = None
+                found[name] = None
     return found
 
 

@@ -1,8 +1,6 @@
 """The Python API, starting with the examples of its own documentation."""
 
 import doctest
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -134,16 +132,3 @@ def test_a_mistake_in_sql_is_the_askers(example_data: Path) -> None:
         caudal.sql("SELECT 1", engine="quick")
     with pytest.raises(UsageError, match="name the file in the SELECT"):
         caudal.sql("SELECT 1", files={"a": "b"})
-
-
-def test_what_the_package_offers_is_loaded_late_and_stays() -> None:
-    """`caudal.sql` is the function, also after the subpackage of that name was imported."""
-    script = (
-        "import sys, caudal; assert 'caudal.api' not in sys.modules; import caudal.sql.parsing; "
-        "print(caudal.sql.__module__, all(hasattr(caudal, name) for name in caudal.__all__), "
-        "set(caudal.__all__) <= set(dir(caudal)), hasattr(caudal, 'nothing'))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["caudal.api", "True", "True", "False"]

@@ -104,7 +104,7 @@ def encode(
         source_digest=source_digest,
         failed={name: why[:MOST_REASON] for name, why in (failed or {}).items()},
     )
-    return frame.encode(MAGIC, index) + bytes(body)
+    return b"".join((frame.encode(MAGIC, index), body))  # one copy, not two
 
 
 def append_stage(body: bytearray, slices: Sequence[pa.Table]) -> StageIndex:
@@ -121,13 +121,18 @@ def append_stage(body: bytearray, slices: Sequence[pa.Table]) -> StageIndex:
 
 def append_stream(body: bytearray, rows: pa.Table) -> Span:
     """Append rows as one stream."""
+    span, data = stream_of(rows, len(body))
+    body += memoryview(data)
+    return span
+
+
+def stream_of(rows: pa.Table, offset: int = 0) -> tuple[Span, pa.Buffer]:
+    """Return rows as one stream, and its span if it begins at this offset."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema, options=_OPTIONS) as writer:
         writer.write_table(rows)
     data = sink.getvalue()
-    span = Span(len(body), data.size, rows.num_rows, digest(memoryview(data)))
-    body += memoryview(data)
-    return span
+    return Span(offset, data.size, rows.num_rows, digest(memoryview(data))), data
 
 
 class MappedReader:

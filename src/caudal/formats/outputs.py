@@ -84,7 +84,7 @@ class ResultHeader(msgspec.Struct, frozen=True, omit_defaults=True):
 def encode_fold(fold: str, partition: int, slices: Sequence[pa.Table]) -> bytes:
     body = bytearray()
     index = Folded(fold, partition, mapped.append_stage(body, slices))
-    return frame.encode(FOLD_MAGIC, index) + bytes(body)
+    return b"".join((frame.encode(FOLD_MAGIC, index), body))
 
 
 def encode_failed_fold(fold: str, partition: int, error: str) -> bytes:
@@ -97,10 +97,9 @@ def decode_fold(read: frame.Read, key: str) -> tuple[Folded, int]:
 
 
 def encode_result(whose: Whose, title: str, rows: pa.Table) -> bytes:
-    body = bytearray()
-    span = mapped.append_stream(body, pa.Table.from_batches(_light(rows), rows.schema))
+    span, body = mapped.stream_of(pa.Table.from_batches(_light(rows), rows.schema))
     index = ResultHeader(whose.query, title, span, whose.job, whose.run)
-    return frame.encode(RESULT_MAGIC, index) + bytes(body)
+    return b"".join((frame.encode(RESULT_MAGIC, index), memoryview(body)))
 
 
 def encode_failed_result(whose: Whose, title: str, error: str) -> bytes:

@@ -191,7 +191,7 @@ class Overwriting(MemoryStore):
 @pytest.fixture
 def bucket(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
     store = Overwriting()
-    monkeypatch.setattr("caudal.cli.series_store.open_store", lambda url, *, s3: store)
+    monkeypatch.setattr("caudal.cli.series_store.open_store", lambda url: store)
     shell.use("s3://bucket/prefix")
     return store
 

@@ -29,7 +29,7 @@ AHEAD = pytest.mark.skipif(
 def run(form: str, **environment: str) -> dict[str, Any]:
     """What every kernel gives in a process that uses one form of them."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.unit.kernels.every_kernel", form],
+        [sys.executable, "-m", "tests.harness.every_kernel", form],
         cwd=ROOT,
         env={**os.environ, **environment},
         capture_output=True,

@@ -1,6 +1,6 @@
 """Runs every kernel over seeded inputs and prints a digest of all that it gave, as JSON.
 
-`python -m tests.unit.kernels.every_kernel FORM`, where the form is `numba` or a target's name.
+`python -m tests.harness.every_kernel FORM`, where the form is `numba` or a target's name.
 """
 
 import gc
@@ -27,7 +27,7 @@ def choose(form: str) -> None:
     (target,) = (one for one in objects.TARGETS if one.name == form)
     objects._processor_flags = lambda: target.flags
     if target.machine != platform.machine():
-        from tests.unit.kernels.emulating import emulate
+        from tests.harness.emulating import emulate
 
         platform.machine = lambda: target.machine
         emulate(objects.code_path(objects.FOLDER, target))
