@@ -15,6 +15,7 @@ import duckdb
 import pytest
 
 from caudal.broker.open_broker import open_broker
+from caudal.cli.status import ExitStatus
 from caudal.cluster.folder import Cluster
 from caudal.jobs.ports import Bounds
 from caudal.process.records import read_record, send_signal
@@ -186,7 +187,7 @@ def test_a_poison_batch_fails_its_own_job_only(
         poison = Source(str(tmp_path), tmp_path, b"")
         with client(real, poison) as process:
             _, words = process.communicate()
-            assert process.returncode == 10
+            assert process.returncode == ExitStatus.QUERY
             assert "not a number" in words.decode()
         assert answer(healthy) == books.answer
 

@@ -48,7 +48,7 @@ def is_back(cluster: Cluster, name: str, before: ProcessRecord) -> bool:
 @pytest.fixture(scope="module")
 def one_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RealCluster, Cluster]]:
     folder = tmp_path_factory.mktemp("cluster")
-    with running(folder, "--broker", AWAY, "--gateways", "0", "--workers", "1") as real:
+    with running(folder, "--broker", "embedded", "--gateways", "0", "--workers", "1") as real:
         yield real, Cluster.open(folder)
 
 

@@ -259,7 +259,7 @@ class _Ears:
             "s",
             admit(WatchList(), {"worker-1": SupervisionTiming(), "medic-1": SupervisionTiming()}),
         )
-        self._transport = SimpleNamespace(sendto=lambda data, sender: None)
+        self._ear = SimpleNamespace(sendto=lambda data, sender: None)
 
     _hear, _see = Medic._hear, Medic._see
 

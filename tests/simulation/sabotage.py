@@ -80,7 +80,7 @@ def acknowledge_first() -> Any:
                     execute.follow(ports, found, message.task)
         return execute.TurnResult.ACKNOWLEDGED
 
-    return calmly(mock.patch.object(execute, "handle", handle))
+    return calmly(mock.patch.object(execute, "execute_task", handle))
 
 
 @sabotage("readiness checked before create", PLAIN)
@@ -330,7 +330,7 @@ def no_follow_up_when_present() -> Any:
         consumer.acknowledge(delivery)
         return execute.TurnResult.ACKNOWLEDGED
 
-    return calmly(mock.patch.object(execute, "handle", handle))
+    return calmly(mock.patch.object(execute, "execute_task", handle))
 
 
 @sabotage("an old run's objects adopted: one run for all lives", ("again",), known=100)

@@ -13,7 +13,7 @@ from tests.simulation.stories import Story
 from tests.simulation.world import FOREVER, World, finish
 
 QUIET = Rates()
-DELETE_JOB = "janitor: rounds > round > _clean > _clean_ended: delete job.json"
+DELETE_JOB = "janitor: rounds > round > _clean > _clean_ended > delete_ended: delete job.json"
 
 
 def quiet(seed: int, kind: str, aims: tuple[Aim, ...] = ()) -> World:

@@ -80,7 +80,7 @@ def results(
     patience: PatienceOption = 60.0,
     ca: CaOption = None,
 ) -> None:
-    """Give the answers of a job on a cluster, those that are there.
+    """Give the answers of a job on a cluster that are ready.
 
     Queries that failed are named.
 

@@ -112,7 +112,7 @@ def test_a_changed_timezone_would_add_everything_again_and_is_refused(world: Wor
     world.run(store, world.uniform(1))
     before = settled(store)
     elsewhere = msgspec.structs.replace(world.config, timezone="Europe/Madrid")
-    with pytest.raises(IngestError, match="begun with timezone America/Argentina/Buenos_Aires"):
+    with pytest.raises(IngestError, match="started with timezone America/Argentina/Buenos_Aires"):
         ingest(world.catalog(store), elsewhere, world.uniform(2))
     assert settled(store) == before
 

@@ -65,7 +65,7 @@ def test_who_interrupts_up_learns_that_it_runs_on(
     ("count", "complaint"),
     [
         ("gateway=0", "without gateways nothing can reach a cluster"),
-        ("worker=5000", "workers = 5000: from 0 to 999"),
+        ("worker=5000", "workers = 5000: must be from 0 to 999"),
         ("worker=-1", "write worker=4"),
     ],
 )

@@ -50,8 +50,8 @@ PRIVATE_BROKER = (SECRET, "private"), ("broker = false", "broker = true")
     [
         ([OTHER_STORE], r'says store = "other", but the running processes use "store"'),
         ([OTHER_NAME], r'says name = "other", but the running processes use "caudal"'),
-        ([OTHER_BROKER], r"says another broker"),
-        ([*PRIVATE_BROKER], r"says another broker"),
+        ([OTHER_BROKER], r"names another broker"),
+        ([*PRIVATE_BROKER], r"names another broker"),
     ],
 )
 def test_while_something_runs_they_are_as_noted(
@@ -91,7 +91,7 @@ def test_down_forgets_what_was_noted(cluster: Cluster) -> None:
 
 def test_a_lost_secret_is_not_replaced_while_something_runs(cluster: Cluster) -> None:
     cluster.secret.unlink()
-    with pytest.raises(UsageError, match=r"secret is gone.*restore it.*caudal down"):
+    with pytest.raises(UsageError, match=r"secret is missing.*restore it.*caudal down"):
         start_all(cluster)
     assert not cluster.secret.exists()
 

@@ -32,7 +32,7 @@ def test_the_file_that_up_writes_is_understood(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("[hosts]", "needs one host"),
+        ("[hosts]", "needs at least one host"),
         ("[hosts.a]\nbroker = true\nmedics = 12", "medics = 12: must be from 0 to 9"),
         ("[hosts.a]\nbroker = true\nwrokers = 1", "wrokers"),
         ("[hosts.a]\n", "on exactly one host, not 0"),

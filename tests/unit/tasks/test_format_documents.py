@@ -189,7 +189,7 @@ def test_every_flipped_bit_of_a_reason_is_noticed(
 
 def test_an_object_with_neither_rows_nor_a_reason_or_with_both_is_refused() -> None:
     neither = frame.encode(outputs.FOLD_MAGIC, outputs.Folded("fold_1", 3))
-    with pytest.raises(FormatError, match="neither slices nor why"):
+    with pytest.raises(FormatError, match="neither slices nor the reason"):
         fold_of(neither)
     nothing = frame.encode(outputs.RESULT_MAGIC, outputs.ResultHeader("q1", "", job="j", run="r"))
     with pytest.raises(FormatError, match="does not match its digest"):
