@@ -129,12 +129,14 @@ class RememberedCompute:
             raise CondemnedError("the task crashes its process (simulated)")
         if task.kind == "finish" and task.name == STRANGE:
             raise LookupError("nobody foresaw this (simulated)")
+        # Read once, whether the output is remembered or not: else a seed would not be repeatable.
+        read = {name: list(inputs[name]) for name in sorted(inputs)}
         content = tuple(
-            (name, tuple((part.data, part.file, part.repaired) for part in inputs[name]))
-            for name in sorted(inputs)
+            (name, tuple((part.data, part.file, part.repaired) for part in parts))
+            for name, parts in read.items()
         )
         key = bytes(job.plan), _without_times(job.request.options), task, content
-        made = ENGINE.outputs.get(key, lambda: ENGINE.real.run(job, task, inputs, 1))
+        made = ENGINE.outputs.get(key, lambda: ENGINE.real.run(job, task, read, 1))
         if task.kind == "finish":
             made = _renamed(made, job)
         return padded(made, self._chance.randrange(4))
