@@ -17,9 +17,9 @@ from caudal.medic.supervision import State
 from caudal.medic.talk import ProcessStatus, StatusReply
 from caudal.process.records import ProcessRecord, is_running, read_record, send_signal
 from tests.acceptance.cluster import CAUDAL, RealCluster, free_hundred, running
+from tests.harness.rabbit import rabbit as rabbit
+from tests.harness.rabbit import rabbit_url as rabbit_url
 from tests.harness.waiting import until
-
-AWAY = "amqp://nobody@127.0.0.1:1/"
 
 
 def told(cluster: Cluster) -> StatusReply:
@@ -118,7 +118,7 @@ def test_scale_starts_and_stops_workers(one_host: tuple[RealCluster, Cluster]) -
 
 
 def test_what_keeps_dying_is_shown_as_failing_with_its_last_words(tmp_path: Path) -> None:
-    arguments = ("--broker", AWAY, "--gateways", "0", "--workers", "1", "--medics", "1")
+    arguments = ("--broker", "embedded", "--gateways", "0", "--workers", "1", "--medics", "1")
     with running(tmp_path, *arguments) as real:
         cluster = Cluster.open(tmp_path)
         text = (tmp_path / "cluster.toml").read_text()
@@ -132,7 +132,7 @@ def test_what_keeps_dying_is_shown_as_failing_with_its_last_words(tmp_path: Path
 
 
 def test_down_leaves_no_process_and_no_lock(tmp_path: Path) -> None:
-    arguments = ("--broker", AWAY, "--gateways", "0", "--workers", "1", "--medics", "2")
+    arguments = ("--broker", "embedded", "--gateways", "0", "--workers", "1", "--medics", "2")
     with running(tmp_path, *arguments) as real:
         cluster = Cluster.open(tmp_path)
         before = [record(cluster, one.name) for one in cluster.members]
@@ -167,8 +167,8 @@ workers = 1
 """
 
 
-def test_three_hosts_each_restarts_its_own(tmp_path: Path) -> None:
-    (tmp_path / "cluster.toml").write_text(HOSTS.format(broker=AWAY, port=free_hundred()))
+def test_three_hosts_each_restarts_its_own(tmp_path: Path, rabbit_url: str) -> None:
+    (tmp_path / "cluster.toml").write_text(HOSTS.format(broker=rabbit_url, port=free_hundred()))
     real = RealCluster(tmp_path, 0)
     started = []
     try:

@@ -429,7 +429,7 @@ def owner_not_checked() -> Any:
     return mock.patch.object(service.JobService, "_check_owner", _nothing)
 
 
-@sabotage("a task goes on although its job has ended", ("cancel",), known=470)
+@sabotage("a task goes on although its job has ended", ("cancel",), known=513)
 def unwanted_goes_on() -> Any:
     asked = beat.TaskBeat.__call__
 
