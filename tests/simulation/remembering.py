@@ -129,12 +129,13 @@ class RememberedCompute:
             raise CondemnedError("the task crashes its process (simulated)")
         if task.kind == "finish" and task.name == STRANGE:
             raise LookupError("nobody foresaw this (simulated)")
-        # Read once, whether the output is remembered or not: else a seed would not be repeatable.
-        read = {name: list(inputs[name]) for name in sorted(inputs)}
         content = tuple(
-            (name, tuple((part.data, part.file, part.repaired) for part in parts))
-            for name, parts in read.items()
+            (name, tuple((part.data, part.file, part.repaired) for part in inputs[name]))
+            for name in sorted(inputs)
         )
+        # Read again as a computation does, whether its output is remembered or not: else a seed
+        # would not be repeatable.
+        read = {name: list(parts) for name, parts in inputs.items()}
         key = bytes(job.plan), _without_times(job.request.options), task, content
         made = ENGINE.outputs.get(key, lambda: ENGINE.real.run(job, task, read, 1))
         if task.kind == "finish":
