@@ -32,7 +32,8 @@ or damage objects that were reported as created.
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -137,9 +138,22 @@ class DirectoryStore(Store):
             return os.fstat(self._root_descriptor).st_mtime
 
     def sweep(self, older_than_seconds: float) -> int:
-        """Remove temporary files of dead writers older than this. Return the number removed."""
+        """Remove what dead writers and killed probes left, if older than this. Return how many."""
         with self._errors("sweep", TEMPORARY_FOLDER):
-            return self._temporaries.sweep(older_than_seconds)
+            swept = self._temporaries.sweep(older_than_seconds)
+            probes = self._probes_before(time.time() - older_than_seconds)
+        for key in probes:
+            self.delete(key)
+        return swept + len(probes)
+
+    def _probes_before(self, moment: float) -> Sequence[str]:
+        """Return the keys that probes created before this moment: those were killed."""
+        found: Sequence[str] = []
+        with suppress(FileNotFoundError):
+            for folder, _, names, here in os.fwalk(keys.PROBE_FOLDER, dir_fd=self._root_descriptor):
+                old = [name for name in names if os.stat(name, dir_fd=here).st_mtime <= moment]
+                found = [*found, *(f"{folder}/{name}" for name in old)]
+        return found
 
     def _until_settled(self, verb: str, key: str, attempt: Callable[[], _Result]) -> _Result:
         """Repeat `attempt` after each lost race with clean-up, which removes its folders."""

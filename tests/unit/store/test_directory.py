@@ -165,6 +165,16 @@ def test_sweep_removes_old_leftovers_of_dead_writers(tmp_path: Path) -> None:
     assert store.sweep(0) == 1
 
 
+def test_sweep_removes_what_killed_probes_left(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    for key in (".caudal-probe/killed/0", ".caudal-probe/alive/0"):
+        store.create(key, b"first")
+    old = tmp_path / ".caudal-probe/killed/0"
+    os.utime(old, (0, 0))
+    assert store.sweep(1_000) == 1
+    assert [path.parent.name for path in tmp_path.glob(".caudal-probe/*/0")] == ["alive"]
+
+
 def test_sweep_spares_living_writers_however_old(tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path)
     with leftover(tmp_path, "held", 1_000).open() as held:
