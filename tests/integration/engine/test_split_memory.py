@@ -92,7 +92,7 @@ print(run("SELECT count(*) AS n FROM t")["q0"].table.to_pylist())
 print(peak_mib())
 """
     done = subprocess.run(
-        [sys.executable, "-c", script, str(folder), sql],
+        [sys.executable, "-X", "faulthandler", "-c", script, str(folder), sql],
         capture_output=True,
         text=True,
         timeout=GUARD_SECONDS,
