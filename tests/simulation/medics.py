@@ -1,7 +1,10 @@
 """Medics in a world where messages are lost, late and doubled, networks part and medics die.
 
-Everything follows from the seed. Medics are the pure machines of `caudal.core`; the world only
-carries their messages and their clocks' ticks, and restarts what the leaders order to restart.
+Everything follows from the seed. Medics are the pure machines of `caudal.medic`; the world only
+carries their messages, orders and heartbeats, and their clocks' ticks. Every medic has a host of
+its own, and every process is on the host of one medic, which alone can restart it. While hosts are
+parted, heartbeats and messages between them are lost, but orders wait in TCP: they arrive when the
+hosts meet again, or when a frozen medic wakes up.
 """
 
 import heapq
@@ -11,7 +14,7 @@ from random import Random
 
 from caudal.medic import election, supervision
 from caudal.medic.election import ElectionMessage, ElectionState, Role
-from caudal.medic.supervision import SupervisionTiming, WatchList
+from caudal.medic.supervision import RestartOrder, SupervisionTiming, WatchList
 from caudal.process.pulse import HostRecord, Pulse
 
 TICK = 0.1
@@ -29,10 +32,21 @@ class Medic:
     dead_until: float | None = None
 
 
+@dataclass(frozen=True)
+class SentOrder:
+    """A restart order of a leader, on its way to the medic of the process's host."""
+
+    sender: int
+    to: int
+    term: int
+    order: RestartOrder
+
+
 @dataclass
 class Patient:
     """A process that medics look after."""
 
+    host: int
     incarnation: int = 1
     sequence: int = 0
     dead: bool = False
@@ -48,6 +62,7 @@ class Report:
     leaders_at_once: int = 0
     restarts: int = 0
     needless: int = 0  # restarts of processes that were well
+    refused: int = 0  # orders that came too late
     trace: list[str] = field(default_factory=list)
 
 
@@ -65,9 +80,11 @@ class World:
         self.delay = self.random.choice([0.01, 0.2, 1.5])
         self.sees_gone = self.random.random() < 0.5
         self.parts: dict[int, int] = {}  # medic -> its side of a partition
-        self._mail: list[tuple[float, int, ElectionMessage]] = []
+        self._mail: list[tuple[float, int, ElectionMessage | SentOrder]] = []
         self._order = count()
-        self.patients = {name: Patient() for name in PATIENTS}
+        self.patients = {
+            name: Patient(self.ids[number % count_]) for number, name in enumerate(PATIENTS)
+        }
         self.medics = {one: self._new(one) for one in self.ids}
 
     def run(self, seconds: float, *, faults: bool, breaking: bool = True) -> None:
@@ -109,19 +126,29 @@ class World:
             return
         if self._runs(medic):
             self._step(medic, election.tick(medic.seat, self.now))
-            for name, patient in self.patients.items():
-                gone = patient.dead and self.sees_gone
-                stopped = patient.frozen and not patient.dead and self.sees_gone
-                age = self.now - patient.began
-                record = HostRecord(name, patient.incarnation, age, gone, stopped)
-                medic.ward = supervision.see(medic.ward, record, self.now)
+            medic.ward = supervision.attend(medic.ward, self.now)
+            self._see_records(one, medic)
             for other, its in self.medics.items():
-                if self.sees_gone and its.dead_until is not None:
+                if self.sees_gone and its.dead_until is not None and not self._apart(one, other):
                     self._step(medic, election.see_gone(medic.seat, other, self.now))
             if medic.seat.role is Role.LEADING:
                 medic.ward, orders = supervision.look(medic.ward, self.now)
                 for order in orders:
-                    self._restart(one, order)
+                    self._order_restart(medic, order)
+
+    def _see_records(self, one: int, medic: Medic) -> None:
+        """A medic tells the others what is on record on its host."""
+        for name, patient in self.patients.items():
+            if self._apart(one, patient.host) or not self._runs(self.medics[patient.host]):
+                continue
+            gone = patient.dead and self.sees_gone
+            stopped = patient.frozen and not patient.dead and self.sees_gone
+            age = self.now - patient.began
+            record = HostRecord(name, patient.incarnation, age, gone, stopped)
+            medic.ward = supervision.see(medic.ward, record, self.now)
+
+    def _apart(self, one: int, other: int) -> bool:
+        return self.parts.get(one, 0) != self.parts.get(other, 0)
 
     def _step(self, medic: Medic, step: election.Step) -> None:
         before, (medic.seat, said) = medic.seat, step
@@ -132,7 +159,17 @@ class World:
                 medic.ward = supervision.watch_anew(medic.ward, self.now)
         self._send(said)
 
-    def _restart(self, one: int, order: supervision.RestartOrder) -> None:
+    def _order_restart(self, medic: Medic, order: RestartOrder) -> None:
+        """Restart a process of the leader's host at once; send an order to another host."""
+        host = self.patients[order.name].host
+        if host == medic.seat.me:
+            self._restart(host, order)
+        else:
+            sent = SentOrder(medic.seat.me, host, medic.seat.term, order)
+            late = 0.01 if self.peace else self.random.random() * self.delay
+            heapq.heappush(self._mail, (self.now + late, next(self._order), sent))
+
+    def _restart(self, one: int, order: RestartOrder) -> None:
         patient = self.patients[order.name]
         if patient.incarnation > order.dead:
             return  # the launcher knows a newer one
@@ -140,7 +177,7 @@ class World:
         self.report.needless += well
         self.report.restarts += 1
         self._say(f"medic {one} restarts {order.name}, {'well' if well else 'dead'}")
-        self.patients[order.name] = Patient(patient.incarnation + 1, began=self.now)
+        self.patients[order.name] = Patient(one, patient.incarnation + 1, began=self.now)
 
     def _beat(self) -> None:
         for name, patient in self.patients.items():
@@ -151,8 +188,8 @@ class World:
             ready = age >= LOADING
             pulse = Pulse(name, patient.incarnation, patient.sequence, ready=ready)
             if patient.sequence % 5 == 0:
-                for medic in self.medics.values():
-                    if self._runs(medic):
+                for one, medic in self.medics.items():
+                    if self._runs(medic) and not self._apart(one, patient.host):
                         medic.ward = supervision.hear(medic.ward, pulse, self.now)
 
     def _send(self, said: list[ElectionMessage]) -> None:
@@ -167,15 +204,24 @@ class World:
     def _deliver(self) -> None:
         while self._mail and self._mail[0][0] <= self.now:
             _, _, message = heapq.heappop(self._mail)
-            medic = self.medics[message.to]
-            apart = self.parts.get(message.sender, 0) != self.parts.get(message.to, 0)
-            if medic.dead_until is not None or apart:
+            medic, apart = self.medics[message.to], self._apart(message.sender, message.to)
+            if medic.dead_until is not None or (apart and not isinstance(message, SentOrder)):
                 continue
-            if medic.frozen_until > self.now:  # the kernel keeps it until the medic wakes up
-                again = (medic.frozen_until + TICK, next(self._order), message)
-                heapq.heappush(self._mail, again)
+            if apart or medic.frozen_until > self.now:  # a kernel keeps it
+                again = max(medic.frozen_until, self.now) + TICK
+                heapq.heappush(self._mail, (again, next(self._order), message))
                 continue
+            self._receive(medic, message)
+
+    def _receive(self, medic: Medic, message: ElectionMessage | SentOrder) -> None:
+        if isinstance(message, ElectionMessage):
             self._step(medic, election.receive(medic.seat, message, self.now))
+        elif message.term >= medic.seat.term and supervision.agrees(
+            medic.ward, message.order, self.now
+        ):
+            self._restart(message.to, message.order)
+        else:
+            self.report.refused += 1
 
     def _break_something(self) -> None:
         one = self.random.choice(self.ids)

@@ -1,7 +1,10 @@
 """Whatever happened before: in peace one medic leads, everyone follows it, everything runs."""
 
+from unittest import mock
+
 import pytest
 
+from caudal.medic import supervision
 from caudal.medic.election import Role
 from tests.simulation.medics import World
 
@@ -49,7 +52,18 @@ def test_the_faults_do_happen() -> None:
     assert max(one.leaders_at_once for one in reports) >= 2  # partitions do make two leaders
     assert sum(one.elections for one in reports) > 100
     assert sum(one.restarts for one in reports) > 30
+    assert sum(one.refused for one in reports) > 0  # orders do arrive late
     assert sum(one.needless for one in reports) == 0
+
+
+def test_orders_that_are_believed_whenever_they_come_restart_who_is_well() -> None:
+    needless = 0
+    with mock.patch.object(supervision, "agrees", return_value=True):
+        for seed in range(30):
+            world = World(seed)
+            world.run(60, faults=True)
+            needless += world.report.needless
+    assert needless > 0
 
 
 def test_the_same_seed_gives_the_same_run() -> None:

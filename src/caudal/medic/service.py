@@ -118,6 +118,7 @@ class Medic:
         records = self._records()
         self._see(records, now)
         self._miss(records, now)
+        self.ward = supervision.attend(self.ward, now)
         if self.seat.role is Role.LEADING:
             self.ward, orders = supervision.look(self.ward, now)
             for order in orders:
@@ -270,9 +271,10 @@ class Medic:
             ),
         )
         if executor == self.me:
-            self._start(StartOrder(order.name, order.dead))
+            self._start(order)
         elif executor is not None:
-            self._links[executor.number].say(StartOrder(order.name, order.dead))
+            words = StartOrder(order.name, order.dead, self.seat.term)
+            self._links[executor.number].say(words)
 
     def _executor(self, host: str) -> Member | None:
         """Return this medic if it is on that host, else a healthy medic of that host."""
@@ -287,12 +289,24 @@ class Medic:
         )
         return next(alive, None)
 
-    def _start(self, order: StartOrder) -> None:
+    def _obey(self, words: StartOrder, now: float) -> None:
+        """Execute the order of another medic, unless it came too late."""
+        order = RestartOrder(words.name, words.dead)
+        is_current = words.term is None or words.term >= self.seat.term
+        if is_current and supervision.agrees(self.ward, order, now):
+            self._start(order)
+        else:
+            _log.warning(
+                "order refused: the process is well, or another medic leads now",
+                extra=fields(process=order.name, dead=order.dead, term=words.term),
+            )
+
+    def _start(self, order: RestartOrder) -> None:
         members = {one.name: one for one in self.cluster.here}
         if order.name in members:
             self._in_background(f"start {order.name}", self._started(members[order.name], order))
 
-    async def _started(self, member: Member, order: StartOrder) -> None:
+    async def _started(self, member: Member, order: RestartOrder) -> None:
         try:
             incarnation = await asyncio.to_thread(self.launcher.start, member, order.dead)
         except OSError as error:
@@ -310,7 +324,7 @@ class Medic:
                 message = election.ElectionMessage(word, sender, to, term)
                 self._step(election.receive(self.seat, message, now), now)
             case StartOrder():
-                self._start(words)
+                self._obey(words, now)
             case StatusRequest():
                 return self._told(now)
         return None

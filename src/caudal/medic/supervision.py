@@ -17,6 +17,8 @@ Rules
 5. Orders name the dead incarnation. A launcher whose process is newer does nothing. So a leader
    that never heard a process must learn its incarnation elsewhere: medics report the records of
    their hosts.
+6. An order may arrive long after it was given: a network was parted, or its receiver was frozen. So
+   a medic executes the order of another one only if it finds the process dead itself.
 """
 
 from collections.abc import Mapping
@@ -151,11 +153,21 @@ class RestartOrder:
     dead: int
 
 
+def attend(ward: WatchList, now: float) -> WatchList:
+    """Note that the watcher's loop runs; call it in every tick. A late watcher starts anew."""
+    return watch_anew(ward, now) if now - ward.looked > ward.late else replace(ward, looked=now)
+
+
+def agrees(ward: WatchList, order: RestartOrder, now: float) -> bool:
+    """Return whether a medic that receives this order finds the process dead, too."""
+    ward = attend(ward, now)
+    patient = ward.patients.get(order.name)
+    return patient is not None and _is_dead(ward, patient, now)
+
+
 def look(ward: WatchList, now: float) -> tuple[WatchList, list[RestartOrder]]:
     """Return what to restart now. Only the leader calls it, several times in every beat."""
-    if now - ward.looked > ward.late:
-        return watch_anew(ward, now), []
-    ward, orders = replace(ward, looked=now), []
+    ward, orders = attend(ward, now), []
     for name, patient in ward.patients.items():
         if _is_dead(ward, patient, now) and now - patient.ordered >= _pause(patient):
             orders.append(RestartOrder(name, patient.newest))

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import secrets
+import socket
 from collections.abc import Awaitable, Callable
 
 import msgspec
@@ -16,6 +17,7 @@ STRANGER_SECONDS = 2.0  # until the first message that verifies
 _STRANGERS_MOST, _VISITORS_MOST = 32, 256  # connections before and after a verified message
 _STRANGER_BYTES = 1_024  # of a first frame: messages of medics and of `caudal status` are short
 _WAITING_MOST = 64
+_UNDELIVERED_MS = 3_000
 
 
 class ElectionWord(msgspec.Struct, frozen=True, tag="say"):
@@ -28,10 +30,15 @@ class ElectionWord(msgspec.Struct, frozen=True, tag="say"):
 
 
 class StartOrder(msgspec.Struct, frozen=True, tag="start"):
-    """The leader's order: start this process of your host, unless one newer than `dead` runs."""
+    """The leader's order: start this process of your host, unless one newer than `dead` runs.
+
+    It may arrive late, so its receiver executes it only if it finds the process dead, too
+    (supervision.py, rule 6), and knows of no election after the leader's.
+    """
 
     name: str
     dead: int
+    term: int | None = None  # of the leader; None from a medic of an earlier version
 
 
 class StatusRequest(msgspec.Struct, frozen=True, tag="ask"):
@@ -176,6 +183,7 @@ class MedicLink:
         try:
             nonce = await asyncio.wait_for(reader.readexactly(NONCE_BYTES), CONNECT_SECONDS)
             frames = Frames(self._seal, nonce, b"there")
+            _limit_wait(writer)
             while not reader.at_eof():
                 writer.write(frames.close(msgspec.json.encode(words)))
                 async with asyncio.timeout(CONNECT_SECONDS):
@@ -183,6 +191,13 @@ class MedicLink:
                 words = await self._waiting.get()
         finally:
             writer.close()
+
+
+def _limit_wait(writer: asyncio.StreamWriter) -> None:
+    """Break the connection if the kernel cannot deliver: a message must not wait for long in it."""
+    connection = writer.get_extra_info("socket")
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # only Linux has it
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNDELIVERED_MS)
 
 
 async def ask(address: str, port: int, seal: Seal, seconds: float = 2.0) -> StatusReply | None:

@@ -17,7 +17,7 @@ from caudal.cluster.roster import Member
 from caudal.cluster.settings import FILE
 from caudal.cluster.start_note import write_note
 from caudal.errors import UsageError
-from caudal.medic import service, talk
+from caudal.medic import service, supervision, talk
 from caudal.medic.service import Medic
 from caudal.medic.talk import ask
 from caudal.process.heart import Heart, Heartbeat, HeartSession
@@ -321,5 +321,43 @@ def test_another_store_in_the_file_is_not_followed_and_said_once(
         await until(lambda: medic.cluster.settings.hosts["local"].workers == 2)
         assert medic.cluster.store == cluster.store
         assert caplog.text.count('store = "other"') == 1
+
+    run(medic, story)
+
+
+def test_a_late_order_for_a_process_that_is_heard_is_refused(
+    cluster: Cluster, medic: Medic, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = next(one for one in cluster.here if one.name == "worker-1")
+    heart = Heart(cluster.write_heart(worker, 4))
+
+    async def story() -> None:
+        number = 0
+        while heard(medic) is None:
+            number += 1
+            heart.beat(Tick(number, 0.0))
+            await asyncio.sleep(0.05)
+        link = talk.MedicLink(medic.me.address, medic.me.port, medic.heart.seal)
+        keeping = asyncio.create_task(link.keep())
+        link.say(talk.StartOrder("worker-1", 4, medic.seat.term))
+        await until(lambda: "order refused" in caplog.text)
+        keeping.cancel()
+
+    run(medic, story)
+    assert isinstance(medic.launcher, NobodyToStart)
+    assert ("worker-1", 4) not in medic.launcher.started
+    heart.close()
+
+
+def test_an_order_of_an_older_term_is_refused(medic: Medic) -> None:
+    async def story() -> None:
+        await until(lambda: medic.seat.leader == medic.me.number)
+        medic.ward = supervision.see(
+            medic.ward, HostRecord("worker-1", 7, 1.0, gone=True), time.monotonic()
+        )
+        await medic._answer(talk.StartOrder("worker-1", 7, medic.seat.term - 1))
+        assert "start worker-1" not in medic._busy
+        await medic._answer(talk.StartOrder("worker-1", 7, medic.seat.term))
+        assert "start worker-1" in medic._busy
 
     run(medic, story)
