@@ -23,7 +23,9 @@ Rules
    crash (starting a thread does). So only large allocations are refused; slow growth is
    interrupted.
 4. While no call runs there is no limit: the user did not cause other work of the process.
-5. Time is what the call's thread ran, or slept by its own choice (`sleep_ms`). Waiting for a
+5. The watcher survives whatever goes wrong in a sample. One that is gone (the process forked) is
+   started again. Without a watcher nothing would be bounded.
+6. Time is what the call's thread ran, or slept by its own choice (`sleep_ms`). Waiting for a
    processor or a disk does not count, so a loaded machine fails no call.
 """
 
@@ -73,7 +75,7 @@ class ContainedCall:
     _slept: float = 0.0
 
     def spent_seconds(self, since_last: float) -> float:
-        """Return the time that counts by rule 5. Call it once per sample."""
+        """Return the time that counts by rule 6. Call it once per sample."""
         if _state_of(self._thread) == "S":
             self._slept += since_last
         return time.clock_gettime(self._clock) - self._began + self._slept
@@ -167,7 +169,7 @@ class _Watch:
 
     def enter(self, call: ContainedCall) -> None:
         with self._changed:
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 pa.allocate_buffer(1)  # Arrow's allocator maps 1 GiB for its first buffer
                 self._thread = threading.Thread(target=self._watch, daemon=True, name="containment")
                 self._thread.start()
@@ -196,8 +198,13 @@ class _Watch:
                 self._changed.wait(_SAMPLE_SECONDS if self._calls else None)
                 now = time.monotonic()
                 if self._calls:
-                    self._sample(min(now - last, 2 * _SAMPLE_SECONDS))
+                    self._sample_anyhow(min(now - last, 2 * _SAMPLE_SECONDS))
                 last = now
+
+    def _sample_anyhow(self, seconds: float) -> None:
+        """Sample; the next sample comes soon if this one fails, for want of memory for instance."""
+        with contextlib.suppress(Exception):
+            self._sample(seconds)
 
     def _sample(self, seconds: float) -> None:
         held, mapped = _memory()

@@ -163,6 +163,7 @@ class LocalJob:
             memory_bound(self.options.memory_limit or available_bytes()),
             self._workers(limits, models) as self.workers,
         ):
+            self.workers.start()
             profiles = tuple(self._send(job_run, table, files[table]) for table in files)
             while not self._has_ended(job_run):
                 self._pause()

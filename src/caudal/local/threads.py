@@ -163,9 +163,12 @@ class WorkerThreads:
         ]
 
     def __enter__(self) -> "WorkerThreads":
+        return self
+
+    def start(self) -> None:
+        """Start the threads; call this inside the block, which ends them if Ctrl-C comes here."""
         for thread in self._threads:
             thread.start()
-        return self
 
     def __exit__(self, kind: object, *_: object) -> None:
         self._stop.set()

@@ -98,6 +98,22 @@ def test_an_interrupted_run_ends_whatever_is_computed(
     assert left(folder) == []
 
 
+def test_ctrl_c_while_threads_are_started_leaves_none(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        if thread.name == "caudal-worker-0":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        split.run(application(SOUND), Sources(folder), options=SMALL)
+    assert [one for one in threading.enumerate() if one.name.startswith("caudal-worker")] == []
+
+
 def test_progress_of_a_compressed_file_is_that_of_its_bytes(folder: Path) -> None:
     packed = gzip.compress((folder / "t.csv").read_bytes(), mtime=0)
     (folder / "t.csv.gz").write_bytes(packed)

@@ -1,12 +1,13 @@
 """What a user's SQL can do in the sandbox, and what it cannot."""
 
-import time
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from caudal.duck import containment
 from caudal.duck.sandbox import Sandbox, SandboxLimits, Types
 from caudal.errors import QueryError, UsageError
 
@@ -136,10 +137,8 @@ def test_only_one_select_is_accepted(sandbox: Sandbox, sql: str, tmp_path: Path)
 
 
 def test_an_endless_query_is_stopped(sandbox: Sandbox) -> None:
-    began = time.monotonic()
     with pytest.raises(QueryError, match="more than 1 seconds"):
         sandbox.select("SELECT count(*) FROM range(1000000000000)", {})
-    assert time.monotonic() - began < 30
     assert sandbox.select("SELECT 1 AS a", {}).num_rows == 1
 
 
@@ -193,3 +192,20 @@ def test_a_full_disk_is_not_the_query_s_fault(tmp_path: Path) -> None:
 def test_asleep_is_time_too(sandbox: Sandbox) -> None:
     with pytest.raises(QueryError, match="more than 1 seconds"):
         sandbox.select("SELECT sleep_ms(100000000)", {})
+
+
+def test_a_watcher_that_fails_now_and_then_still_stops_an_endless_query(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, failed = containment._memory, list[bool]()
+
+    def memory() -> tuple[int, int]:
+        if threading.current_thread().name == "containment" and len(failed) < 3:
+            failed.append(True)
+            raise PermissionError
+        return real()
+
+    monkeypatch.setattr(containment, "_memory", memory)
+    with pytest.raises(QueryError, match="more than 1 seconds"):
+        sandbox.select("SELECT sleep_ms(100000000)", {})
+    assert len(failed) == 3
