@@ -1,15 +1,17 @@
-"""Lazy loading of the public names of `caudal`.
+"""Lazy loading of the public names of packages.
 
-Every process imports the package, and most processes need few of its names. The package imports
-this module, which gives the package a `__getattr__` that loads a public name on first use.
+Every process imports `caudal`, and most processes need few of its names. The package imports this
+module, which gives the package a `__getattr__` that loads a public name on first use. Other
+packages call `offer` for the same.
 """
 
 import importlib
 import sys
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-_HOMES = {
+_OFFERED = {
     "Answers": "caudal.results.answers",
     "CaudalError": "caudal.errors",
     "Client": "caudal.client.client",
@@ -21,21 +23,30 @@ _HOMES = {
 
 
 class _Package(ModuleType):
-    """The package module. `sql` stays the function even after the subpackage `sql` is imported."""
+    """A package module. An offered name stays what it is even after a submodule of the same name
+    is imported, as `caudal.sql` is."""
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _HOMES:
+        homes = self.__dict__["__homes__"]
+        if name not in homes:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        found = getattr(importlib.import_module(_HOMES[name]), name)
+        found = getattr(importlib.import_module(homes[name]), name)
         self.__dict__[name] = found
         return found
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):
+        if not (name in self.__dict__["__homes__"] and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *_HOMES})
+        return sorted({*super().__dir__(), *self.__dict__["__homes__"]})
 
 
-sys.modules["caudal"].__class__ = _Package
+def offer(package: str, homes: Mapping[str, str]) -> None:
+    """Make a package load these names on first use. `homes` gives the module of each name."""
+    module = sys.modules[package]
+    module.__dict__["__homes__"] = homes
+    module.__class__ = _Package
+
+
+offer("caudal", _OFFERED)

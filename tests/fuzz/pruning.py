@@ -15,8 +15,8 @@ from caudal.duck.arrow_casts import presented, readable
 from caudal.duck.bind import BoundQuery, bind_query
 from caudal.duck.describe import create_empty, empty_schema
 from caudal.model import Query
-from caudal.sql.footprint import ALL_ROWS, ComputedColumn, Schemas
-from caudal.sql.parsing import quote
+from caudal.sql.quoting import quote
+from caudal.sql.table_needs import ALL_ROWS, ComputedColumn, Schemas
 
 
 class Pruning:

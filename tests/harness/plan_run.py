@@ -38,7 +38,7 @@ from caudal.kernels.csv import NO_DAMAGE
 from caudal.local.threads import Wakeup, WakeupClock
 from caudal.model import Query, Table
 from caudal.sql.planner import Plan
-from caudal.sql.prefilters import Prefilter
+from caudal.sql.table_needs import Prefilter
 from caudal.store import MemoryStore
 from caudal.worker.task_steps import Steps, StepSettings
 

@@ -17,7 +17,7 @@ from caudal.kernels.objects import fitting_code
 ROOT = Path(__file__).parents[2]
 COMMAND = {"annotated_doc", "caudal", "msgspec", "shellingham", "typer", "typing_extensions"}
 DATA = {"_duckdb", "cloudpickle", "duckdb", "numpy", "pyarrow", "xxhash"}
-ASKING = COMMAND | DATA | {"mypy_extensions", "rich", "sqlglot"}
+ASKING = COMMAND | DATA | {"rich"}
 PROCESS = COMMAND | DATA | {"mypy_extensions", "obstore", "prometheus_client", "sqlglot"}
 HTTP = {"anyio", "click", "h11", "idna", "starlette", "uvicorn"}
 
@@ -62,9 +62,10 @@ def test_the_version_loads_nothing(tmp_path: Path) -> None:
     assert rooms(modules) == {"cli", "errors", "late", "version"}
 
 
-def test_asking_loads_no_cluster(tmp_path: Path) -> None:
+def test_asking_loads_no_cluster_and_no_parser(tmp_path: Path) -> None:
     modules = loaded(["sql", "SELECT 1"], tmp_path)
     assert packages(modules) <= ASKING
+    assert "pyarrow.compute" not in modules
     assert not {"tasks", "store", "broker", "gateway", "worker", "client"} & rooms(modules)
     assert "caudal.local.split" not in modules
 

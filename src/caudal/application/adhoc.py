@@ -14,9 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from caudal.application import draft as drafting
 from caudal.application.folder import shipped_applications
-from caudal.application.sniff import SAMPLED_ROWS, sample, sniff
 from caudal.duck.trees import parse_tree, tree_text
 from caudal.errors import DataError, UsageError
 from caudal.files.find import find_files, shown_path
@@ -70,6 +68,9 @@ def files_application(
 
 def _table(pattern: str, folder: Path, taken: set[str]) -> Table:
     """Return the table of a CSV file: original column names, types inferred from a sample."""
+    from caudal.application import draft as drafting
+    from caudal.application.sniff import sniff
+
     try:
         paths = find_files(folder, [pattern], pattern)
     except DataError:
@@ -93,6 +94,8 @@ def _table(pattern: str, folder: Path, taken: set[str]) -> Table:
 
 def _sample(paths: list[Path]) -> pa.Table:
     """Return the first rows of the files, with the columns of the first file."""
+    from caudal.application.sniff import SAMPLED_ROWS, sample
+
     samples = [sample(paths[0])]
     for path in paths[1:]:
         _require_columns_of(paths[0], samples[0].column_names, path)

@@ -15,7 +15,7 @@ from caudal.application.sniff import ITEMS, NAMES, TEXT, Column, ColumnKind
 from caudal.duck.database import keywords
 from caudal.model import REJECT
 from caudal.sql.parameters import literal
-from caudal.sql.parsing import quote
+from caudal.sql.quoting import quote
 
 _LINE_LENGTH = 98
 

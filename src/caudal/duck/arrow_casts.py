@@ -12,12 +12,11 @@ from collections.abc import Iterator
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from caudal.errors import FormatError, QueryError
 from caudal.sql import carriers
 from caudal.sql.carriers import Kind, ListedCarrier, Nested, Plain, UnknownTypeError
-from caudal.sql.parsing import quote
+from caudal.sql.quoting import quote
 
 TYPE = b"caudal.type"  # field metadata: the DuckDB type of a column in a carrier type
 
@@ -182,5 +181,7 @@ def _fitting(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _fits(wide: pa.ChunkedArray) -> bool:
+    import pyarrow.compute as pc
+
     ends = pc.min_max(wide).as_py()
     return all(end is None or abs(end) < _MOST_NARROW for end in ends.values())

@@ -5,14 +5,13 @@ are not stored. They appear as typed nulls, so that the SQL still binds.
 """
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
 import duckdb
 
-from caudal.duck.binder import is_same_statement
 from caudal.duck.describe import (
     create_empty,
     describe,
@@ -25,20 +24,19 @@ from caudal.duck.table_sql import bind_table, make_cleaning, without_reject
 from caudal.errors import ApplicationError, UsageError
 from caudal.files.cleaning import Cleaning
 from caudal.model import Application, ParameterValue, Query, Table
-from caudal.sql.footprint import (
+from caudal.sql.parameters import bind_parameters, parameter_names
+from caudal.sql.planner import TextChecks
+from caudal.sql.planner.refusals import require_readable
+from caudal.sql.planner.text_checks import may_be_rewritten
+from caudal.sql.quoting import quote
+from caudal.sql.table_needs import (
     ALL_ROWS,
     ComputedColumn,
-    DuckDBReading,
     Footprint,
     Schema,
     Schemas,
     VisibleRows,
-    analyze,
 )
-from caudal.sql.parameters import bind_parameters, parameter_names
-from caudal.sql.parsing import quote
-from caudal.sql.planner import TextChecks, rewrite_text
-from caudal.sql.planner.refusals import require_readable
 
 _NONE_GIVEN: Mapping[str, ParameterValue] = {}
 
@@ -154,9 +152,9 @@ def bind_query(
     names = tuple(name for name, _ in columns)
     types = [kind for _, kind in columns]
     _require_readable(cursor, sql, query.origin, schemas)
-    sql = rewrite_text(sql, _text_checks(cursor, query.origin, types, moment))
+    sql = _rewritten(sql, _text_checks(cursor, query.origin, types, moment))
     read = read_by(cursor, sql, query.origin)
-    seen = analyze(sql, schemas, RETURN_TYPES, DuckDBReading(read.scans, _same(cursor)))
+    seen = _footprint(cursor, sql, schemas, read.scans)
     if seen.computed_columns:
         try:
             for table, schema in _with_computed_columns(schemas, seen.computed_columns).items():
@@ -175,8 +173,24 @@ def bind_query(
     return _bound(query, names, kept, seen)
 
 
-def _same(cursor: duckdb.DuckDBPyConnection) -> Callable[[str, str], bool]:
-    return partial(is_same_statement, cursor)
+def _rewritten(sql: str, checks: TextChecks) -> str:
+    if not may_be_rewritten(sql):
+        return sql
+    from caudal.sql.planner import rewrite_text
+
+    return rewrite_text(sql, checks)
+
+
+def _footprint(
+    cursor: duckdb.DuckDBPyConnection, sql: str, schemas: Schemas, scans: Mapping[str, int]
+) -> Footprint:
+    if not schemas:
+        return Footprint(sql)
+    from caudal.duck.binder import is_same_statement
+    from caudal.sql.footprint import DuckDBReading, analyze
+
+    reading = DuckDBReading(scans, partial(is_same_statement, cursor))
+    return analyze(sql, schemas, RETURN_TYPES, reading)
 
 
 def _require_readable(

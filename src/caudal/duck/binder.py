@@ -12,8 +12,8 @@ from caudal.duck.database import one_line
 from caudal.duck.reads import reads_of
 from caudal.duck.sandbox import Register
 from caudal.errors import UsageError
-from caudal.sql.parsing import quote
 from caudal.sql.planner import OutputColumn, Reads, TableSchema
+from caudal.sql.quoting import quote
 from caudal.sql.statements import not_one_select
 
 _NARROW = "caudal_narrow"  # a second database, whose tables have fewer columns

@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from caudal.duck.prefilter import KeyFilters, Prefiltered, prefilter_rows
@@ -35,6 +34,8 @@ def clean_piece(
 
     `filters` hold the key sets that the cleaning's prefilter needs.
     """
+    import pyarrow.compute as pc
+
     text, table = piece.read(), cleaning.table
     prefiltered = prefilter_rows(_raw(text, cleaning), cleaning.prefilter, filters)
     raw = _with_rest(prefiltered, text, cleaning)

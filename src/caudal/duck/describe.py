@@ -4,6 +4,7 @@ A SELECT reads those columns that remain in DuckDB's plan after unused columns a
 """
 
 import contextlib
+import re
 from collections.abc import Iterator
 
 import duckdb
@@ -11,9 +12,9 @@ import duckdb
 from caudal.duck.database import one_line
 from caudal.duck.reads import reads_of
 from caudal.errors import ApplicationError
-from caudal.sql.footprint import Schema, output_names
-from caudal.sql.parsing import quote
 from caudal.sql.planner import Reads
+from caudal.sql.quoting import quote
+from caudal.sql.table_needs import Schema
 
 
 @contextlib.contextmanager
@@ -51,10 +52,19 @@ def describe(cursor: duckdb.DuckDBPyConnection, sql: str, origin: str) -> list[t
     except duckdb.Error as error:
         raise ApplicationError(f"{origin}: {one_line(error)}") from None
     names = [row[0] for row in rows]
-    declared = output_names(sql)
-    if [name.lower() for name in names] == [name.lower() for name in declared]:
-        names = declared  # DuckDB keeps the case of `"Title"` in `"Title" AS title`
+    if not all(_is_spelled_once(name, sql) for name in names):
+        from caudal.sql.footprint import output_names
+
+        declared = output_names(sql)
+        if [name.lower() for name in names] == [name.lower() for name in declared]:
+            names = declared  # DuckDB keeps the case of `"Title"` in `"Title" AS title`
     return [(name, row[1]) for name, row in zip(names, rows, strict=True)]
+
+
+def _is_spelled_once(name: str, sql: str) -> bool:
+    """Return whether the text holds the name, always in this case: then no alias changes it."""
+    found = re.findall(re.escape(name), sql, re.IGNORECASE)
+    return bool(found) and all(one == name for one in found)
 
 
 def _require_one_select(statements: list[duckdb.Statement], origin: str) -> None:

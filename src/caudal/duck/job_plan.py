@@ -20,10 +20,10 @@ from caudal.errors import ApplicationError, CaudalError, QueryError
 from caudal.jobs.plan import JobPlan, TableMap, prefilter_keys
 from caudal.kernels.sentiment import SentimentModel
 from caudal.model import Application, ParameterValue, Query, Table
-from caudal.sql.footprint import KeyMembership, VisibleRows
 from caudal.sql.parameters import bind_parameters
-from caudal.sql.parsing import quote
 from caudal.sql.planner import Hint, Plan, RefusedQueryError, Scan, plan
+from caudal.sql.quoting import quote
+from caudal.sql.table_needs import KeyMembership, VisibleRows
 
 _PLANNING_BYTES = 1 << 30  # other threads of the process (bodies of requests) count too
 _PLANNING_SECONDS = 60.0

@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from caudal.kernels.hashing import KeyFilter, key_words, whole
-from caudal.sql.prefilters import Flag, Prefilter
+from caudal.sql.table_needs import Flag, Prefilter
 
 KeyFilters = Mapping[str, KeyFilter]  # by the name of the key set
 Mask = NDArray[np.bool_]

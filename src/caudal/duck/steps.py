@@ -36,8 +36,8 @@ from caudal.jobs.interfaces import Inputs
 from caudal.jobs.plan import JobPlan, TableMap, prefilter_keys
 from caudal.kernels import csv
 from caudal.kernels.hashing import KeyFilter, key_words
-from caudal.sql.parsing import quote
 from caudal.sql.planner import Finish, Fold, Hint, Partition, Scan
+from caudal.sql.quoting import quote
 
 HINT = "caudal_hint"  # the relation that a hinted scan reads beside its table
 

@@ -16,10 +16,17 @@ from caudal.files.cleaning import Cleaning
 from caudal.files.pieces import Wanted
 from caudal.kernels.csv import NumberColumn
 from caudal.model import REJECT, ROW, SEEN, Table
-from caudal.sql.footprint import ALL_ROWS, ComputedColumn, KeyMembership, Schema, VisibleRows
-from caudal.sql.number_columns import Number, extract_numbers
-from caudal.sql.parsing import quote
-from caudal.sql.prefilters import Flag, Prefilter, project
+from caudal.sql.quoting import quote
+from caudal.sql.table_needs import (
+    ALL_ROWS,
+    ComputedColumn,
+    Flag,
+    KeyMembership,
+    Number,
+    Prefilter,
+    Schema,
+    VisibleRows,
+)
 
 
 def bind_table(cursor: duckdb.DuckDBPyConnection, table: Table) -> Schema:
@@ -135,6 +142,9 @@ def _over_raw(
     visible_rows: Sequence[VisibleRows],
 ) -> _OverRaw:
     """What can be moved from a table's SQL into the reader; DuckDB has the last word."""
+    from caudal.sql.number_columns import extract_numbers
+    from caudal.sql.prefilters import project
+
     sql, numbers = extract_numbers(table.sql, table.columns)
     raw = dict.fromkeys(table.columns, "VARCHAR")
     raw |= {one.name: one.type for one in numbers} | {one.odd: "VARCHAR" for one in numbers}

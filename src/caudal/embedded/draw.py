@@ -10,9 +10,9 @@ from sqlglot import exp
 from caudal.duck.bind import TableLoad
 from caudal.duck.operators import PLUMBING, operator_word
 from caudal.model import Query
-from caudal.sql.footprint import ALL_ROWS
 from caudal.sql.graph import Edge, Graph, Node, NodeShape
 from caudal.sql.parsing import NOT_UNDERSTOOD, read_sql
+from caudal.sql.table_needs import ALL_ROWS
 
 _READING, _DUCKDB = "while files are read", "DuckDB"
 _STORED = 'memory."stored".'

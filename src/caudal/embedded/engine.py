@@ -22,7 +22,6 @@ from caudal.duck.bind import BoundQuery, RunBinding, TableLoad, bind, choose_que
 from caudal.duck.clean import clean_piece, note_rejects
 from caudal.duck.database import Connection, DuckDBError, DuckDBMemoryError, one_line, open_database
 from caudal.duck.prefilter import KeyFilters
-from caudal.duck.profile import profile_query
 from caudal.embedded.read_progress import ReadingProfile
 from caudal.errors import ApplicationError, MemoryExceededError, QueryError
 from caudal.files.ordered import in_order
@@ -198,10 +197,7 @@ def _answer(
     progress: Progress,
 ) -> tuple[dict[str, Result], tuple[OperatorProfile, ...], Mapping[str, QueryError]]:
     """Run the bound queries in parallel. For a profile, first measure each query alone."""
-    operators: list[OperatorProfile] = []
-    for bound in binding.queries if options.profile else ():
-        with contextlib.suppress(QueryError):  # an error here is raised again below
-            operators += profile_query(connection, bound)
+    operators = _profiled(connection, binding) if options.profile else []
     cursors = [connection.cursor() for _ in binding.queries]
     running = [
         pool.submit(_run_query, cursor, bound)
@@ -229,6 +225,16 @@ def _answer(
         if bound.query.name in answering.results
     }
     return results, tuple(operators), settled(results, answering.failures.errors)
+
+
+def _profiled(connection: Connection, binding: RunBinding) -> list[OperatorProfile]:
+    from caudal.duck.profile import profile_query
+
+    operators: list[OperatorProfile] = []
+    for bound in binding.queries:
+        with contextlib.suppress(QueryError):  # an error here is raised again later
+            operators += profile_query(connection, bound)
+    return operators
 
 
 @dataclass

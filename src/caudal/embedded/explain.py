@@ -10,8 +10,8 @@ from caudal.duck.operators import PLUMBING, operator_word
 from caudal.embedded.draw import details, draw_query
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, ParameterValue
-from caudal.sql.footprint import ALL_ROWS, ComputedColumn
 from caudal.sql.graph import PlanFormat, render
+from caudal.sql.table_needs import ALL_ROWS, ComputedColumn
 
 
 def explain_query(

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from caudal.files.pieces import Wanted
 from caudal.model import Table
-from caudal.sql.number_columns import Number
-from caudal.sql.prefilters import Prefilter
+from caudal.sql.table_needs import Number, Prefilter
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from typing import Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from caudal.formats.mapped import REJECTS_SCHEMA
@@ -70,6 +69,8 @@ class RejectedRows:
 
     def kept(self) -> pa.Table:
         """Return the part that a mapped object stores (docs/formats/mapped.md)."""
+        import pyarrow.compute as pc
+
         sizes = pc.binary_length(self.reasons).to_numpy(zero_copy_only=False).astype(np.int64)
         first = self.codes[:MOST_LINES]
         count = int(np.searchsorted(np.cumsum(sizes[first]), MOST_TEXT_BYTES, side="right"))

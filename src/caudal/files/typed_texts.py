@@ -7,7 +7,6 @@ created, and the total of all columns is limited.
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from caudal.errors import DataError
@@ -36,6 +35,8 @@ def texts_of(rows: pa.Table, file: str) -> dict[str, pa.ChunkedArray]:
 
 def _as_text(column: pa.ChunkedArray, name: str, file: str) -> pa.ChunkedArray:
     """Convert a typed column to the text that a CSV file would hold; an empty text is null."""
+    import pyarrow.compute as pc
+
     try:
         text = column.cast(pa.string())
     except (pa.ArrowException, UnicodeDecodeError) as error:
@@ -65,6 +66,8 @@ def _most_bytes_of(array: pa.Array) -> int:
 
 def _named_bytes(array: pa.DictionaryArray) -> int:
     """Return the bytes of a dictionary's values, each counted as often as it is referenced."""
+    import pyarrow.compute as pc
+
     lengths = _lengths(array.dictionary)
     if lengths is None:
         return _LONGEST * len(array)

@@ -9,7 +9,6 @@ depending on the type.
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 INLINE_BYTES = 12  # a text of at most so many bytes is stored inside its view
@@ -110,6 +109,8 @@ def _is_utf8(data: NDArray[np.uint8], starts: NDArray[np.signedinteger]) -> bool
 
 
 def _check_indices(array: pa.DictionaryArray) -> None:
+    import pyarrow.compute as pc
+
     ends = pc.min_max(array.indices)
     least, most = ends["min"].as_py(), ends["max"].as_py()
     if least is not None and not 0 <= least <= most < len(array.dictionary):

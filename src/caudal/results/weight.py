@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from caudal.errors import UsageError
 
@@ -71,6 +70,8 @@ def _inner(array: pa.Array) -> int:
 
 def _lengths(array: pa.Array) -> pa.Array | None:
     """Return the lengths of texts and blobs; None for other types."""
+    import pyarrow.compute as pc
+
     kind, types = array.type, pa.types
     if types.is_string_view(kind) or types.is_binary_view(kind):
         words = np.frombuffer(array.buffers()[1], "<u4", 4 * len(array), 16 * array.offset)
@@ -89,4 +90,6 @@ def _repeated(array: pa.DictionaryArray) -> int:
 
 
 def _total(lengths: pa.Array) -> int:
+    import pyarrow.compute as pc
+
     return int(pc.sum(lengths.cast(pa.int64())).as_py() or 0)

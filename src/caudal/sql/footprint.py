@@ -25,12 +25,12 @@ Rules
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sqlglot import exp
 
 from caudal.sql.error_free import cannot_raise, of_columns
-from caudal.sql.parsing import NOT_UNDERSTOOD, quote, read_sql
+from caudal.sql.parsing import NOT_UNDERSTOOD, read_sql
 from caudal.sql.planner import dialect
 from caudal.sql.planner.algebra import (
     Aggregate,
@@ -55,71 +55,15 @@ from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.known_syntax import require_understood
 from caudal.sql.planner.push_filters import push_filters
 from caudal.sql.planner.query_reader import read_query
-
-Schema = Mapping[str, str]  # column -> DuckDB type
-Schemas = Mapping[str, Schema]  # by table, in the order of reading
-
-EXPENSIVE = {"sentiment": "DOUBLE"}  # function -> type of its result
-
-
-@dataclass(frozen=True)
-class KeyMembership:
-    """The condition that the value of a column is in a key set."""
-
-    column: str
-    keys: str
-
-    @property
-    def sql(self) -> str:
-        return f"{quote(self.column)} IN (SELECT * FROM {self.keys})"
-
-
-@dataclass(frozen=True)
-class VisibleRows:
-    """The rows of a table that a scan can see: those for which all of these conditions hold."""
-
-    members: tuple[KeyMembership, ...] = ()
-    conditions: tuple[str, ...] = ()  # over the table's columns
-    key_sets: tuple[tuple[str, str], ...] = ()  # (name, SELECT): the sets that the members read
-
-    @property
-    def condition(self) -> str | None:
-        """The conditions as SQL over the table's columns; None if all rows are visible."""
-        parts = (*(one.sql for one in self.members), *self.conditions)
-        return f"({' AND '.join(parts)})" if parts else None
-
-
-ALL_ROWS = VisibleRows()
-
-
-@dataclass(frozen=True)
-class ComputedColumn:
-    """An expensive function of one column, computed where the row is visible, null elsewhere."""
-
-    table: str
-    function: str
-    column: str
-    visible_rows: VisibleRows = ALL_ROWS
-
-    @property
-    def name(self) -> str:
-        return f"{self.function}({self.column})"
-
-    @property
-    def type(self) -> str:
-        return EXPENSIVE[self.function]
-
-
-@dataclass(frozen=True)
-class Footprint:
-    """A query over tables that hold its computed columns, and the rows it can see of each table.
-
-    All rows are visible of a table that `visible_rows` does not name.
-    """
-
-    sql: str
-    computed_columns: tuple[ComputedColumn, ...] = ()
-    visible_rows: Mapping[str, tuple[VisibleRows, ...]] = field(default_factory=dict)
+from caudal.sql.quoting import quote
+from caudal.sql.table_needs import (
+    EXPENSIVE,
+    ComputedColumn,
+    Footprint,
+    KeyMembership,
+    Schemas,
+    VisibleRows,
+)
 
 
 @dataclass(frozen=True)

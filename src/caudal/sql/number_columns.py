@@ -7,37 +7,13 @@ are in a further column, and the table's SQL converts them as before.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 
 from caudal.sql.parsing import NOT_UNDERSTOOD, read_sql
+from caudal.sql.table_needs import Number
 
 _MOST_DIGITS = 18  # of a decimal in 64 bits
-
-
-@dataclass(frozen=True)
-class Number:
-    """A column of the files that is read as a number. An integer has `precision` 0."""
-
-    column: str
-    precision: int = 0
-    scale: int = 0
-    is_plain: bool = False  # written with `number_text`: no underscores
-
-    @property
-    def type(self) -> str:
-        return f"DECIMAL({self.precision},{self.scale})" if self.precision else "BIGINT"
-
-    @property
-    def name(self) -> str:
-        """The column of `raw` that holds the numbers."""
-        return f"{self.column} as {'plain ' if self.is_plain else ''}{self.type}"
-
-    @property
-    def odd(self) -> str:
-        """The column of `raw` that holds the texts which the kernel does not parse."""
-        return f"odd {self.name}"
 
 
 def extract_numbers(sql: str, columns: Sequence[str]) -> tuple[str, tuple[Number, ...]]:

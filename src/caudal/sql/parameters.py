@@ -3,10 +3,6 @@
 import itertools
 from collections.abc import Mapping
 
-from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.errors import TokenError
-from sqlglot.tokenizer_core import TokenType
-
 from caudal.errors import ApplicationError
 from caudal.model import ParameterValue
 
@@ -42,6 +38,12 @@ def literal(value: ParameterValue) -> str:
 
 def _places(sql: str, origin: str) -> list[tuple[str, int, int]]:
     """Return (name, start, end) of every `$name` outside strings and comments."""
+    if "$" not in sql:
+        return []
+    from sqlglot.dialects.duckdb import DuckDB
+    from sqlglot.errors import TokenError
+    from sqlglot.tokenizer_core import TokenType
+
     try:
         tokens = DuckDB().tokenize(sql)
     except TokenError as error:

@@ -16,8 +16,3 @@ _TEXTS_KEPT = 256
 def read_sql(sql: str) -> exp.Expr:
     """Return the tree of one statement. It is shared: copy it before you change it."""
     return sqlglot.parse_one(sql, dialect="duckdb")
-
-
-def quote(name: str) -> str:
-    """Return an identifier as SQL text."""
-    return '"' + name.replace('"', '""') + '"'

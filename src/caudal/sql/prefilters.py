@@ -19,44 +19,10 @@ from sqlglot import exp
 
 from caudal.model import REJECT
 from caudal.sql.parsing import NOT_UNDERSTOOD, read_sql
+from caudal.sql.table_needs import Flag
 
 _RAW = "raw"
 _MORE_THAN_A_ROW = (exp.AggFunc, exp.Window, exp.Select, exp.Star)
-
-
-@dataclass(frozen=True)
-class Flag:
-    """A column of `raw` that says whether the value of another one may be in a key set."""
-
-    column: str
-    keys: str
-
-    @property
-    def name(self) -> str:
-        return f"{self.column} in {self.keys}"
-
-
-@dataclass(frozen=True)
-class Prefilter:
-    """The flags of a table, and which rows to drop.
-
-    A row is dropped if none of `present` is null in it, and if for none of `visible_rows` all flags
-    are set.
-    """
-
-    flags: tuple[Flag, ...] = ()
-    present: tuple[str, ...] = ()
-    visible_rows: tuple[tuple[Flag, ...], ...] = ((),)  # an empty tuple: every row is visible
-
-    @property
-    def drops(self) -> bool:
-        """Return whether it can drop any row."""
-        return () not in self.visible_rows
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """The columns of `raw` that it reads."""
-        return frozenset([*self.present, *(flag.column for flag in self.flags)])
 
 
 @dataclass(frozen=True)

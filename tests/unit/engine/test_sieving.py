@@ -10,7 +10,6 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from caudal.duck import table_sql
 from caudal.duck.clean import Select, clean_piece
 from caudal.duck.prefilter import KeyFilters
 from caudal.embedded import engine
@@ -21,6 +20,7 @@ from caudal.files.sources import Sources
 from caudal.model import Application, Query, RejectedRow, Table
 from caudal.results.answers import Answers
 from caudal.run_options import RunOptions
+from caudal.sql import prefilters
 
 FILMS = Table(
     "films",
@@ -77,7 +77,7 @@ def answer(folder: Path, name: str, **overrides: list[str]) -> tuple[Answers, li
 @pytest.fixture
 def without_sieve() -> Iterator[None]:
     """The embedded engine as it is when nothing is understood of a table's SQL."""
-    with patch.object(table_sql, "project", return_value=None):
+    with patch.object(prefilters, "project", return_value=None):
         yield
 
 

@@ -8,7 +8,8 @@ import pytest
 from tests.fuzz.check import compare
 from tests.fuzz.pruning import Pruning
 
-from caudal.sql.footprint import ALL_ROWS, Footprint, KeyMembership, output_names
+from caudal.sql.footprint import output_names
+from caudal.sql.table_needs import ALL_ROWS, Footprint, KeyMembership
 
 SCHEMAS = {
     "books": {"title": "VARCHAR", "categories": "VARCHAR[]", "year": "INTEGER"},

@@ -2,7 +2,8 @@
 
 import pytest
 
-from caudal.sql.prefilters import Flag, Projection, project
+from caudal.sql.prefilters import Projection, project
+from caudal.sql.table_needs import Flag
 
 COLUMNS = ("a", "b", "c")
 

@@ -13,17 +13,18 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import pytest
-from tests.corpus.statements import SCHEMAS
+from tests.corpus.statements import SCHEMAS, statements
 from tests.unit.sql.algebra_text import algebra_text
 
 from caudal.duck.binder import DuckDBBinder
-from caudal.sql.planner import TextChecks, dialect, explain, plan
+from caudal.sql.planner import TextChecks, averages, current_time, dialect, explain, plan
 from caudal.sql.planner.hints import make_hints
 from caudal.sql.planner.lower import Lowering
 from caudal.sql.planner.lower_aggregate import Grouping
 from caudal.sql.planner.lower_join import JoinPlacement, lower_set_operation
 from caudal.sql.planner.query_reader import read_query
-from caudal.sql.planner.rules import RULES, TEXT_RULES
+from caudal.sql.planner.rules import RULES, TEXT_RULES, rewrite_text
+from caudal.sql.planner.text_checks import may_be_rewritten
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LOWERINGS = [
@@ -59,6 +60,31 @@ def test_a_rule_for_texts_does_what_it_shows(rule: Callable[[str, TextChecks], s
     shown = example(rule)
     assert words(rule(shown["before"], TextChecks(MOMENT))) == words(shown["after"])
     assert words(shown["before"]) != words(shown["after"])
+
+
+@pytest.mark.parametrize("rule", TEXT_RULES)
+def test_a_text_that_a_rule_changes_is_said_to_be_changeable(
+    rule: Callable[[str, TextChecks], str],
+) -> None:
+    assert may_be_rewritten(example(rule)["before"])
+
+
+def test_every_statement_that_rules_change_is_said_to_be_changeable() -> None:
+    all_texts = [one.sql for one in statements()]
+    changed = [sql for sql in all_texts if rewrite_text(sql, TextChecks(MOMENT)) != sql]
+    assert changed
+    assert [sql for sql in changed if not may_be_rewritten(sql)] == []
+
+
+@pytest.mark.parametrize("name", [*averages.NAMES, *current_time.NAMES])
+def test_every_name_that_rules_replace_makes_a_text_changeable(name: str) -> None:
+    assert may_be_rewritten(f"SELECT {name}(x)")
+    assert may_be_rewritten(f"SELECT {name.upper()}")
+
+
+def test_other_texts_are_not_said_to_be_changeable() -> None:
+    assert not may_be_rewritten("SELECT 1")
+    assert not may_be_rewritten("SELECT title, sum(sales) FROM books GROUP BY 1")
 
 
 @pytest.mark.parametrize("place", range(len(RULES)), ids=[rule.__name__ for rule in RULES])

@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from caudal.sql.planner.text_checks import TextChecks
 
-_NAMES = ("avg", "mean")
+NAMES = ("avg", "mean")
 
 
 def rewrite_averages(sql: str, checks: TextChecks) -> str:
@@ -59,7 +59,7 @@ def _rewritten_one(sql: str, skipped: int) -> str | None:
 
 
 def _is_mean(tokens: list[Token], place: int) -> bool:
-    if tokens[place].text.lower() not in _NAMES or place + 1 >= len(tokens):
+    if tokens[place].text.lower() not in NAMES or place + 1 >= len(tokens):
         return False
     if tokens[place + 1].token_type != TokenType.L_PAREN:
         return False

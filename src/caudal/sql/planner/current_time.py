@@ -32,6 +32,7 @@ _FORMATS = {
     "get_current_time": "CAST('{:%H:%M:%S.%f}+00' AS TIME WITH TIME ZONE)",
 }
 _AGE = "CAST('{:%Y-%m-%d}' AS TIMESTAMP), "  # age(x) is the time from x to the current day
+NAMES = (*_BARE, *_FORMATS, "age")
 _NO_NAMES = (TokenType.STRING, TokenType.IDENTIFIER)
 
 

@@ -21,7 +21,6 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from caudal.sql.parsing import quote
 from caudal.sql.planner import expressions, known_syntax
 from caudal.sql.planner.algebra import Context, Output, Relation
 from caudal.sql.planner.binder import Binder, Reads
@@ -29,6 +28,7 @@ from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.expressions import ExpressionReader
 from caudal.sql.planner.plan import TableSchema
 from caudal.sql.planner.scopes import Scope, ScopeSource
+from caudal.sql.quoting import quote
 
 _PLACE = re.compile(r"#\s*\d")
 

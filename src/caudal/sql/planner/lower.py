@@ -18,7 +18,6 @@ Rules
 import re
 from dataclasses import dataclass, field, replace
 
-from caudal.sql.parsing import quote
 from caudal.sql.planner import lower_aggregate, lower_join, types
 from caudal.sql.planner.algebra import (
     Aggregate,
@@ -41,6 +40,7 @@ from caudal.sql.planner.algebra import (
 from caudal.sql.planner.placed_rows import Needed, PlacedRows, StageCutter, Wanted
 from caudal.sql.planner.rules import rewrite_algebra
 from caudal.sql.planner.select_block import SelectBlock
+from caudal.sql.quoting import quote
 
 # ORDER BY a literal changes nothing, and DuckDB takes a whole number for the position of a column.
 _LITERAL = re.compile(r"\(*(-?[\d.]+(e[+-]?\d+)?|'([^']|'')*'|TRUE|FALSE|NULL)\)*", re.IGNORECASE)

@@ -12,7 +12,6 @@ from datetime import datetime
 from sqlglot import exp
 
 from caudal.errors import UsageError
-from caudal.sql.parsing import quote
 from caudal.sql.planner import (
     dialect,
     fallback,
@@ -33,6 +32,7 @@ from caudal.sql.planner.rules import rewrite_text
 from caudal.sql.planner.select_block import RESERVED, STAGE, ColumnNames, SelectBlock, canonical
 from caudal.sql.planner.stage_registry import StageRegistry
 from caudal.sql.planner.text_checks import TextChecks
+from caudal.sql.quoting import quote
 
 # If any of these is raised while a query is split, the query's own text still runs as it is.
 _DOUBTS = (

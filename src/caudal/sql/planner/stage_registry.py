@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from caudal.sql.parsing import quote
 from caudal.sql.planner.plan import Fold, Partition, PartitionKind, Scan
 from caudal.sql.planner.select_block import RESERVED, SelectBlock, canonical
+from caudal.sql.quoting import quote
 
 _PLAIN_NAME = re.compile(r'"?(?:(?:scan|fold)\d+_)?(\w+)"?')
 

@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from caudal.kernels.csv import NumberColumn, cut_batches, read_batch
-from caudal.sql.number_columns import Number, extract_numbers
+from caudal.sql.number_columns import extract_numbers
+from caudal.sql.table_needs import Number
 
 CONNECTION = duckdb.connect()
 CONNECTION.execute(
