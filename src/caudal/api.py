@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from caudal.files.sources import Sources
     from caudal.run_options import Engine
+    from caudal.sql.literals import SqlValue
 
 
 def run(
@@ -70,6 +71,7 @@ def sql(
     data: str | os.PathLike[str] = ".",
     *,
     files: Mapping[str, str | Sequence[str]] | None = None,
+    parameters: "Mapping[str, SqlValue] | None" = None,
     sentiment: str | None = None,
     memory_limit: str | int | None = None,
     strict: bool = False,
@@ -95,19 +97,21 @@ def sql(
     from caudal.local.engines import run_with
     from caudal.model import ADHOC
     from caudal.run_options import RunOptions
-    from caudal.sql.adhoc import asker_mistakes, require_values, with_adhoc_query
+    from caudal.sql.adhoc import asker_mistakes, bind_values, with_adhoc_query
 
     chosen = _engine(engine)
     options = RunOptions(sentiment=sentiment, memory_limit=_bytes(memory_limit), strict=strict)
     if app is not None:
-        application = with_adhoc_query(find_application(os.fspath(app)), query)
+        application = find_application(os.fspath(app))
+        bound = bind_values(query, parameters or {}, application.parameters)
+        application = with_adhoc_query(application, bound)
     elif files:
         raise UsageError("`files` is for an application's tables: name the file in the SELECT")
     else:
         folder = Path(data)
-        application = files_application(query, folder if folder != Path() else None, chosen)
+        bound = bind_values(query, parameters or {})
+        application = files_application(bound, folder if folder != Path() else None, chosen)
     with asker_mistakes():
-        require_values(application)
         answers = run_with(chosen, application, _sources(data, files), options=options)
     return replace(answers[ADHOC], rejects=answers.rejects)
 

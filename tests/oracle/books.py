@@ -5,15 +5,27 @@ from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from . import rows
 
 FILES = {"books": "books_data.csv", "reviews": "Books_rating.csv"}
-DISTRIBUTED = re.compile("distributed", re.IGNORECASE | re.ASCII)
-MANY_DECADES = 10
-MANY_REVIEWS = 500
-TOP_BOOKS = 10
-TOP_DECILE = Fraction(9, 10)
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The parameters of the application, with their defaults."""
+
+    subject: str = "Computers"
+    word: str = "distributed"
+    from_year: int = 2000
+    to_year: int = 2023
+    min_decades: int = 10
+    decade: int = 1990
+    min_reviews: int = 500
+    top_books: int = 10
+    category: str = "Fiction"
+    quantile: float = 0.9
 
 
 @dataclass(frozen=True)
@@ -38,17 +50,20 @@ class Tables:
     reviews: rows.Table[Review]
 
 
-def answer(data: Path, files: rows.Files | None = None) -> rows.Answers:
+def answer(
+    data: Path, files: rows.Files | None = None, parameters: dict[str, Any] | None = None
+) -> rows.Answers:
     """The rows of every query, in their final order."""
     tables = read(data, files)
     books, reviews = tables.books.rows, tables.reviews.rows
-    reviewed = much_reviewed(books, reviews)
+    given = Thresholds(**(parameters or {}))
+    reviewed = much_reviewed(books, reviews, given)
     return {
-        "q1": distributed_computing(books),
-        "q2": authors_of_many_decades(books),
+        "q1": books_on_subject(books, given),
+        "q2": authors_of_many_decades(books, given),
         "q3": [{"title": book.title, "authors": book.authors} for book, _ in reviewed],
-        "q4": best_scores(reviewed),
-        "q5": happiest_fiction(books, reviews),
+        "q4": best_scores(reviewed, given),
+        "q5": happiest_titles(books, reviews, given),
     }
 
 
@@ -91,13 +106,14 @@ def review(row: rows.Row) -> Review:
     return Review(title, score, row["review/text"] or "")
 
 
-def distributed_computing(books: list[Book]) -> list[dict[str, object]]:
+def books_on_subject(books: list[Book], given: Thresholds) -> list[dict[str, object]]:
+    word = re.compile(re.escape(given.word), re.IGNORECASE | re.ASCII)
     chosen = [
         book
         for book in books
-        if "Computers" in book.categories
-        and 2000 <= book.year <= 2023
-        and DISTRIBUTED.search(book.title)
+        if given.subject in book.categories
+        and given.from_year <= book.year <= given.to_year
+        and word.search(book.title)
     ]
     chosen.sort(key=lambda book: (book.title, book.authors, nulls_last(book.publisher)))
     return [
@@ -110,44 +126,51 @@ def nulls_last(text: str | None) -> tuple[bool, str]:
     return text is None, text or ""
 
 
-def authors_of_many_decades(books: list[Book]) -> list[dict[str, object]]:
+def authors_of_many_decades(books: list[Book], given: Thresholds) -> list[dict[str, object]]:
     decades: dict[str, set[int]] = defaultdict(set)
     for book in books:
         for author in book.authors:
             decades[author].add(book.year // 10)
-    lasting = sorted(author for author, found in decades.items() if len(found) >= MANY_DECADES)
+    lasting = sorted(author for author, found in decades.items() if len(found) >= given.min_decades)
     return [{"author": author} for author in lasting]
 
 
-def much_reviewed(books: list[Book], reviews: list[Review]) -> list[tuple[Book, Fraction]]:
-    """Books of the nineties with many reviews, each with its mean score, by title and authors."""
+def much_reviewed(
+    books: list[Book], reviews: list[Review], given: Thresholds
+) -> list[tuple[Book, Fraction]]:
+    """Books of the decade with many reviews, each with its mean score, by title and authors."""
     scores: dict[str, list[Fraction]] = defaultdict(list)
     for review in reviews:
         scores[review.title].append(review.score)
     chosen = [
         (book, rows.mean(scores[book.title]))
         for book in books
-        if 1990 <= book.year <= 1999 and len(scores[book.title]) >= MANY_REVIEWS
+        if given.decade <= book.year <= given.decade + 9
+        and len(scores[book.title]) >= given.min_reviews
     ]
     return sorted(chosen, key=lambda scored: (scored[0].title, scored[0].authors))
 
 
-def best_scores(reviewed: list[tuple[Book, Fraction]]) -> list[dict[str, object]]:
+def best_scores(
+    reviewed: list[tuple[Book, Fraction]], given: Thresholds
+) -> list[dict[str, object]]:
     # The sort is stable: books of equal mean stay in the order of title and authors.
-    best = sorted(reviewed, key=lambda scored: -scored[1])[:TOP_BOOKS]
+    best = sorted(reviewed, key=lambda scored: -scored[1])[: given.top_books]
     return [{"title": book.title, "mean_score": float(mean)} for book, mean in best]
 
 
-def happiest_fiction(books: list[Book], reviews: list[Review]) -> list[dict[str, object]]:
-    fiction = {book.title for book in books if "Fiction" in book.categories}
+def happiest_titles(
+    books: list[Book], reviews: list[Review], given: Thresholds
+) -> list[dict[str, object]]:
+    chosen = {book.title for book in books if given.category in book.categories}
     polarities: dict[str, list[Fraction]] = defaultdict(list)
     for review in reviews:
-        if review.title in fiction:
+        if review.title in chosen:
             polarities[review.title].append(rows.polarity(review.text))
     means = {title: rows.mean(found) for title, found in polarities.items()}
     if not means:
         return []
-    threshold = quantile(list(means.values()), TOP_DECILE)
+    threshold = quantile(list(means.values()), Fraction(str(given.quantile)))
     return [{"title": title} for title in sorted(means) if means[title] >= threshold]
 
 

@@ -5,12 +5,25 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from . import rows
 
 FILES = {"movies": "movies_metadata.csv", "credits": "credits.csv", "ratings": "ratings.csv"}
-TOP_COUNTRIES = 5
-TOP_ACTORS = 10
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The parameters of the application, with their defaults."""
+
+    country: str = "Argentina"
+    partner: str = "Spain"
+    from_year: int = 2000
+    to_year: int = 2009
+    top_countries: int = 5
+    since_year: int = 2000
+    top_actors: int = 10
+    positive_from: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -44,16 +57,19 @@ class Tables:
     ratings: rows.Table[Rating]
 
 
-def answer(data: Path, files: rows.Files | None = None) -> rows.Answers:
+def answer(
+    data: Path, files: rows.Files | None = None, parameters: dict[str, Any] | None = None
+) -> rows.Answers:
     """The rows of every query, in their final order."""
     tables = read(data, files)
     films = tables.films.rows
+    given = Thresholds(**(parameters or {}))
     return {
-        "q1": argentine_spanish_films(films),
-        "q2": biggest_budgets(films),
-        "q3": best_and_worst_rated(films, tables.ratings.rows),
-        "q4": busiest_actors(films, tables.credits.rows),
-        "q5": returns_by_sentiment(films),
+        "q1": films_of_both_countries(films, given),
+        "q2": biggest_budgets(films, given),
+        "q3": best_and_worst_rated(films, tables.ratings.rows, given),
+        "q4": busiest_actors(films, tables.credits.rows, given),
+        "q5": returns_by_sentiment(films, given),
     }
 
 
@@ -115,11 +131,12 @@ def credit(row: rows.Row) -> Credit:
     return Credit(film_id, listed(row["cast"] or "[]", "cast"))
 
 
-def argentine_spanish_films(films: list[Film]) -> list[dict[str, object]]:
+def films_of_both_countries(films: list[Film], given: Thresholds) -> list[dict[str, object]]:
     chosen = [
         film
         for film in films
-        if 2000 <= film.released.year <= 2009 and {"Argentina", "Spain"} <= set(film.countries)
+        if given.from_year <= film.released.year <= given.to_year
+        and {given.country, given.partner} <= set(film.countries)
     ]
     chosen.sort(key=lambda film: (film.title, film.genres, film.film_id))
     return [{"title": film.title, "genres": film.genres} for film in chosen]
@@ -130,22 +147,29 @@ def within_range(amount: Fraction) -> bool | None:
     return amount == 0 or Fraction(1, 2_000_000) <= abs(amount) < 10**32 or None
 
 
-def biggest_budgets(films: list[Film]) -> list[dict[str, object]]:
+def biggest_budgets(films: list[Film], given: Thresholds) -> list[dict[str, object]]:
     totals: dict[str, Fraction] = defaultdict(Fraction)
     for film in films:
         if len(film.countries) == 1:
             totals[film.countries[0]] += film.budget
     best = sorted(totals.items(), key=lambda total: (-total[1], total[0]))
     return [
-        {"country": country, "budget": float(budget)} for country, budget in best[:TOP_COUNTRIES]
+        {"country": country, "budget": float(budget)}
+        for country, budget in best[: given.top_countries]
     ]
 
 
-def argentine_since_2000(films: list[Film]) -> list[Film]:
-    return [film for film in films if "Argentina" in film.countries and film.released.year >= 2000]
+def chosen_films(films: list[Film], given: Thresholds) -> list[Film]:
+    return [
+        film
+        for film in films
+        if given.country in film.countries and film.released.year >= given.since_year
+    ]
 
 
-def best_and_worst_rated(films: list[Film], ratings: list[Rating]) -> list[dict[str, object]]:
+def best_and_worst_rated(
+    films: list[Film], ratings: list[Rating], given: Thresholds
+) -> list[dict[str, object]]:
     stars: dict[int, list[Fraction]] = defaultdict(list)
     for rating in ratings:
         stars[rating.film_id].append(rating.stars)
@@ -153,7 +177,7 @@ def best_and_worst_rated(films: list[Film], ratings: list[Rating]) -> list[dict[
     means = sorted(
         {
             (film.film_id, film.title, rows.mean(stars[film.film_id]))
-            for film in argentine_since_2000(films)
+            for film in chosen_films(films, given)
             if film.film_id in stars
         }
     )
@@ -169,21 +193,23 @@ def rated_row(kind: str, rated: tuple[int, str, Fraction] | None) -> dict[str, o
     return {"kind": kind, "title": rated[1], "rating": float(rated[2])}
 
 
-def busiest_actors(films: list[Film], credits_rows: list[Credit]) -> list[dict[str, object]]:
-    film_rows = Counter(film.film_id for film in argentine_since_2000(films))
+def busiest_actors(
+    films: list[Film], credits_rows: list[Credit], given: Thresholds
+) -> list[dict[str, object]]:
+    film_rows = Counter(film.film_id for film in chosen_films(films, given))
     appearances: Counter[str] = Counter()
     for credit in credits_rows:
         for actor in credit.actors:
             appearances[actor] += film_rows[credit.film_id]
     ranked = sorted((-count, actor) for actor, count in appearances.items() if count)
-    return [{"actor": actor, "films": -count} for count, actor in ranked[:TOP_ACTORS]]
+    return [{"actor": actor, "films": -count} for count, actor in ranked[: given.top_actors]]
 
 
-def returns_by_sentiment(films: list[Film]) -> list[dict[str, object]]:
+def returns_by_sentiment(films: list[Film], given: Thresholds) -> list[dict[str, object]]:
     ratios: dict[str, list[Fraction]] = {"POSITIVE": [], "NEGATIVE": []}
     for film in films:
         if film.budget and film.revenue:
-            side = "POSITIVE" if rows.polarity(film.overview) >= 0 else "NEGATIVE"
+            side = "POSITIVE" if rows.polarity(film.overview) >= given.positive_from else "NEGATIVE"
             ratios[side].append(film.revenue / film.budget)
     return [
         {"sentiment": side, "mean_ratio": float(rows.mean(found)) if found else None}

@@ -26,7 +26,7 @@ LAYERS = [
     ("cli", "__main__"),
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
-MODULES = sorted(path for path in ROOT.rglob("*.py") if "apps" not in path.parts)
+MODULES = sorted(path for path in ROOT.rglob("*.py") if "apps" not in path.relative_to(ROOT).parts)
 
 
 def module_name(path: Path) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from caudal.application.sniff import ITEMS, NAMES, TEXT, Column, ColumnKind
 from caudal.duck.database import keywords
 from caudal.model import REJECT
-from caudal.sql.parameters import literal
+from caudal.sql.literals import literal
 from caudal.sql.quoting import quote
 
 _LINE_LENGTH = 98

@@ -20,10 +20,11 @@ from caudal.cli.options import (
 from caudal.cli.status import ExitStatus
 from caudal.errors import ApplicationError
 from caudal.run_options import Engine, RunOptions
+from caudal.sql.parameters import parameter_names
 
 
 def apps() -> None:
-    """List the shipped applications with their tables and queries."""
+    """List the shipped applications with their tables, queries and parameters."""
     for folder in shipped_applications().values():
         app = load_application(folder)
         typer.echo(f"{app.name}  {app.title}")
@@ -31,6 +32,9 @@ def apps() -> None:
             typer.echo(f"  table {table.name:<10} {', '.join(table.files)}")
         for query in app.queries:
             typer.echo(f"  query {query.name:<10} {query.title}")
+        for name, value in app.parameters.items():
+            users = [q.name for q in app.queries if name in parameter_names(q.sql, q.origin)]
+            typer.echo(f"  param {name}={value} ({', '.join(users)})")
 
 
 def check(app: AppArgument, param: ParamOption = None) -> None:
@@ -44,7 +48,7 @@ def check(app: AppArgument, param: ParamOption = None) -> None:
     - `caudal check ./my_app --param country=Chile`
     """
     application = find_application(app)
-    check_application(application, parameter_values(application, param))
+    check_application(application, parameter_values(application.parameters, param))
     typer.echo(
         f"{application.name} is valid: {_counted(len(application.tables), 'table', 'tables')}, "
         f"{_counted(len(application.queries), 'query', 'queries')}"

@@ -7,7 +7,7 @@ each field.
 
 import functools
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
@@ -151,10 +151,12 @@ def with_asking(
     return called
 
 
-def parameter_values(app: Application, given: list[str] | None) -> dict[str, ParameterValue]:
-    """Return the NAME=VALUE parameters, each converted to the type of its default."""
+def parameter_values(
+    defaults: Mapping[str, ParameterValue], given: list[str] | None
+) -> dict[str, ParameterValue]:
+    """Return the NAME=VALUE parameters, each converted to the type of its default, or as text."""
     return {
-        name: convert(name, value, app.parameters.get(name, ""))
+        name: convert(name, value, defaults.get(name, ""))
         for name, value in _pairs(given, "--param", "NAME=VALUE")
     }
 

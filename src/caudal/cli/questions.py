@@ -28,7 +28,7 @@ from caudal.local.engines import run_with
 from caudal.model import ADHOC
 from caudal.results.answers import one_line
 from caudal.run_options import Engine
-from caudal.sql.adhoc import asker_mistakes, require_values, with_adhoc_query
+from caudal.sql.adhoc import asker_mistakes, bind_values, with_adhoc_query
 from caudal.sql.graph import PlanFormat
 
 
@@ -61,7 +61,7 @@ def run(
     ):
         options = asking.run_options(sink)
         sources = asking.sources(application)
-        values = parameter_values(application, param)
+        values = parameter_values(application.parameters, param)
         with watch(Console(stderr=True)) as progress:
             answers = answer(
                 application, sources, query, values, options=options, progress=progress
@@ -79,6 +79,7 @@ def sql(
     second: Annotated[
         str | None, typer.Argument(metavar="SELECT", help="A SELECT over the application.")
     ] = None,
+    param: ParamOption = None,
     gateway: OptionalGatewayOption = None,
     token_file: TokenFileOption = None,
     ca: CaOption = None,
@@ -92,21 +93,24 @@ def sql(
 
     - `caudal sql books "SELECT year, count(*) FROM books GROUP BY year" --data data`
     - `caudal sql "SELECT text, sentiment(text) FROM 'x.csv' LIMIT 5"`
+    - `caudal sql "SELECT * FROM 'x.csv' WHERE country = $country" --param country=Peru`
     - `caudal sql books "SELECT count(*) FROM reviews" --data data --gateway http://one:8421`
     """
     began = perf_counter()
     form = checked_format(asking.form, asking.out, 1)
     if second is not None:
-        application = with_adhoc_query(find_application(first), second)
+        application = find_application(first)
+        values = parameter_values(application.parameters, param)
+        bound = bind_values(second, values, application.parameters)
+        application = with_adhoc_query(application, bound)
     elif asking.file:
         raise UsageError("--file is for an application's tables: name the file in the SELECT")
     else:
         engine = asking.engine if gateway is None else Engine.SPLIT
-        application = files_application(first, asking.data, engine)
+        bound = bind_values(first, parameter_values({}, param))
+        application = files_application(bound, asking.data, engine)
         for note in columns_left_out(application):
             typer.echo(f"note: {one_line(note)}", err=True)
-    with asker_mistakes():
-        require_values(application)
     if gateway is not None:
         from caudal.cli.submit import sql_on_cluster
 
@@ -146,9 +150,10 @@ def explain(
     if sql and (engine is not Engine.SPLIT or form is not PlanFormat.TEXT):
         raise UsageError("--sql is for --engine split --format text")
     application = find_application(app)
+    values = parameter_values(application.parameters, param)
     if " " in query.strip():
-        application, query = with_adhoc_query(application, query), ADHOC
-    values = parameter_values(application, param)
+        bound = bind_values(query, values, application.parameters)
+        application, query, values = with_adhoc_query(application, bound), ADHOC, {}
     from caudal.duck.explain import explain_split
     from caudal.embedded.explain import explain_query
 

@@ -86,7 +86,7 @@ def submit(
         app=application,
         sources=asking.sources(application),
         queries=tuple(query or ()),
-        parameters=parameter_values(application, param),
+        parameters=parameter_values(application.parameters, param),
         options=_options(asking, job_timeout),
         compress=compress,
         resume=resume,

@@ -24,6 +24,7 @@ from caudal.duck.table_sql import bind_table, make_cleaning, without_reject
 from caudal.errors import ApplicationError, UsageError
 from caudal.files.cleaning import Cleaning
 from caudal.model import Application, ParameterValue, Query, Table
+from caudal.sql.literals import checked_value
 from caudal.sql.parameters import bind_parameters, parameter_names
 from caudal.sql.planner import TextChecks
 from caudal.sql.planner.refusals import require_readable
@@ -128,7 +129,10 @@ def bind(
 def parameter_values(
     app: Application, given: Mapping[str, ParameterValue]
 ) -> dict[str, ParameterValue]:
-    """Return the application's parameters: the given values, and defaults for the others."""
+    """Return the application's parameters: the given values, and defaults for the others.
+
+    Raise UsageError for an unknown name or a value of another type than the default.
+    """
     names = {
         name for query in app.queries for name in parameter_names(query.sql, query.origin)
     } | set(app.parameters)
@@ -136,7 +140,10 @@ def parameter_values(
         if name not in names:
             known = f"its parameters are: {', '.join(sorted(names))}" if names else "it has none"
             raise UsageError(f"{app.name} has no parameter {name!r}; {known}")
-    return {**app.parameters, **given}
+    checked = {
+        name: checked_value(name, value, app.parameters.get(name)) for name, value in given.items()
+    }
+    return {**app.parameters, **checked}
 
 
 def bind_query(

@@ -1,14 +1,16 @@
 """A SELECT that is given with a command or a call, and is not part of an application."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from caudal.errors import ApplicationError, UsageError
-from caudal.model import ADHOC, Application, Query
-from caudal.sql.parameters import parameter_names
+from caudal.model import ADHOC, Application, ParameterValue, Query
+from caudal.sql.literals import SqlValue, checked_value
+from caudal.sql.parameters import bind_parameters, parameter_names
 
 _ORIGIN = "the query"
+_NONE: Mapping[str, ParameterValue] = {}
 
 
 def with_adhoc_query(app: Application, sql: str) -> Application:
@@ -16,12 +18,32 @@ def with_adhoc_query(app: Application, sql: str) -> Application:
     return replace(app, queries=(Query(ADHOC, sql, clean_statement(sql), _ORIGIN),))
 
 
-def require_values(app: Application) -> None:
-    """Raise UsageError if a parameter of the only query has no default."""
-    (query,) = app.queries
-    for name in parameter_names(query.sql, query.origin):
-        if name not in app.parameters:
-            raise UsageError(f"{query.origin}: no value for ${name}: write it into the SELECT")
+def bind_values(
+    sql: str, given: Mapping[str, SqlValue], defaults: Mapping[str, ParameterValue] = _NONE
+) -> str:
+    """Return a SELECT with its `$parameters` replaced by the given values, else by the defaults.
+
+    Raise UsageError for a parameter without a value, a value without a parameter, and a value of
+    another type than its default. All that follows sees an ordinary SELECT, so this is the one way
+    in which the parameters of an ad hoc SELECT get their values.
+    """
+    with asker_mistakes():
+        names = parameter_names(clean_statement(sql), _ORIGIN)
+        for name in given:
+            if name not in names:
+                known = f"its parameters are: {', '.join(names)}" if names else "it has none"
+                raise UsageError(f"{_ORIGIN} has no parameter {name!r}; {known}")
+        values: dict[str, SqlValue] = {**defaults}
+        for name, value in given.items():
+            known_type = name in defaults
+            values[name] = checked_value(name, value, defaults[name]) if known_type else value
+        for name in names:
+            if name not in values:
+                raise UsageError(
+                    f"{_ORIGIN}: no value for ${name}: give --param {name}=VALUE, "
+                    f'from Python parameters={{"{name}": VALUE}}'
+                )
+        return bind_parameters(sql, values, _ORIGIN)
 
 
 def clean_statement(sql: str) -> str:

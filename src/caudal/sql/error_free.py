@@ -9,8 +9,9 @@ Rules
 2. An expression is safe if it is listed, its parts are safe, and their types are known.
 3. A comparison is safe if DuckDB needs no cast that can fail: between equal types, between integers
    (UHUGEINT excluded), of numbers with floats, of decimals whose common type has room.
-4. Integers overflow, so `+`, `-`, `*`, `abs` and unary minus of integers can raise. Floats give inf
-   or nan. `//` and `%` raise for a divisor of zero, so the divisor must be a positive literal.
+4. Integers overflow, so `+`, `-`, `*`, `abs` and unary minus of integers can raise, except for the
+   sum or difference of two literals of at most nine digits. Floats give inf or nan. `//` and `%`
+   raise for a divisor of zero, so the divisor must be a positive literal.
 """
 
 import datetime
@@ -33,6 +34,7 @@ _FLOATS = ("FLOAT", "DOUBLE")
 _TIMES = ("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
 _PRINTABLE = frozenset((*_INTEGERS, *_FLOATS, "BOOLEAN", "DATE", "TIMESTAMP", "VARCHAR"))
 _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
+_EXPONENT = re.compile(r"\d+(\.\d*)?[eE][+-]?\d+", re.ASCII)
 _WHOLE_DECIMAL_DIGITS = 38
 
 _CAST_TYPES = {
@@ -279,6 +281,8 @@ class _SafeTypes:
         left, right = self.type_of(node.left), self.type_of(node.right)
         if left is None or right is None:
             return None
+        if isinstance(node, (exp.Add, exp.Sub)) and _is_short(node.left) and _is_short(node.right):
+            return "INTEGER"
         if isinstance(node, _FLOAT_ARITHMETIC) and "DOUBLE" in (left, right):
             return "DOUBLE" if _is_number(left) and _is_number(right) else None
         if isinstance(node, exp.Div) and _is_number(left) and _is_number(right):
@@ -357,7 +361,17 @@ def _literal(node: exp.Literal) -> str | None:
     whole, point, fraction = digits.partition(".")
     if point and (whole + fraction).isdigit() and len(whole + fraction) <= _WHOLE_DECIMAL_DIGITS:
         return f"DECIMAL({max(len(whole.lstrip('0')) + len(fraction), 1)},{len(fraction)})"
-    return None
+    return "DOUBLE" if _EXPONENT.fullmatch(digits) else None
+
+
+def _is_short(node: exp.Expr) -> bool:
+    """Return whether the node is an integer literal of at most nine digits."""
+    return (
+        isinstance(node, exp.Literal)
+        and not node.is_string
+        and node.name.isdigit()
+        and len(node.name) <= 9
+    )
 
 
 def _target(kind: exp.DataType) -> str | None:

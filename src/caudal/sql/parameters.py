@@ -1,10 +1,14 @@
-"""Parameters: `$name` in a query is replaced by a literal. The rest of the text stays."""
+"""Parameters: `$name` in a query is replaced by a typed literal. The rest of the text stays.
+
+The literal is put in before anything is planned. So a query with parameters is planned exactly like
+the same query with constants.
+"""
 
 import itertools
 from collections.abc import Mapping
 
 from caudal.errors import ApplicationError
-from caudal.model import ParameterValue
+from caudal.sql.literals import SqlValue, literal
 
 
 def parameter_names(sql: str, origin: str) -> list[str]:
@@ -12,7 +16,7 @@ def parameter_names(sql: str, origin: str) -> list[str]:
     return list(dict.fromkeys(name for name, _, _ in _places(sql, origin)))
 
 
-def bind_parameters(sql: str, values: Mapping[str, ParameterValue], origin: str) -> str:
+def bind_parameters(sql: str, values: Mapping[str, SqlValue], origin: str) -> str:
     """Return the query with every `$name` replaced by its value as an SQL literal."""
     bound = sql
     for name, start, end in reversed(_places(sql, origin)):
@@ -23,17 +27,6 @@ def bind_parameters(sql: str, values: Mapping[str, ParameterValue], origin: str)
             )
         bound = bound[:start] + literal(values[name]) + bound[end:]
     return bound
-
-
-def literal(value: ParameterValue) -> str:
-    """Return a value as an SQL literal."""
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return f"CAST('{value!r}' AS DOUBLE)"
-    return "'" + value.replace("'", "''") + "'"
 
 
 def _places(sql: str, origin: str) -> list[tuple[str, int, int]]:

@@ -130,7 +130,7 @@ ERRORS = [
     (["run", "movies", "--rejects", "EMPTY"], ExitStatus.OUTPUT, "Is a directory"),
     (["run", ""], ExitStatus.USAGE, "no application ''"),
     (["sql", " ; "], ExitStatus.USAGE, "the query is empty"),
-    (["sql", "SELECT $x"], ExitStatus.USAGE, "no value for $x: write it into the SELECT"),
+    (["sql", "SELECT $x"], ExitStatus.USAGE, "no value for $x: give --param x=VALUE"),
     (["sql", "SELECT nope"], ExitStatus.USAGE, "nope"),
     (["sql", "DROP TABLE x"], ExitStatus.USAGE, "one SELECT"),
     (["sql", "SELECT 1; SELECT 2"], ExitStatus.USAGE, "one SELECT"),

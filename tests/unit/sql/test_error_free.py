@@ -24,6 +24,7 @@ WIDEST = {
 }  # fmt: skip
 
 SAFE = [
+    "i BETWEEN 1990 AND 1990 + 9", "i > 1 - 999999999", "x >= 2.5e0", "d >= (-2.5e0)", "x < 1e+300",
     "s = '1' AND i > 5", "i = 99999999999", "i = b OR t = u", "i BETWEEN t AND b", "i = -1",
     "i IN (1, 2, 3)", "s IN ('a', 'b')", "s LIKE p", "s NOT LIKE 'a%'", "s ILIKE '%a'",
     "regexp_matches(s, 'a.c')", "k", "NOT k", "k IS TRUE", "s IS NOT NULL", "s IS NULL", "x > 1.5",
@@ -39,6 +40,7 @@ SAFE = [
     "CAST(k AS INTEGER) = 1", "abs(x) > 3", "h = u", "t = i", "TRY_CAST(s AS DECIMAL(9, 2)) > 1",
 ]  # fmt: skip
 UNSAFE = [
+    "i > 1999999999 + 1999999999", "i > i + 9", "i > 999999999 * 9",
     "CAST(s AS INTEGER) > 5", "s::DATE = day", "i + 1 > 2", "i * t > 3", "-i = 3", "abs(i) = 3",
     "i // t = 2", "i % 0 = 1", "b = s", "s = 1", "w = b", "e = b", "e = d", "ts = day",
     "day + 1 = day", "day < 'tomorrow'", "day = '2020-02-31'", "s", "k AND s", "NOT s",

@@ -1,9 +1,20 @@
 """`$name` in queries."""
 
+import math
+import random
+import struct
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import numpy as np
 import pytest
 
-from caudal.errors import ApplicationError
-from caudal.sql.parameters import bind_parameters, literal, parameter_names
+from caudal.errors import ApplicationError, UsageError
+from caudal.sql.adhoc import bind_values
+from caudal.sql.literals import checked_value, literal
+from caudal.sql.parameters import bind_parameters, parameter_names
 
 
 def test_only_real_parameters_are_replaced() -> None:
@@ -20,3 +31,89 @@ def test_a_value_can_not_escape_its_quotes() -> None:
 def test_a_missing_value_says_where_to_put_it() -> None:
     with pytest.raises(ApplicationError, match=r"q.sql: no value for \$country: give --param"):
         bind_parameters("SELECT $country", {}, "q.sql")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, True, 0, -7, 2**63 - 1, 2.5, -1e-7, 1e300, "it's", "", "; --", date(2000, 2, 29),
+        datetime(1999, 12, 31, 23, 59, 58, 7), Decimal("-1.10"), Decimal("12E+3"), Decimal("0.001"),
+        ["a", None], [], (1, 2), np.int64(3), np.float64(0.1), np.bool_(True),
+    ],
+)  # fmt: skip
+def test_duckdb_reads_the_literal_as_the_value(value: Any) -> None:
+    with duckdb.connect() as connection:
+        [(read,)] = connection.execute(f"SELECT {literal(value)}").fetchall()
+    assert read == (list(value) if isinstance(value, tuple) else value)
+
+
+def test_a_time_with_a_zone_is_that_moment() -> None:
+    later = datetime(2020, 1, 1, 5, tzinfo=timezone(timedelta(hours=2)))
+    with duckdb.connect() as connection:
+        same = f"SELECT {literal(later)} = TIMESTAMPTZ '2020-01-01 03:00:00+00'"
+        assert connection.execute(same).fetchall() == [(True,)]
+
+
+def test_a_float_is_the_same_double_to_the_last_bit() -> None:
+    chance = random.Random(7)
+    drawn = [struct.unpack("d", chance.randbytes(8))[0] for _ in range(2000)]
+    floats = [one for one in drawn if math.isfinite(one)]
+    with duckdb.connect() as connection:
+        listed = ", ".join(map(literal, floats))
+        [(read, kind)] = connection.execute(f"SELECT [{listed}] AS x, typeof(x)").fetchall()
+    assert kind == "DOUBLE[]"
+    assert read == floats
+
+
+def test_a_negative_value_is_one_operand() -> None:
+    with duckdb.connect() as connection:
+        for sql, answer in [("SELECT 5 -$n", 7), ("SELECT 5-$n AS x", 7), ("SELECT -$n", 2)]:
+            assert connection.execute(bind_parameters(sql, {"n": -2}, "q")).fetchall() == [
+                (answer,)
+            ]
+            assert (
+                connection.execute(bind_parameters(sql, {"n": -2.0}, "q")).fetchall()[0][0]
+                == answer
+            )
+
+
+@pytest.mark.parametrize(
+    ("value", "default", "told"),
+    [
+        ("7", 1, "n must be a whole number"),
+        (7.0, 1, "n must be a whole number"),
+        (True, 1, "n must be a whole number"),
+        (None, 1, "n must be a whole number"),
+        (1, True, "n must be true or false"),
+        (1, "text", "n must be a text"),
+        ("1.5", 1.0, "n must be a number"),
+        (math.nan, 1.0, "n must be a number, and finite"),
+        (2**63, 1, "beyond 64 bits"),
+        ("a\0b", "x", "zero byte"),
+        ("\ud800", "x", "not UTF-8 text"),
+        ([1], None, "a text, a number, or true or false"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(value: object, default: Any, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        checked_value("n", value, default)
+
+
+def test_a_whole_number_is_a_number_and_numpy_is_plain() -> None:
+    assert type(checked_value("n", 3, 0.5)) is float
+    assert type(checked_value("n", np.int32(3), 1)) is int
+    assert checked_value("n", "x") == "x"
+
+
+def test_an_adhoc_select_gets_values_defaults_and_clear_refusals() -> None:
+    assert bind_values("SELECT $a, $b", {"a": 1}, {"b": "x"}) == "SELECT 1, 'x'"
+    with pytest.raises(UsageError, match=r"^the query: no value for \$a: give --param a=VALUE"):
+        bind_values("SELECT $a", {})
+    with pytest.raises(UsageError, match="the query has no parameter 'c'; its parameters are: a"):
+        bind_values("SELECT $a", {"c": 1})
+    with pytest.raises(UsageError, match="a must be a whole number"):
+        bind_values("SELECT $a", {"a": "x"}, {"a": 1})
+    with pytest.raises(UsageError, match="cannot be a dict"):
+        bind_values("SELECT $a", {"a": {}})  # type: ignore[dict-item]
+    with pytest.raises(UsageError, match="more than 38 digits"):
+        bind_values("SELECT $a", {"a": Decimal(10) ** 40})

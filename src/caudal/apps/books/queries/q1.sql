@@ -2,7 +2,7 @@
 SELECT title, authors, publisher
 FROM books
 WHERE
-    list_contains(categories, 'Computers')
-    AND year BETWEEN 2000 AND 2023
+    list_contains(categories, $subject)
+    AND year BETWEEN $from_year AND $to_year
     AND contains(lower(title), lower($word))
 ORDER BY title, authors, publisher

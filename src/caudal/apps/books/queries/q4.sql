@@ -4,6 +4,6 @@ FROM books AS b
 JOIN (
     SELECT title, count(*) AS reviews, sum(score) AS score FROM reviews GROUP BY title
 ) AS r ON r.title = b.title
-WHERE b.year BETWEEN 1990 AND 1999 AND r.reviews >= $min_reviews
+WHERE b.year BETWEEN $decade AND $decade + 9 AND r.reviews >= $min_reviews
 ORDER BY mean_score DESC, b.title, b.authors
-LIMIT 10
+LIMIT $top_books

@@ -4,10 +4,10 @@ WITH means AS (
         title,
         sum(CAST(sentiment(text) AS DECIMAL(18, 17))) / count(*) AS mean_sentiment
     FROM reviews
-    WHERE title IN (SELECT title FROM books WHERE list_contains(categories, 'Fiction'))
+    WHERE title IN (SELECT title FROM books WHERE list_contains(categories, $category))
     GROUP BY title
 )
 SELECT title
 FROM means
-WHERE mean_sentiment >= (SELECT quantile_cont(mean_sentiment, 0.9) FROM means)
+WHERE mean_sentiment >= (SELECT quantile_cont(mean_sentiment, $quantile) FROM means)
 ORDER BY title

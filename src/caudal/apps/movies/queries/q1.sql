@@ -2,7 +2,7 @@
 SELECT title, genres
 FROM movies
 WHERE
-    year(release_date) BETWEEN 2000 AND 2009
+    year(release_date) BETWEEN $from_year AND $to_year
     AND list_contains(countries, $country)
     AND list_contains(countries, $partner)
 ORDER BY title, genres, id

@@ -4,4 +4,4 @@ FROM movies
 WHERE len(countries) = 1
 GROUP BY countries[1]
 ORDER BY sum(budget) DESC, country
-LIMIT 5
+LIMIT $top_countries

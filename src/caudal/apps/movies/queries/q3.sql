@@ -3,7 +3,7 @@ WITH means AS (
     SELECT m.id, m.title, sum(r.rating) / count(*) AS rating
     FROM movies AS m
     JOIN ratings AS r ON r.movie_id = m.id
-    WHERE list_contains(m.countries, $country) AND m.release_date >= DATE '2000-01-01'
+    WHERE list_contains(m.countries, $country) AND year(m.release_date) >= $since_year
     GROUP BY m.id, m.title
 ),
 ends AS (

@@ -4,8 +4,8 @@ FROM (
     SELECT unnest(c.actors) AS actor
     FROM movies AS m
     JOIN credits AS c ON c.id = m.id
-    WHERE list_contains(m.countries, $country) AND m.release_date >= DATE '2000-01-01'
+    WHERE list_contains(m.countries, $country) AND year(m.release_date) >= $since_year
 )
 GROUP BY actor
 ORDER BY films DESC, actor
-LIMIT 10
+LIMIT $top_actors

@@ -1,7 +1,7 @@
 -- Mean return on budget of films with a positive and with a negative overview
 WITH means AS (
     SELECT
-        CASE WHEN sentiment(overview) >= 0 THEN 'POSITIVE' ELSE 'NEGATIVE' END AS sentiment,
+        CASE WHEN sentiment(overview) >= $positive_from THEN 'POSITIVE' ELSE 'NEGATIVE' END AS sentiment,
         CAST(sum(CAST(revenue / budget AS DECIMAL(38, 20))) / count(*) AS DOUBLE) AS mean_ratio
     FROM movies
     WHERE budget <> 0 AND revenue <> 0
