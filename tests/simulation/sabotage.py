@@ -109,7 +109,7 @@ def overwrite() -> Any:
     return mock.patch.object(MemoryStore, "create", create)
 
 
-@sabotage("end count not compared: whatever was merged is read", known=2)
+@sabotage("end count not compared: whatever was merged is read", known=148)
 def end_count_not_compared() -> Any:
     return _both(
         mock.patch.multiple(gathering, check_coverage=_nothing, table_members=_unchecked_members),
@@ -131,7 +131,7 @@ def second_end_confirmed() -> Any:
     return mock.patch.object(service.JobService, "put_end", confirmed)
 
 
-@sabotage("digest of the table not compared", known=2)
+@sabotage("digest of the table not compared", known=174)
 def digest_not_compared() -> Any:
     return mock.patch.object(gathering, "table_members", _unchecked_members)
 
@@ -162,7 +162,7 @@ def own_write_is_foreign() -> Any:
     return mock.patch.object(service.JobService, "_create_batch", create_batch)
 
 
-@sabotage("cleaner deletes the outcome before job.json", known=8)
+@sabotage("cleaner deletes the outcome before job.json", known=165)
 def outcome_first() -> Any:
     def clean(self: Any, found: JobRun, outcome: outcomes.Outcome) -> None:
         keys = found.keys
@@ -215,7 +215,7 @@ def read_before_list() -> Any:
     return mock.patch.object(janitor.Janitor, "_clean", stale)
 
 
-@sabotage("no sweep: runs that job.json does not name stay", known=14)
+@sabotage("no sweep: runs that job.json does not name stay", known=89)
 def no_sweep() -> Any:
     return mock.patch.object(janitor, "run_names", _no_names)
 
@@ -341,7 +341,7 @@ def one_run() -> Any:
     return mock.patch.object(service, "Job", job)
 
 
-@sabotage("inputs taken from a listing", known=2)
+@sabotage("inputs taken from a listing", known=174)
 def inputs_from_listing() -> Any:
     def table_members(store: Any, found: JobRun, table: str) -> list[merged.MergedMember]:
         members: list[merged.MergedMember] = []
@@ -411,7 +411,7 @@ def never_condemned() -> Any:
     )
 
 
-@sabotage("a client takes results before its own ends were confirmed", ("other", "short"), known=61)
+@sabotage("a client takes results before its own ends were confirmed", ("other", "short"), known=57)
 def results_of_others() -> Any:
     def there(self: Any, status: Any) -> list[str]:
         return [name for name in status.results if name not in self.results]
