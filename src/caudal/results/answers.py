@@ -49,7 +49,7 @@ class Result:
 
         A DECIMAL becomes an int if it is whole, else a float, or a Decimal beyond 15 digits.
         """
-        names = _unique(self.table.column_names)
+        names = unique(self.table.column_names)
         columns = [python_values(column) for column in self.table.columns]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
@@ -191,7 +191,7 @@ def _short(cell: str) -> str:
     return cell if len(cell) <= _LONGEST_CELL else cell[: _LONGEST_CELL - 1] + "…"
 
 
-def _unique(names: list[str]) -> list[str]:
+def unique(names: list[str]) -> list[str]:
     """Make names unique by adding a number to repeated ones."""
     given: list[str] = []
     for name in names:

@@ -8,10 +8,10 @@ from datetime import UTC, date, datetime, time, timedelta
 
 _INFINITE_DAYS = 2**31 - 1
 _INFINITE_TICKS = 2**63 - 1
-_FIRST_DAY = date.min.toordinal() - date(1970, 1, 1).toordinal()
-_LAST_DAY = date.max.toordinal() - date(1970, 1, 1).toordinal()
+FIRST_DAY = date.min.toordinal() - date(1970, 1, 1).toordinal()
+LAST_DAY = date.max.toordinal() - date(1970, 1, 1).toordinal()
 _EPOCH = datetime(1970, 1, 1)
-_SECONDS_PER_DAY = 86_400
+SECONDS_PER_DAY = 86_400
 _ERA_DAYS, _ERA_YEARS = 146_097, 400  # the calendar repeats after this period
 
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -19,7 +19,7 @@ PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 def date_of(days: int) -> date | str:
     """Return the date `days` days after 1970-01-01."""
-    if _FIRST_DAY <= days <= _LAST_DAY:
+    if FIRST_DAY <= days <= LAST_DAY:
         return _EPOCH.date() + timedelta(days=days)
     infinite = _infinite(days, _INFINITE_DAYS)
     if infinite:
@@ -32,7 +32,7 @@ def time_of(ticks: int, unit: str) -> time | str:
     """Return the time of day `ticks` units after midnight."""
     seconds, fraction = divmod(ticks, PER_SECOND[unit])
     nanoseconds = fraction * (PER_SECOND["ns"] // PER_SECOND[unit])
-    if seconds < _SECONDS_PER_DAY and nanoseconds % 1000 == 0:
+    if seconds < SECONDS_PER_DAY and nanoseconds % 1000 == 0:
         return (_EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1000)).time()
     return _clock(seconds, nanoseconds)
 
@@ -43,9 +43,9 @@ def timestamp_of(ticks: int, unit: str, *, is_zoned: bool) -> datetime | str:
     if infinite:
         return infinite
     seconds, fraction = divmod(ticks, PER_SECOND[unit])
-    days, second = divmod(seconds, _SECONDS_PER_DAY)
+    days, second = divmod(seconds, SECONDS_PER_DAY)
     nanoseconds = fraction * (PER_SECOND["ns"] // PER_SECOND[unit])
-    if unit != "ns" and _FIRST_DAY <= days <= _LAST_DAY:
+    if unit != "ns" and FIRST_DAY <= days <= LAST_DAY:
         found = _EPOCH + timedelta(days=days, seconds=second, microseconds=nanoseconds // 1000)
         return found.replace(tzinfo=UTC) if is_zoned else found
     text, era = _dated(days)
@@ -60,7 +60,7 @@ def _infinite(number: int, largest: int) -> str:
 
 def _dated(days: int) -> tuple[str, str]:
     """Return any day as text, and the suffix that marks years before year 1."""
-    eras, rest = divmod(days - _FIRST_DAY, _ERA_DAYS)
+    eras, rest = divmod(days - FIRST_DAY, _ERA_DAYS)
     place = date.min + timedelta(days=rest)
     year = place.year + eras * _ERA_YEARS
     shown, era = (year, "") if year > 0 else (1 - year, " (BC)")

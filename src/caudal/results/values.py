@@ -184,6 +184,14 @@ def json_bytes(value: Any) -> bytes:
     return msgspec.json.format(_JSON.encode(json_value(value)), indent=1) + b"\n"
 
 
+def json_text(value: Any, depth: int | None) -> str:
+    """Return a value as JSON: on one line, or indented for a place `depth` levels deep."""
+    encoded = _JSON.encode(json_value(value))
+    if depth is None:
+        return encoded.decode()
+    return msgspec.json.format(encoded, indent=1).decode().replace("\n", "\n" + " " * depth)
+
+
 def text(value: Any) -> str:
     """Return a value as text for CSV and the screen."""
     match value:
