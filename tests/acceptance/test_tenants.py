@@ -70,7 +70,7 @@ def test_two_owners_over_tls_with_quotas_and_an_audit_log(
     sql = ("sql", "movies", select, "--data", str(tmp_path), "--format", "json", "--gateway",
            f"https://127.0.0.1:{real.port + 1}")  # fmt: skip
     done = ask(real, authority, *sql, *alice)
-    assert json.loads(done.stdout) == {"sql": [{"films": 2}]}, done.stderr
+    assert json.loads(done.stdout) == [{"films": 2}], done.stderr
     (job,) = [line.split()[0] for line in ask(real, authority, "jobs", *alice).stdout.splitlines()]
     assert ask(real, authority, "jobs", *berta).stdout == ""
     assert ask(real, authority, "results", job, *berta).returncode == 10

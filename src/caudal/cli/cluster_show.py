@@ -1,15 +1,14 @@
 """Terminal output about a cluster."""
 
-import sys
 import time
 from collections.abc import Callable
 
 import msgspec
-from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
+from caudal.cli.consoles import output_console
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import MemberKind
 from caudal.cluster.upkeep import last_lines, nobody_answers
@@ -47,7 +46,7 @@ def addresses(cluster: Cluster, told: StatusReply) -> str:
 
 def show_status(cluster: Cluster, look: Callable[[], StatusReply | None], *, watch: bool) -> None:
     """Print the status once, or every second until Ctrl-C."""
-    console = Console(width=None if sys.stdout.isatty() else 160)
+    console = output_console()
     if not watch:
         told = look()
         if told is None:

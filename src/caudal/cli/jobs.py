@@ -1,14 +1,13 @@
 """Commands for jobs on a cluster: `caudal jobs`, `results`, `cancel`, `quotas`."""
 
-import sys
 from dataclasses import fields
 from datetime import datetime
 from functools import partial
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from caudal.cli.consoles import message_console
 from caudal.cli.gateways import (
     CaOption,
     GatewayOption,
@@ -17,7 +16,7 @@ from caudal.cli.gateways import (
     TokenFileOption,
 )
 from caudal.cli.options import QueryOptions, with_asking
-from caudal.cli.output import checked_format, give, require_all
+from caudal.cli.output import checked_destination, give, require_all
 from caudal.cli.show import print_rejects
 from caudal.client.http import HttpGateways
 from caudal.client.results import error_of_outcome, rejects_of, result_of
@@ -86,7 +85,7 @@ def results(
 
     Example: `caudal results 8b1f0c… --gateway http://one:8421 --out answers --format csv`
     """
-    console = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
+    console = message_console()
     with GatewayOptions(gateway, token_file, patience, ca).open() as gateways:
         status = gateways.status(job)
         asked = _chosen(job, status, query)
@@ -98,8 +97,8 @@ def results(
         ready = [name for name in asked if name in status.results and name not in failures]
         if not ready:
             require_all(failures)
-        form = checked_format(asking.form, asking.out, len(ready))
-        give({name: _result(gateways, job, name, status.run) for name in ready}, form, asking.out)
+        destination = checked_destination(asking.form, asking.out, len(ready))
+        give({name: _result(gateways, job, name, status.run) for name in ready}, destination)
         if REJECTS in status.results:
             print_rejects(rejects_of(gateways.result(job, REJECTS, status.run)), console)
     missing = [name for name in asked if name not in status.results]

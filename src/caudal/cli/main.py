@@ -8,7 +8,7 @@ import signal
 import sys
 from types import FrameType
 
-from caudal.cli import streams
+from caudal.cli import elapsed, streams  # noqa: F401 - `elapsed` begins to count
 from caudal.cli.status import ExitStatus, status_of
 from caudal.errors import CaudalError
 from caudal.version import __version__

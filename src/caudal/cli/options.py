@@ -63,7 +63,10 @@ class QueryOptions:
         typer.Option("--format", help="How to write the answers.", show_default="table"),
     ] = None
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write a file per query into this folder.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="A file such as x.csv, or a folder that gets a file per query."
+        ),
     ] = None
     rejects: Annotated[
         Path | None, typer.Option("--rejects", help="Write every rejected row to this CSV file.")
@@ -93,6 +96,9 @@ class QueryOptions:
     ] = None
     profile: Annotated[
         bool, typer.Option("--profile", help="Show rows, bytes and seconds per table and operator.")
+    ] = False
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Show no progress, times or notes; rejected rows only.")
     ] = False
 
     def batch_bytes(self, usual: int) -> int:

@@ -7,26 +7,42 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
+from typing import IO, TYPE_CHECKING
 
-from rich.console import Console
+import pyarrow as pa
 
+from caudal.cli.consoles import message_console, output_console
+from caudal.cli.destination import Destination, choose_destination
+from caudal.cli.elapsed import seconds_so_far
 from caudal.cli.files import whole_file
-from caudal.cli.formats import BINARY, Format, encode, write_results
-from caudal.cli.show import print_rejects, print_result, profile_tables
-from caudal.errors import QueryError, UsageError
+from caudal.cli.formats import Format, encode, encode_rows, json_object
+from caudal.cli.show import ROWS_ON_SCREEN, print_rejects, print_result, profile_tables
+from caudal.errors import QueryError
 from caudal.model import ADHOC, RejectedRow
 from caudal.results.answers import Answers, Result
-from caudal.results.values import json_bytes
+from caudal.results.rejects import Rejects
+
+if TYPE_CHECKING:
+    from caudal.embedded.streaming import StreamedResult
 
 
-def deliver(name: str, answers: Answers, form: Format, out: Path | None) -> None:
+def deliver(name: str, answers: Answers, destination: Destination, *, quiet: bool = False) -> None:
     """Write the answers, and print rejects, notes and times to standard error."""
-    give({name: _untitled(result) for name, result in answers.results.items()}, form, out)
-    console = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
+    results = {name: untitled(result) for name, result in answers.results.items()}
+    give(results, destination, quiet=quiet)
+    console = message_console()
     for table in profile_tables(answers) if answers.operators else ():
         console.print(table)
-    print_rejects(answers.rejects, console)
-    console.print(f"{name}: {answers.seconds:.2f} s", highlight=False)
+    report(name, answers.rejects, quiet=quiet)
+
+
+def report(name: str, rejects: Rejects, *, quiet: bool) -> None:
+    """Print the rejected rows, and the time that the command has taken so far."""
+    console = message_console()
+    print_rejects(rejects, console)
+    if not quiet:
+        console.print(f"{name}: {seconds_so_far():.2f} s in all", highlight=False)
 
 
 def require_all(failures: Mapping[str, QueryError]) -> None:
@@ -35,38 +51,72 @@ def require_all(failures: Mapping[str, QueryError]) -> None:
         raise QueryError("; ".join(dict.fromkeys(map(str, failures.values()))))
 
 
-def give(results: Mapping[str, Result], form: Format, out: Path | None) -> None:
-    """Write the answers to `out`, or to standard output."""
-    if out is not None:
-        for path in write_results(results, out, form):
-            print(path, file=sys.stderr)
-    elif form is Format.TABLE:
-        console = Console(soft_wrap=False, width=None if sys.stdout.isatty() else 160)
+def give(results: Mapping[str, Result], destination: Destination, *, quiet: bool = False) -> None:
+    """Write the answers to their destination."""
+    form = destination.form
+    if destination.is_screen:
+        console = output_console()
         for result in results.values():
-            print_result(result, console)
-    elif form is Format.JSON:
-        rows = {name: result.rows() for name, result in results.items()}
-        sys.stdout.buffer.write(json_bytes(rows))
+            print_result(result, console, form)
+        sys.stdout.flush()
+    elif destination.folder is not None:
+        for name, result in results.items():
+            with _opened(destination.path_of(name), quiet=quiet) as file:
+                file.writelines(encode(result, form))
     else:
-        for result in results.values():
-            sys.stdout.buffer.write(encode(result, form))
+        with _opened(destination.file, quiet=quiet) as file:
+            file.writelines(_one_file(results, form))
+
+
+def _one_file(results: Mapping[str, Result], form: Format) -> Iterator[bytes]:
+    if form is Format.JSON and list(results) != [ADHOC]:
+        return json_object({name: [result.table] for name, result in results.items()})
+    return (piece for result in results.values() for piece in encode(result, form))
+
+
+def give_stream(result: "StreamedResult", destination: Destination, *, quiet: bool = False) -> None:
+    """Write an answer whose rows are still being computed."""
+    if destination.is_screen:
+        _show_stream(result, destination.form)
+        return
+    with _opened(destination.path_of(result.name), quiet=quiet) as file:
+        if destination.takes_all_at_once and result.name != ADHOC:
+            file.writelines(json_object({result.name: result.parts}))
+        else:
+            file.writelines(encode_rows(result.parts, destination.form))
+
+
+def _show_stream(result: "StreamedResult", form: Format) -> None:
+    """Print the first rows, and count the others without keeping them."""
+    began, total, first = perf_counter(), 0, None
+    for part in result.parts:
+        total += part.num_rows
+        if first is None:
+            first = part
+        elif first.num_rows < ROWS_ON_SCREEN:
+            first = pa.concat_tables([first, part], promote_options="permissive")
+    assert first is not None
+    shown = Result(result.name, result.title, first, perf_counter() - began)
+    print_result(untitled(shown), output_console(), form, total=total)
     sys.stdout.flush()
 
 
-def checked_format(form: Format | None, out: Path | None, queries: int) -> Format:
-    """Return the format for this many results. Call it first, so that errors come early."""
-    form = form or Format.TABLE
-    if out is not None or form in (Format.TABLE, Format.JSON):
-        return form
-    if queries != 1:
-        raise UsageError(
-            f"--format {form.value} gives one file per query: add --out DIR, or choose one with -q"
-        )
-    if form in BINARY and sys.stdout.isatty():
-        raise UsageError(
-            f"--format {form.value} cannot go to a terminal: add --out DIR, or redirect"
-        )
-    return form
+@contextlib.contextmanager
+def _opened(path: Path | None, *, quiet: bool) -> Iterator[IO[bytes]]:
+    """Yield a file that is written as a whole; standard output if there is no path."""
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.flush()
+        return
+    with whole_file(path) as file:
+        yield file
+    if not quiet:
+        print(path, file=sys.stderr)
+
+
+def checked_destination(form: Format | None, out: Path | None, queries: int) -> Destination:
+    """Return the destination of this many answers. Call it first, so that errors come early."""
+    return choose_destination(form, out, queries, on_terminal=sys.stdout.isatty())
 
 
 @contextlib.contextmanager
@@ -81,5 +131,6 @@ def reject_file(path: Path | None) -> Iterator[Callable[[RejectedRow], None] | N
         yield lambda row: writer.writerow([row.table, row.file, row.line, row.reason])
 
 
-def _untitled(result: Result) -> Result:
+def untitled(result: Result) -> Result:
+    """Return a result without the title that repeats an ad hoc SELECT."""
     return replace(result, title="") if result.name == ADHOC else result

@@ -28,6 +28,16 @@ class Bars:
         """Do nothing: answers are printed as tables."""
 
 
+class Quiet:
+    """No progress."""
+
+    def table(self, name: str, done_bytes: int, total_bytes: int) -> None: ...
+
+    def records(self, name: str, done: int, total: int) -> None: ...
+
+    def query(self, name: str, seconds: float) -> None: ...
+
+
 class Lines:
     """One line per finished step, for logs and pipes."""
 
@@ -49,8 +59,11 @@ class Lines:
 
 
 @contextlib.contextmanager
-def watch(console: "Console") -> Iterator[Bars | Lines]:
+def watch(console: "Console", *, quiet: bool = False) -> Iterator[Bars | Lines | Quiet]:
     """Yield bars if the console is a terminal, else lines."""
+    if quiet:
+        yield Quiet()
+        return
     if not console.is_terminal:
         yield Lines(console)
         return

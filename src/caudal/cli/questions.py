@@ -1,7 +1,7 @@
 """Commands that answer or explain queries: `caudal run`, `sql`, `explain`."""
 
-from dataclasses import replace
-from time import perf_counter
+import contextlib
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -9,6 +9,7 @@ from rich.console import Console
 
 from caudal.application import find_application
 from caudal.application.adhoc import columns_left_out, files_application
+from caudal.cli.destination import Destination
 from caudal.cli.engine_choice import chosen_engine
 from caudal.cli.gateways import CaOption, GatewayOptions, OptionalGatewayOption, TokenFileOption
 from caudal.cli.options import (
@@ -21,11 +22,18 @@ from caudal.cli.options import (
     parameter_values,
     with_asking,
 )
-from caudal.cli.output import checked_format, deliver, reject_file, require_all
+from caudal.cli.output import (
+    checked_destination,
+    deliver,
+    give_stream,
+    reject_file,
+    report,
+    require_all,
+)
 from caudal.cli.progress import watch
 from caudal.errors import UsageError
 from caudal.local.engines import run_with
-from caudal.model import ADHOC
+from caudal.model import ADHOC, Application, ParameterValue
 from caudal.results.answers import one_line
 from caudal.run_options import Engine
 from caudal.sql.adhoc import asker_mistakes, bind_values, with_adhoc_query
@@ -54,20 +62,51 @@ def run(
     - `caudal run books -d data --engine split --store progress --resume`
     """
     application = find_application(app)
-    form = checked_format(asking.form, asking.out, len(query or application.queries))
+    names = query or [one.name for one in application.queries]
+    destination = checked_destination(asking.form, asking.out, len(names))
+    values = parameter_values(application.parameters, param)
+    if store is None and not resume and _streams(asking, destination, len(set(names))):
+        _answer_one(application, names[0], values, asking, destination)
+        return
     with (
         chosen_engine(asking.engine, store, resume=resume) as answer,
         reject_file(asking.rejects) as sink,
     ):
         options = asking.run_options(sink)
         sources = asking.sources(application)
-        values = parameter_values(application.parameters, param)
-        with watch(Console(stderr=True)) as progress:
+        with watch(Console(stderr=True), quiet=asking.quiet) as progress:
             answers = answer(
                 application, sources, query, values, options=options, progress=progress
             )
-        deliver(application.name, answers, form, asking.out)
+        deliver(application.name, answers, destination, quiet=asking.quiet)
     require_all(answers.failures)
+
+
+def _streams(asking: QueryOptions, destination: Destination, queries: int) -> bool:
+    """Return whether rows can be written while the query runs."""
+    embedded = asking.engine is Engine.EMBEDDED and not asking.profile
+    return embedded and queries == 1 and destination.can_stream
+
+
+def _answer_one(
+    application: Application,
+    query: str,
+    values: Mapping[str, ParameterValue],
+    asking: QueryOptions,
+    destination: Destination,
+) -> None:
+    """Answer one query with the embedded engine; write its rows while they are computed."""
+    from caudal.embedded.streaming import stream
+
+    with reject_file(asking.rejects) as sink, contextlib.ExitStack() as running:
+        options = asking.run_options(sink)
+        sources = asking.sources(application)
+        with watch(Console(stderr=True), quiet=asking.quiet) as progress:
+            result = running.enter_context(
+                stream(application, sources, query, values, options, progress)
+            )
+        give_stream(result, destination, quiet=asking.quiet)
+        report(application.name, result.rejects, quiet=asking.quiet)
 
 
 @with_asking
@@ -96,8 +135,7 @@ def sql(
     - `caudal sql "SELECT * FROM 'x.csv' WHERE country = $country" --param country=Peru`
     - `caudal sql books "SELECT count(*) FROM reviews" --data data --gateway http://one:8421`
     """
-    began = perf_counter()
-    form = checked_format(asking.form, asking.out, 1)
+    destination = checked_destination(asking.form, asking.out, 1)
     if second is not None:
         application = find_application(first)
         values = parameter_values(application.parameters, param)
@@ -109,23 +147,28 @@ def sql(
         engine = asking.engine if gateway is None else Engine.SPLIT
         bound = bind_values(first, parameter_values({}, param))
         application = files_application(bound, asking.data, engine)
-        for note in columns_left_out(application):
+        for note in columns_left_out(application) if not asking.quiet else ():
             typer.echo(f"note: {one_line(note)}", err=True)
-    if gateway is not None:
-        from caudal.cli.submit import sql_on_cluster
+    with asker_mistakes():
+        if gateway is not None:
+            from caudal.cli.submit import sql_on_cluster
 
-        with asker_mistakes():
             sql_on_cluster(application, asking, GatewayOptions(gateway, token_file, ca=ca))
-        return
+        elif _streams(asking, destination, 1):
+            _answer_one(application, ADHOC, {}, asking, destination)
+        else:
+            _answer_whole(application, asking, destination)
+
+
+def _answer_whole(application: Application, asking: QueryOptions, destination: Destination) -> None:
     with reject_file(asking.rejects) as sink:
         options = asking.run_options(sink)
         sources = asking.sources(application)
-        with watch(Console(stderr=True)) as progress, asker_mistakes():
+        with watch(Console(stderr=True), quiet=asking.quiet) as progress:
             answers = run_with(
                 asking.engine, application, sources, options=options, progress=progress
             )
-        answers = replace(answers, seconds=perf_counter() - began)  # include type inference
-        deliver(application.name, answers, form, asking.out)
+        deliver(application.name, answers, destination, quiet=asking.quiet)
 
 
 def explain(

@@ -9,10 +9,10 @@ from time import perf_counter
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from caudal.cli.consoles import output_console
 from caudal.cli.files import whole_file
-from caudal.cli.formats import BINARY, Format, encode
+from caudal.cli.formats import BINARY, SCREEN, Format, encode
 from caudal.cli.series_show import (
     print_ingest,
     print_months,
@@ -158,14 +158,14 @@ def read(
     result = Result(code, "", found.table, perf_counter() - started)
     if out is not None:
         with whole_file(out) as file:
-            file.write(encode(result, Format.CSV if form is Format.TABLE else form))
+            file.writelines(encode(result, form))
         typer.echo(str(out), err=True)
-    elif form is Format.TABLE:
-        print_values(result, Console(width=None if sys.stdout.isatty() else 160))
+    elif form in SCREEN:
+        print_values(result, output_console(), form)
     elif form in BINARY and sys.stdout.isatty():
         raise UsageError(f"--format {form.value} cannot go to a terminal: add --out FILE")
     else:
-        sys.stdout.buffer.write(encode(result, form))
+        sys.stdout.buffer.writelines(encode(result, form))
 
 
 @series.command()
@@ -180,7 +180,7 @@ def status(config: ConfigArgument, store: StoreOption) -> None:
     if head is None:
         typer.echo(_no_events(described))
         return
-    Console(width=None if sys.stdout.isatty() else 160).print(status_table(months))
+    output_console().print(status_table(months))
     counts = Counter(str(one.freshness) for one in months)
     told = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
     typer.echo(f"{described.dataset_id}: version {head.version} of {head.vintage_date}; {told}")

@@ -12,6 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from caudal.cli.formats import Format
 from caudal.cli.show import print_result
 from caudal.results.answers import Result
 from caudal.series import IngestOutcome, MonthOutcome, MonthResult, MonthStatus
@@ -23,9 +24,9 @@ _MONTHS_SHOWN = 12
 _COLUMNS_SHOWN = ["obs_date", "value", "unit", "version", "vintage_date", "quality_flag"]
 
 
-def print_values(result: Result, console: Console) -> None:
+def print_values(result: Result, console: Console, form: Format) -> None:
     """Print the columns that differ between rows; --format csv has all columns."""
-    print_result(replace(result, table=result.table.select(_COLUMNS_SHOWN)), console)
+    print_result(replace(result, table=result.table.select(_COLUMNS_SHOWN)), console, form)
 
 
 def print_ingest(dataset_id: str, outcome: IngestOutcome, rejects: Path | None) -> None:

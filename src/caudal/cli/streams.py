@@ -5,11 +5,14 @@
 2. Standard error is only for messages. A closed, full or broken standard error changes no answer
    and no exit status.
 3. Characters that the terminal's encoding cannot show are escaped.
+4. Everything that is printed is written, or an error is raised: a write to a full disk or to a pipe
+   may take a part only, and Python's unbuffered streams (PYTHONUNBUFFERED) ignore that.
 """
 
 import contextlib
 import io
 import os
+import select
 import sys
 
 _INPUT, _OUTPUT, _ERRORS = 0, 1, 2
@@ -24,20 +27,38 @@ class _Forgiving(io.FileIO):
         return len(memoryview(data))  # type: ignore[arg-type]
 
 
+class _Whole(io.FileIO):
+    """A file that waits where a non-blocking one takes nothing."""
+
+    def write(self, data: object, /) -> int:
+        while (written := super().write(data)) is None:  # type: ignore[arg-type]
+            select.select([], [self.fileno()], [])
+        return written
+
+
 def make_safe() -> None:
     """Set up the standard streams. Call once, first in the process."""
     for descriptor in (_INPUT, _OUTPUT, _ERRORS):
         _take_if_closed(descriptor)
-    if sys.stdout is None:
-        sys.stdout = open(_OUTPUT, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
+    sys.stdout = _output()
     encoding = sys.stderr.encoding if sys.stderr is not None else "utf-8"
     sys.stderr = io.TextIOWrapper(
         io.BufferedWriter(_Forgiving(_ERRORS, "w", closefd=False)),
         encoding=encoding,
         errors="backslashreplace",
         line_buffering=True,
+    )
+
+
+def _output() -> io.TextIOWrapper:
+    """Return a standard output that writes everything, line by line for people and for logs."""
+    given = sys.stdout
+    unbuffered = isinstance(given, io.TextIOWrapper) and given.write_through
+    return io.TextIOWrapper(
+        io.BufferedWriter(_Whole(_OUTPUT, "w", closefd=False)),
+        encoding=given.encoding if given is not None else "utf-8",
+        errors="backslashreplace",
+        line_buffering=unbuffered or os.isatty(_OUTPUT),
     )
 
 

@@ -1,14 +1,13 @@
 """`caudal submit`: answer an application's queries on a cluster, over files of this machine."""
 
 import shlex
-import sys
 from functools import partial
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from caudal.application import find_application
+from caudal.cli.consoles import message_console
 from caudal.cli.gateways import (
     CaOption,
     GatewayOption,
@@ -17,8 +16,7 @@ from caudal.cli.gateways import (
     TokenFileOption,
 )
 from caudal.cli.options import AppArgument, ParamOption, QueryOptions, parameter_values, with_asking
-from caudal.cli.output import checked_format, reject_file, require_all
-from caudal.cli.show import print_rejects
+from caudal.cli.output import checked_destination, reject_file, report, require_all
 from caudal.cli.submit_progress import SubmitProgress
 from caudal.client.batches import Compress
 from caudal.client.results import error_of_outcome, every_reject, rejects_of
@@ -125,12 +123,12 @@ def _answer(
     detach: bool = False,
 ) -> None:
     """Send the files, write answers as they arrive, then print rejects and times."""
-    form = checked_format(asking.form, asking.out, len(submission.asked))
-    console = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
+    destination = checked_destination(asking.form, asking.out, len(submission.asked))
+    console = message_console()
     untitled = submission.asked == (ADHOC,)
     shows = console.is_terminal if preview is None else preview
     with way.open() as gateways:
-        delivery = SubmitProgress(gateways, form, asking.out, preview=shows, untitled=untitled)
+        delivery = SubmitProgress(gateways, destination, preview=shows, untitled=untitled)
         again = partial(_how_to_go_on, delivery, asking, way, words)
         try:
             with delivery.shown():
@@ -147,7 +145,7 @@ def _answer(
     if outcome.state != "done":
         raise error_of_outcome(delivery.job_id, outcome)
     delivery.finish(submission.asked)
-    _report(submission.app, asking, results[REJECTS], delivery, console)
+    _report(submission.app, asking, results[REJECTS])
     require_all({name: delivery.failures[name] for name in submission.asked
                  if name in delivery.failures})  # fmt: skip
 
@@ -156,15 +154,12 @@ def _report(
     app: Application,
     asking: QueryOptions,
     rejects: bytes,
-    delivery: SubmitProgress,
-    console: Console,
 ) -> None:
     with reject_file(asking.rejects) as sink:
         if sink is not None:
             for row in every_reject(rejects, [table.name for table in app.tables]):
                 sink(row)
-    print_rejects(rejects_of(rejects), console)
-    console.print(f"{app.name}: {delivery.seconds:.2f} s", highlight=False)
+    report(app.name, rejects_of(rejects), quiet=asking.quiet)
 
 
 def _how_to_go_on(

@@ -6,14 +6,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from caudal.cli.formats import Format
+from caudal.cli.destination import Destination
 from caudal.cli.output import give
 from caudal.client.http import HttpGateways
 from caudal.client.previews import PreviewThreads
@@ -34,8 +33,7 @@ class SubmitProgress(Watching):
     def __init__(
         self,
         gateways: HttpGateways,
-        form: Format,
-        out: Path | None,
+        destination: Destination,
         *,
         preview: bool,
         untitled: bool = False,
@@ -44,8 +42,7 @@ class SubmitProgress(Watching):
         self.failures: dict[str, QueryError] = {}
         self.job_id = ""
         self._gateways = gateways
-        self._form = form
-        self._out = out
+        self._destination = destination
         self._preview = preview
         self._untitled = untitled
         self._console = Console(stderr=True)
@@ -127,15 +124,15 @@ class SubmitProgress(Watching):
             found = Result(found.name, "", found.table, found.seconds)
         self.results[query] = found
         with self._lock:
-            if self._out is not None or self._form is not Format.JSON:
-                self._display.aside(lambda: give({query: found}, self._form, self._out))
+            if not self._destination.takes_all_at_once:
+                self._display.aside(lambda: give({query: found}, self._destination))
             self._display.answered(query, found.seconds)
 
     def finish(self, queries: Sequence[str]) -> None:
-        """Write the output that needs all answers: one JSON object on standard output."""
-        if self._out is None and self._form is Format.JSON:
+        """Write the output that needs all answers: one JSON object."""
+        if self._destination.takes_all_at_once:
             given = {name: self.results[name] for name in queries if name in self.results}
-            give(given, self._form, self._out)
+            give(given, self._destination)
 
     def _show_rows(self, query: str, rows: list[dict[str, Any]]) -> None:
         """Print some rows of a preview, one per line."""

@@ -23,6 +23,7 @@ TYPE = b"caudal.type"  # field metadata: the DuckDB type of a column in a carrie
 _WIDE_DIGITS = 39
 _NARROW = pa.decimal128(38, 0)
 _MOST_NARROW = 10**38
+_PART_ROWS = 20_000
 
 
 def carried(relation: duckdb.DuckDBPyRelation) -> pa.Table:
@@ -120,17 +121,33 @@ def _own_type(field: pa.Field) -> str | None:
 def presented(relation: duckdb.DuckDBPyRelation) -> pa.Table:
     """Return the rows of a result in plain Arrow types. Call it outside of `without_loss`."""
     types = [str(kind) for kind in relation.types]
-    others = [_shown(kind) for kind in types]
-    rows = _shown_as(relation, others).to_arrow_table()
+    return _presented(_shown_as(relation, types).to_arrow_table(), types)
+
+
+def presented_parts(relation: duckdb.DuckDBPyRelation, names: list[str]) -> Iterator[pa.Table]:
+    """Yield the rows of `presented` while they are computed, at least one table.
+
+    Parts may differ in the width of a HUGEINT, so they are for text formats.
+    """
+    types = [str(kind) for kind in relation.types]
+    reader = _shown_as(relation, types).to_arrow_reader(_PART_ROWS)
+    is_empty = True
+    for batch in reader:
+        yield _presented(pa.Table.from_batches([batch]), types).rename_columns(names)
+        is_empty = False
+    if is_empty:
+        yield _presented(reader.schema.empty_table(), types).rename_columns(names)
+
+
+def _presented(rows: pa.Table, types: list[str]) -> pa.Table:
     columns = [
         _fitting(_numbers(column, kind)) for column, kind in zip(rows.columns, types, strict=True)
     ]
     return pa.table(columns, names=rows.column_names)
 
 
-def _shown_as(
-    relation: duckdb.DuckDBPyRelation, others: list[str | None]
-) -> duckdb.DuckDBPyRelation:
+def _shown_as(relation: duckdb.DuckDBPyRelation, types: list[str]) -> duckdb.DuckDBPyRelation:
+    others = [_shown(kind) for kind in types]
     if not any(others):
         return relation
     listed = ", ".join(

@@ -49,23 +49,50 @@ def run(
     """Answer the chosen queries (all, if none is named) over the given files."""
     options, progress = options or RunOptions(), progress or Silent()
     began = time.perf_counter()
-    chosen = choose_queries(app, queries, parameters or {})
+    with loaded(app, sources, queries, parameters or {}, options, progress) as data:
+        results, operators, failures = _answer(data, options, progress)
+    seconds = time.perf_counter() - began
+    return Answers(results, data.rejects, data.tables, operators, seconds, failures)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Bound queries, and a database that holds what they read."""
+
+    connection: Connection
+    pool: ThreadPoolExecutor
+    binding: RunBinding
+    rejects: Rejects
+    tables: tuple[TableProfile, ...]
+
+
+@contextlib.contextmanager
+def loaded(
+    app: Application,
+    sources: Sources,
+    queries: Sequence[str] | None,
+    parameters: Mapping[str, ParameterValue],
+    options: RunOptions,
+    progress: Progress,
+) -> Iterator[Loaded]:
+    """Bind the chosen queries and read the files that they need."""
+    chosen = choose_queries(app, queries, parameters)
     model = load_model(options.sentiment or app.sentiment)
     with open_database(model, memory_limit=options.memory_limit) as connection:
-        binding = bind(app, chosen, parameters or {}, connection)
+        binding = bind(app, chosen, parameters, connection)
         files = {load.table.name: sources.files(load.table) for load in binding.loads}
         rejects = Rejects(options.reject_sink)
         with ThreadPoolExecutor(options.threads, thread_name_prefix="caudal") as pool:
-            loader = _Loader(connection, pool, options, rejects, progress)
+            loader = Loader(connection, pool, options, rejects, progress)
             with without_loss(connection):
                 tables = tuple(loader.load(load, files[load.table.name]) for load in binding.loads)
-            results, operators, failures = _answer(connection, pool, binding, options, progress)
-    seconds = time.perf_counter() - began
-    return Answers(results, rejects, tables, operators, seconds, failures)
+            yield Loaded(connection, pool, binding, rejects, tables)
 
 
 @dataclass
-class _Loader:
+class Loader:
+    """Reads files into tables of a database."""
+
     connection: Connection
     pool: ThreadPoolExecutor
     options: RunOptions
@@ -190,13 +217,10 @@ def _cleaners(
 
 
 def _answer(
-    connection: Connection,
-    pool: ThreadPoolExecutor,
-    binding: RunBinding,
-    options: RunOptions,
-    progress: Progress,
+    data: Loaded, options: RunOptions, progress: Progress
 ) -> tuple[dict[str, Result], tuple[OperatorProfile, ...], Mapping[str, QueryError]]:
     """Run the bound queries in parallel. For a profile, first measure each query alone."""
+    connection, pool, binding = data.connection, data.pool, data.binding
     operators = _profiled(connection, binding) if options.profile else []
     cursors = [connection.cursor() for _ in binding.queries]
     running = [

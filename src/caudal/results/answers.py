@@ -168,7 +168,9 @@ def _with_texts(table: "pa.Table") -> "pa.Table":
 
 
 def show(value: Any) -> str:
-    """Return a value as readable text."""
+    """Return a value as readable text, null as NULL."""
+    if value is None:
+        return "NULL"
     if isinstance(value, list):
         return ", ".join(show(item) for item in value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:

@@ -15,6 +15,7 @@ from caudal.cli.program import COMMANDS, load
 from caudal.cli.status import ExitStatus
 
 CAUDAL = [sys.executable, "-m", "caudal"]
+MANY = "SELECT i FROM range(100000) AS t(i)"
 
 
 def shell(line: str, *arguments: str | bytes) -> subprocess.CompletedProcess[bytes]:
@@ -198,3 +199,34 @@ def test_help_lists_every_exit_status(capsys: pytest.CaptureFixture[str]) -> Non
     out = " ".join(capsys.readouterr().out.split())
     for status in ExitStatus:
         assert f"{status.value}: {status.meaning.replace('`', '')}" in out
+
+
+def test_a_disk_that_takes_only_a_part(tmp_path: Path) -> None:
+    """A short write, then none: the limit of a file's size stands for the end of a disk."""
+    line = f"trap '' XFSZ; ulimit -f 8; PYTHONUNBUFFERED=1 \"$@\" >{tmp_path}/out"
+    done = shell(line, "sql", MANY, "--format", "csv")
+    assert done.returncode == ExitStatus.OUTPUT
+    assert b"caudal: cannot write to standard output: File too large" in done.stderr
+
+
+def test_a_pipe_that_does_not_block_is_waited_for() -> None:
+    code = (
+        "import os, subprocess, sys, time\n"
+        "reading, writing = os.pipe()\n"
+        "os.set_blocking(writing, False)\n"
+        "process = subprocess.Popen(sys.argv[1:], stdout=writing)\n"
+        "os.close(writing)\n"
+        "print(sum(map(len, iter(lambda: os.read(reading, 1 << 16), b''))))\n"
+        "sys.exit(process.wait())\n"
+    )
+    asked = [*CAUDAL, "sql", MANY, "--format", "csv"]
+    done = subprocess.run([sys.executable, "-c", code, *asked], capture_output=True, check=True)
+    assert int(done.stdout) == len("i\n") + sum(len(f"{i}\n") for i in range(100_000))
+
+
+def test_a_reader_that_has_read_enough_stops_the_query() -> None:
+    """It would take hours, and more memory than there is."""
+    endless = "SELECT i, i * 2 AS j FROM range(1000000000000) AS t(i)"
+    for form, first in (("csv", b"i,j\n0,0\n"), ("jsonl", b'{"i":0,"j":0}\n{"i":1,"j":2}\n')):
+        done = shell('"$@" | head -2; exit ${PIPESTATUS[0]}', "sql", endless, "--format", form)
+        assert (done.returncode, done.stdout) == (ExitStatus.OK, first)

@@ -105,10 +105,10 @@ def test_sql_over_an_application_and_over_a_file(
 ) -> None:
     select = "SELECT count(*) AS films FROM movies"
     assert main(["sql", "movies", select, "-d", str(data), "--format", "json"]) == ExitStatus.OK
-    assert json.loads(capsysbinary.readouterr().out) == {"sql": [{"films": 2}]}
+    assert json.loads(capsysbinary.readouterr().out) == [{"films": 2}]
     select = f"SELECT sentiment(overview) AS s FROM '{data}/movies_metadata.csv' WHERE title='Uno'"
     assert main(["sql", select, "--format", "json"]) == ExitStatus.OK
-    assert json.loads(capsysbinary.readouterr().out) == {"sql": [{"s": 0.7}]}
+    assert json.loads(capsysbinary.readouterr().out) == [{"s": 0.7}]
 
 
 ERRORS = [

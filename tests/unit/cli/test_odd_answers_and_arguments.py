@@ -22,7 +22,7 @@ def test_columns_of_one_name_keep_their_values(capsysbinary: pytest.CaptureFixtu
     assert main(["sql", select, "--format", "csv"]) == ExitStatus.OK
     assert capsysbinary.readouterr().out == b"a,a,b\n1,2,3\n"
     assert main(["sql", select, "--format", "json"]) == ExitStatus.OK
-    rows = json.loads(capsysbinary.readouterr().out)["sql"]
+    rows = json.loads(capsysbinary.readouterr().out)
     assert rows == [{"a": 1, "a_1": 2, "b": 3}]
 
 
@@ -42,7 +42,7 @@ def test_data_does_not_command_the_terminal(capsysbinary: pytest.CaptureFixture[
     assert "a\\x1bb" in out
     assert not {"\033", "\0", "\u202e", "\x9b"} & set(out)
     assert main(["sql", select, "--format", "json"]) == ExitStatus.OK
-    rows = json.loads(capsysbinary.readouterr().out)["sql"]
+    rows = json.loads(capsysbinary.readouterr().out)
     assert rows == [{"a\033b": "\033[31m\0\u202ex\x9b\nñ"}]
 
 
@@ -56,7 +56,8 @@ def test_planning_reads_no_file_for_others(data: Path, capsys: pytest.CaptureFix
 
 
 def test_a_file_in_the_way_of_a_folder(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    taken = data / "books_data.csv"
+    taken = data / "answers"
+    taken.touch()
     assert main(["sql", "SELECT 1", "--out", str(taken)]) == ExitStatus.OUTPUT
     assert "cannot write" in capsys.readouterr().err
 

@@ -41,7 +41,7 @@ def application(folder: Path, query: str) -> None:
 def test_where_the_path_of_a_file_counts_from(here: Path, capsys: Capture) -> None:
     def total(path: str) -> object:
         assert main([*COUNT, "-d", "data", "--file", f"ratings={path}"]) == ExitStatus.OK
-        return json.loads(capsys.readouterr().out)["sql"][0]["s"]
+        return json.loads(capsys.readouterr().out)[0]["s"]
 
     ratings(here / "data" / "small.csv", 2)
     assert total("small.csv") == 2  # nothing here, so from the data folder
