@@ -16,7 +16,7 @@ from caudal.local.engines import run_with
 from caudal.local.run import local_run
 from caudal.model import Application, Query, Table
 from caudal.results.answers import Result
-from caudal.results.representations import json_pieces
+from caudal.results.text_formats import json_of
 from caudal.run_options import Engine, RunOptions
 from caudal.store import DirectoryStore
 
@@ -116,4 +116,4 @@ def test_a_type_that_cannot_be_carried_is_refused_with_a_remedy(
 
 def told(result: Result) -> bytes:
     """The rows as bytes: text of every value, for NaN is not equal to itself."""
-    return b"".join(json_pieces(result))
+    return b"".join(json_of([result.table]))

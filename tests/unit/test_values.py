@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import caudal
 from caudal.results.answers import show
-from caudal.results.representations import csv_pieces, json_pieces
+from caudal.results.text_formats import csv_of, json_of
 from caudal.results.values import decimal_text, interval_text, json_bytes, plain_decimal, text
 
 # SQL, its value in Python, in JSON, and as text
@@ -122,14 +122,14 @@ def test_every_kind(sql: str, python: Any, in_json: Any, in_text: str | None) ->
     result = caudal.sql(f"SELECT {sql} AS v")
     if python is not None:
         assert result.rows() == [{"v": python}]
-    written = b"".join(json_pieces(result))
+    written = b"".join(json_of([result.table]))
     assert written == json_bytes(result.rows())
     if in_json is not None:
         assert json.loads(written, parse_constant=refuse) == [{"v": in_json}]
     elif isinstance(python, int | Decimal):
         exact = json.loads(written, parse_float=Decimal, parse_constant=refuse)
         assert exact == [{"v": python}]
-    rows = list(csv.reader(io.StringIO(b"".join(csv_pieces(result)).decode())))
+    rows = list(csv.reader(io.StringIO(b"".join(csv_of([result.table])).decode())))
     assert rows == [["v"], [in_text if in_text is not None else python]]
 
 
@@ -155,7 +155,7 @@ def test_a_decimal_keeps_every_digit(value: Decimal) -> None:
 
 
 def test_what_a_person_reads() -> None:
-    assert show(["a", 1.0, None]) == "a, 1, "
+    assert show(["a", 1.0, None]) == "a, 1, NULL"
     assert show(Decimal("1E+30")) == "1" + "0" * 30
     assert show({"a": [1]}) == '{"a":[1]}'
     assert text(b"\x01") == "01"

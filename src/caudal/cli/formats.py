@@ -34,38 +34,36 @@ SCREEN = frozenset({Format.TABLE, Format.FIELDS})  # for people; files get CSV i
 BINARY = frozenset({Format.PARQUET, Format.ARROW})
 ENDINGS = {form.ending: form for form in Format if form not in SCREEN} | {".ndjson": Format.JSONL}
 
-_OF_RESULT: dict[Format, Callable[[Result], Iterator[bytes]]] = {
-    Format.PARQUET: representations.parquet_pieces,
-    Format.ARROW: representations.arrow_pieces,
-}
-_OF_ROWS: dict[Format, Callable[[Iterable["pa.Table"]], Iterator[bytes]]] = {
-    Format.TABLE: representations.csv_of,
-    Format.FIELDS: representations.csv_of,
-    Format.JSON: representations.json_of,
-    Format.JSONL: representations.json_lines_of,
-    Format.CSV: representations.csv_of,
-    Format.MARKDOWN: representations.markdown_of,
-}
-
 
 def encode(result: Result, form: Format) -> Iterator[bytes]:
     """Yield one result in a format."""
-    if form in BINARY:
-        return _OF_RESULT[form](result)
+    if form is Format.PARQUET:
+        return representations.parquet_pieces(result)
+    if form is Format.ARROW:
+        return representations.arrow_pieces(result)
     return encode_rows([result.table], form)
 
 
 def encode_rows(parts: Iterable["pa.Table"], form: Format) -> Iterator[bytes]:
-    """Yield rows in a text format."""
-    return _OF_ROWS[form](parts)
+    """Yield rows in a text format; CSV if the format is for a screen."""
+    from caudal.results import text_formats
+
+    writers: dict[Format, Callable[[Iterable[pa.Table]], Iterator[bytes]]] = {
+        Format.JSON: text_formats.json_of,
+        Format.JSONL: text_formats.json_lines_of,
+        Format.MARKDOWN: text_formats.markdown_of,
+    }
+    return writers.get(form, text_formats.csv_of)(parts)
 
 
 def json_object(answers: Mapping[str, Iterable["pa.Table"]]) -> Iterator[bytes]:
     """Yield one JSON object with an array of rows per answer."""
+    from caudal.results.text_formats import json_of
+
     before = "{\n "
     for name, parts in answers.items():
         last = f"{before}{json_text(name, None)}: ".encode()
-        for piece in representations.json_of(parts, depth=1):
+        for piece in json_of(parts, depth=1):
             yield last
             last = piece
         yield last.rstrip(b"\n")

@@ -16,8 +16,7 @@ from caudal.cli.formats import Format
 from caudal.cli.layout import ColumnSize, Layout, lay_out, more_columns
 from caudal.results.answers import Answers, Result, one_line, show
 from caudal.results.rejects import Rejects
-from caudal.results.text_columns import is_number
-from caudal.results.values import python_values
+from caudal.results.values import is_number, python_values
 
 ROWS_ON_SCREEN = 50
 _LONGEST_CELL = 100

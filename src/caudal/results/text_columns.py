@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from caudal.results.temporal import FIRST_DAY, LAST_DAY, PER_SECOND, SECONDS_PER_DAY
-from caudal.results.values import json_text, python_values, text
+from caudal.results.values import is_number, json_text, python_values, text
 
 TEXT = pa.large_string()
 _LEAST_FLOAT, _MOST_FLOAT = (
@@ -33,10 +33,6 @@ _NO_FRACTION = ".000000"
 def is_flat(kind: pa.DataType) -> bool:
     """Return whether Arrow writes most values of this type."""
     return _is_bare(kind) or _is_text(kind) or _is_day_or_moment(kind)
-
-
-def is_number(kind: pa.DataType) -> bool:
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
 def csv_fields(array: pa.Array) -> pa.Array:

@@ -46,6 +46,13 @@ def python_values(column: "pa.ChunkedArray") -> list[Any]:
     return [convert(value) for value in values]
 
 
+def is_number(kind: "pa.DataType") -> bool:
+    """Return whether values of this type are numbers."""
+    from pyarrow import types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
 def _is_nanosecond(kind: "pa.DataType") -> bool:
     from pyarrow import types
 

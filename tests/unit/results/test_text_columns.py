@@ -14,14 +14,7 @@ import pyarrow as pa
 import pytest
 
 from caudal.results.answers import Result
-from caudal.results.representations import (
-    csv_of,
-    csv_pieces,
-    json_lines_pieces,
-    json_of,
-    json_pieces,
-    markdown_pieces,
-)
+from caudal.results.text_formats import csv_of, json_lines_of, json_of, markdown_of
 from caudal.results.values import json_bytes, json_text, python_values, text
 
 ODD_TEXTS = [
@@ -125,9 +118,9 @@ def result(**columns: pa.Array) -> Result:
 def test_each_value_has_the_bytes_of_the_rules(name: str) -> None:
     array = with_nulls(COLUMNS[name])
     for given in (result(v=array), result(v=array, w=array)):
-        assert b"".join(csv_pieces(given)) == csv_by_value(given.table)
-        assert b"".join(json_pieces(given)) == json_bytes(given.rows())
-        lines = b"".join(json_lines_pieces(given)).decode().removesuffix("\n").split("\n")
+        assert b"".join(csv_of([given.table])) == csv_by_value(given.table)
+        assert b"".join(json_of([given.table])) == json_bytes(given.rows())
+        lines = b"".join(json_lines_of([given.table])).decode().removesuffix("\n").split("\n")
         assert lines == [json_text(row, None) for row in given.rows()]
 
 
@@ -161,11 +154,11 @@ def test_keys_are_unique_and_escaped() -> None:
 def test_markdown_keeps_its_columns() -> None:
     given = result(**{"a|b": pa.array(["x|y", "two\nlines", None, "\\|"]),
                       "n": pa.array([1.5, None, 2, 3])})  # fmt: skip
-    assert b"".join(markdown_pieces(given)).decode() == (
+    assert b"".join(markdown_of([given.table])).decode() == (
         "| a\\|b | n |\n| --- | ---: |\n| x\\|y | 1.5 |\n| two<br>lines |  |\n|  | 2.0 |\n"
         "| \\\\\\| | 3.0 |\n"
     )
-    assert b"".join(markdown_pieces(result(a=pa.array([], pa.string())))) == b"| a |\n| --- |\n"
+    assert b"".join(markdown_of([result(a=pa.array([], pa.string())).table])) == b"| a |\n| --- |\n"
 
 
 def test_moments_are_python_s() -> None:
@@ -176,5 +169,5 @@ def test_moments_are_python_s() -> None:
         for _ in range(200)
     ]
     given = result(v=pa.array(moments, pa.timestamp("us", "UTC")), d=pa.array([date.min] * 200))
-    lines = b"".join(csv_pieces(given)).decode().splitlines()[1:]
+    lines = b"".join(csv_of([given.table])).decode().splitlines()[1:]
     assert lines == [f"{moment},0001-01-01" for moment in moments]

@@ -10,7 +10,7 @@ Rules
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AsyncExitStack
 
 import pyarrow as pa
@@ -24,14 +24,9 @@ from caudal.gateway import accept_header
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.service import RequestCall, Service
 from caudal.jobs.stored_results import StoredResult
-from caudal.results import representations
+from caudal.results.representations import parquet_of
 
-_Write = Callable[[Iterable[pa.Table], int], Iterator[bytes]]
-_WRITTEN: dict[str, _Write] = {
-    accept_header.JSON: representations.json_of,
-    accept_header.CSV: representations.csv_of,
-    accept_header.PARQUET: representations.parquet_of,
-}
+_WRITTEN = (accept_header.JSON, accept_header.CSV, accept_header.PARQUET)
 _VARY = {"vary": "accept"}
 _MOST_ROW = 16 << 20  # largest weight of a row as Python values (results/weight.py)
 _TEXT_BYTES = 16 << 20  # of the few rows that are text at a time, with their source values
@@ -75,7 +70,7 @@ async def _converted(
             largest = await service.threads.run(found.largest)
             held = largest + min(_TEXT_BYTES, _TIMES * largest)
             await stack.enter_async_context(service.bodies.holding(call.caller.owner, held))
-            written = _WRITTEN[form](found.parts(), _MOST_ROW)
+            written = _written(form, found.parts())
             pieces = await service.threads.run(_begun, written)
         except (TooLargeError, UsageError) as error:
             offered = f"ask for {accept_header.ARROW}"
@@ -84,6 +79,14 @@ async def _converted(
         response.room = stack.pop_all()
         return response
     raise AssertionError  # the stack suppresses no exception
+
+
+def _written(form: str, parts: Iterable[pa.Table]) -> Iterator[bytes]:
+    from caudal.results.text_formats import csv_of, json_of  # loads slowly
+
+    if form == accept_header.PARQUET:
+        return parquet_of(parts)
+    return (json_of if form == accept_header.JSON else csv_of)(parts, _MOST_ROW)
 
 
 class _Held(StreamingResponse):
