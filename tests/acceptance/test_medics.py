@@ -16,6 +16,7 @@ from caudal.cluster.upkeep import look
 from caudal.medic.supervision import State
 from caudal.medic.talk import ProcessStatus, StatusReply
 from caudal.process.records import ProcessRecord, is_running, read_record, send_signal
+from caudal.process.wire import make_secret
 from tests.acceptance.cluster import CAUDAL, RealCluster, free_hundred, running
 from tests.harness.rabbit import rabbit as rabbit
 from tests.harness.rabbit import rabbit_url as rabbit_url
@@ -170,6 +171,9 @@ workers = 1
 def test_three_hosts_each_restarts_its_own(tmp_path: Path, rabbit_url: str) -> None:
     (tmp_path / "cluster.toml").write_text(HOSTS.format(broker=rabbit_url, port=free_hundred()))
     real = RealCluster(tmp_path, 0)
+    refused = real.caudal("up", "--host", "a", check=False)
+    assert "secret is missing, and all hosts need the same one" in refused.stderr
+    make_secret(tmp_path / "secret")
     started = []
     try:
         for host in "abc":
@@ -188,6 +192,10 @@ def test_three_hosts_each_restarts_its_own(tmp_path: Path, rabbit_url: str) -> N
         leader = record(cluster, "medic-1.c")
         send_signal(leader, signal.SIGKILL)  # the only medic of its host: nobody can start it
         until(lambda: told(cluster).leader == "medic-1.b")
+        until(lambda: process(cluster, "medic-1.c").state == State.UNATTENDED)
+        shown = real.caudal("status", "--host", "a").stdout
+        assert "host c has no running medic" in shown
+        assert f"caudal up --dir {tmp_path} --host c" in " ".join(shown.split())
         real.caudal("up", "--host", "c")
         until(lambda: told(cluster).leader == "medic-1.c")
     finally:

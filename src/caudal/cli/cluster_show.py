@@ -1,9 +1,11 @@
 """Terminal output about a cluster."""
 
+import shlex
 import time
 from collections.abc import Callable
 
 import msgspec
+from rich.console import Group
 from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
@@ -19,6 +21,7 @@ _COLOURS = {
     State.HEALTHY: "green",
     State.STARTING: "yellow",
     State.DEAD: "red",
+    State.UNATTENDED: "bold red",
     State.FAILING: "bold red",
 }
 _COLUMNS = (
@@ -51,14 +54,36 @@ def show_status(cluster: Cluster, look: Callable[[], StatusReply | None], *, wat
         told = look()
         if told is None:
             raise nobody_answers(cluster)
-        console.print(status_table(cluster, told))
+        console.print(_shown(cluster, told))
         return
     with Live(console=console, auto_refresh=False) as live:
         while True:
             told = look()
-            shown = status_table(cluster, told) if told else "no medic answers"
+            shown = _shown(cluster, told) if told else "no medic answers"
             live.update(shown, refresh=True)
             time.sleep(1)
+
+
+def warnings(cluster: Cluster, told: StatusReply) -> list[str]:
+    """Return what a person must do about the cluster, one line each."""
+    found = []
+    for host in sorted({one.host for one in told.processes if one.state == State.UNATTENDED}):
+        command = f"caudal up --dir {shlex.quote(str(cluster.folder))} --host {host}"
+        found.append(
+            f"host {host} has no running medic, so nothing is restarted there: "
+            f"run `{command}` on it"
+        )
+    if told.unverified:
+        found.append(
+            f"{told.medic} received {told.unverified} messages that another secret signed: compare "
+            f"{cluster.secret} on all hosts"
+        )
+    if told.differing:
+        found.append(
+            f"cluster.toml names other processes on {', '.join(told.differing)} than on the host "
+            f"of {told.medic}: make the files the same on all hosts"
+        )
+    return found
 
 
 def status_json(cluster: Cluster, told: StatusReply | None) -> str:
@@ -66,6 +91,11 @@ def status_json(cluster: Cluster, told: StatusReply | None) -> str:
     if told is None:
         raise nobody_answers(cluster)
     return msgspec.json.format(msgspec.json.encode(told)).decode()
+
+
+def _shown(cluster: Cluster, told: StatusReply) -> Group:
+    lines = (f"[bold red]{escape(line)}[/bold red]" for line in warnings(cluster, told))
+    return Group(status_table(cluster, told), *lines)
 
 
 def status_table(cluster: Cluster, told: StatusReply) -> Table:

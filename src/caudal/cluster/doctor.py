@@ -38,7 +38,8 @@ class Finding:
 def examine(cluster: Cluster) -> Iterator[Finding]:
     """Run all checks, one by one. No check changes anything."""
     checks: list[Callable[[Cluster], Iterator[Finding]]] = [
-        _settings, _python, _files, _memory, _disk, _ports, _access, _rabbit, _broker, _store,
+        _settings, _hosts, _python, _files, _memory, _disk, _ports, _access, _rabbit, _broker,
+        _store,
     ]  # fmt: skip
     for check in checks:
         yield from check(cluster)
@@ -56,6 +57,25 @@ def _settings(cluster: Cluster) -> Iterator[Finding]:
         yield Finding("settings", cluster.strayed, take_down_first(cluster))
     else:
         yield Finding("settings", f"{FILE} is valid")
+
+
+def _hosts(cluster: Cluster) -> Iterator[Finding]:
+    """Check what several hosts need: the same secrets, and two medics each."""
+    hosts = cluster.settings.hosts
+    if len(hosts) == 1:
+        return
+    missing = [path.name for path in cluster.secrets if not path.exists()]
+    remedy = "copy them from another host" if missing else ""
+    found = f"{', '.join(missing)} missing" if missing else "the files are there"
+    yield Finding("secrets", found, remedy)
+    alone = [name for name, host in hosts.items() if host.medics == 1]
+    yield Finding(
+        "medics",
+        f"only one on {', '.join(alone)}: if it dies, nothing there is restarted"
+        if alone
+        else "at least two on every host",
+        f"write medics = 2 for each host into {FILE}" if alone else "",
+    )
 
 
 def _python(cluster: Cluster) -> Iterator[Finding]:

@@ -116,7 +116,16 @@ class Cluster:
         return folder if "://" not in self.store and self.folder in folder.parents else None
 
     def lay_out(self) -> None:
-        """Create what must exist before a start; for this user only, with the local launcher."""
+        """Create what must exist before a start; for this user only, with the local launcher.
+
+        Raises UsageError on one of several hosts without a secret: each would make its own.
+        """
+        for path in self.secrets:
+            if len(self.settings.hosts) > 1 and not path.exists():
+                raise UsageError(
+                    f"{path} is missing, and all hosts need the same one: copy it from another "
+                    f"host, or make it once (head -c 32 /dev/urandom | xxd -p -c 64 > {path.name})"
+                )
         if self.settings.launcher == "local":
             require_not_everyones(self.folder)
             for folder in (
@@ -130,8 +139,14 @@ class Cluster:
                     private_folder(folder)
         self.run_folder.mkdir(parents=True, exist_ok=True)
         self.logs.mkdir(exist_ok=True)
-        make_secret(self.secret)
-        make_secret(self.folder / "broker.password")
+        for path in self.secrets:
+            make_secret(path)
+
+    @property
+    def secrets(self) -> tuple[Path, ...]:
+        """Return the files that every host must have, with the same content."""
+        is_private = self.settings.broker == PRIVATE
+        return (self.secret, self.folder / "broker.password") if is_private else (self.secret,)
 
     def audit_of(self, name: str) -> Path:
         """Return the path of a gateway's audit log."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from hashlib import blake2b
 
 from caudal.cluster.settings import PRIVATE, ClusterSettings, Host
 
@@ -37,6 +38,11 @@ def roster(settings: ClusterSettings) -> tuple[Member, ...]:
     ]
     order = list(MemberKind)
     return tuple(sorted(members, key=lambda one: order.index(one.kind)))
+
+
+def digest_of(members: tuple[Member, ...]) -> str:
+    """Return a short digest, by which hosts notice that their cluster.toml differ."""
+    return blake2b(repr(members).encode(), digest_size=8).hexdigest()
 
 
 def medics(members: tuple[Member, ...]) -> tuple[Member, ...]:

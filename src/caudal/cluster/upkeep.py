@@ -157,10 +157,9 @@ def nobody_answers(cluster: Cluster) -> UnreachableError:
 
 
 async def _look(cluster: Cluster) -> StatusReply | None:
-    try:
-        seal = Seal(read_secret(cluster.secret))
-    except UsageError:
+    if not cluster.secret.exists() and not cluster.is_running:
         return None
+    seal = Seal(read_secret(cluster.secret))
     waiting = {
         asyncio.create_task(ask(one.address, one.port, seal)) for one in medics(cluster.members)
     }

@@ -10,9 +10,8 @@ import asyncio
 import contextlib
 import logging
 import secrets
-import socket
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,13 +19,15 @@ import msgspec
 
 from caudal.cluster import rabbit_node
 from caudal.cluster.folder import Cluster
-from caudal.cluster.roster import Member, MemberKind, medics
+from caudal.cluster.roster import Member, MemberKind, digest_of, medics
 from caudal.errors import UsageError
 from caudal.formats.frame import JSON_ERRORS
 from caudal.medic import election, supervision
+from caudal.medic.complaints import Complaints
 from caudal.medic.election import ElectionState, Role
 from caudal.medic.launcher import Launcher, shorten
-from caudal.medic.supervision import RestartOrder, SupervisionTiming, WatchList
+from caudal.medic.loop import TICK_SECONDS, LoopTicks, open_ear
+from caudal.medic.supervision import RestartOrder, State, SupervisionTiming, WatchList
 from caudal.medic.talk import (
     ElectionWord,
     MedicLink,
@@ -42,7 +43,6 @@ from caudal.process.logs import fields
 from caudal.process.pulse import HostRecord, Pulse
 from caudal.process.ticks import Tick, next_moment
 
-TICK_SECONDS = 0.1
 BEAT_SECONDS = 0.5
 _HEARD_AT_ONCE = 64  # heartbeats in one turn of the loop
 _QUICK_BEATS = 5  # at the start, because medics answer the first heartbeat with their sessions
@@ -68,6 +68,8 @@ class Medic:
     _links: dict[int, MedicLink] = field(default_factory=dict)
     _busy: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _number: int = 0
+    _greeted: dict[str, Pulse] = field(default_factory=dict)  # brokers, since the last beat
+    complaints: Complaints = field(default_factory=Complaints)
 
     def __post_init__(self) -> None:
         now = time.monotonic()
@@ -81,7 +83,7 @@ class Medic:
         loop = asyncio.get_running_loop()
         seal = self.heart.seal
         try:
-            ear = self._ear = await _listening(self.me.address, self.me.port)
+            ear = self._ear = await open_ear(self.me.address, self.me.port)
             with contextlib.ExitStack() as held:
                 held.callback(ear.close)
                 server = await serve(self.me.address, self.me.port, seal, self._answer)
@@ -95,7 +97,7 @@ class Medic:
                 self._links[one.number] = MedicLink(one.address, one.port, seal)
         tasks = [asyncio.create_task(link.keep()) for link in self._links.values()]
         tasks += [asyncio.create_task(each()) for each in (self._beats, self._slowly)]
-        ticks = _Ticks(self._tick)
+        ticks = LoopTicks(self._tick)
         self._send(self._first_words)
         ended = asyncio.create_task(stop.wait())
         try:
@@ -128,7 +130,10 @@ class Medic:
         while True:
             self._number += 1
             detail = f"{self.seat.role} {self.seat.term}"
-            pulse = self.heart.beat(Tick(self._number, 0.0), detail, self._records())
+            greeted, self._greeted = list(self._greeted.values()), {}
+            mine = digest_of(self.cluster.members)
+            tick = Tick(self._number, 0.0)
+            pulse = self.heart.beat(tick, detail, self._records(), greeted, mine)
             self._hear(pulse)
             for member in self.cluster.here:
                 if member.kind is MemberKind.BROKER:
@@ -192,6 +197,7 @@ class Medic:
     def hear(self, data: bytes, sender: tuple[str, int]) -> None:
         payload = self.heart.seal.open(data)
         if payload is None or len(data) > PACKET_MOST:
+            self.complaints.not_verified(sender[0])
             return
         with contextlib.suppress(*JSON_ERRORS):
             beat = _DECODER.decode(payload)
@@ -199,7 +205,9 @@ class Medic:
                 answer = msgspec.json.encode(HeartSession(self.session))
                 self._ear.sendto(self.heart.seal.close(answer), sender)
                 return
-            self._hear(beat.pulse)
+            for pulse in (beat.pulse, *beat.greeted):
+                self._hear(pulse)
+            self.complaints.compare(self.cluster.members, beat)
             self._see(beat.records, time.monotonic())
 
     def _hear(self, pulse: Pulse) -> None:
@@ -227,7 +235,9 @@ class Medic:
         if await asyncio.to_thread(rabbit_node.greets, broker.address, broker.port):
             known = self.ward.patients[broker.name].pulse
             sequence = known.sequence + 1 if known else 1
-            self._hear(Pulse(broker.name, record.incarnation, sequence))
+            pulse = Pulse(broker.name, record.incarnation, sequence)
+            self._hear(pulse)
+            self._greeted[broker.name] = pulse  # medics of other hosts hear it from this one
 
     # Elections
 
@@ -264,15 +274,15 @@ class Medic:
     def _order(self, order: RestartOrder) -> None:
         member = next(one for one in self.cluster.members if one.name == order.name)
         executor = self._executor(member.host)
-        _log.warning(
-            "restart ordered",
-            extra=fields(
-                process=order.name, dead=order.dead, by=executor.name if executor else "-"
-            ),
-        )
+        if executor is None:
+            self.complaints.unattended(member)
+            return
+        self.complaints.attended(member)
+        extra = fields(process=order.name, dead=order.dead, by=executor.name)
+        _log.warning("restart ordered", extra=extra)
         if executor == self.me:
             self._start(order)
-        elif executor is not None:
+        else:
             words = StartOrder(order.name, order.dead, self.seat.term)
             self._links[executor.number].say(words)
 
@@ -283,9 +293,7 @@ class Medic:
         if self.me in there:
             return self.me
         alive = (
-            one
-            for one in there
-            if supervision.state_of(self.ward, one.name, now) is supervision.State.HEALTHY
+            one for one in there if supervision.state_of(self.ward, one.name, now) is State.HEALTHY
         )
         return next(alive, None)
 
@@ -331,7 +339,15 @@ class Medic:
 
     def _told(self, now: float) -> StatusReply:
         processes = [self._status(one, now) for one in self.cluster.members]
-        return StatusReply(self.me.name, self.seat.role, self.seat.term, self._leader(), processes)
+        return StatusReply(
+            self.me.name,
+            self.seat.role,
+            self.seat.term,
+            self._leader(),
+            processes,
+            self.complaints.unverified,
+            sorted(self.complaints.differing),
+        )
 
     def _status(self, member: Member, now: float) -> ProcessStatus:
         patient = self.ward.patients[member.name]
@@ -341,7 +357,7 @@ class Medic:
             name=member.name,
             kind=member.kind,
             host=member.host,
-            state=supervision.state_of(self.ward, member.name, now),
+            state=self._state(member, now),
             incarnation=patient.newest,
             restarts=max(0, patient.newest - 1),
             heard_seconds=heard if patient.pulse else None,
@@ -353,6 +369,11 @@ class Medic:
             version=pulse.version,
         )
 
+    def _state(self, member: Member, now: float) -> State:
+        state = supervision.state_of(self.ward, member.name, now)
+        is_down = supervision.is_dead(self.ward, member.name, now)
+        return State.UNATTENDED if is_down and self._executor(member.host) is None else state
+
     def _in_background(self, what: str, work: Coroutine[None, None, None]) -> None:
         """Run one task of each name at a time; a second one with the same name is dropped."""
         if what in self._busy:
@@ -361,40 +382,3 @@ class Medic:
         task = asyncio.create_task(work)
         self._busy[what] = task
         task.add_done_callback(lambda _: self._busy.pop(what, None))
-
-
-class _Ticks:
-    """Timer that calls `tick` ten times a second and wakes the loop once for each call."""
-
-    def __init__(self, tick: Callable[[], None]) -> None:
-        self._tick = tick
-        self._loop = asyncio.get_running_loop()
-        self.broken: asyncio.Future[None] = self._loop.create_future()
-        self._next = self._loop.call_soon(self._turn)
-
-    def stop(self) -> None:
-        self._next.cancel()
-        self.broken.cancel()
-
-    def _turn(self) -> None:
-        try:
-            self._tick()
-        except Exception as error:
-            self.broken.set_exception(error)
-            return
-        self._next = self._loop.call_later(TICK_SECONDS, self._turn)
-
-
-async def _listening(address: str, port: int) -> socket.socket:
-    """Create a non-blocking socket for heartbeats."""
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(address, port, type=socket.SOCK_DGRAM)
-    family, kind, protocol, _, where = found[0]
-    ear = socket.socket(family, kind, protocol)
-    try:
-        ear.setblocking(False)
-        ear.bind(where)
-    except BaseException:
-        ear.close()
-        raise
-    return ear

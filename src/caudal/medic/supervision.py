@@ -34,6 +34,7 @@ class State(StrEnum):
     STARTING = "starting"  # ordered to start, not ready yet
     HEALTHY = "healthy"
     DEAD = "dead"  # silent or gone; a restart is due
+    UNATTENDED = "unattended"  # dead, and no medic of its host can restart it
     FAILING = "failing"  # died several times in a row; restarts have backed off
 
 
@@ -196,6 +197,11 @@ def state_of(ward: WatchList, name: str, now: float) -> State:
     if _is_dead(ward, patient, now):
         return State.STARTING if patient.newest == patient.buried else State.DEAD
     return State.STARTING if patient.healthy_since is None else State.HEALTHY
+
+
+def is_dead(ward: WatchList, name: str, now: float) -> bool:
+    """Return whether a restart is due, or ordered and not yet done."""
+    return _is_dead(ward, ward.patients[name], now)
 
 
 def _is_dead(ward: WatchList, patient: WatchedProcess, now: float) -> bool:

@@ -71,6 +71,8 @@ class StatusReply(msgspec.Struct, frozen=True, tag="told"):
     term: int
     leader: str
     processes: list[ProcessStatus]
+    unverified: int = 0  # messages that the medic received and that another secret signed
+    differing: list[str] = []  # hosts whose cluster.toml names other members
 
 
 Words = ElectionWord | StartOrder | StatusRequest | StatusReply

@@ -51,11 +51,17 @@ class HeartFile(msgspec.Struct, frozen=True):
 
 
 class Heartbeat(msgspec.Struct, frozen=True, tag="beat"):
-    """An encoded heartbeat; that of a medic also has the records of its host."""
+    """An encoded heartbeat. That of a medic also has what it knows of its host.
+
+    `greeted`: pulses of processes that cannot send heartbeats themselves (a broker), and that the
+    medic found alive since its last heartbeat.
+    """
 
     session: str
     pulse: Pulse
     records: list[HostRecord] = []
+    greeted: list[Pulse] = []
+    roster: str = ""  # digest of the members that the medic's cluster.toml names
 
 
 class HeartSession(msgspec.Struct, frozen=True, tag="session"):
@@ -85,12 +91,20 @@ class Heart:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
 
-    def beat(self, tick: Tick, detail: str = "", records: Sequence[HostRecord] = ()) -> Pulse:
+    def beat(
+        self,
+        tick: Tick,
+        detail: str = "",
+        records: Sequence[HostRecord] = (),
+        greeted: Sequence[Pulse] = (),
+        roster: str = "",
+    ) -> Pulse:
         """Tell every other medic; called on the process's own loop, never blocks."""
         self._listen()
         pulse = self._pulse(tick.number, detail)
         for medic in self.file.medics:
-            beat = Heartbeat(self._sessions.get(medic, ""), pulse, list(records))
+            session = self._sessions.get(medic, "")
+            beat = Heartbeat(session, pulse, list(records), list(greeted), roster)
             with contextlib.suppress(OSError):  # an unreachable medic is no reason to stop
                 self._socket.sendto(self.seal.close(msgspec.json.encode(beat)), medic)
         return pulse

@@ -13,7 +13,7 @@ import pytest
 from tests.harness.cluster_folder import laid_out
 
 from caudal.cluster.folder import Cluster
-from caudal.cluster.roster import Member
+from caudal.cluster.roster import Member, digest_of
 from caudal.cluster.settings import FILE
 from caudal.cluster.start_note import write_note
 from caudal.errors import UsageError
@@ -361,3 +361,30 @@ def test_an_order_of_an_older_term_is_refused(medic: Medic) -> None:
         assert "start worker-1" in medic._busy
 
     run(medic, story)
+
+
+def test_medics_of_other_hosts_hear_a_broker_from_the_medic_of_its_host(medic: Medic) -> None:
+    """A broker sends no heartbeats, so the medic that greets it passes its pulse on."""
+    beat = Heartbeat(medic.session, Pulse("medic-9", 1, 1), [], [Pulse("worker-1", 3, 8)])
+    medic.hear(medic.heart.seal.close(msgspec.json.encode(beat)), ("127.0.0.1", 1))
+    assert heard(medic) == Pulse("worker-1", 3, 8)
+
+
+def test_messages_of_another_secret_are_counted_and_logged_now_and_then(
+    medic: Medic, caplog: pytest.LogCaptureFixture
+) -> None:
+    stranger = Seal(b"another secret of a host")
+    for _ in range(100):
+        medic.hear(stranger.close(b"{}"), ("127.0.0.9", 1))
+    assert medic.complaints.unverified == 100
+    assert caplog.text.count("messages do not verify") == 7
+
+
+def test_a_host_with_other_members_in_its_file_is_noted_until_it_has_the_same(
+    medic: Medic, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number, roster in enumerate(("other", "other", digest_of(medic.cluster.members))):
+        beat = Heartbeat(medic.session, Pulse("worker-1", 1, number + 1), roster=roster)
+        medic.hear(medic.heart.seal.close(msgspec.json.encode(beat)), ("127.0.0.1", 1))
+        assert medic.complaints.differing == ({"local"} if roster == "other" else set())
+    assert caplog.text.count("cluster.toml differs between hosts") == 1

@@ -1,0 +1,52 @@
+"""What a medic notices and only a person can mend: it is logged, and shown by `caudal status`."""
+
+import logging
+from dataclasses import dataclass, field
+
+from caudal.cluster.roster import Member, digest_of
+from caudal.process.heart import Heartbeat
+from caudal.process.logs import fields
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Complaints:
+    """Everything noticed since the medic started."""
+
+    unverified: int = 0  # messages that another secret signed
+    differing: set[str] = field(default_factory=set)  # hosts with another cluster.toml
+    _unattended: set[str] = field(default_factory=set)  # processes that nobody can restart
+
+    def not_verified(self, sender: str) -> None:
+        """Count a message of a stranger, or of a host with another secret; log few of them."""
+        self.unverified += 1
+        if self.unverified.bit_count() == 1:  # the 1st, 2nd, 4th, 8th and so on
+            _log.warning(
+                "messages do not verify: compare the secret of that host with this one's",
+                extra=fields(address=sender, count=self.unverified),
+            )
+
+    def compare(self, members: tuple[Member, ...], beat: Heartbeat) -> None:
+        """Note whether the sender's host has the same members in its cluster.toml."""
+        host = next((one.host for one in members if one.name == beat.pulse.name), None)
+        if host is None or not beat.roster:
+            return
+        if beat.roster == digest_of(members):
+            self.differing.discard(host)
+        elif host not in self.differing:
+            self.differing.add(host)
+            _log.warning("cluster.toml differs between hosts", extra=fields(host=host))
+
+    def unattended(self, member: Member) -> None:
+        """Say once that nobody can restart this process."""
+        if member.name not in self._unattended:
+            self._unattended.add(member.name)
+            _log.error(
+                "cannot restart: no medic runs on its host; run `caudal up` there",
+                extra=fields(process=member.name, host=member.host),
+            )
+
+    def attended(self, member: Member) -> None:
+        """A medic of its host runs again."""
+        self._unattended.discard(member.name)
