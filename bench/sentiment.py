@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from caudal.kernels.sentiment import score
+from caudal.kernels.sentiment.column import score
 
 REPEATS = 5
 SAMPLE = 400

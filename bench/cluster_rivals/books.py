@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from bench.answers import Answers, Row
 from caudal.kernels.literals import items
-from caudal.kernels.sentiment import score
+from caudal.kernels.sentiment.column import score
 
 COLUMNS = ["Title", "authors", "publisher", "publishedDate", "categories"]
 REVIEWS = ["Title", "review/score", "review/text"]

@@ -20,7 +20,7 @@ from pyspark.sql import functions as f
 
 from bench.answers import Answers, Row
 from caudal.kernels.literals import items
-from caudal.kernels.sentiment import score
+from caudal.kernels.sentiment.column import score
 
 _PER_TITLE = """
 SELECT title, any_value(fiction) AS fiction, count(*) AS reviews, sum(score) AS score,

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from bench.answers import Answers, Row
 from caudal.kernels.literals import items, names
-from caudal.kernels.sentiment import score
+from caudal.kernels.sentiment.column import score
 
 _TEXTS = pd.ArrowDtype(pa.list_(pa.string()))
 

@@ -61,10 +61,11 @@ def sentences(dice: random.Random) -> list[str | None]:
 
 def outcomes() -> dict[str, Any]:
     """What every kernel gives, by the entrance that calls it."""
-    from caudal.kernels import bytescan, sentiment
+    from caudal.kernels import bytescan
     from caudal.kernels import literals as python_literals
     from caudal.kernels.csv import NumberColumn, cut_batches, read_batch
     from caudal.kernels.hashing import KeyFilter, hash_rows
+    from caudal.kernels.sentiment import column
 
     given: dict[str, Any] = {}
     dice = random.Random(7)
@@ -102,9 +103,7 @@ def outcomes() -> dict[str, Any]:
     listed = pa.array(literals(dice))
     given["items"] = python_literals.items(listed).to_pylist()
     given["names"] = python_literals.names(listed).to_pylist()
-    given["sentiment"] = [
-        score.hex() for score in sentiment.score(pa.array(sentences(dice))).tolist()
-    ]
+    given["sentiment"] = [score.hex() for score in column.score(pa.array(sentences(dice))).tolist()]
     return given
 
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from textblob import TextBlob
 
-from caudal.kernels.sentiment import exact, rules, score
-from caudal.kernels.sentiment.column import compiled_lexicon
+from caudal.kernels.sentiment import exact, rules
+from caudal.kernels.sentiment.column import compiled_lexicon, score
 
 WORDS = compiled_lexicon().lexicon.words
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pytest
 
-from caudal.kernels.sentiment import score
+from caudal.kernels.sentiment.column import score
 
 TEXTS = ["good", None, "", "not very good", "ugly — ♥", "naïve", "bad!", None]
 SCORES = [0.7, 0.0, 0.0, -0.26923076923076916, 0.15000000000000002, 0.0, -0.8749999999999998, 0.0]

@@ -1,12 +1,9 @@
 """The lexicon file: every number equal to what the analyzer derives from it."""
 
-from pathlib import Path
-
-import pytest
+from tests.unit.kernels.lexicon_text import lexicon_text
 from textblob.en import sentiment as analyzer
 
-from caudal.errors import UsageError
-from caudal.kernels.sentiment.lexicon import lexicon_path, load_lexicon
+from caudal.kernels.sentiment.lexicon import LEXICON_FILE, load_lexicon
 from caudal.kernels.sentiment.tables import MAX_TOKEN, TABLES, compile_tables, token_key
 
 
@@ -19,22 +16,13 @@ def test_every_word_equals_the_analyzers() -> None:
     assert {w: (v.polarity, v.intensity, v.is_adverb) for w, v in words.items()} == expected
 
 
-def test_the_file_states_its_version() -> None:
+def test_the_shipped_file_holds_what_the_analyzers_file_holds() -> None:
+    assert LEXICON_FILE.read_text(encoding="utf-8") == lexicon_text()
+
+
+def test_the_file_states_its_version_and_licence() -> None:
     assert load_lexicon().version == "1.3"
-    assert lexicon_path().name == "en-sentiment.xml"
-
-
-def test_a_document_type_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "lexicon.xml"
-    path.write_text("<!DOCTYPE sentiment [<!ENTITY a 'b'>]><sentiment/>")
-    with pytest.raises(UsageError, match="document type"):
-        load_lexicon(path)
-
-
-def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(UsageError, match="pip install textblob"):
-        lexicon_path()
+    assert "PDDL" in LEXICON_FILE.read_text(encoding="utf-8")
 
 
 def test_a_key_tells_tokens_of_one_length_apart() -> None:

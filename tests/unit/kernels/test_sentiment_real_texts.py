@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 from textblob import TextBlob
 
-from caudal.kernels.sentiment import score
-from caudal.kernels.sentiment.column import column_buffers, compiled_lexicon
+from caudal.kernels.sentiment.column import column_buffers, compiled_lexicon, score
 from caudal.kernels.sentiment.kernel import score_rows
 
 SAMPLE = 700

@@ -1,18 +1,15 @@
 """The sentiment lexicon: which words carry polarity, and how much.
 
-The file is the one that the textblob package ships. It is found without importing the package,
-because importing it costs half a second and pulls in nltk.
+`lexicon.tsv` holds what TextBlob's lexicon says, in four columns. Its comments name the authors,
+the licence and the version.
 """
 
-import importlib.util
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from xml.etree import ElementTree
 
-from caudal.errors import UsageError
-
-LEXICON_FILE = Path("en") / "en-sentiment.xml"
+LEXICON_FILE = Path(__file__).with_name("lexicon.tsv")
+_VERSION = "# version "
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,42 +32,31 @@ class Lexicon:
 Senses = dict[str | None, list[tuple[float, float]]]
 
 
-def lexicon_path() -> Path:
-    """Where the installed textblob package keeps its lexicon."""
-    spec = importlib.util.find_spec("textblob")
-    for location in (spec.submodule_search_locations or ()) if spec else ():
-        path = Path(location) / LEXICON_FILE
-        if path.is_file():
-            return path
-    raise UsageError("the sentiment lexicon is missing; install it with: pip install textblob")
-
-
-def load_lexicon(path: Path | None = None) -> Lexicon:
-    """Parse the lexicon file and derive its adverbs.
+def load_lexicon(path: Path = LEXICON_FILE) -> Lexicon:
+    """Read the lexicon file and derive its adverbs.
 
     Each word's senses are averaged per part of speech, then over the parts of speech, in file
     order: the sums keep the analyzer's order of additions, so that results agree to the last bit.
     """
-    root = _parse((path or lexicon_path()).read_bytes())
+    head, lines = _parts(path)
     senses: dict[str, Senses] = {}
-    for element in root.iterfind("word"):
-        form = element.get("form")
-        if form:
-            by_part = senses.setdefault(form, {})
-            by_part.setdefault(element.get("pos"), []).append(
-                (float(element.get("polarity", 0.0)), float(element.get("intensity", 1.0)))
-            )
+    for line in lines:
+        form, part, polarity, intensity = line.split("\t")
+        by_part = senses.setdefault(form, {})
+        by_part.setdefault(part or None, []).append((float(polarity), float(intensity)))
     averages = {form: {part: _average(v) for part, v in p.items()} for form, p in senses.items()}
     words = {form: _word(parts) for form, parts in averages.items()}
     words.update(_adverbs(averages))
-    return Lexicon(words, root.get("version", "unknown"))
+    return Lexicon(words, next(line for line in head if line.startswith(_VERSION))[len(_VERSION) :])
 
 
-def _parse(document: bytes) -> ElementTree.Element:
-    """The root element. A document type is refused: it could define entities that expand."""
-    if b"<!DOCTYPE" in document:
-        raise UsageError("the sentiment lexicon must not declare a document type")
-    return ElementTree.fromstring(document)
+def _parts(path: Path) -> tuple[list[str], list[str]]:
+    """Return the file's comments and its other lines."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return (
+        [line for line in lines if line.startswith("#")],
+        [line for line in lines if not line.startswith("#")],
+    )
 
 
 def _average(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:

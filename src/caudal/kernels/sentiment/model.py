@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Protocol
 
 from caudal.errors import UsageError
-from caudal.kernels.sentiment.column import Scores, compiled_lexicon, score
-from caudal.kernels.sentiment.lexicon import lexicon_path
+
+if TYPE_CHECKING:  # loaded when a text is scored
+    import pyarrow as pa
+
+    from caudal.kernels.sentiment.column import Scores
 
 
 class SentimentModel(Protocol):
@@ -24,20 +25,24 @@ class SentimentModel(Protocol):
     @property
     def version(self) -> str: ...
 
-    def score(self, texts: pa.Array) -> Scores: ...
+    def score(self, texts: "pa.Array") -> "Scores": ...
 
 
 @dataclass(frozen=True)
 class LexiconModel:
-    """The default model: the compiled kernel over TextBlob's lexicon, which is read when needed."""
+    """The default model: the compiled kernel over TextBlob's lexicon, loaded when needed."""
 
     name: str = "lexicon"
 
     @property
     def version(self) -> str:
+        from caudal.kernels.sentiment.column import compiled_lexicon
+
         return compiled_lexicon().lexicon.version
 
-    def score(self, texts: pa.Array) -> Scores:
+    def score(self, texts: "pa.Array") -> "Scores":
+        from caudal.kernels.sentiment.column import score
+
         return score(texts)
 
 
@@ -49,7 +54,6 @@ def load_model(spec: str = "lexicon") -> SentimentModel:
     """
     kind, _, argument = spec.partition(":")
     if spec == "lexicon":
-        lexicon_path()  # else it would be missed in the middle of a run
         return LexiconModel()
     if kind == "transformers" and argument:
         from caudal.kernels.sentiment.transformers_model import load_transformers_model
