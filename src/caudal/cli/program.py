@@ -70,7 +70,7 @@ COMMANDS = (
         "apps",
         "caudal.cli.applications",
         "apps",
-        "List the shipped applications with their tables and queries.",
+        "List the shipped applications with their tables, queries and parameters.",
     ),
     Command(
         "check",
