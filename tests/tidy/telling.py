@@ -3,7 +3,6 @@
 At its end, or as soon as it logs the text, the names of all loaded modules go to the file.
 """
 
-import atexit
 import logging
 import os
 import sys
@@ -27,11 +26,13 @@ def main() -> None:
 
     if text:
         logging.setLoggerClass(Watching)
-    atexit.register(tell)
     sys.argv = ["caudal", *arguments]
     from caudal.cli.main import main as caudal
 
-    caudal()
+    try:
+        caudal()
+    finally:
+        tell()
 
 
 if __name__ == "__main__":

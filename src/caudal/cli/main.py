@@ -4,6 +4,9 @@ Signals and streams are set up before slow imports. So Ctrl-C in the first secon
 short message as later, and SIGTERM leaves no half-written file behind.
 """
 
+import atexit
+import contextlib
+import os
 import signal
 import sys
 from types import FrameType
@@ -18,6 +21,7 @@ _ENDINGS = {
     signal.SIGTERM: ("terminated", ExitStatus.TERMINATED),
     signal.SIGHUP: ("the terminal was closed", ExitStatus.HUNG_UP),
 }
+_STATUS: list[int] = []  # of this process, once it is known
 _RECEIVED: list[int] = []  # received signals; libraries may raise other errors for them
 
 
@@ -29,6 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
         if arguments is None:
             streams.make_safe()
             _listen()
+            atexit.register(_leave)
             sys.meta_path.insert(0, _WithoutPandas())
         status = _run([argument for argument in given if argument != "--debug"] or ["--help"])
     except BaseException as error:
@@ -40,8 +45,21 @@ def main(arguments: list[str] | None = None) -> int:
         if arguments is None:
             streams.abandon_output()
     if arguments is None:
+        _STATUS.append(int(status))
         sys.exit(status)
     return int(status)
+
+
+def _leave() -> None:
+    """End the process without taking apart its modules, which takes a tenth of a short command.
+
+    It is registered first, so it runs last: threads have ended, and temporary files are deleted.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if _STATUS:
+            os._exit(_STATUS[0])
 
 
 class _WithoutPandas:

@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
-from caudal.kernels.literals import items, names
 from caudal.kernels.sentiment import SentimentModel
 
 RETURN_TYPES = {
@@ -46,7 +45,7 @@ def register_functions(connection: duckdb.DuckDBPyConnection, model: SentimentMo
     def sentiment(texts: Any) -> Any:
         return pa.array(np.asarray(model.score(texts), dtype=np.float64))
 
-    for name, function in (("sentiment", sentiment), ("names", names), ("items", items)):
+    for name, function in (("sentiment", sentiment), ("names", _names), ("items", _items)):
         connection.create_function(
             name,
             function,
@@ -57,3 +56,15 @@ def register_functions(connection: duckdb.DuckDBPyConnection, model: SentimentMo
         )
     connection.execute(_TO_INTEGER)
     connection.execute(_NUMBER_TEXT)
+
+
+def _names(texts: Any) -> Any:
+    from caudal.kernels import literals  # loaded when it is first called
+
+    return literals.names(texts)
+
+
+def _items(texts: Any) -> Any:
+    from caudal.kernels import literals
+
+    return literals.items(texts)
