@@ -19,8 +19,9 @@ def lexicon_text() -> str:
     """Return the text of `lexicon.tsv`, from the file of the installed TextBlob."""
     spec = importlib.util.find_spec("textblob")
     assert spec is not None
-    (folder,) = spec.submodule_search_locations or ()
-    root = ElementTree.fromstring(Path(folder, "en", "en-sentiment.xml").read_bytes())
+    assert spec.origin is not None
+    file = Path(spec.origin).parent / "en" / "en-sentiment.xml"
+    root = ElementTree.fromstring(file.read_bytes())
     lines = [
         "\t".join(
             (
