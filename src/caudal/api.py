@@ -3,23 +3,27 @@
 `import caudal` is fast: the first call that needs an engine loads it.
 """
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from caudal.errors import UsageError
 from caudal.model import ParameterValue
 from caudal.results.answers import Answers, Result
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from caudal.files.sources import Sources
-    from caudal.run_options import Engine
+    from caudal.model import Application
+    from caudal.run_options import Engine, Progress
     from caudal.sql.literals import SqlValue
 
 
@@ -34,6 +38,7 @@ def run(
     memory_limit: str | int | None = None,
     strict: bool = False,
     engine: str = "embedded",
+    progress: "Progress | Literal[False] | None" = None,
 ) -> Answers:
     """Answer an application's queries over the files in a folder.
 
@@ -44,25 +49,29 @@ def run(
     >>> films.rejects.total
     0
 
-    `engine="split"` runs the same stages as a cluster and returns the same rows.
     `app` is a shipped application (`movies`, `books`) or the path of a folder. `queries` is one
-    name or several; None means all. `files` replaces the files of single tables. Convert results
-    with `to_arrow()`, `to_polars()` and `to_pandas()`. `answers.rejects` lists the rejected rows
-    and the reasons.
+    name or several; None means all. `parameters` replace defaults of the application; a value has
+    the type of its default. `files` replaces the files of single tables. `strict` fails on the
+    first rejected row. `engine="split"` runs the same stages as a cluster and gives the same rows.
+    `progress` receives progress; None shows it in notebooks, False never. Convert results with
+    `to_arrow()`, `to_polars()` and `to_pandas()`. `answers.rejects` lists the rejected rows and the
+    reasons.
     """
     from caudal.application import find_application
     from caudal.local.engines import run_with
     from caudal.run_options import RunOptions
 
     options = RunOptions(sentiment=sentiment, memory_limit=_bytes(memory_limit), strict=strict)
-    return run_with(
-        _engine(engine),
-        find_application(os.fspath(app)),
-        _sources(data, files),
-        [queries] if isinstance(queries, str) else queries,
-        parameters,
-        options=options,
-    )
+    with _shown(progress) as shown:
+        return run_with(
+            _engine(engine),
+            find_application(os.fspath(app)),
+            _sources(data, files),
+            [queries] if isinstance(queries, str) else queries,
+            parameters,
+            options=options,
+            progress=shown,
+        )
 
 
 def sql(
@@ -70,12 +79,14 @@ def sql(
     app: str | os.PathLike[str] | None = None,
     data: str | os.PathLike[str] = ".",
     *,
-    files: Mapping[str, str | Sequence[str]] | None = None,
     parameters: "Mapping[str, SqlValue] | None" = None,
+    tables: Mapping[str, Any] | None = None,
+    files: Mapping[str, str | Sequence[str]] | None = None,
     sentiment: str | None = None,
     memory_limit: str | int | None = None,
     strict: bool = False,
     engine: str = "embedded",
+    progress: "Progress | Literal[False] | None" = None,
 ) -> Result:
     """Answer any SELECT over an application's cleaned tables, or over files named in it.
 
@@ -87,6 +98,14 @@ def sql(
     >>> found = caudal.sql("SELECT title FROM 'movies_metadata.csv'", data=example_data)
     >>> len(found), found.rejects
     (3, no rows were rejected)
+
+    `$name` in the SELECT is a parameter. Its value becomes a typed literal, whatever it holds: a
+    text, a number, a bool, a date, a datetime, a Decimal, a list of those, or None. `tables` are
+    data frames by name: of pandas, Polars or Arrow, or other results.
+
+    >>> caudal.sql("SELECT $price * n AS cost FROM amounts", parameters={"price": 3},
+    ...            tables={"amounts": caudal.sql("SELECT 2 AS n")}).rows()
+    [{'cost': 6}]
 
     Caudal reads CSV files by the same rules as an application's files: it infers column types and
     rejects rows that do not fit them. `result.rejects` lists those rows. DuckDB reads Parquet and
@@ -111,8 +130,9 @@ def sql(
         folder = Path(data)
         bound = bind_values(query, parameters or {})
         application = files_application(bound, folder if folder != Path() else None, chosen)
-    with asker_mistakes():
-        answers = run_with(chosen, application, _sources(data, files), options=options)
+    sources = replace(_sources(data, files), frames=_frames(tables, application, chosen))
+    with asker_mistakes(), _shown(progress) as shown:
+        answers = run_with(chosen, application, sources, options=options, progress=shown)
     return replace(answers[ADHOC], rejects=answers.rejects)
 
 
@@ -154,6 +174,30 @@ def _texts(given: Any) -> "pa.Array | pa.ChunkedArray":
         raise UsageError(
             f"sentiment takes texts: a str, a list of them, a column ({reason})"
         ) from None
+
+
+def _frames(
+    tables: Mapping[str, Any] | None, app: "Application", engine: "Engine"
+) -> "dict[str, pa.Table]":
+    if not tables:
+        return {}
+    from caudal.files.frames import arrow_tables
+
+    if engine != "embedded":
+        raise UsageError(f'data frames are not read by engine="{engine}": leave `engine` out')
+    return arrow_tables(tables, [table.name for table in app.tables])
+
+
+@contextlib.contextmanager
+def _shown(progress: "Progress | Literal[False] | None") -> "Iterator[Progress | None]":
+    """Provide the receiver of progress: the given one, or one that shows itself in notebooks."""
+    if progress is not None:
+        yield progress or None
+        return
+    from caudal.results.notebook import notebook_progress
+
+    with notebook_progress() as shown:
+        yield shown
 
 
 def _engine(name: str) -> "Engine":

@@ -9,6 +9,10 @@ that says what is wrong and what to do next. The command line prints exactly tha
 class CaudalError(Exception):
     """The root class: catch it to catch every error that Caudal raises on purpose."""
 
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython and notebooks show: the message, since the stack helps nobody."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class UsageError(CaudalError):
     """The request is wrong (an unknown name, a bad option): correct it and try again."""

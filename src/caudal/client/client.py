@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from caudal.client.submit import Submission
     from caudal.formats.outcomes import Outcome
     from caudal.formats.replies import JobEntry, JobStatus
+    from caudal.sql.literals import SqlValue
 
 
 class JobOptions(TypedDict, total=False):
@@ -99,10 +100,11 @@ class Client:
         app: str | os.PathLike[str],
         data: str | os.PathLike[str] = ".",
         *,
+        parameters: "Mapping[str, SqlValue] | None" = None,
         files: Mapping[str, str | Sequence[str]] | None = None,
         sentiment: str | None = None,
     ) -> Result:
-        """Answer any SELECT over an application's cleaned tables.
+        """Answer any SELECT over an application's cleaned tables; see `caudal.sql`.
 
         >>> import caudal
         >>> client = caudal.Client(example_gateway)
@@ -112,8 +114,9 @@ class Client:
         from caudal.model import ADHOC
 
         submission = self._submission(
-            app, None, data=data, files=files, sentiment=sentiment, select=query
-        )
+            app, None, data=data, files=files, sentiment=sentiment,
+            select=query, values=parameters,
+        )  # fmt: skip
         return self._answers(submission)[ADHOC]
 
     def job(
@@ -205,23 +208,31 @@ class Client:
         batch_bytes: int = SENT_BATCH_BYTES,
         silent_seconds: float = 600.0,
         select: str | None = None,
+        values: "Mapping[str, SqlValue] | None" = None,  # of the parameters of `select`
     ) -> "Submission":
         from caudal.application import find_application
         from caudal.client.submit import Submission, with_sentiment
         from caudal.files.sources import Sources
         from caudal.formats.job import Options
-        from caudal.sql.adhoc import with_adhoc_query
+        from caudal.sql.adhoc import bind_values, with_adhoc_query
+        from caudal.sql.literals import checked_value
 
         application = with_sentiment(find_application(os.fspath(app)), sentiment)
+        if select is not None:
+            bound = bind_values(select, values or {}, application.parameters)
+            application = with_adhoc_query(application, bound)
         overrides = {
             table: [given] if isinstance(given, str) else list(given)
             for table, given in (files or {}).items()
         }
         return Submission(
-            app=with_adhoc_query(application, select) if select else application,
+            app=application,
             sources=Sources(Path(data), overrides),
             queries=tuple([queries] if isinstance(queries, str) else queries or ()),
-            parameters=parameters or {},
+            parameters={
+                name: checked_value(name, value, application.parameters.get(name))
+                for name, value in (parameters or {}).items()
+            },
             options=Options(
                 strict=strict,
                 partitions=partitions,

@@ -59,6 +59,8 @@ def open_database(
                 "preserve_insertion_order": True,
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
+                # A name in SQL is a table, never a variable of the code that runs it.
+                "python_enable_replacements": False,
             }
         )
         try:

@@ -23,7 +23,7 @@ from caudal.duck.clean import clean_piece, note_rejects
 from caudal.duck.database import Connection, DuckDBError, DuckDBMemoryError, one_line, open_database
 from caudal.duck.prefilter import KeyFilters
 from caudal.embedded.read_progress import ReadingProfile
-from caudal.errors import ApplicationError, MemoryExceededError, QueryError
+from caudal.errors import ApplicationError, DataError, MemoryExceededError, QueryError
 from caudal.files.ordered import in_order
 from caudal.files.pieces import Cleaned, FilePiece, pieces
 from caudal.files.sources import Sources
@@ -34,6 +34,7 @@ from caudal.results.answers import Answers, OperatorProfile, Result, TableProfil
 from caudal.results.failures import Failures, settled
 from caudal.results.rejects import Rejects
 from caudal.run_options import Progress, RunOptions, Silent
+from caudal.sql.quoting import quote
 
 _INSERT_BYTES = 16 << 20
 
@@ -79,6 +80,7 @@ def loaded(
     chosen = choose_queries(app, queries, parameters)
     model = load_model(options.sentiment or app.sentiment)
     with open_database(model, memory_limit=options.memory_limit) as connection:
+        _create_frames(connection, sources.frames)
         binding = bind(app, chosen, parameters, connection)
         files = {load.table.name: sources.files(load.table) for load in binding.loads}
         rejects = Rejects(options.reject_sink)
@@ -87,6 +89,17 @@ def loaded(
             with without_loss(connection):
                 tables = tuple(loader.load(load, files[load.table.name]) for load in binding.loads)
             yield Loaded(connection, pool, binding, rejects, tables)
+
+
+def _create_frames(connection: Connection, frames: Mapping[str, pa.Table]) -> None:
+    """Copy data frames into tables, since each query has a cursor of its own."""
+    for name, rows in frames.items():
+        try:
+            connection.register("given_frame", rows)
+            connection.execute(f"CREATE TABLE {quote(name)} AS SELECT * FROM given_frame")
+            connection.unregister("given_frame")
+        except DuckDBError as error:
+            raise DataError(f"table {name!r}: {one_line(error)}") from None
 
 
 @dataclass

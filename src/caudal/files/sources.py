@@ -3,18 +3,23 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from caudal.errors import DataError, UsageError
 from caudal.files.find import find_files
 from caudal.model import Table
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 @dataclass(frozen=True)
 class Sources:
-    """The data folder, and other files for some tables."""
+    """The data folder, other files for some tables, and tables that are no files at all."""
 
     folder: Path
     overrides: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    frames: "Mapping[str, pa.Table]" = field(default_factory=dict)  # for the embedded engine only
 
     def files(self, table: Table) -> list[Path]:
         """Return the files of a table.

@@ -3,10 +3,10 @@
 import html
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
-from caudal.errors import QueryError
+from caudal.errors import QueryError, UsageError
 from caudal.results.rejects import Rejects
 from caudal.results.values import python_values, text
 
@@ -22,7 +22,12 @@ _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """The rows that answer one query. Its repr is a table, also in notebooks."""
+    """The rows that answer one query. Its repr is a table, also in notebooks.
+
+    `result[0]` is a row, `result[2:5]` a result of those rows, `result["title"]` a column as a list
+    of Python values. Libraries that read Arrow take a result as it is, such as
+    `polars.DataFrame(result)` and `pyarrow.table(result)`.
+    """
 
     name: str
     title: str
@@ -31,18 +36,41 @@ class Result:
     rejects: Rejects = field(default_factory=Rejects, compare=False)  # only for an ad hoc SELECT
 
     def to_arrow(self) -> "pa.Table":
+        """Return the rows as an Arrow table, without a copy."""
         return self.table
 
     def to_polars(self) -> "polars.DataFrame":
+        """Return the rows as a Polars frame."""
         import polars
 
         frame = polars.from_arrow(_with_texts(self.table))
         assert isinstance(frame, polars.DataFrame)
         return frame
 
-    def to_pandas(self) -> "pandas.DataFrame":
-        frame: pandas.DataFrame = self.table.to_pandas()
-        return frame
+    def to_pandas(self, *, exact: bool = False) -> "pandas.DataFrame":
+        """Return the rows as a pandas frame.
+
+        Decimals become float64, dates datetime64. With `exact`, columns have Arrow's own types:
+        every digit of a decimal, and dates that stay dates.
+        """
+        from caudal.results.pandas_frames import computing_frame, exact_frame
+
+        return exact_frame(self.table) if exact else computing_frame(self.table)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.table.column_names)
+
+    def head(self, rows: int = 5) -> "Result":
+        """Return a result of the first rows."""
+        return self[: max(rows, 0)]
+
+    def describe(self) -> "Result":
+        """Return a result with one row per column: counts, distinct values, extremes, the mean."""
+        from caudal.results.summary import summarize
+
+        return replace(self, title="summary of the columns", table=summarize(self.table))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows as dictionaries of Python values; a second column `a` becomes `a_1`.
@@ -55,6 +83,36 @@ class Result:
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, key: slice) -> "Result": ...
+    @overload
+    def __getitem__(self, key: str) -> list[Any]: ...
+    def __getitem__(
+        self, key: SupportsIndex | slice | str
+    ) -> "dict[str, Any] | Result | list[Any]":
+        """Return a row by its number, some rows by a slice, or a column by its name."""
+        if isinstance(key, str):
+            return self._column(key)
+        if isinstance(key, slice):
+            places = range(*key.indices(len(self)))
+            if places.step == 1:
+                return replace(self, table=self.table.slice(places.start, len(places)))
+            return replace(self, table=self.table.take(list(places)))
+        place = range(len(self))[key]
+        return self[place : place + 1].rows()[0]
+
+    def _column(self, name: str) -> list[Any]:
+        names = unique(self.table.column_names)
+        if name not in names:
+            raise UsageError(f"{self.name} has no column {name!r}; its columns are: {names}")
+        return python_values(self.table.column(names.index(name)))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows as an Arrow stream, by the protocol of Arrow's PyCapsule interface."""
+        return self.table.__arrow_c_stream__(requested_schema)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows())
