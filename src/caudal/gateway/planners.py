@@ -66,6 +66,10 @@ class PlanLimits:
     plans_per_child: int = 200
 
 
+class PlanExcessError(errors.QueryError):
+    """Planning these queries exceeds its limits, wherever they are planned."""
+
+
 class _KilledError(Exception):
     """The child was killed from outside: try another one."""
 
@@ -256,7 +260,7 @@ class _Child:
         if ending == signal.SIGXCPU:
             return _too_much(f"more than {self._limits.cpu_seconds} s of CPU time")
         if ending in (signal.SIGABRT, signal.SIGSEGV, signal.SIGFPE, signal.SIGILL, signal.SIGBUS):
-            return errors.QueryError(f"planning these queries crashes DuckDB: {_HINT}")
+            return PlanExcessError(f"planning these queries crashes DuckDB: {_HINT}")
         return _KilledError()
 
 
@@ -265,8 +269,8 @@ def _is_whole(data: bytearray) -> bool:
     return len(data) >= size and len(data) - size >= LENGTH.unpack_from(data)[0]
 
 
-def _too_much(what: str) -> errors.QueryError:
-    return errors.QueryError(f"planning these queries takes {what}: {_HINT}")
+def _too_much(what: str) -> PlanExcessError:
+    return PlanExcessError(f"planning these queries takes {what}: {_HINT}")
 
 
 def _error_of(raised: PlanFailed) -> Exception:
@@ -275,7 +279,7 @@ def _error_of(raised: PlanFailed) -> Exception:
     if known is not None:
         return known(raised.message)
     if raised.memory:
-        return errors.QueryError(f"planning these queries takes too much memory: {_HINT}")
+        return PlanExcessError(f"planning these queries takes too much memory: {_HINT}")
     kind = raised.kinds[0][0].rpartition(".")[2]
     _log.error("a request cannot be planned", extra=fields(reason=f"{kind}: {raised.message}"))
     return errors.ApplicationError(f"the application cannot be planned ({kind})")

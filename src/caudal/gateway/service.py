@@ -10,6 +10,7 @@ from caudal.gateway.audit import Audit
 from caudal.gateway.census import OwnerUsage, QuotaRoom
 from caudal.gateway.figures import GatewayMetrics
 from caudal.gateway.limits import GatewayLimits
+from caudal.gateway.plan_waits import PlanWaits
 from caudal.gateway.rates import Rates
 from caudal.gateway.refusals import Refusal, later
 from caudal.gateway.room import Bodies, RequestPlaces, Threads, Turns
@@ -42,6 +43,7 @@ class Service:
     previewers: Threads = field(init=False)
     bodies: Bodies = field(init=False)
     plans: Turns = field(init=False)
+    plan_waits: PlanWaits = field(init=False)
     requests: RequestPlaces = field(init=False)
     streams: RequestPlaces = field(init=False)
     watchers: RequestPlaces = field(init=False)  # for requests without a token
@@ -65,6 +67,7 @@ class Service:
             ("previewers", self._threads(bounds.previews, "previewer")),
             ("bodies", Bodies(bounds.bodies_bytes, bounds.bodies_seconds, shares)),
             ("plans", _turns(bounds)),
+            ("plan_waits", PlanWaits(self.ports.clock.elapsed)),
             ("requests", RequestPlaces(bounds.requests, "requests")),
             ("streams", RequestPlaces(bounds.streams, "streams")),
             ("watchers", RequestPlaces(bounds.watchers, "requests without a token")),
@@ -85,6 +88,12 @@ class Service:
                 told = f"quota {quota} is nearly full, and several gateways share the rest"
                 return later("busy", f"{told}: try again in a moment", _COUNT_SECONDS)
         return None
+
+    def require_plannable(self, owner: str) -> None:
+        """Raise Refusal if the owner must wait for its next plan."""
+        refusal = self.plan_waits.refusal(owner) if self.tokens.required else None
+        if refusal is not None:
+            raise refusal
 
     def _threads(self, count: int, name: str) -> Threads:
         """Create a pool. With tokens, one owner gets at most half of its threads."""

@@ -31,8 +31,10 @@ from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.errors import UsageError
 from caudal.formats.quotas import Allowances, Quota, Quotas, Share, complaints, read_quotas
+from caudal.formats.replies import Receipt
 from caudal.gateway.census import OwnerUsage, QuotaRoom
 from caudal.gateway.limits import GatewayLimits
+from caudal.gateway.planners import PlanExcessError
 from caudal.gateway.shares import usual_quotas
 from caudal.gateway.tokens import Tokens
 from caudal.jobs import execute
@@ -421,3 +423,19 @@ def test_one_owner_cannot_fill_a_lane_for_others() -> None:
         place.work()
         reconciler.round()
         assert put_batch(alice, "people", 0, data[0], "a") == 200
+
+
+def test_an_owner_waits_after_a_plan_that_took_too_much(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exceed(*_: object) -> Receipt:
+        raise PlanExcessError("planning these queries takes more than 5 s of CPU time")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(place.service.gateway, "create", exceed)
+        assert code_of(place.client().put("/jobs/j", content=job_content()))[0] == 422
+    answer = place.client().put("/jobs/j", content=job_content())
+    assert code_of(answer) == (429, "busy")
+    assert int(answer.headers["retry-after"]) > 1
+    assert "took too much to plan" in answer.json()["error"]["message"]
+    create(place.client(BERTA), job="j")

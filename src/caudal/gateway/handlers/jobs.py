@@ -7,7 +7,9 @@ from starlette.responses import Response
 
 from caudal.formats.job import Request
 from caudal.formats.quotas import Quota
+from caudal.formats.replies import Receipt
 from caudal.gateway.bodies import json_body
+from caudal.gateway.planners import PlanExcessError
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.replies import json_answer, receipt_answer
 from caudal.gateway.service import RequestCall, Service
@@ -25,13 +27,22 @@ async def create(service: Service, call: RequestCall) -> Response:
     async with json_body(service, call, Request) as request:
         place = await _place(service, call)
         with service.census.holding(call.owner, place) as hold:
+            service.require_plannable(call.owner)
             async with service.plans.one(call.owner):
-                receipt = await service.planners.run(service.gateway.create, *call.job, request)
+                receipt = await _created(service, call, request)
             if receipt.new:
                 hold.lasts(_ONE_JOB)
     if receipt.new:
         _log.info("job created", extra=fields(job=call.name("job"), run=receipt.run))
     return receipt_answer(receipt)
+
+
+async def _created(service: Service, call: RequestCall, request: Request) -> Receipt:
+    try:
+        return await service.planners.run(service.gateway.create, *call.job, request)
+    except PlanExcessError:
+        service.plan_waits.stopped(call.owner)
+        raise
 
 
 async def _place(service: Service, call: RequestCall) -> Mapping[Quota, int]:
