@@ -25,6 +25,15 @@ class Table:
 
 
 @dataclass(frozen=True)
+class DerivedTable:
+    """A table without files: a SELECT over other tables of the application."""
+
+    name: str
+    sql: str
+    origin: str
+
+
+@dataclass(frozen=True)
 class Query:
     """One query: a SELECT over the application's tables."""
 
@@ -36,7 +45,10 @@ class Query:
 
 @dataclass(frozen=True)
 class Application:
-    """A set of tables and the queries over them."""
+    """A set of tables and the queries over them.
+
+    The SQL of `queries` and `checks` already holds the derived tables that it reads.
+    """
 
     name: str
     title: str
@@ -45,6 +57,8 @@ class Application:
     queries: tuple[Query, ...]
     parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
     sentiment: str = "lexicon"
+    derived: tuple[DerivedTable, ...] = ()  # each after those that it reads
+    checks: tuple[Query, ...] = ()  # each selects rows that must not exist
 
     def table(self, name: str) -> Table:
         return next(table for table in self.tables if table.name == name)

@@ -10,12 +10,13 @@ import pytest
 
 from caudal.application import find_application
 from caudal.application.cases import first_difference, run_cases
+from caudal.application.checks import run_checks
 from caudal.embedded.engine import run
 from caudal.files.sources import Sources
 from caudal.generate import generate
 from caudal.local.engines import run_with
 from caudal.results.answers import Answers
-from caudal.run_options import Engine
+from caudal.run_options import Engine, RunOptions
 
 APPS = ("movies", "books")
 
@@ -54,6 +55,14 @@ def test_generated_data_against_the_oracle(app: str, generated: Path) -> None:
     assert_same(answers, oracle(app).answer(generated / app))
     assert_same_rejects(answers, oracle(app).reasons(generated / app))
     assert all(len(result) for result in answers.values())
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_generated_data_passes_the_shipped_checks(app: str, generated: Path) -> None:
+    application = find_application(app)
+    outcomes, _ = run_checks(application, Sources(generated / app), {}, RunOptions())
+    assert [outcome.name for outcome in outcomes if not outcome.passed] == []
+    assert len(outcomes) == 2
 
 
 OTHERS: dict[str, dict[str, Any]] = {

@@ -1,14 +1,14 @@
 """An application's own tests: `cases/NAME/` holds input files and `expected.json`.
 
 {"about": "what this case tests",
- "answers": {"q1": [{"title": "..."}]},     only these queries run
+ "answers": {"q1": [{"title": "..."}]},     only these queries and checks run
  "rejects": {"movies": {"title is empty": 1}},   optional; absent means none
  "parameters": {"country": "Chile"}}             optional
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -54,9 +54,10 @@ def run_cases(
 def _run_case(app: Application, folder: Path, options: RunOptions, engine: Engine) -> CaseOutcome:
     expected = _read_expected(folder / "expected.json")
     names = list(expected.answers)
+    checking = replace(app, queries=(*app.queries, *app.checks))
     try:
         answers = run_with(
-            engine, app, Sources(folder), names, expected.parameters, options=options
+            engine, checking, Sources(folder), names, expected.parameters, options=options
         )
     except CaudalError as error:
         return CaseOutcome(folder.name, expected.about, (str(error),))

@@ -3,28 +3,33 @@
     app.toml            title, tables in order (name, files, columns), parameters, options
     tables/NAME.sql     SELECT ... FROM raw: text columns to typed columns, plus `reject`
     queries/NAME.sql    one SELECT each; the leading comment is the title; $name is a parameter
+    checks/NAME.sql     one SELECT each, of rows that must not exist
     cases/NAME/         input files and expected.json
+
+A table without files in app.toml is derived: its SQL reads other tables (sql/derived.py).
 
 This module finds every error in the form of a folder and reports it as one line that names the
 file. DuckDB checks whether the SQL fits the tables (duck/bind.py).
 """
 
 import re
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
 import msgspec
 
 from caudal.errors import ApplicationError, UsageError
-from caudal.model import Application, ParameterValue, Query, Table
+from caudal.model import Application, DerivedTable, ParameterValue, Query, Table
+from caudal.sql.derived import expand, in_order
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class _TableEntry(msgspec.Struct, forbid_unknown_fields=True):
     name: str
-    files: list[str]
-    columns: list[str]
+    files: list[str] = []
+    columns: list[str] = []
 
 
 class _Options(msgspec.Struct, forbid_unknown_fields=True):
@@ -61,17 +66,24 @@ def find_application(name: str) -> Application:
 def load_application(folder: Path) -> Application:
     """Load the application in a folder; raise an ApplicationError that names the file to fix."""
     entries = _read_app_file(folder / "app.toml")
-    tables = tuple(_load_table(folder, entry) for entry in entries.tables)
+    tables = tuple(_load_table(folder, entry) for entry in entries.tables if _has_files(entry))
+    derived = in_order(
+        [_load_derived(folder, entry) for entry in entries.tables if not _has_files(entry)]
+    )
     queries = _load_queries(folder / "queries")
-    _check_names(folder, tables, queries)
+    checks = tuple(_load_query(path) for path in sorted((folder / "checks").glob("*.sql")))
+    _check_names(folder, (*tables, *derived), (*queries, *checks))
+    _require_files(folder, tables)
     return Application(
         name=folder.resolve().name,
         title=entries.title,
         folder=folder,
         tables=tables,
-        queries=queries,
+        queries=tuple(_with_derived(query, derived) for query in queries),
         parameters=entries.parameters,
         sentiment=entries.options.sentiment,
+        derived=derived,
+        checks=tuple(_with_derived(query, derived) for query in checks),
     )
 
 
@@ -117,6 +129,28 @@ def _load_table(folder: Path, entry: _TableEntry) -> Table:
     )
 
 
+def _has_files(entry: _TableEntry) -> bool:
+    return bool(entry.files or entry.columns)
+
+
+def _load_derived(folder: Path, entry: _TableEntry) -> DerivedTable:
+    path = folder / "tables" / f"{entry.name}.sql"
+    return DerivedTable(
+        entry.name, _read_sql(path, f"app.toml names a table {entry.name!r}"), str(path)
+    )
+
+
+def _with_derived(query: Query, derived: tuple[DerivedTable, ...]) -> Query:
+    return replace(query, sql=expand(query.sql, derived, query.origin)) if derived else query
+
+
+def _require_files(folder: Path, tables: tuple[Table, ...]) -> None:
+    if not tables:
+        raise ApplicationError(
+            f"{folder / 'app.toml'}: add at least one [[tables]] entry with files and columns"
+        )
+
+
 def _load_queries(folder: Path) -> tuple[Query, ...]:
     paths = sorted(folder.glob("*.sql"))
     if not paths:
@@ -142,13 +176,19 @@ def _read_sql(path: Path, why: str) -> str:
     return text
 
 
-def _check_names(folder: Path, tables: tuple[Table, ...], queries: tuple[Query, ...]) -> None:
+def _check_names(
+    folder: Path, tables: tuple[Table | DerivedTable, ...], queries: tuple[Query, ...]
+) -> None:
+    """Raise ApplicationError for a bad or repeated name. `queries` are queries and checks."""
     names = [table.name for table in tables]
+    twice = _duplicates([query.name for query in queries])
+    if twice:
+        raise ApplicationError(
+            f"{folder / 'checks' / twice[0]}.sql has the name of a query: rename it"
+        )
     duplicates = _duplicates([name.lower() for name in names])
     if duplicates:
         raise ApplicationError(f"{folder / 'app.toml'}: two tables are called {duplicates[0]!r}")
-    if not tables:
-        raise ApplicationError(f"{folder / 'app.toml'}: add at least one [[tables]] entry")
     for origin, name in [(str(folder / "app.toml"), name) for name in names] + [
         (query.origin, query.name) for query in queries
     ]:

@@ -1,6 +1,7 @@
-"""Commands for application folders: `caudal apps`, `check`, `test`, `new`."""
+"""Commands for application folders: `caudal apps`, `check`, `test`, `new`, `case`."""
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,8 @@ import typer
 from caudal.application import find_application, load_application, shipped_applications
 from caudal.application.cases import run_cases
 from caudal.application.check import check_application
+from caudal.application.checks import run_checks
+from caudal.application.copy import copy_application
 from caudal.application.new import data_folder, write_application
 from caudal.cli.options import (
     AppArgument,
@@ -18,9 +21,13 @@ from caudal.cli.options import (
     parameter_values,
 )
 from caudal.cli.status import ExitStatus
-from caudal.errors import ApplicationError
+from caudal.errors import ApplicationError, UsageError
+from caudal.files.sources import Sources
+from caudal.model import Application, ParameterValue
 from caudal.run_options import Engine, RunOptions
 from caudal.sql.parameters import parameter_names
+
+_ROWS_SHOWN = 10  # of a check that failed
 
 
 def apps() -> None:
@@ -30,29 +37,70 @@ def apps() -> None:
         typer.echo(f"{app.name}  {app.title}")
         for table in app.tables:
             typer.echo(f"  table {table.name:<10} {', '.join(table.files)}")
+        for derived in app.derived:
+            typer.echo(f"  table {derived.name:<10} from other tables")
         for query in app.queries:
             typer.echo(f"  query {query.name:<10} {query.title}")
+        for one in app.checks:
+            typer.echo(f"  check {one.name:<10} {one.title}")
         for name, value in app.parameters.items():
             users = [q.name for q in app.queries if name in parameter_names(q.sql, q.origin)]
             typer.echo(f"  param {name}={value} ({', '.join(users)})")
 
 
-def check(app: AppArgument, param: ParamOption = None) -> None:
-    """Check the files, names and SQL of an application, without data.
+def check(
+    app: AppArgument,
+    param: ParamOption = None,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", "-d", help="Run the checks over the files of this folder, too."),
+    ] = None,
+    engine: EngineOption = Engine.EMBEDDED,
+) -> int:
+    """Check the files, names and SQL of an application; with --data, also its checks.
 
-    Give a value for each parameter without a default, of the same type as in later runs.
+    A check is a SELECT in checks/ of rows that must not exist. Give a value for each parameter
+    without a default, of the same type as in later runs.
 
     Examples:
 
     - `caudal check ./my_app`
     - `caudal check ./my_app --param country=Chile`
+    - `caudal check movies --data data`
     """
     application = find_application(app)
-    check_application(application, parameter_values(application.parameters, param))
-    typer.echo(
-        f"{application.name} is valid: {_counted(len(application.tables), 'table', 'tables')}, "
-        f"{_counted(len(application.queries), 'query', 'queries')}"
-    )
+    values = parameter_values(application.parameters, param)
+    check_application(application, values)
+    if data is not None:
+        return _check_data(application, data, values, engine)
+    tables = len(application.tables) + len(application.derived)
+    told = [_counted(tables, "table", "tables")]
+    told.append(_counted(len(application.queries), "query", "queries"))
+    if application.checks:
+        told.append(_counted(len(application.checks), "check", "checks"))
+    typer.echo(f"{application.name} is valid: {', '.join(told)}")
+    return int(ExitStatus.OK)
+
+
+def _check_data(
+    app: Application, data: Path, values: Mapping[str, ParameterValue], engine: Engine
+) -> int:
+    if not data.is_dir():
+        raise UsageError(f"no folder {data}: give the folder with the files as --data DIR")
+    outcomes, rejects = run_checks(app, Sources(data), values, RunOptions(), engine)
+    for outcome in outcomes:
+        typer.echo(f"{'passed' if outcome.passed else 'FAILED'}  {outcome.name}: {outcome.title}")
+        if outcome.error is not None:
+            typer.echo(f"        {outcome.error}")
+        elif outcome.failing:
+            for line in repr(outcome.failing.head(_ROWS_SHOWN)).splitlines()[1:]:
+                typer.echo(f"        {line}")
+            typer.echo(f"        {_counted(len(outcome.failing), 'row', 'rows')} must not exist")
+    if rejects:
+        typer.echo(repr(rejects), err=True)
+    failed = sum(not outcome.passed for outcome in outcomes)
+    typer.echo(f"{len(outcomes) - failed} passed, {failed} failed")
+    return int(ExitStatus.CASES_FAILED if failed else ExitStatus.OK)
 
 
 def run_tests(
@@ -82,18 +130,40 @@ def run_tests(
 
 def new(
     name: Annotated[Path, typer.Argument(help="The folder to create.")],
-    files: Annotated[list[Path], typer.Argument(help="CSV files; each becomes a table.")],
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="CSV files; each becomes a table.")
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option("--from", metavar="APP", help="Copy this application instead.")
+    ] = None,
 ) -> None:
     """Write an application folder for CSV files, with column types inferred from the data.
 
-    Example: `caudal new sales orders.csv customers.csv`
+    With --from, copy an application to change it.
+
+    Examples:
+
+    - `caudal new sales orders.csv customers.csv`
+    - `caudal new mine --from movies`
     """
+    if source is not None:
+        if files:
+            raise UsageError("--from copies an application: leave the CSV files out")
+        copy_application(find_application(source), name)
+        typer.echo(f"now try: {shlex.join(['caudal', 'check', _shown_folder(name)])}")
+        return
+    if not files:
+        raise UsageError("name CSV files, each becomes a table; or --from APP to copy one")
     for path in write_application(name, files):
         typer.echo(str(path), err=True)
-    folder = str(name) if name.is_absolute() or name.parts[0] == ".." else f"./{name}"
-    words = ["caudal", "run", folder, "--data", str(data_folder(files))]
+    words = ["caudal", "run", _shown_folder(name), "--data", str(data_folder(files))]
     typer.echo(f"now try: {shlex.join(words)}")
 
 
+def _shown_folder(name: Path) -> str:
+    """Return a folder so that a command does not take it for a shipped application."""
+    return str(name) if name.is_absolute() or name.parts[0] == ".." else f"./{name}"
+
+
 def _counted(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
+    return f"{count:,} {one if count == 1 else many}"

@@ -76,7 +76,7 @@ COMMANDS = (
         "check",
         "caudal.cli.applications",
         "check",
-        "Check the files, names and SQL of an application, without data.",
+        "Check the files, names and SQL of an application; with --data, also its checks.",
     ),
     Command(
         "test",

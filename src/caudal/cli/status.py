@@ -18,7 +18,7 @@ class ExitStatus(IntEnum):
         return status
 
     OK = 0, "success"
-    CASES_FAILED = 1, "`caudal test` found a difference"
+    CASES_FAILED = 1, "`caudal test` found a difference, or a check found rows"
     USAGE = 2, "correct the command or the SQL given with it"
     APPLICATION = 3, "fix the application's folder"
     DATA = 4, "fix the files, or use other files"

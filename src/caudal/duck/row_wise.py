@@ -69,7 +69,7 @@ def require_row_wise(
         remedy = (
             "leave rows out with a `reject` column instead"
             if word in ("WHERE", "LIMIT", "a sample")
-            else "do that in a query"
+            else "do that in a query, or in a table without files"
         )
         raise ApplicationError(
             f"{origin}: {word} is not row by row, and each row of raw must give one row by itself; "

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from caudal.errors import ApplicationError, UsageError
 from caudal.model import ADHOC, Application, ParameterValue, Query
+from caudal.sql.derived import expand
 from caudal.sql.literals import SqlValue, checked_value
 from caudal.sql.parameters import bind_parameters, parameter_names
 
@@ -15,7 +16,10 @@ _NONE: Mapping[str, ParameterValue] = {}
 
 def with_adhoc_query(app: Application, sql: str) -> Application:
     """Return the application with this SELECT as its only query."""
-    return replace(app, queries=(Query(ADHOC, sql, clean_statement(sql), _ORIGIN),))
+    statement = clean_statement(sql)
+    with asker_mistakes():
+        expanded = expand(statement, app.derived, _ORIGIN) if app.derived else statement
+    return replace(app, queries=(Query(ADHOC, sql, expanded, _ORIGIN),))
 
 
 def bind_values(
