@@ -31,7 +31,7 @@ from tests.simulation.stories import KINDS, Clients, Story
 
 FOREVER = 1e7
 GROUPS = (1, 2, 3, 256)  # batches per group
-MOST_STEPS = 30_000
+MOST_STEPS = 60_000  # most are of clients that ask for the status
 MOST_SECONDS = 10_000.0  # a client that misses the end of an endless query begins anew, for 600 s
 ENDLESS_SECONDS = 600.0  # after which the engine's own limit ends a query
 REST_SECONDS = 150.0  # after the last job has ended: for the janitors
