@@ -7,14 +7,14 @@ twice is done once. Ended jobs are skipped most of the time (ended_jobs.py).
 """
 
 import contextlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from caudal.broker.port import BrokerError
 from caudal.errors import AlreadyExistsError, FormatError, StoreError
-from caudal.formats.keys import Message, Task
+from caudal.formats.keys import Keys, Message, Task
 from caudal.jobs.ended_jobs import spread
 from caudal.jobs.facts import OneLook, StoreFacts
 from caudal.jobs.failed_queries import end_done
@@ -50,14 +50,15 @@ class Reconciler:
         self._watches: dict[tuple[str, str], Watch] = {}
         self._damaged: dict[tuple[str, str], int] = {}  # rounds that met a damaged object
         self._beats: dict[tuple[str, str], dict[Task, Beating]] = {}
-        self._owners: Counter[str] = Counter()  # jobs that ran in the last round
+        self._owners: set[str] = set()  # of the jobs that ran in the last round
         self._crowded: set[tuple[str, str]] = set()  # jobs with the mark "crowded"
         self._waiting: Waiting = Counter()  # batches, counted in this round if many wait
         self._looks_for = ROUND  # most missing tasks per job, in this round
 
     def round(self) -> None:
         """Look at every job once. If the store or broker fails, a job waits for the next round."""
-        seen, owners = set(), Counter[str]()
+        self._ports.loads.begin()
+        seen, owners = set(), defaultdict[str, list[Keys]](list)
         self._waiting, self._looks_for = Counter(), self._worth_looking_for()
         now, jobs = self._ports.clock.elapsed(), list(job_ids(self._ports.store))
         for job_id in self._ports.resting.awake(_LOOP, jobs, now):
@@ -67,7 +68,7 @@ class Reconciler:
                     continue
                 if read_outcome(self._ports.store, job_run.keys) is None:
                     seen.add((job_id, job_run.job.run))
-                    owners[job_run.job.owner] += 1
+                    owners[job_run.job.owner].append(job_run.keys)
                     self._look_or_fail(job_run)
                 else:
                     until = now + spread(job_id, self._ports.bounds.rest_seconds)
@@ -78,7 +79,7 @@ class Reconciler:
         self._damaged = {name: count for name, count in self._damaged.items() if name in seen}
         self._beats = {name: one for name, one in self._beats.items() if name in seen}
         self._crowded &= seen
-        self._owners = owners
+        self._owners = set(owners)
         self._ports.loads.seen(owners, self._waiting)
 
     def _worth_looking_for(self) -> int:

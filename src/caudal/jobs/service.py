@@ -240,7 +240,8 @@ class JobService:
             plan=job_format.raw(planned.plan),
             versions={"caudal": __version__, "hash": str(HASH_VERSION)},
         )
-        job = msgspec.structs.replace(job, behind=self._is_behind(owner, JobRun.of(job)))
+        created = JobRun.of(job)
+        job = msgspec.structs.replace(job, behind=self._is_behind(owner, created))
         try:
             self._ports.store.create(job_key(job_id), job_format.encode(job))
         except AlreadyExistsError:
@@ -248,7 +249,7 @@ class JobService:
             if job_run is None:
                 raise self._gone(job_id) from None
             return job_run
-        self._ports.loads.created(owner)
+        self._ports.loads.created(owner, created.keys)
         return JobRun.of(job)
 
     def _is_behind(self, owner: str, job_run: JobRun) -> bool:
@@ -266,7 +267,21 @@ class JobService:
                 f"{folds} fold tasks are too many, at most {bounds.folds_most} are allowed: ask "
                 "for fewer partitions, or send the queries in several jobs"
             )
-        return folds > bounds.folds_ahead or self._ports.loads.of(owner) >= bounds.jobs_ahead
+        return folds > bounds.folds_ahead or self._has_jobs(owner, bounds.jobs_ahead)
+
+    def _has_jobs(self, owner: str, count: int) -> bool:
+        """Return whether at least so many jobs of an owner run. Look only if there may be."""
+        jobs, running = self._ports.loads.jobs(owner), 0
+        if len(jobs) < count:
+            return False
+        for one in jobs:
+            if objects.exists(self._ports.store, one.outcome):
+                self._ports.loads.ended(owner, one)
+            else:
+                running += 1
+            if running >= count:
+                return True
+        return False
 
     def _granted(self, request: Request) -> Request:
         least, most = self._ports.bounds.silence_seconds

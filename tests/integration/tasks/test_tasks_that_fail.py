@@ -306,6 +306,22 @@ def test_a_job_is_told_that_it_is_crowded_only_beside_another_owner(place: Place
     assert place.ports.store.read(job_run.keys.crowded)
 
 
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_jobs_that_have_ended_do_not_count_however_many_there_were(
+    place: Place, rounds: int
+) -> None:
+    """They end between two rounds of the reconciler, or after the last round saw them run."""
+    reconciler = Reconciler(place.ports)
+    for number in range(20):
+        place.create("SELECT 1 AS one", job=f"j{number}")
+        for _ in range(rounds):
+            reconciler.round()
+        job_run = place.ports.job_runs.open(f"j{number}")
+        assert job_run is not None
+        assert job_run.message(MAP).lane is Lane.FIRST
+        end_run(place.ports.store, place.ports.clock, job_run.keys, "cancelled", "enough")
+
+
 def test_the_fifth_job_of_an_owner_waits_behind_those_of_others(place: Place) -> None:
     lanes = []
     for number in range(6):
