@@ -48,10 +48,11 @@ def run_cases(
 ) -> list[CaseOutcome]:
     """Run every case of an application."""
     folders = sorted(path for path in (app.folder / "cases").glob("*") if path.is_dir())
-    return [_run_case(app, folder, options or RunOptions(), engine) for folder in folders]
+    return [run_case(app, folder, options or RunOptions(), engine) for folder in folders]
 
 
-def _run_case(app: Application, folder: Path, options: RunOptions, engine: Engine) -> CaseOutcome:
+def run_case(app: Application, folder: Path, options: RunOptions, engine: Engine) -> CaseOutcome:
+    """Run the case in a folder."""
     expected = _read_expected(folder / "expected.json")
     names = list(expected.answers)
     checking = replace(app, queries=(*app.queries, *app.checks))

@@ -13,11 +13,14 @@ from caudal.application.check import check_application
 from caudal.application.checks import run_checks
 from caudal.application.copy import copy_application
 from caudal.application.new import data_folder, write_application
+from caudal.application.record_case import CaseRequest, record_case
 from caudal.cli.options import (
     AppArgument,
     EngineOption,
     ParamOption,
     SentimentOption,
+    file_overrides,
+    pairs,
     parameter_values,
 )
 from caudal.cli.status import ExitStatus
@@ -158,6 +161,59 @@ def new(
         typer.echo(str(path), err=True)
     words = ["caudal", "run", _shown_folder(name), "--data", str(data_folder(files))]
     typer.echo(f"now try: {shlex.join(words)}")
+
+
+def case(
+    app: AppArgument,
+    name: Annotated[str, typer.Argument(help="The name of the new case.")],
+    source: Annotated[
+        Path, typer.Option("--from", metavar="DIR", help="The folder with the live files.")
+    ],
+    rows: Annotated[
+        int, typer.Option("--rows", min=0, max=100_000, help="At most so many rows of each table.")
+    ] = 20,
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", help="TABLE=CONDITION over the text columns of its files."),
+    ] = None,
+    query: Annotated[
+        list[str] | None, typer.Option("--query", "-q", help="Only this query (repeatable).")
+    ] = None,
+    file: Annotated[
+        list[str] | None, typer.Option("--file", help="TABLE=PATH: other files for one table.")
+    ] = None,
+    param: ParamOption = None,
+    about: Annotated[str, typer.Option("--about", help="What the case tests.")] = "",
+) -> None:
+    """Make a case out of live data: some rows of each table, and the answers over them.
+
+    A condition may read the chosen rows of the tables before it by their names. Look at
+    expected.json before you trust it: it holds what the queries answer now.
+
+    Examples:
+
+    - `caudal case ./mine first --from data`
+    - `caudal case ./mine spanish --from data --rows 50 -q q1 --where "movies=title LIKE 'El %'"`
+    - `caudal case ./mine rated --from data --where "ratings=movieId IN (SELECT id FROM movies)"`
+    """
+    if app in shipped_applications():
+        raise UsageError(f"copy {app} first: caudal new mine --from {app}")
+    application = find_application(app)
+    if not source.is_dir():
+        raise UsageError(f"no folder {source}: give the folder with the live files as --from DIR")
+    written = record_case(
+        application,
+        Sources(source, file_overrides(application, file)),
+        CaseRequest(
+            name,
+            rows,
+            dict(pairs(where, "--where", "TABLE=CONDITION")),
+            query,
+            parameter_values(application.parameters, param),
+            about,
+        ),
+    )
+    typer.echo(f"{written / 'expected.json'} holds what the queries answer now: look at it")
 
 
 def _shown_folder(name: Path) -> str:

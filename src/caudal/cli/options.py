@@ -119,7 +119,7 @@ class QueryOptions:
         folder = self.data or Path()
         if not folder.is_dir():
             raise UsageError(f"no folder {folder}: give the folder with the files as --data DIR")
-        return Sources(folder, _overrides(app, self.file))
+        return Sources(folder, file_overrides(app, self.file))
 
 
 def with_asking(
@@ -163,14 +163,15 @@ def parameter_values(
     """Return the NAME=VALUE parameters, each converted to the type of its default, or as text."""
     return {
         name: convert(name, value, defaults.get(name, ""))
-        for name, value in _pairs(given, "--param", "NAME=VALUE")
+        for name, value in pairs(given, "--param", "NAME=VALUE")
     }
 
 
-def _overrides(app: Application, given: list[str] | None) -> dict[str, list[str]]:
+def file_overrides(app: Application, given: list[str] | None) -> dict[str, list[str]]:
+    """Return the TABLE=PATH files by table."""
     tables = [table.name for table in app.tables]
     overrides: dict[str, list[str]] = {}
-    for table, path in _pairs(given, "--file", "TABLE=PATH"):
+    for table, path in pairs(given, "--file", "TABLE=PATH"):
         if table not in tables:
             raise UsageError(
                 f"--file {table}={path}: {app.name} has no table {table!r}; "
@@ -180,14 +181,15 @@ def _overrides(app: Application, given: list[str] | None) -> dict[str, list[str]
     return overrides
 
 
-def _pairs(given: list[str] | None, option: str, form: str) -> list[tuple[str, str]]:
-    pairs = []
+def pairs(given: list[str] | None, option: str, form: str) -> list[tuple[str, str]]:
+    """Return the NAME=VALUE texts of an option, cut at the first `=`."""
+    found = []
     for text in given or ():
         name, separator, value = text.partition("=")
         if not separator or not name or (form == "TABLE=PATH" and not value):
             raise UsageError(f"{option} {text}: write it as {form}")
-        pairs.append((name, value))
-    return pairs
+        found.append((name, value))
+    return found
 
 
 def _batch_bytes(text: str) -> int:

@@ -91,6 +91,12 @@ COMMANDS = (
         "Write an application folder for CSV files, with column types inferred from the data.",
     ),
     Command(
+        "case",
+        "caudal.cli.applications",
+        "case",
+        "Make a case out of live data: some rows of each table, and the answers over them.",
+    ),
+    Command(
         "generate",
         "caudal.cli.generation",
         "generate",
