@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol
 
 from caudal.kernels.csv import DEFAULT_BATCH_BYTES
@@ -46,3 +47,4 @@ class RunOptions:
     strict: bool = False  # fail on the first rejected row
     profile: bool = False  # measure every operator (runs queries one after the other)
     reject_sink: Callable[[RejectedRow], None] | None = None
+    kept_bindings: Path | None = None  # folder of bindings of earlier runs (embedded engine)

@@ -70,6 +70,16 @@ def test_asking_loads_no_cluster_and_no_parser(tmp_path: Path) -> None:
     assert "caudal.local.split" not in modules
 
 
+def test_an_application_that_was_run_before_is_run_without_a_parser(tmp_path: Path) -> None:
+    case = ROOT / "src" / "caudal" / "apps" / "movies" / "cases" / "rating_ties"
+    run = ["run", "movies", "--data", str(case), "--quiet", "--format", "csv"]
+    run += ["--out", str(tmp_path / "answers")]
+    assert "sqlglot" in packages(loaded(run, tmp_path))
+    modules = loaded(run, tmp_path)
+    assert packages(modules) <= ASKING | {"dateutil"}  # Arrow loads it where it is installed
+    assert not {"tasks", "store", "broker", "gateway", "worker", "client"} & rooms(modules)
+
+
 @pytest.mark.parametrize(
     ("kind", "until", "packed"),
     [("worker", "ready", PROCESS), ("gateway", "listening", PROCESS | HTTP)],

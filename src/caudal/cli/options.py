@@ -21,6 +21,7 @@ from caudal.files.sources import Sources
 from caudal.model import Application, ParameterValue, RejectedRow
 from caudal.run_options import Engine, RunOptions
 from caudal.sizes import parse_bytes
+from caudal.user_cache import cache_folder
 
 _LEAST_BATCH_BYTES, _MOST_BATCH_BYTES = 4 << 10, 1 << 30
 
@@ -113,6 +114,7 @@ class QueryOptions:
             strict=self.strict,
             profile=self.profile,
             reject_sink=sink,
+            kept_bindings=_kept_bindings(),
         )
 
     def sources(self, app: Application) -> Sources:
@@ -120,6 +122,11 @@ class QueryOptions:
         if not folder.is_dir():
             raise UsageError(f"no folder {folder}: give the folder with the files as --data DIR")
         return Sources(folder, file_overrides(app, self.file))
+
+
+def _kept_bindings() -> Path | None:
+    folder = cache_folder()
+    return folder / "bindings" if folder else None
 
 
 def with_asking(

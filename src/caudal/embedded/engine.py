@@ -18,10 +18,11 @@ from queue import SimpleQueue
 import pyarrow as pa
 
 from caudal.duck.arrow_casts import carrying_list, marked, presented, readable, without_loss
-from caudal.duck.bind import BoundQuery, RunBinding, TableLoad, bind, choose_queries
+from caudal.duck.bind import BoundQuery, RunBinding, TableLoad, choose_queries
 from caudal.duck.clean import clean_piece, note_rejects
 from caudal.duck.database import Connection, DuckDBError, DuckDBMemoryError, one_line, open_database
 from caudal.duck.prefilter import KeyFilters
+from caudal.embedded.kept_bindings import bind_or_recall
 from caudal.embedded.read_progress import ReadingProfile
 from caudal.errors import ApplicationError, DataError, MemoryExceededError, QueryError
 from caudal.files.ordered import in_order
@@ -81,7 +82,8 @@ def loaded(
     model = load_model(options.sentiment or app.sentiment)
     with open_database(model, memory_limit=options.memory_limit) as connection:
         _create_frames(connection, sources.frames)
-        binding = bind(app, chosen, parameters, connection)
+        folder = None if sources.frames else options.kept_bindings  # of frames it knows nothing
+        binding = bind_or_recall(folder, app, chosen, parameters, connection)
         files = {load.table.name: sources.files(load.table) for load in binding.loads}
         rejects = Rejects(options.reject_sink)
         with ThreadPoolExecutor(options.threads, thread_name_prefix="caudal") as pool:

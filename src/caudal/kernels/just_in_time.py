@@ -19,6 +19,7 @@ from numba.core import cgutils, config, event
 from numba.extending import intrinsic
 
 from caudal.kernels.sources import digest_of_sources
+from caudal.user_cache import cache_folder
 
 __all__ = ["cgutils", "int64", "intrinsic", "ir", "types", "uint64"]
 
@@ -41,7 +42,7 @@ def kept(function: Any) -> Any:
 def _has_folder() -> bool:
     """Point numba to the folder of these sources, if there is or can be one that takes files."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
-    folder = Path(chosen) if chosen else _own_folder()
+    folder = Path(chosen) if chosen else cache_folder()
     if folder is None:
         return False
     folder /= f"kernels-{digest_of_sources()[:16]}"
@@ -52,17 +53,6 @@ def _has_folder() -> bool:
     except OSError:
         return False
     return True
-
-
-def _own_folder() -> Path | None:
-    """Where this user's programs keep what they can make again."""
-    given = os.environ.get("XDG_CACHE_HOME")
-    if given and Path(given).is_absolute():
-        return Path(given) / "caudal"
-    try:
-        return Path.home() / ".cache" / "caudal"
-    except RuntimeError:  # nobody's home
-        return None
 
 
 class Listed:

@@ -1,0 +1,140 @@
+"""Bindings of earlier runs, kept in files, so that an unchanged application is not bound again.
+
+Rules
+1. The name of a file is a digest of everything that the binding depends on: the application, the
+   chosen queries, the given parameters, the code of Caudal, and the versions of DuckDB and sqlglot.
+2. A binding is kept only if it is positively known that it depends on nothing else: its SQL names
+   only the application's tables, calls only table functions that compute, and does not ask the
+   clock.
+3. A file is JSON, decoded into the types of a binding. Its first line is a digest of the rest. A
+   file that is damaged, of another form or of another user is ignored and written again.
+4. At most `MOST_FILES` files of `MOST_BYTES` are kept; those not used for longest are deleted.
+5. A cache that cannot be read or written never fails a run.
+"""
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import duckdb
+import msgspec
+
+import caudal
+from caudal.duck.bind import RunBinding, bind
+from caudal.duck.reach import require_own_relations
+from caudal.errors import CaudalError
+from caudal.formats.digest import digest
+from caudal.model import Application, ParameterValue, Query
+from caudal.sql.planner import TextChecks
+from caudal.version import __version__
+
+MOST_FILES = 200
+MOST_BYTES = 1 << 20
+_ENDING = ".binding"
+_CODE = ("sql", "duck", "files")  # the rooms that make a binding
+
+
+def bind_or_recall(
+    folder: Path | None,
+    app: Application,
+    queries: Sequence[Query],
+    parameters: Mapping[str, ParameterValue],
+    connection: duckdb.DuckDBPyConnection,
+) -> RunBinding:
+    """Return the binding that the folder keeps; else bind, and keep the binding if rule 2 allows.
+
+    Without a folder nothing is kept. Without tables there is little to bind.
+    """
+    if folder is None or not app.tables:
+        return bind(app, queries, parameters, connection)
+    path = folder / f"{_key(app, queries, parameters)}{_ENDING}"
+    recalled = _read(path)
+    if recalled is not None:
+        return recalled
+    made = bind(app, queries, parameters, connection)
+    if _depends_on_nothing_else(connection, app, made):
+        _write(path, made)
+    return made
+
+
+def _key(
+    app: Application, queries: Sequence[Query], parameters: Mapping[str, ParameterValue]
+) -> str:
+    asked = (app.tables, app.queries, app.parameters, queries, parameters)
+    versions = (__version__, duckdb.__version__, version("sqlglot"), _code())
+    return hashlib.sha256(msgspec.json.encode((asked, versions))).hexdigest()
+
+
+@cache
+def _code() -> list[tuple[str, int, int]]:
+    """Return name, size and time of every file of code: they change where Caudal is developed."""
+    root = Path(caudal.__file__).parent
+    files = sorted(path for room in _CODE for path in (root / room).rglob("*.py"))
+    return [
+        (str(path.relative_to(root)), found.st_size, found.st_mtime_ns)
+        for path in files
+        for found in (path.stat(),)
+    ]
+
+
+def _depends_on_nothing_else(
+    connection: duckdb.DuckDBPyConnection, app: Application, made: RunBinding
+) -> bool:
+    tables = [table.name for table in app.tables]
+    try:
+        for bound in made.queries:
+            require_own_relations(connection, bound.sql, tables)
+        for table in app.tables:
+            require_own_relations(connection, table.sql, ["raw", *tables])
+    except (CaudalError, duckdb.Error):
+        return False
+    return not any(_asks_the_clock(bound.query.sql) for bound in made.queries)
+
+
+def _asks_the_clock(sql: str) -> bool:
+    from caudal.sql.planner.current_time import freeze_current_time
+
+    return freeze_current_time(sql, TextChecks(datetime(2000, 1, 1, tzinfo=UTC))) != sql
+
+
+def _read(path: Path) -> RunBinding | None:
+    try:
+        if path.is_symlink():
+            return None
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_uid != os.geteuid():
+                return None
+            checksum, _, body = file.read(MOST_BYTES + 1).partition(b"\n")
+            if digest(body).encode() != checksum:
+                return None
+            recalled = msgspec.json.decode(body, type=RunBinding)
+            os.utime(file.fileno())
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return recalled
+
+
+def _write(path: Path, made: RunBinding) -> None:
+    body = msgspec.json.encode(made)
+    data = digest(body).encode() + b"\n" + body
+    if len(data) > MOST_BYTES:
+        return
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            whole = Path(folder, path.name)
+            whole.write_bytes(data)
+            whole.replace(path)
+        _forget_oldest(path.parent)
+
+
+def _forget_oldest(folder: Path) -> None:
+    found = sorted(folder.glob(f"*{_ENDING}"), key=lambda path: path.stat().st_mtime_ns)
+    for path in found[: max(0, len(found) - MOST_FILES)]:
+        path.unlink()
