@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 COMMAND = {"annotated_doc", "caudal", "msgspec", "shellingham", "typer", "typing_extensions"}
 DATA = {"_duckdb", "cloudpickle", "duckdb", "numpy", "pyarrow", "xxhash"}
 ASKING = COMMAND | DATA | {"rich"}
-PROCESS = COMMAND | DATA | {"mypy_extensions", "obstore", "prometheus_client", "sqlglot"}
+PROCESS = COMMAND | DATA | {"prometheus_client"}
 HTTP = {"anyio", "click", "h11", "idna", "starlette", "uvicorn"}
 
 _OF_THE_MACHINE = (

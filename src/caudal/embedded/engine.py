@@ -21,8 +21,8 @@ from caudal.duck.arrow_casts import carrying_list, marked, presented, readable, 
 from caudal.duck.bind import BoundQuery, RunBinding, TableLoad, choose_queries
 from caudal.duck.clean import clean_piece, note_rejects
 from caudal.duck.database import Connection, DuckDBError, DuckDBMemoryError, one_line, open_database
+from caudal.duck.kept_bindings import bind_or_recall
 from caudal.duck.prefilter import KeyFilters
-from caudal.embedded.kept_bindings import bind_or_recall
 from caudal.embedded.read_progress import ReadingProfile
 from caudal.errors import ApplicationError, DataError, MemoryExceededError, QueryError
 from caudal.files.ordered import in_order

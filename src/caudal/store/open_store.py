@@ -8,7 +8,7 @@ from caudal.errors import UsageError
 from caudal.store.directory import DirectoryStore
 from caudal.store.memory import MemoryStore
 from caudal.store.port import Store
-from caudal.store.s3 import S3Settings, S3Store
+from caudal.store.s3_settings import S3Settings
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
@@ -53,4 +53,6 @@ def _open_s3(url: str, settings: S3Settings) -> Store:
     bucket, _, prefix = url[len("s3://") :].partition("/")
     if not url.lower().startswith("s3://") or not bucket:
         raise UsageError(f"{url!r} names no bucket: write s3://bucket/prefix")
+    from caudal.store.s3 import S3Store
+
     return S3Store(bucket, prefix.strip("/"), settings)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from caudal.duck import steps
 from caudal.duck.containment import contained_task, give_back, is_of_memory
-from caudal.duck.job_plan import make_plan
 from caudal.duck.sandbox import Sandbox, SandboxLimits
 from caudal.errors import ApplicationError, CaudalError, InterruptedQueryError, QueryError
 from caudal.formats import mapped
@@ -88,6 +87,8 @@ class LocalCompute:
             parameters=text.parameters,
             sentiment=text.sentiment,
         )
+        from caudal.duck.job_plan import make_plan  # with the SQL parser; few workers plan
+
         model = self._models.get(text.sentiment) or load_model(text.sentiment)
         at = datetime.fromtimestamp(moment, UTC)
         split = make_plan(

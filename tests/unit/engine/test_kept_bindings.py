@@ -10,10 +10,10 @@ import duckdb
 import pytest
 
 from caudal.application import find_application
+from caudal.duck import kept_bindings
 from caudal.duck.bind import RunBinding, bind, choose_queries
 from caudal.duck.database import open_database
-from caudal.embedded import kept_bindings
-from caudal.embedded.kept_bindings import MOST_FILES, bind_or_recall
+from caudal.duck.kept_bindings import MOST_FILES, bind_or_recall
 from caudal.formats.digest import digest
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, ParameterValue, Query, Table

@@ -7,20 +7,11 @@ nor drops rows. If it is not certain that a query only filters, there is no prev
 
 from functools import lru_cache
 
-from sqlglot import exp
-
-from caudal.sql.planner import dialect
-from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.plan import Finish, Plan, Scan
 
 # Operators that read one row at a time, or only order rows. Functions of Caudal are operators too.
 _ROW_BY_ROW = frozenset({"read", "filter", "project", "unnest", "order"})
 _FUNCTIONS = frozenset({"sentiment", "names", "items"})
-# Syntax that reads several rows at once, or counts rows.
-_SEVERAL_ROWS = (
-    exp.AggFunc, exp.Distinct, exp.Fetch, exp.Group, exp.Having, exp.Join, exp.Limit, exp.Offset,
-    exp.Qualify, exp.SetOperation, exp.TableSample, exp.Window,
-)  # fmt: skip
 
 
 def only_filters(plan: Plan, query: str) -> bool:
@@ -47,9 +38,18 @@ def _is_row_by_row(scan: Scan, finish: Finish) -> bool:
 
 @lru_cache(maxsize=256)
 def _sees_one_row(sql: str) -> bool:
+    from sqlglot import exp  # few gateways ask: they start without the parser
+
+    from caudal.sql.planner import dialect
+    from caudal.sql.planner.dialect import UnsupportedError
+
     try:
         tree = dialect.parse(sql)
     except UnsupportedError:
         return False
+    several_rows = (  # syntax that reads several rows at once, or counts rows
+        exp.AggFunc, exp.Distinct, exp.Fetch, exp.Group, exp.Having, exp.Join, exp.Limit,
+        exp.Offset, exp.Qualify, exp.SetOperation, exp.TableSample, exp.Window,
+    )  # fmt: skip
     tables = list(tree.find_all(exp.Table))
-    return len(tables) == 1 and tree.find(*_SEVERAL_ROWS) is None
+    return len(tables) == 1 and tree.find(*several_rows) is None
