@@ -152,8 +152,13 @@ def bind_query(
     values: Mapping[str, ParameterValue],
     schemas: Schemas,
     moment: datetime | None = None,
+    *,
+    early: bool = True,
 ) -> BoundQuery:
-    """Check one query; return what it reads and sees. Its `now()` is `moment`."""
+    """Check one query; return what it reads and sees. Its `now()` is `moment`.
+
+    Unless `early`, no column is computed while its table is read.
+    """
     sql = bind_parameters(query.sql, values, query.origin)
     columns = describe(cursor, sql, query.origin)
     names = tuple(name for name, _ in columns)
@@ -166,7 +171,7 @@ def bind_query(
         try:
             for table, schema in _with_computed_columns(schemas, seen.computed_columns).items():
                 create_empty(cursor, table, schema)
-            if types_given(cursor, seen.sql) == types:
+            if early and types_given(cursor, seen.sql) == types:
                 rewritten = read_by(cursor, seen.sql, query.origin)
                 return _bound(query, names, rewritten.columns, seen)
         finally:

@@ -12,7 +12,7 @@ import pytest
 
 from caudal.duck.clean import Select, clean_piece
 from caudal.duck.prefilter import KeyFilters
-from caudal.embedded import engine
+from caudal.embedded import cleaners, engine
 from caudal.errors import RejectedRowError
 from caudal.files.cleaning import Cleaning
 from caudal.files.pieces import Cleaned, FilePiece
@@ -140,7 +140,7 @@ def test_rows_out_of_sight_never_reach_the_sql(folder: Path) -> None:
 
         return clean_piece(piece, cleaning, count, filters)
 
-    with patch.object(engine, "clean_piece", spy):
+    with patch.object(cleaners, "clean_piece", spy):
         answers, _ = answer(folder, "joined")
     assert answers.tables[1].rows > 3900
     assert sum(seen) < 1200  # films of one country in four, and what may be rejected
