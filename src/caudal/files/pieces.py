@@ -15,6 +15,12 @@ from numpy.typing import NDArray
 
 from caudal.errors import DataError
 from caudal.files.find import COMPRESSION, PARQUET, shown_path
+from caudal.files.raw_records import (
+    RawRecords,
+    no_records,
+    records_of_batch,
+    records_of_rows,
+)
 from caudal.files.rejected import RejectedRows
 from caudal.files.typed_texts import texts_of
 from caudal.kernels.csv import (
@@ -44,6 +50,7 @@ class TextRows:
     repaired: int = 0
     numbers: tuple[Numbers, ...] = ()  # one for each of `Wanted.numbers`
     later: Later = field(default=lambda rows: {}, repr=False)  # reads deferred columns of some rows
+    records: RawRecords = field(default=no_records, repr=False)
 
 
 @dataclass(frozen=True)
@@ -124,13 +131,20 @@ def one_line_errors(path: Path) -> Iterator[None]:
 
 
 def _csv_pieces(path: Path, wanted: Wanted, batch_bytes: int) -> Iterator[FilePiece]:
-    columns, name = wanted.columns, shown_path(path)
     with path.open("rb") as file:
         stream = text_stream(path, file)
-        for batch in cut_batches(stream, name, batch_bytes=batch_bytes, wanted=columns):
-            if batch.number == 0:
-                require_columns(batch.header.names, columns, name, wanted.table)
-            yield FilePiece(name, len(batch.data), file.tell(), _csv_reader(batch, wanted))
+        yield from csv_pieces(stream, shown_path(path), wanted, batch_bytes, file.tell)
+
+
+def csv_pieces(
+    stream: Stream, name: str, wanted: Wanted, batch_bytes: int, tell: Callable[[], int]
+) -> Iterator[FilePiece]:
+    """Yield the pieces of CSV text; `tell` gives the position that a progress display shows."""
+    columns = wanted.columns
+    for batch in cut_batches(stream, name, batch_bytes=batch_bytes, wanted=columns):
+        if batch.number == 0:
+            require_columns(batch.header.names, columns, name, wanted.table)
+        yield FilePiece(name, len(batch.data), tell(), _csv_reader(batch, wanted))
 
 
 def is_parquet(path: Path) -> bool:
@@ -160,6 +174,7 @@ def _csv_reader(batch: Batch, wanted: Wanted) -> Callable[[], TextRows]:
             found.repaired,
             found.numbers,
             found.later,
+            lambda lines: records_of_batch(batch, found.starts, found.damaged.lines, lines),
         )
 
     return read
@@ -213,7 +228,13 @@ def typed_reader(file: str, rows: pa.Table, first: int, wanted: Wanted) -> Calla
         shown = {name: texts[name] for name in [*wanted.texts, *wanted.later]}
         if not shown:  # keep the row count even when no column is wanted
             shown[""] = pa.nulls(rows.num_rows, pa.string())
-        return TextRows(file, pa.table(shown), lambda numbers: numbers + first, numbers=numbers)
+        return TextRows(
+            file,
+            pa.table(shown),
+            lambda numbers: numbers + first,
+            numbers=numbers,
+            records=lambda lines: records_of_rows(texts, lines - first),
+        )
 
     return read
 

@@ -1,6 +1,13 @@
 """CSV to the letter: records, batches of records, columns of text."""
 
-from caudal.kernels.csv.batches import DEFAULT_BATCH_BYTES, Batch, Found, Stream, cut_batches
+from caudal.kernels.csv.batches import (
+    DEFAULT_BATCH_BYTES,
+    Batch,
+    Found,
+    Stream,
+    cut_batches,
+    whole_bytes,
+)
 from caudal.kernels.csv.columns import (
     NO_DAMAGE,
     DamagedLines,
@@ -27,4 +34,5 @@ __all__ = [
     "cut_batches",
     "read_batch",
     "read_header",
+    "whole_bytes",
 ]

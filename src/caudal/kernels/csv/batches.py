@@ -98,6 +98,11 @@ def cut_batches(
         rest, final = _read_more(stream, rest[taken:], batch_bytes)
 
 
+def whole_bytes(data: NDArray[np.uint8], header: Header) -> int:
+    """How many of these bytes, which begin at a record, are whole records; more may follow them."""
+    return _whole_records(data, header.slots(()), final=False)[0]
+
+
 def _read_to_header(
     stream: Stream, file: str, batch_bytes: int
 ) -> tuple[Header, int, NDArray[np.uint8], bool]:
