@@ -18,6 +18,7 @@ Rules
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 
@@ -26,7 +27,7 @@ from caudal.files.pieces import is_compressed
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
 from caudal.formats.digest import digest
-from caudal.store.port import PAGE, Entry, Page, Store
+from caudal.store.port import PAGE, Page, Store
 
 FOLDER = "runs/"
 _BATCHES, _MAPPED = "/batches/", "/mapped/"
@@ -83,7 +84,7 @@ class BorrowingStore(Store):
                 limit=limit,
             )
         return Page(
-            tuple(Entry(_bare(one.key), one.size, one.tag) for one in page.entries),
+            tuple(replace(one, key=_bare(one.key)) for one in page.entries),
             tuple(map(_bare, page.folders)),
             None if page.last is None else _bare(page.last),
         )

@@ -267,7 +267,7 @@ class DirectoryStore(Store):
             found = os.stat(key, dir_fd=self._root_descriptor)
         except FileNotFoundError:
             return None
-        return Entry(key, found.st_size, _tag(found))
+        return Entry(key, found.st_size, _tag(found), found.st_mtime)
 
     def _open_folder(self, name: str) -> int:
         return os.open(name or ".", _READ_ONLY, dir_fd=self._root_descriptor)

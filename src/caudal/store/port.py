@@ -37,11 +37,16 @@ directory reads every level on the path, so fewer pages cost less. This many ent
 
 @dataclass(frozen=True)
 class Entry:
-    """One object in a listing. `tag` changes whenever the object's bytes change."""
+    """One object in a listing. `tag` changes whenever the object's bytes change.
+
+    `modified` is when it was created, in seconds since 1970 by the store's clock (see `time`); 0
+    in a store without one.
+    """
 
     key: str
     size: int
     tag: str
+    modified: float = 0.0
 
 
 @dataclass(frozen=True)

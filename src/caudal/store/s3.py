@@ -209,7 +209,7 @@ class S3Store(Store):
             for meta in chunk:
                 key = meta["path"]
                 if key > after and all(map(keys.is_name, key[len(folder) :].split("/"))):
-                    yield Entry(key, meta["size"], meta["e_tag"] or "")
+                    yield _entry(key, meta)
 
     def _level(self, folder: str, found: dict[str, Entry]) -> Iterator[str]:
         with self._errors("list", folder):
@@ -221,7 +221,7 @@ class S3Store(Store):
         for meta in listed["objects"]:
             key = meta["path"]
             if keys.is_name(key[len(folder) :]):
-                found[key] = Entry(key, meta["size"], meta["e_tag"] or "")
+                found[key] = _entry(key, meta)
                 yield key[len(folder) :]
 
     @contextmanager
@@ -235,6 +235,10 @@ class S3Store(Store):
         if isinstance(error, FileNotFoundError) and "NoSuchBucket" not in str(error):
             return NotFoundError(f"there is no object {key}")
         return StoreError(f"cannot {verb} {key} in {self._name}: {_reason(error)}")
+
+
+def _entry(key: str, meta: "ObjectMeta") -> Entry:
+    return Entry(key, meta["size"], meta["e_tag"] or "", meta["last_modified"].timestamp())
 
 
 @contextmanager
