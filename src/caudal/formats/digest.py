@@ -16,6 +16,12 @@ class Digesting:
     def update(self, data: bytes | memoryview) -> None:
         self._found.update(data)
 
+    def copy(self) -> "Digesting":
+        """Return a digest of the same pieces, to which others may be added."""
+        other = Digesting()
+        other._found = self._found.copy()
+        return other
+
     @property
     def value(self) -> str:
         return self._found.hexdigest()

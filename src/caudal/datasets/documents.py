@@ -1,0 +1,149 @@
+"""The documents of a dataset: what it is, its versions, and the progress of a load.
+
+Each is JSON with a digest (formats/document.py).
+"""
+
+from typing import Literal, TypeVar
+
+import msgspec
+
+from caudal.datasets import keys
+from caudal.errors import FormatError
+from caudal.formats import document
+
+FORMAT = 1
+
+Kind = Literal["create", "load", "compact", "vacuum"]
+Content = TypeVar("Content", bound=msgspec.Struct)
+
+
+class DatasetTable(msgspec.Struct, frozen=True):
+    """A table: its columns with DuckDB's types, and a digest of how its rows are cleaned."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+    cleaning: str = ""  # empty for the table of rejected rows
+
+
+class DatasetHead(msgspec.Struct, frozen=True):
+    """What a dataset is. `id` is random; the ids of the Delta tables are derived from it."""
+
+    id: str
+    application: str
+    created: int  # milliseconds since 1970
+    tables: tuple[DatasetTable, ...]
+
+
+class StoredFile(msgspec.Struct, frozen=True):
+    """A Parquet file. `stats` is the text that Delta calls stats: rows, min, max, nulls."""
+
+    path: str
+    rows: int
+    bytes: int
+    digest: str
+    stats: str
+
+
+class StreamPart(msgspec.Struct, frozen=True):
+    """Which part of a stream a source is: where its first byte is, counted behind the header.
+
+    `before` is the digest of header and stream up to there, and the source's own digest that up to
+    the part's end. `head` are the first bytes of the part: they tell most other streams apart.
+    """
+
+    offset: int
+    before: str
+    head: bytes
+
+
+class LoadedSource(msgspec.Struct, frozen=True):
+    """Something that was loaded: a file, a part of a stream, or appended rows."""
+
+    table: str
+    name: str
+    bytes: int
+    digest: str
+    rows: int = 0
+    rejected: int = 0
+    part: StreamPart | None = None
+
+
+class TableChange(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that a version does to a table: consecutive files are removed, and added ones take
+    their place. Without removed files, added ones come behind all others.
+    """
+
+    add: tuple[StoredFile, ...] = ()
+    remove: tuple[str, ...] = ()
+
+
+class Vacuumed(msgspec.Struct, frozen=True):
+    """The files that a vacuum deletes, by table, and the oldest version that it keeps."""
+
+    oldest: int
+    files: dict[str, tuple[str, ...]]
+
+
+class DatasetVersion(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A version: everything that changed since the one before it."""
+
+    number: int
+    time: int  # milliseconds since 1970; never earlier than that of the version before
+    kind: Kind
+    load: str = ""
+    sources: tuple[LoadedSource, ...] = ()
+    changes: dict[str, tuple[TableChange, ...]] = {}
+    head: DatasetHead | None = None  # only of version 0
+    vacuumed: Vacuumed | None = None
+
+
+class BatchDone(msgspec.Struct, frozen=True):
+    """A batch of a load whose files are written; None where it gave no rows."""
+
+    source: int  # place among the sources of the load
+    rows: int
+    rejected: int
+    repaired: int
+    file: StoredFile | None
+    rejects: StoredFile | None
+
+
+def encode_head(head: DatasetHead) -> bytes:
+    return document.encode("dataset", FORMAT, head)
+
+
+def decode_head(data: bytes) -> DatasetHead:
+    return document.decode(data, "dataset", FORMAT, DatasetHead, keys.DATASET)
+
+
+def encode_version(version: DatasetVersion) -> bytes:
+    return document.encode("dataset version", FORMAT, version)
+
+
+def decode_version(data: bytes, number: int) -> DatasetVersion:
+    """Return a version. Raise FormatError unless it is whole, has this number and sane paths."""
+    key = keys.version_key(number)
+    version = document.decode(data, "dataset version", FORMAT, DatasetVersion, key)
+    if version.number != number:
+        raise FormatError(f"{key} holds version {version.number}")
+    for path in _paths(version):
+        if not keys.is_file_path(path):
+            raise FormatError(f"{key} names a file {path!r} that can be none of this dataset")
+    return version
+
+
+def encode_batch(batch: BatchDone) -> bytes:
+    return document.encode("dataset batch", FORMAT, batch)
+
+
+def decode_batch(data: bytes, key: str) -> BatchDone:
+    return document.decode(data, "dataset batch", FORMAT, BatchDone, key)
+
+
+def _paths(version: DatasetVersion) -> list[str]:
+    found = []
+    for change in (one for changes in version.changes.values() for one in changes):
+        found += [*change.remove, *(file.path for file in change.add)]
+    for paths in version.vacuumed.files.values() if version.vacuumed else ():
+        found += paths
+    return found

@@ -1,0 +1,132 @@
+"""Parquet files of a dataset: rows to bytes, and the statistics that a Delta log has of a file.
+
+Statistics are bounds that readers rely on to skip files, so every doubt leaves one out: floats with
+NaN, long texts (only their lower bound is kept, cut), nested columns.
+"""
+
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caudal.datasets.documents import StoredFile
+from caudal.formats.digest import digest
+
+ROW_GROUP = 122_880  # rows: DuckDB reads groups of this size best
+_LONGEST_TEXT = 32  # characters of a bound
+_NUMBERS = msgspec.json.Encoder(decimal_format="number")
+
+
+def stored_file(path: str, rows: pa.Table) -> tuple[StoredFile, bytes]:
+    """Return a file of these rows: its bytes, and what a version says of it."""
+    import pyarrow.parquet as pq
+
+    plain = pa.table([_plain(column) for column in rows.columns], names=rows.column_names)
+    written = io.BytesIO()
+    pq.write_table(
+        plain,
+        written,
+        row_group_size=ROW_GROUP,
+        compression="zstd",
+        compression_level=1,
+        store_schema=False,
+        store_decimal_as_integer=True,
+        coerce_timestamps="us",
+    )
+    data = written.getvalue()
+    return StoredFile(path, rows.num_rows, len(data), digest(data), file_stats(plain)), data
+
+
+def file_stats(rows: pa.Table) -> str:
+    """Return the statistics of these rows, as Delta writes them."""
+    low: dict[str, Any] = {}
+    high: dict[str, Any] = {}
+    nulls: dict[str, int] = {}
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        if pa.types.is_nested(column.type):
+            continue
+        nulls[name] = column.null_count
+        least, most = _bounds(column)
+        if least is not None:
+            low[name] = least
+        if most is not None:
+            high[name] = most
+    stats = {"numRecords": rows.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
+    return _NUMBERS.encode(stats).decode()
+
+
+def read_rows(parts: Iterable[bytes], columns: Sequence[str] | None = None) -> pa.Table:
+    """Return the rows of Parquet files, one behind the other."""
+    import pyarrow.parquet as pq
+
+    tables = [pq.read_table(io.BytesIO(part), columns=columns) for part in parts]
+    return pa.concat_tables(tables)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column in the types that Parquet knows without Arrow's own schema."""
+    if pa.types.is_string_view(column.type):
+        return column.cast(pa.string())
+    if pa.types.is_binary_view(column.type):
+        return column.cast(pa.binary())
+    return column
+
+
+def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any]:
+    kind, types = column.type, pa.types
+    if len(column) == column.null_count:
+        return None, None
+    if types.is_floating(kind):
+        return _float_bounds(column)
+    if types.is_string(kind):
+        return _text_bounds(column)
+    if types.is_timestamp(kind):
+        return _moment_bounds(column)
+    if types.is_integer(kind) or types.is_decimal(kind):
+        ends = pc.min_max(column)
+        return ends["min"].as_py(), ends["max"].as_py()
+    if types.is_date(kind):
+        return _date_bounds(column)
+    return None, None
+
+
+def _float_bounds(column: pa.ChunkedArray) -> tuple[float | None, float | None]:
+    if not pc.all(pc.is_finite(column)).as_py():
+        return None, None
+    ends = pc.min_max(column)
+    # -0.0 and 0.0 are equal, and a reader may compare their bits.
+    return ends["min"].as_py() or -0.0, ends["max"].as_py() or 0.0
+
+
+def _text_bounds(column: pa.ChunkedArray) -> tuple[str, str | None]:
+    ends = pc.min_max(column)
+    least, most = ends["min"].as_py(), ends["max"].as_py()
+    return least[:_LONGEST_TEXT], most if len(most) <= _LONGEST_TEXT else None
+
+
+def _moment_bounds(column: pa.ChunkedArray) -> tuple[str | None, str | None]:
+    """Return bounds in milliseconds, the precision of Delta's statistics."""
+    ends = pc.min_max(column.cast(pa.int64()))
+    zone = "" if column.type.tz is None else "Z"
+    return _moment(ends["min"].as_py() // 1000, zone), _moment(
+        -(-ends["max"].as_py() // 1000), zone
+    )
+
+
+def _moment(milliseconds: int, zone: str) -> str | None:
+    try:
+        moment = pa.scalar(milliseconds, pa.timestamp("ms")).as_py()
+    except (OverflowError, ValueError):  # beyond the years that Python knows
+        return None
+    return f"{moment.isoformat(timespec='milliseconds')}{zone}"
+
+
+def _date_bounds(column: pa.ChunkedArray) -> tuple[str | None, str | None]:
+    ends = pc.min_max(column)
+    try:
+        return ends["min"].as_py().isoformat(), ends["max"].as_py().isoformat()
+    except (OverflowError, ValueError):
+        return None, None

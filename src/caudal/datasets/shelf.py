@@ -1,0 +1,87 @@
+"""Find, open and check the dataset at a place: a folder or a URL. Messages for people are here."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from caudal.datasets import commits, vacuum
+from caudal.datasets.contents import Contents
+from caudal.datasets.documents import DatasetHead, DatasetTable
+from caudal.errors import NotFoundError, UsageError
+from caudal.store.open_store import folder_of, open_store
+from caudal.store.port import Store
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """A dataset that is open. `place` is how the user named it."""
+
+    place: str
+    store: Store
+    contents: Contents
+
+    @property
+    def folder(self) -> Path | None:
+        """Return the local folder of the dataset; None if it lies elsewhere."""
+        return folder_of(self.place)
+
+
+def open_place(place: str) -> Store:
+    """Return the store at a place. A folder that does not exist is made."""
+    return open_store(place)
+
+
+def open_shelf(place: str, as_of: int | None = None, store: Store | None = None) -> Shelf:
+    """Open an existing dataset at a version, by default the newest."""
+    if store is None:
+        folder = folder_of(place)
+        if folder is not None and not folder.is_dir():
+            raise _no_dataset(place)
+        store = open_place(place)
+    try:
+        newest = commits.open_contents(store)
+    except NotFoundError:
+        raise _no_dataset(place) from None
+    if as_of is None or as_of == newest.number:
+        return Shelf(place, store, newest)
+    contents = commits.open_contents(store, as_of)
+    gone = vacuum.vacuum_of(store, contents, newest)
+    if gone is not None:
+        raise UsageError(
+            f"version {as_of} of {place} was vacuumed: the oldest version that is sure to be "
+            f"there is {gone.oldest}"
+        )
+    return Shelf(place, store, contents)
+
+
+def require_same(place: str, head: DatasetHead, app_name: str, tables: list[DatasetTable]) -> None:
+    """Raise UsageError unless the dataset holds exactly the tables of an application."""
+    held = {table.name: table for table in head.tables if table.cleaning}
+    given = {table.name: table for table in tables if table.cleaning}
+    if head.application != app_name:
+        raise UsageError(
+            f"{place} holds a dataset of {head.application}, not of {app_name}: "
+            f"give another place, or ask it with {head.application}"
+        )
+    for name, table in given.items():
+        if name not in held:
+            raise UsageError(f"{place} has no table {name}: {_reload(app_name)}")
+        if table.cleaning != held[name].cleaning or table.columns != held[name].columns:
+            raise UsageError(
+                f"the SQL or the columns of table {name} changed since {place} was made, and old "
+                f"and new rows must not mix: {_reload(app_name)}, or undo the change"
+            )
+    for name in held:
+        if name not in given:
+            raise UsageError(
+                f"{place} has a table {name}, which {app_name} has no more: {_reload(app_name)}"
+            )
+
+
+def _reload(app_name: str) -> str:
+    return f"load all files into a new dataset (caudal load {app_name} --data DIR --to NEW)"
+
+
+def _no_dataset(place: str) -> UsageError:
+    return UsageError(
+        f"there is no dataset in {place}: make one with `caudal load APP --to {place}`"
+    )
