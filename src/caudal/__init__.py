@@ -9,7 +9,19 @@ if TYPE_CHECKING:
     import caudal.sql  # noqa: F401 - import the package before the function of the same name
     from caudal.api import run, sentiment, sql
     from caudal.client.client import Client
+    from caudal.dataset_api import Dataset, load
     from caudal.errors import CaudalError
     from caudal.results.answers import Answers, Result
 
-__all__ = ["Answers", "CaudalError", "Client", "Result", "__version__", "run", "sentiment", "sql"]
+__all__ = [
+    "Answers",
+    "CaudalError",
+    "Client",
+    "Dataset",
+    "Result",
+    "__version__",
+    "load",
+    "run",
+    "sentiment",
+    "sql",
+]

@@ -14,6 +14,7 @@ LAYERS = [
     ("kernels", "store", "broker", "process"),
     ("results", "run_options"),
     ("files",),
+    ("datasets",),
     ("jobs",),
     ("duck",),
     ("embedded",),
@@ -22,7 +23,7 @@ LAYERS = [
     ("medic", "cluster"),
     ("application", "generate", "series"),
     ("client",),
-    ("api",),
+    ("api", "dataset_api"),
     ("cli", "__main__"),
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

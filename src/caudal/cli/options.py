@@ -42,6 +42,13 @@ ProgressStoreOption = Annotated[
     str | None,
     typer.Option("--store", help="DIR or s3://… for the progress of --engine split."),
 ]
+FromOption = Annotated[
+    str | None,
+    typer.Option("--from", help="Ask a dataset (a folder or s3://…) instead of files."),
+]
+AsOfOption = Annotated[
+    int | None, typer.Option("--as-of", min=0, help="The version of the dataset to ask.")
+]
 ResumeOption = Annotated[
     bool, typer.Option("--resume", help="Continue a killed run from its progress in --store.")
 ]

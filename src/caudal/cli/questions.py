@@ -9,12 +9,15 @@ from rich.console import Console
 
 from caudal.application import find_application
 from caudal.application.adhoc import columns_left_out, files_application
+from caudal.cli.dataset_choice import ask_dataset, chosen_dataset
 from caudal.cli.destination import Destination
 from caudal.cli.engine_choice import chosen_engine
 from caudal.cli.gateways import CaOption, GatewayOptions, OptionalGatewayOption, TokenFileOption
 from caudal.cli.options import (
     AppArgument,
+    AsOfOption,
     EngineOption,
+    FromOption,
     ParamOption,
     ProgressStoreOption,
     QueryOptions,
@@ -50,8 +53,10 @@ def run(
     param: ParamOption = None,
     store: ProgressStoreOption = None,
     resume: ResumeOption = False,
+    source: FromOption = None,
+    as_of: AsOfOption = None,
 ) -> None:
-    """Answer an application's queries over the files of a folder.
+    """Answer an application's queries over the files of a folder, or over a dataset.
 
     Examples:
 
@@ -60,11 +65,20 @@ def run(
     - `caudal run movies -d data --param country=Chile --format json > answers.json`
     - `caudal run ./my_app -d data --out answers --format parquet --rejects rejects.csv`
     - `caudal run books -d data --engine split --store progress --resume`
+    - `caudal run books --from shelf --as-of 3`
     """
     application = find_application(app)
     names = query or [one.name for one in application.queries]
     destination = checked_destination(asking.form, asking.out, len(names))
     values = parameter_values(application.parameters, param)
+    if source is not None or as_of is not None:
+        if store is not None:
+            raise UsageError("--store is for reading files: leave it out with --from")
+        dataset = chosen_dataset(source, as_of, asking)
+        answers = ask_dataset(application, dataset, query, values, asking)
+        deliver(application.name, answers, destination, quiet=asking.quiet)
+        require_all(answers.failures)
+        return
     if store is None and not resume and _streams(asking, destination, len(set(names))):
         _answer_one(application, names[0], values, asking, destination)
         return
@@ -122,6 +136,8 @@ def sql(
     gateway: OptionalGatewayOption = None,
     token_file: TokenFileOption = None,
     ca: CaOption = None,
+    source: FromOption = None,
+    as_of: AsOfOption = None,
 ) -> None:
     """Answer any SELECT, over an application's cleaned tables or over files by name.
 
@@ -134,8 +150,14 @@ def sql(
     - `caudal sql "SELECT text, sentiment(text) FROM 'x.csv' LIMIT 5"`
     - `caudal sql "SELECT * FROM 'x.csv' WHERE country = $country" --param country=Peru`
     - `caudal sql books "SELECT count(*) FROM reviews" --data data --gateway http://one:8421`
+    - `caudal sql books "SELECT reason, count(*) FROM rejects GROUP BY 1" --from shelf`
     """
     destination = checked_destination(asking.form, asking.out, 1)
+    dataset = None
+    if source is not None or as_of is not None:
+        if second is None or gateway is not None:
+            raise UsageError("--from asks a dataset here: caudal sql APP 'SELECT ...' --from DIR")
+        dataset = chosen_dataset(source, as_of, asking)
     if second is not None:
         application = find_application(first)
         values = parameter_values(application.parameters, param)
@@ -154,6 +176,10 @@ def sql(
             from caudal.cli.submit import sql_on_cluster
 
             sql_on_cluster(application, asking, GatewayOptions(gateway, token_file, ca=ca))
+        elif dataset is not None:
+            answers = ask_dataset(application, dataset, None, {}, asking)
+            deliver(application.name, answers, destination, quiet=asking.quiet)
+            require_all(answers.failures)
         elif _streams(asking, destination, 1):
             _answer_one(application, ADHOC, {}, asking, destination)
         else:
@@ -180,6 +206,8 @@ def explain(
     form: Annotated[
         PlanFormat, typer.Option("--format", help="Text, or a graph for Mermaid or Graphviz.")
     ] = PlanFormat.TEXT,
+    source: FromOption = None,
+    as_of: AsOfOption = None,
 ) -> None:
     """Show what a query reads and its operators, in order.
 
@@ -189,6 +217,7 @@ def explain(
     - `caudal explain books q5 --engine split --sql`
     - `caudal explain books "SELECT count(*) FROM reviews" --engine split`
     - `caudal explain books q5 --engine split --format dot | dot -Tsvg > q5.svg`
+    - `caudal explain books q5 --from shelf`
     """
     if sql and (engine is not Engine.SPLIT or form is not PlanFormat.TEXT):
         raise UsageError("--sql is for --engine split --format text")
@@ -197,6 +226,14 @@ def explain(
     if " " in query.strip():
         bound = bind_values(query, values, application.parameters)
         application, query, values = with_adhoc_query(application, bound), ADHOC, {}
+    if source is not None or as_of is not None:
+        if engine is not Engine.EMBEDDED or form is not PlanFormat.TEXT:
+            raise UsageError("a dataset is explained as text, for the embedded engine")
+        from caudal.embedded.dataset_explain import explain_dataset
+
+        with asker_mistakes():
+            typer.echo(explain_dataset(application, chosen_dataset(source, as_of), query, values))
+        return
     from caudal.duck.explain import explain_split
     from caudal.embedded.explain import explain_query
 

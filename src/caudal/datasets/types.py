@@ -9,7 +9,7 @@ from typing import Any
 from caudal.datasets.keys import REJECTS
 from caudal.errors import ApplicationError
 from caudal.sql.carriers import Kind, ListedCarrier, Nested, Plain, UnknownTypeError, parsed
-from caudal.sql.parsing import quote
+from caudal.sql.quoting import quote
 
 _DELTA = {
     "BOOLEAN": "boolean",

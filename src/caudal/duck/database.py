@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import duckdb
 from duckdb import DuckDBPyConnection as Connection
@@ -24,6 +24,7 @@ __all__ = [
     "keywords",
     "one_line",
     "open_database",
+    "read_files",
 ]
 
 # Memory outside of DuckDB: the interpreter with its libraries, and the batches that are being
@@ -75,6 +76,17 @@ def open_database(
             yield connection
         finally:
             connection.close()
+
+
+def read_files(
+    connection: Connection | None, paths: Sequence[str], columns: Mapping[str, str]
+) -> duckdb.DuckDBPyRelation:
+    """Return the rows of Parquet files as a relation; without files, no rows of these columns."""
+    connection = connection or duckdb.connect()
+    if paths:
+        return connection.read_parquet(list(paths), hive_partitioning=False)
+    nulls = ", ".join(f'CAST(NULL AS {kind}) AS "{name}"' for name, kind in columns.items())
+    return connection.sql(f"SELECT {nulls} LIMIT 0")
 
 
 def one_line(error: Exception) -> str:

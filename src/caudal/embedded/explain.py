@@ -38,6 +38,12 @@ def explain_query(
     return "\n".join(lines)
 
 
+def operator_steps(connection: Connection, sql: str) -> list[str]:
+    """Return the operators of a query in the order in which rows pass them."""
+    row = connection.execute(f"EXPLAIN (FORMAT json) {sql}").fetchone()
+    return list(_steps(json.loads(row[1]) if row else []))
+
+
 def _operator_trees(connection: Connection, sql: str) -> list[dict[str, Any]]:
     # The tables are empty here; DuckDB must not optimise because of that.
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")

@@ -1,0 +1,244 @@
+"""Commands of datasets: `caudal load`, `versions`, `compact`, `vacuum`, `watch`."""
+
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from caudal.application import find_application
+from caudal.cli.datasets_show import (
+    changes_line,
+    print_changes,
+    print_load,
+    print_part,
+    versions_table,
+)
+from caudal.cli.formats import Format
+from caudal.cli.options import (
+    AppArgument,
+    ParamOption,
+    QueryOptions,
+    file_overrides,
+    parameter_values,
+    with_asking,
+)
+from caudal.cli.output import reject_file, require_all
+from caudal.cli.progress import watch as watch_progress
+from caudal.datasets.compaction import TARGET_BYTES
+from caudal.datasets.compaction import compact as compact_files
+from caudal.datasets.contents import Contents
+from caudal.datasets.shelf import open_place, open_shelf
+from caudal.datasets.vacuum import vacuum as vacuum_files
+from caudal.embedded.dataset_ask import ask
+from caudal.embedded.dataset_load import open_loader
+from caudal.embedded.dataset_sources import Source, file_source, file_sources
+from caudal.embedded.dataset_stream import NAME, Descriptor, StreamLoader
+from caudal.embedded.dataset_watch import versions_of
+from caudal.errors import UsageError
+from caudal.model import Application
+from caudal.results.answers import Result
+from caudal.sizes import parse_bytes, parse_seconds, told_bytes
+
+PlaceArgument = Annotated[
+    str, typer.Argument(metavar="DATASET", help="The dataset: a folder or s3://bucket/prefix.")
+]
+_STREAM = "-"
+_NOT_FOR_LOADS = ("form", "out", "engine", "partitions", "profile")
+
+
+def _load(
+    app: AppArgument,
+    asking: QueryOptions,
+    to: Annotated[
+        str, typer.Option("--to", help="The dataset: a folder or s3://bucket/prefix; made if new.")
+    ],
+    every: Annotated[
+        str | None,
+        typer.Option("--every", help="A version every so often (10s) while rows stream in."),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Load all of a file that has changed since.")
+    ] = False,
+) -> None:
+    """Load files into a dataset: clean them once, ask them many times.
+
+    A load becomes one version, whole or not at all. A file that was loaded before is skipped. The
+    same command goes on with a load that was killed.
+
+    Examples:
+
+    - `caudal load books --data data --to shelf`
+    - `caudal load books --file reviews=november.csv --to shelf`
+    - `producer | caudal load books --file reviews=- --every 10s --to shelf`
+    - `caudal run books --from shelf`
+    """
+    application = find_application(app)
+    stream = _streamed_table(application, asking, every)
+    console = Console(stderr=True)
+    with reject_file(asking.rejects) as sink, watch_progress(console) as progress:
+        options = asking.run_options(sink)
+        with open_loader(application, to, open_place(to), options, progress) as loader:
+            if stream is not None and every is not None:
+                loading = StreamLoader(loader, stream, parse_seconds(every), print_part)
+                loading.load(Descriptor(sys.stdin.fileno()))
+                return
+            with _sources(application, asking, stream) as sources:
+                report = loader.load(sources, again=again)
+    print_load(to, report, Console(stderr=True, width=None if sys.stderr.isatty() else 160))
+
+
+load = with_asking(_load, without=_NOT_FOR_LOADS)
+
+
+def versions(
+    dataset: PlaceArgument,
+    last: Annotated[
+        int | None, typer.Option("--last", "-n", min=1, help="Only the newest versions.")
+    ] = None,
+) -> None:
+    """List the versions of a dataset: when, rows, files, bytes, rejected rows.
+
+    Examples:
+
+    - `caudal versions shelf`
+    - `caudal versions s3://bucket/shelf --last 10`
+    """
+    contents = open_shelf(dataset).contents
+    history = contents.history[-last:] if last else contents.history
+    Console(width=None if sys.stdout.isatty() else 160).print(versions_table(history))
+
+
+def compact(
+    dataset: PlaceArgument,
+    size: Annotated[
+        str | None, typer.Option("--size", help="About how large files become: 64MiB.")
+    ] = None,
+) -> None:
+    """Merge the small files of a dataset into large ones. Rows and answers stay the same.
+
+    Examples:
+
+    - `caudal compact shelf`
+    - `caudal compact shelf --size 256MiB`
+    """
+    shelf = open_shelf(dataset)
+    before = _count_files(shelf.contents)
+    target = parse_bytes(size) if size else TARGET_BYTES
+    after = compact_files(shelf.store, time.time(), target)
+    if after.number == shelf.contents.number:
+        typer.echo(f"{dataset}: nothing to merge in {before:,} files")
+    else:
+        now = _count_files(after)
+        typer.echo(f"{dataset}: version {after.number}: {before:,} files became {now:,}")
+
+
+def vacuum(
+    dataset: PlaceArgument,
+    keep: Annotated[
+        str, typer.Option("--keep", help="Keep the versions of this time readable: 30d.")
+    ] = "30d",
+    grace: Annotated[
+        str,
+        typer.Option("--grace", help="Spare files that a load or a reader may use for so long."),
+    ] = "1h",
+) -> None:
+    """Delete files that no kept version needs: merged ones, and those of killed loads.
+
+    Examples:
+
+    - `caudal vacuum shelf`
+    - `caudal vacuum shelf --keep 7d`
+    """
+    shelf = open_shelf(dataset)
+    report = vacuum_files(shelf.store, time.time(), parse_seconds(keep), parse_seconds(grace))
+    if not report.files:
+        typer.echo(f"{dataset}: nothing to delete")
+        return
+    typer.echo(
+        f"{dataset}: version {report.contents.number}: deleted {report.files:,} files, "
+        f"{told_bytes(report.bytes)}"
+    )
+
+
+def _watch(
+    app: AppArgument,
+    query: Annotated[str, typer.Argument(help="The name of a query.")],
+    asking: QueryOptions,
+    source: Annotated[
+        str, typer.Option("--from", help="The dataset: a folder or s3://bucket/prefix.")
+    ],
+    param: ParamOption = None,
+    count: Annotated[
+        int | None, typer.Option("--count", min=1, help="End after so many answers.")
+    ] = None,
+) -> None:
+    """Answer a query again whenever a dataset has a new version; changed rows are marked.
+
+    With `--format json`, each answer is one line: the version, its rows, the places of added rows
+    and the rows that are gone.
+
+    Examples:
+
+    - `caudal watch books q4 --from shelf`
+    - `caudal watch books q4 --from shelf --format json | while read -r answer; do …; done`
+    """
+    application = find_application(app)
+    if asking.form not in (None, Format.TABLE, Format.JSON):
+        raise UsageError(f"watch shows answers as a table or as JSON, not as {asking.form.value}")
+    values = parameter_values(application.parameters, param)
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    old: Result | None = None
+    for shelf in islice(versions_of(open_shelf(source)), count):
+        answers = ask(application, shelf, [query], values, asking.run_options(None))
+        require_all(answers.failures)
+        result = answers[query]
+        if asking.form is Format.JSON:
+            sys.stdout.buffer.write(changes_line(shelf.contents.number, old, result))
+            sys.stdout.flush()
+        else:
+            print_changes(shelf.contents, old, result, console)
+        old = result
+
+
+watch = with_asking(
+    _watch,
+    without=("data", "file", "out", "rejects", "strict", "engine", "partitions", "batch_size",
+             "profile"),
+)  # fmt: skip
+
+
+def _streamed_table(app: Application, asking: QueryOptions, every: str | None) -> str | None:
+    """Return the table that standard input is for; None if all sources are files."""
+    given = file_overrides(app, asking.file)
+    streamed = [table for table, paths in given.items() if _STREAM in paths]
+    if every is not None and not streamed:
+        raise UsageError("--every is for rows that stream in: add --file TABLE=-")
+    if streamed and (len(given) > 1 or given[streamed[0]] != [_STREAM] or asking.data):
+        raise UsageError("load standard input alone: one --file TABLE=- and no --data")
+    return streamed[0] if streamed else None
+
+
+@contextmanager
+def _sources(app: Application, asking: QueryOptions, stream: str | None) -> Iterator[list[Source]]:
+    """Yield the sources of a load. Without --data, only the tables of --file are loaded."""
+    if stream is not None:
+        with tempfile.NamedTemporaryFile(prefix="caudal-", suffix=".csv") as kept:
+            shutil.copyfileobj(sys.stdin.buffer, kept)
+            kept.flush()
+            yield [file_source(stream, Path(kept.name), NAME)]
+        return
+    given = file_overrides(app, asking.file)
+    tables = [table for table in app.tables if not given or asking.data or table.name in given]
+    yield file_sources(asking.sources(app), tables)
+
+
+def _count_files(contents: Contents) -> int:
+    return sum(map(len, contents.tables.values()))

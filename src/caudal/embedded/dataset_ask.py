@@ -1,0 +1,92 @@
+"""Answer queries over a dataset: DuckDB reads the Parquet files of a version as views.
+
+The rows are in the order of the files, as they are after reading the CSV files. So the answers are
+the same, to the last bit for queries whose rows and sums have an order.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+from caudal.datasets.documents import DatasetTable
+from caudal.datasets.shelf import Shelf, require_same
+from caudal.duck.bind import BoundQuery, bind_query, choose_queries, parameter_values
+from caudal.duck.database import Connection
+from caudal.duck.describe import create_empty, empty_schema
+from caudal.embedded.answering import answer_queries
+from caudal.embedded.dataset_files import local_files
+from caudal.embedded.dataset_tables import app_database, bind_tables
+from caudal.model import Application, ParameterValue, Query
+from caudal.results.answers import Answers
+from caudal.results.rejects import Rejects
+from caudal.run_options import Progress, RunOptions, Silent
+from caudal.sql.quoting import quote
+
+
+def ask(
+    app: Application,
+    shelf: Shelf,
+    queries: Sequence[str] | None = None,
+    parameters: Mapping[str, ParameterValue] | None = None,
+    options: RunOptions | None = None,
+    progress: Progress | None = None,
+) -> Answers:
+    """Answer the chosen queries (all, if none is named) over a version of a dataset."""
+    options, progress = options or RunOptions(), progress or Silent()
+    began = time.perf_counter()
+    chosen = choose_queries(app, queries, parameters or {})
+    with app_database(app, options) as connection:
+        tables = bind_tables(app, connection, options).tables
+        require_same(shelf.place, shelf.contents.head, app.name, list(tables))
+        values = parameter_values(app, parameters or {})
+        bound = bind_over(connection, tables, chosen, values)
+        needed = {table for query in bound for table in query.reads}
+        with local_files(shelf, needed) as files:
+            create_views(connection, tables, files)
+            with ThreadPoolExecutor(options.threads, thread_name_prefix="caudal") as pool:
+                results, operators, failures = answer_queries(
+                    connection, pool, bound, options, progress
+                )
+    seconds = time.perf_counter() - began
+    return Answers(results, Rejects(), (), operators, seconds, failures)
+
+
+def bind_over(
+    connection: Connection,
+    tables: Sequence[DatasetTable],
+    queries: Sequence[Query],
+    values: Mapping[str, ParameterValue],
+) -> tuple[BoundQuery, ...]:
+    """Check queries over the tables of a dataset, which include that of rejected rows."""
+    schemas = {table.name: dict(table.columns) for table in tables}
+    moment = datetime.now(UTC)
+    with empty_schema(connection) as cursor:
+        for name, schema in schemas.items():
+            create_empty(cursor, name, schema)
+        return tuple(
+            bind_query(cursor, query, values, schemas, moment, early=False) for query in queries
+        )
+
+
+def create_views(
+    connection: Connection, tables: Sequence[DatasetTable], files: Mapping[str, Sequence[Path]]
+) -> None:
+    """Create a view for each table; one that nobody reads, or without files, has no rows."""
+    for table in tables:
+        paths = files.get(table.name, ())
+        connection.execute(f"CREATE OR REPLACE VIEW {quote(table.name)} AS {_view(table, paths)}")
+
+
+def _view(table: DatasetTable, paths: Sequence[Path]) -> str:
+    if not paths:
+        nulls = ", ".join(f"CAST(NULL AS {kind}) AS {quote(name)}" for name, kind in table.columns)
+        return f"SELECT {nulls} LIMIT 0"
+    columns = ", ".join(quote(name) for name, _ in table.columns)
+    listed = ", ".join(_text(str(path)) for path in paths)
+    return f"SELECT {columns} FROM read_parquet([{listed}], hive_partitioning = false)"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
