@@ -13,12 +13,12 @@ from caudal.model import ParameterValue
 from caudal.results.answers import Answers, Result
 
 if TYPE_CHECKING:
-    import duckdb
     import polars
     import pyarrow as pa
 
     from caudal.datasets.contents import VersionSummary
     from caudal.datasets.shelf import Shelf
+    from caudal.duck.database import Connection, Relation
     from caudal.embedded.dataset_load import LoadReport
     from caudal.run_options import RunOptions
     from caudal.sql.literals import SqlValue
@@ -198,13 +198,11 @@ class DatasetRows:
 
         return lazy_frame(self.shelf, self.name)
 
-    def to_duckdb(
-        self, connection: "duckdb.DuckDBPyConnection | None" = None
-    ) -> "duckdb.DuckDBPyRelation":
+    def to_duckdb(self, connection: "Connection | None" = None) -> "Relation":
         """Return a relation that reads the files when it is executed; a folder only."""
         from caudal.embedded.dataset_rows import relation
 
-        found: duckdb.DuckDBPyRelation = relation(self.shelf, self.name, connection)
+        found: Relation = relation(self.shelf, self.name, connection)
         return found
 
 

@@ -44,7 +44,7 @@ class Beginning:
 
 
 @dataclass(frozen=True)
-class Step:
+class StreamStep:
     """What to do with the bytes behind the beginning.
 
     `load`: they are new. `skip`: the first `bytes` of them were loaded by `version`. `wait`: more
@@ -58,7 +58,7 @@ class Step:
 
 def next_step(
     parts: Sequence[HeldSource], beginning: Beginning, data: memoryview, *, is_end: bool
-) -> Step:
+) -> StreamStep:
     """Decide about the bytes that follow a beginning; `parts` are those of the stream's table."""
     waiting = None
     for held in parts:
@@ -71,16 +71,16 @@ def next_step(
             if _ends_record(data, held.bytes) and (
                 beginning.extended(data[: held.bytes]) == held.digest
             ):
-                return Step("skip", held.bytes, held.version)
+                return StreamStep("skip", held.bytes, held.version)
         elif len(data):
             waiting = held
     if waiting is None:
-        return Step("load")
+        return StreamStep("load")
     if not is_end:
-        return Step("wait")
+        return StreamStep("wait")
     if len(data) <= HEAD_BYTES:  # all of it was compared
-        return Step("skip", len(data), waiting.version)
-    return Step("torn", waiting.bytes, waiting.version)
+        return StreamStep("skip", len(data), waiting.version)
+    return StreamStep("torn", waiting.bytes, waiting.version)
 
 
 def _ends_record(data: memoryview, size: int) -> bool:

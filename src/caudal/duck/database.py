@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import duckdb
 from duckdb import DuckDBPyConnection as Connection
+from duckdb import DuckDBPyRelation as Relation
 from duckdb import Error as DuckDBError
 from duckdb import IOException as DuckDBIOError
 from duckdb import OutOfMemoryException as DuckDBMemoryError
@@ -21,6 +22,7 @@ __all__ = [
     "DuckDBError",
     "DuckDBIOError",
     "DuckDBMemoryError",
+    "Relation",
     "keywords",
     "one_line",
     "open_database",
@@ -80,7 +82,7 @@ def open_database(
 
 def read_files(
     connection: Connection | None, paths: Sequence[str], columns: Mapping[str, str]
-) -> duckdb.DuckDBPyRelation:
+) -> Relation:
     """Return the rows of Parquet files as a relation; without files, no rows of these columns."""
     connection = connection or duckdb.connect()
     if paths:

@@ -10,7 +10,7 @@ from caudal.datasets.files import read_file
 from caudal.datasets.parquet import read_rows
 from caudal.datasets.shelf import Shelf
 from caudal.datasets.sources import Offered
-from caudal.duck.database import Connection, read_files
+from caudal.duck.database import Connection, Relation, read_files
 from caudal.embedded.dataset_files import paths_in_place
 from caudal.embedded.dataset_sources import Source
 from caudal.errors import UsageError
@@ -65,7 +65,7 @@ def lazy_frame(shelf: Shelf, table: str) -> "polars.LazyFrame":
     return polars.scan_parquet(paths, glob=False)
 
 
-def relation(shelf: Shelf, table: str, connection: Connection | None) -> Any:
+def relation(shelf: Shelf, table: str, connection: Connection | None) -> Relation:
     """Return the rows of a table as a relation of DuckDB."""
     paths = [str(path) for path in paths_in_place(shelf, table)]
     return read_files(connection, paths, dict(shelf.contents.columns[table]))

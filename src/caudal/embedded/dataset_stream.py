@@ -17,7 +17,7 @@ import numpy as np
 
 from caudal.datasets.documents import StreamPart
 from caudal.datasets.sources import Offered
-from caudal.datasets.stream_parts import HEAD_BYTES, Beginning, Step, next_step, parts_of
+from caudal.datasets.stream_parts import HEAD_BYTES, Beginning, StreamStep, next_step, parts_of
 from caudal.embedded.dataset_load import DatasetLoader, LoadReport
 from caudal.embedded.dataset_sources import Source
 from caudal.errors import DataError
@@ -153,7 +153,7 @@ class StreamLoader:
         del self._data[:size]
 
 
-def _torn(step: Step) -> DataError:
+def _torn(step: StreamStep) -> DataError:
     return DataError(
         f"{NAME} ends within a part of {step.bytes:,} bytes that version {step.version} loaded, "
         "so it is not sure that its rows are there: send the stream to the end of that part"

@@ -74,7 +74,7 @@ class Writing:
     def _write_table(self, table: str, done: dict[str, BatchDone]) -> list[BatchDone]:
         cleaning, options = self.tools.bound.cleanings[table], self.tools.options
         progress = _Reading(table, self.sources, self.tools.progress)
-        work = _Work(self, cleaning, done, progress)
+        work = _TableBatches(self, cleaning, done, progress)
         ready: list[BatchDone] = []
         pending: deque[Future[BatchDone]] = deque()
         with (
@@ -170,7 +170,7 @@ class _Clean:
 
 
 @dataclass
-class _Work:
+class _TableBatches:
     """The batches of one table: those that are done, and the pieces of the others."""
 
     writing: Writing
