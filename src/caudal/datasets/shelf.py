@@ -1,11 +1,12 @@
 """Find, open and check the dataset at a place: a folder or a URL. Messages for people are here."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from caudal.datasets import commits, vacuum
 from caudal.datasets.contents import Contents
-from caudal.datasets.documents import DatasetHead, DatasetTable
+from caudal.datasets.documents import DatasetHead
 from caudal.errors import NotFoundError, UsageError
 from caudal.store.open_store import folder_of, open_store
 from caudal.store.port import Store
@@ -53,25 +54,29 @@ def open_shelf(place: str, as_of: int | None = None, store: Store | None = None)
     return Shelf(place, store, contents)
 
 
-def require_same(place: str, head: DatasetHead, app_name: str, tables: list[DatasetTable]) -> None:
-    """Raise UsageError unless the dataset holds exactly the tables of an application."""
-    held = {table.name: table for table in head.tables if table.cleaning}
-    given = {table.name: table for table in tables if table.cleaning}
+def require_same(
+    place: str, head: DatasetHead, app_name: str, cleanings: Mapping[str, str]
+) -> None:
+    """Raise UsageError unless the dataset holds exactly the tables of an application.
+
+    `cleanings` are the digests of how the application cleans its tables, by name.
+    """
+    held = {table.name: table.cleaning for table in head.tables if table.cleaning}
     if head.application != app_name:
         raise UsageError(
             f"{place} holds a dataset of {head.application}, not of {app_name}: "
             f"give another place, or ask it with {head.application}"
         )
-    for name, table in given.items():
+    for name, cleaning in cleanings.items():
         if name not in held:
             raise UsageError(f"{place} has no table {name}: {_reload(app_name)}")
-        if table.cleaning != held[name].cleaning or table.columns != held[name].columns:
+        if cleaning != held[name]:
             raise UsageError(
                 f"the SQL or the columns of table {name} changed since {place} was made, and old "
                 f"and new rows must not mix: {_reload(app_name)}, or undo the change"
             )
     for name in held:
-        if name not in given:
+        if name not in cleanings:
             raise UsageError(
                 f"{place} has a table {name}, which {app_name} has no more: {_reload(app_name)}"
             )

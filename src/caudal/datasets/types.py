@@ -4,10 +4,12 @@ A table with a TIMESTAMP (without time zone) needs the feature `timestampNtz` of
 readers know since protocol version 3. Every other table has protocol version 1.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from caudal.datasets.keys import REJECTS
-from caudal.errors import ApplicationError
+from caudal.errors import ApplicationError, FormatError
+from caudal.formats.keys import NAME
 from caudal.sql.carriers import Kind, ListedCarrier, Nested, Plain, UnknownTypeError, parsed
 from caudal.sql.quoting import quote
 
@@ -59,6 +61,15 @@ def check_columns(origin: str, table: str, columns: dict[str, str]) -> None:
                 f"{origin}: column {name!r} of table {table} has type {_short(kind_text)}, which "
                 f"Delta lacks: write CAST({quote(name)} AS {other})"
             )
+
+
+def check_stored(table: str, columns: Iterable[tuple[str, str]]) -> None:
+    """Raise FormatError unless a stored table has a name and types that may stand in SQL."""
+    if not NAME.match(table):
+        raise FormatError(f"{table!r} is no name of a table")
+    for name, kind_text in columns:
+        if cast_for(kind_text) is not None or _NOT_IN_NAMES & set(name):
+            raise FormatError(f"column {name!r} of table {table} has no type that Delta has")
 
 
 def cast_for(kind_text: str) -> str | None:

@@ -157,7 +157,7 @@ def bind_query(
 ) -> BoundQuery:
     """Check one query; return what it reads and sees. Its `now()` is `moment`.
 
-    Unless `early`, no column is computed while its table is read.
+    Unless `early`, it sees all rows, and no column is computed while its table is read.
     """
     sql = bind_parameters(query.sql, values, query.origin)
     columns = describe(cursor, sql, query.origin)
@@ -166,12 +166,12 @@ def bind_query(
     _require_readable(cursor, sql, query.origin, schemas)
     sql = _rewritten(sql, _text_checks(cursor, query.origin, types, moment))
     read = read_by(cursor, sql, query.origin)
-    seen = _footprint(cursor, sql, schemas, read.scans)
+    seen = _footprint(cursor, sql, schemas, read.scans) if early else Footprint(sql)
     if seen.computed_columns:
         try:
             for table, schema in _with_computed_columns(schemas, seen.computed_columns).items():
                 create_empty(cursor, table, schema)
-            if early and types_given(cursor, seen.sql) == types:
+            if types_given(cursor, seen.sql) == types:
                 rewritten = read_by(cursor, seen.sql, query.origin)
                 return _bound(query, names, rewritten.columns, seen)
         finally:

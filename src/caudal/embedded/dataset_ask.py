@@ -17,7 +17,7 @@ from caudal.duck.database import Connection
 from caudal.duck.describe import create_empty, empty_schema
 from caudal.embedded.answering import answer_queries
 from caudal.embedded.dataset_files import local_files
-from caudal.embedded.dataset_tables import app_database, bind_tables
+from caudal.embedded.dataset_tables import app_database, cleaning_digests
 from caudal.model import Application, ParameterValue, Query
 from caudal.results.answers import Answers
 from caudal.results.rejects import Rejects
@@ -37,14 +37,14 @@ def ask(
     options, progress = options or RunOptions(), progress or Silent()
     began = time.perf_counter()
     chosen = choose_queries(app, queries, parameters or {})
+    head = shelf.contents.head
+    require_same(shelf.place, head, app.name, cleaning_digests(app, options))
     with app_database(app, options) as connection:
-        tables = bind_tables(app, connection, options).tables
-        require_same(shelf.place, shelf.contents.head, app.name, list(tables))
         values = parameter_values(app, parameters or {})
-        bound = bind_over(connection, tables, chosen, values)
+        bound = bind_over(connection, head.tables, chosen, values)
         needed = {table for query in bound for table in query.reads}
         with local_files(shelf, needed) as files:
-            create_views(connection, tables, files)
+            create_views(connection, head.tables, files)
             with ThreadPoolExecutor(options.threads, thread_name_prefix="caudal") as pool:
                 results, operators, failures = answer_queries(
                     connection, pool, bound, options, progress

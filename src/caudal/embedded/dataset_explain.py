@@ -7,7 +7,7 @@ from caudal.datasets.shelf import Shelf, require_same
 from caudal.duck.bind import choose_queries, parameter_values
 from caudal.embedded.dataset_ask import bind_over, create_views
 from caudal.embedded.dataset_files import local_files
-from caudal.embedded.dataset_tables import app_database, bind_tables
+from caudal.embedded.dataset_tables import app_database, cleaning_digests
 from caudal.embedded.explain import operator_steps
 from caudal.model import Application, ParameterValue
 from caudal.run_options import RunOptions
@@ -19,13 +19,13 @@ def explain_dataset(
 ) -> str:
     """Return what one query reads from a version of a dataset, and the operators in order."""
     (chosen,) = choose_queries(app, [name], parameters)
+    head = shelf.contents.head
+    require_same(shelf.place, head, app.name, cleaning_digests(app, RunOptions()))
     with app_database(app, RunOptions()) as connection:
-        tables = bind_tables(app, connection, RunOptions()).tables
-        require_same(shelf.place, shelf.contents.head, app.name, list(tables))
         values = parameter_values(app, parameters)
-        (bound,) = bind_over(connection, tables, [chosen], values)
+        (bound,) = bind_over(connection, head.tables, [chosen], values)
         with local_files(shelf, bound.reads.keys()) as files:
-            create_views(connection, tables, files)
+            create_views(connection, head.tables, files)
             steps = operator_steps(connection, bound.sql)
     lines = [f"{app.name} {name}: {chosen.title}"]
     lines += [f"dataset: {shelf.place}, version {shelf.contents.number}", ""]

@@ -39,7 +39,7 @@ from caudal.datasets.documents import (
 from caudal.datasets.shelf import require_same
 from caudal.datasets.sources import Offered, Skipped, Sorted, load_id, sort_sources, still_new
 from caudal.embedded.dataset_sources import Source
-from caudal.embedded.dataset_tables import app_database, bind_tables
+from caudal.embedded.dataset_tables import app_database, bind_tables, cleaning_digests
 from caudal.embedded.dataset_writing import Tools, Writing
 from caudal.errors import NotFoundError, StoreError
 from caudal.model import Application
@@ -106,7 +106,8 @@ class DatasetLoader:
             return newer(self.tools.store, self.known)
         head = find_head(self.tools.store)
         if head is not None:
-            require_same(self.place, head, self.app.name, list(self.tools.bound.tables))
+            digests = cleaning_digests(self.app, self.tools.options)
+            require_same(self.place, head, self.app.name, digests)
             try:
                 return open_contents(self.tools.store)
             except NotFoundError:  # its maker died half-way

@@ -47,7 +47,7 @@ def app_database(app: Application, options: RunOptions) -> Iterator[Connection]:
 
 def bind_tables(app: Application, connection: Connection, options: RunOptions) -> AppTables:
     """Bind all tables; raise ApplicationError for a column that a dataset cannot hold."""
-    model = options.sentiment or app.sentiment
+    digests = cleaning_digests(app, options)
     tables, cleanings = [], {}
     with empty_schema(connection) as cursor:
         for table in app.tables:
@@ -57,13 +57,18 @@ def bind_tables(app: Application, connection: Connection, options: RunOptions) -
             outputs = [quote(name) for name in columns]
             cleanings[table.name] = make_cleaning(cursor, table, cleaned, outputs)
             described = tuple(columns.items())
-            tables.append(DatasetTable(table.name, described, _cleaning_digest(table, model)))
+            tables.append(DatasetTable(table.name, described, digests[table.name]))
     tables.append(DatasetTable(REJECTS, REJECTS_COLUMNS))
     return AppTables(tuple(tables), cleanings, _made_by(connection))
 
 
+def cleaning_digests(app: Application, options: RunOptions) -> dict[str, str]:
+    """Return for each table the digest of everything that decides what becomes of its rows."""
+    model = options.sentiment or app.sentiment
+    return {table.name: _cleaning_digest(table, model) for table in app.tables}
+
+
 def _cleaning_digest(table: Table, model: str) -> str:
-    """Return the digest of everything that decides what becomes of a file's rows."""
     scored = model if "sentiment" in table.sql.lower() else ""
     return digest(msgspec.json.encode([table.sql, table.columns, scored]))
 

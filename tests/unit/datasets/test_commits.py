@@ -20,7 +20,13 @@ from caudal.datasets.commits import (
 from caudal.datasets.compaction import compact
 from caudal.datasets.contents import Contents
 from caudal.datasets.delta import delta_commit
-from caudal.datasets.documents import DatasetVersion, TableChange, decode_version, encode_version
+from caudal.datasets.documents import (
+    DatasetTable,
+    DatasetVersion,
+    TableChange,
+    decode_version,
+    encode_version,
+)
 from caudal.datasets.files import create_file, read_file
 from caudal.datasets.parquet import read_rows
 from caudal.datasets.vacuum import vacuum, vacuum_of
@@ -135,6 +141,19 @@ def test_a_version_cannot_name_a_file_outside_of_its_table() -> None:
         with pytest.raises(FormatError, match="can be none of this dataset"):
             decode_version(data, 2)
     assert contents.number == 1
+
+
+def test_a_type_that_is_none_is_not_put_into_sql() -> None:
+    store = MemoryStore()
+    odd = DatasetTable("numbers", (("n", "INTEGER) FROM x; --"),), "digest")
+    head = msgspec.structs.replace(HEAD, tables=(odd,))
+    with pytest.raises((FormatError, KeyError, ValueError)):
+        create_dataset(store, head)
+    store = MemoryStore()
+    first = DatasetVersion(0, 0, "create", head=head)
+    store.create(keys.version_key(0), encode_version(first))
+    with pytest.raises(FormatError, match="no type that Delta has"):
+        open_contents(store)
 
 
 def test_compaction_changes_neither_rows_nor_their_order() -> None:
