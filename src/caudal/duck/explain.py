@@ -18,7 +18,7 @@ def explain_split(
     *,
     sql: bool = False,
 ) -> str:
-    """Return the plan of one query. All queries are planned, so that shared stages are shown."""
+    """Return the plan of one query. All queries are planned, to show shared stages."""
     choose_queries(app, [query])
     split = make_plan(app, None, parameters, load_model(app.sentiment))
     title = next(one.title for one in split.queries if one.name == query)

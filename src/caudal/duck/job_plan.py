@@ -1,6 +1,6 @@
-"""What a run of some queries needs to know, decided once: the plan, and how tables are cleaned.
+"""Plans a run of some queries: the stages of the queries, and how tables are cleaned.
 
-It is data only and travels as JSON: whoever executes it needs nothing else of the application.
+The plan is data and travels as JSON. To execute it, nothing else of the application is needed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from caudal.sql.planner import Hint, Plan, RefusedQueryError, Scan, plan
 from caudal.sql.quoting import quote
 from caudal.sql.table_needs import KeyMembership, VisibleRows
 
-_PLANNING_BYTES = 1 << 30  # other threads of the process (bodies of requests) count too
+_PLANNING_BYTES = 1 << 30  # memory of other threads counts too, such as bodies of requests
 _PLANNING_SECONDS = 60.0
 
 
@@ -38,14 +38,15 @@ def make_plan(
     *,
     trusted: bool = True,
 ) -> JobPlan:
-    """Plan the chosen queries of an application; `moment` is what now() gives, else now.
+    """Plan the chosen queries of an application. `moment` is the value of now(); None: the present.
 
-    SQL that is not trusted is refused, before it is bound, if it reaches for more than its tables.
+    SQL that is not trusted may read only the tables of its application; this is checked before it
+    is bound.
     """
     chosen = choose_queries(app, queries, parameters)
     values = parameter_values(app, parameters)
     with open_database(model, contained=True) as connection, empty_schema(connection) as cursor:
-        # To bind is to compute what is constant: repeat('x', 2000000000) is, and takes 4 GiB.
+        # Binding computes constants: repeat('x', 2000000000) is one, and takes 4 GiB.
         with contained(cursor.interrupt, _PLANNING_BYTES, _PLANNING_SECONDS) as call:
             try:
                 if not trusted:
@@ -64,7 +65,7 @@ def _require_own_tables(
     chosen: tuple[Query, ...],
     values: Mapping[str, ParameterValue],
 ) -> None:
-    """What cannot be parsed, or is no SELECT, is left to whoever binds it, and says so."""
+    """Refuse SQL that reads other relations. Text that is no SELECT is refused when bound."""
     texts = [(table.origin, table.sql) for table in app.tables]
     texts += [(query.origin, bind_parameters(query.sql, values, query.origin)) for query in chosen]
     tables = ("raw", *(table.name for table in app.tables))
@@ -157,7 +158,7 @@ def _hinted_rows(
     scans: Sequence[Scan],
     hints: Sequence[Hint],
 ) -> list[VisibleRows]:
-    """What each scan sees with its hint, if all have one whose key is a column as it stands."""
+    """Return the rows that each scan sees, if each has a hint whose key is a plain column."""
     by_scan = {hint.scan: hint for hint in hints}
     columns = {quote(name): (name, kind) for name, kind in schema.items()}
     visible_rows = []

@@ -1,7 +1,7 @@
-"""What each operator of a query, or each stage of a plan, does: rows, bytes and seconds.
+"""Measures rows, bytes and seconds of each operator of a query, or of each stage of a plan.
 
-Operators are measured by DuckDB's own profiler. A stage is one SELECT that runs many times, over
-batches and partitions: its figures are the sums over all of them.
+DuckDB's profiler measures operators. A stage is one SELECT that runs many times, over batches and
+partitions; its figures are the sums.
 """
 
 import json
@@ -23,15 +23,15 @@ from caudal.results.answers import OperatorProfile
 from caudal.sql.planner import Plan
 
 _FRAME = frozenset({"RESULT_COLLECTOR", "EXPLAIN_ANALYZE"})
-_UNMEASURED = frozenset({"UNION"})  # DuckDB counts no rows of it: it gives what it takes
+_UNMEASURED = frozenset({"UNION"})  # DuckDB counts no rows for it: rows out are rows in
 
 
 def profile_query(
     connection: duckdb.DuckDBPyConnection, bound: BoundQuery
 ) -> list[OperatorProfile]:
-    """Run a query under the profiler; its operators in the order in which rows pass.
+    """Run a query under the profiler; return its operators in the order of the rows.
 
-    What DuckDB answers from its statistics alone (a plain count) passes no operator.
+    A query that DuckDB answers from statistics (a plain count) has no operators.
     """
     cursor = connection.cursor()
     try:
@@ -84,7 +84,7 @@ class _Sums:
 
 @dataclass
 class Measurements:
-    """What the SELECTs of a run took in all, by their text. Any thread may add."""
+    """The total rows, bytes and seconds of the SELECTs of a run, by text. Safe for threads."""
 
     _sums: dict[str, _Sums] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -98,7 +98,7 @@ class Measurements:
             sums.seconds += seconds
 
     def of(self, texts: Iterable[str]) -> _Sums:
-        """The sums of what ran in any of these texts."""
+        """Return the sums over these texts."""
         found = [self._sums[text] for text in dict.fromkeys(texts) if text in self._sums]
         return _Sums(
             sum(one.rows_in for one in found),
@@ -109,7 +109,7 @@ class Measurements:
 
 
 class MeasuredSandbox(Sandbox):
-    """A sandbox that notes what its SELECTs take."""
+    """A sandbox that measures its SELECTs."""
 
     def __init__(
         self, limits: SandboxLimits, register: Register, types: Types, measurements: Measurements
@@ -126,7 +126,7 @@ class MeasuredSandbox(Sandbox):
 
 
 def profile_stages(plan: Plan, measured: Measurements) -> tuple[OperatorProfile, ...]:
-    """What every stage of a plan took, in the order of the plan."""
+    """Return the profile of every stage, in the order of the plan."""
     hinted = {hint.scan: hint.sql for hint in plan.hints}
     stages = [
         (scan.queries, scan.name, scan.table, (scan.sql, hinted.get(scan.name, scan.sql)))

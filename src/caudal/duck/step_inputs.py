@@ -1,8 +1,8 @@
-"""Put together what a step reads: in memory while it is small, else in a file.
+"""Concatenates the inputs of a step: in memory if they are small, else in a file.
 
-A sandbox that may spill reads a large input from a file, piece by piece, as often as its plan asks
-for it: rows that are mapped into memory count as the process's own. The file goes with its last
-reader.
+A sandbox that may spill reads a large input from a file, piece by piece, each time that its plan
+scans it. The file is not mapped into memory, because mapped rows count as memory of the process. It
+is deleted with its last reader.
 """
 
 import itertools
@@ -22,7 +22,7 @@ _IN_MEMORY = 4  # the inputs of one step take at most this part of the sandbox's
 
 
 class FileRows:
-    """Rows in a file, for DuckDB: it asks for a stream each time that it scans them."""
+    """Rows in a file. DuckDB opens a stream each time that it scans them."""
 
     def __init__(self, path: Path, schema: pa.Schema, rows: int) -> None:
         self.schema = schema
@@ -44,7 +44,7 @@ Rows: TypeAlias = pa.Table | FileRows
 
 
 def put_together(tables: Iterable[pa.Table], limits: SandboxLimits, inputs: int = 1) -> Rows:
-    """Concatenate at least one table, for a step with so many inputs."""
+    """Concatenate one or more tables, for a step with this many inputs."""
     most_bytes = limits.memory_bytes // _IN_MEMORY // inputs
     coming = iter(tables)
     held: list[pa.Table] = []

@@ -1,12 +1,12 @@
 """The steps of a plan, scan, fold and finish: over rows, and as bytes for a task.
 
 Rules
-1. A step is a function of its arguments alone: the same plan and the same inputs give the same rows
-   in the same order, on any machine, however often it runs.
-2. Inputs come in the order that the plan states, by batch or by partition, never in the order in
-   which they were computed.
-3. A stage whose table has no batch at all still has a schema: its fragment runs over no rows.
-4. A scan that fails by its own fault is left out, and the mapped object says why (ADR 27).
+1. A step depends only on its arguments: the same plan and the same inputs give the same rows in the
+   same order, on any machine, each time that it runs.
+2. Inputs come in the order of the plan, by batch or by partition, and not in the order in which
+   they were computed.
+3. A stage whose table has no batch has a schema too: its SQL runs over no rows.
+4. A scan that fails by its own fault is left out, and the mapped object holds the reason (ADR 27).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ from caudal.kernels.hashing import KeyFilter, key_words
 from caudal.sql.planner import Finish, Fold, Hint, Partition, Scan
 from caudal.sql.quoting import quote
 
-HINT = "caudal_hint"  # the relation that a hinted scan reads beside its table
+HINT = "caudal_hint"  # the second relation of a scan with a hint
 
 PartitionOf = Callable[[Sequence[pa.ChunkedArray], int], npt.NDArray[np.int32]]
 Slices = list[pa.Table]  # one per partition; a gathered output is one slice
@@ -47,7 +47,7 @@ Slices = list[pa.Table]  # one per partition; a gathered output is one slice
 
 @dataclass(frozen=True)
 class Hashing:
-    """How rows find their partition."""
+    """How the partition of a row is computed."""
 
     partitions: int
     partition_of: PartitionOf
@@ -55,7 +55,7 @@ class Hashing:
 
 @dataclass(frozen=True)
 class ScanWork:
-    """A scan and what it reads beside its table. With a hint the scan carries the hint's SQL."""
+    """A scan and its other inputs. With a hint, the scan has the SQL of the hint."""
 
     stage: Scan
     beside: Mapping[str, pa.Table]
@@ -63,7 +63,7 @@ class ScanWork:
 
 @dataclass(frozen=True)
 class TableWork:
-    """How the batches of a table are mapped with the hints that there are."""
+    """How the batches of a table are mapped with the present hints."""
 
     cleaning: Cleaning
     works: tuple[ScanWork, ...]
@@ -72,17 +72,17 @@ class TableWork:
 
 @dataclass(frozen=True)
 class StepContext:
-    """What every step of a job uses, whatever it reads."""
+    """The settings and sandboxes that all steps of a job use."""
 
     split: JobPlan
     hashing: Hashing
     sandbox: Callable[[Types], Sandbox]
     limits: SandboxLimits  # of the sandboxes
-    alone: bool = False  # nothing else runs in this process: want of memory is the step's own
+    alone: bool = False  # nothing else runs in this process: a lack of memory is the step's own
 
     @property
     def stages(self) -> Sandbox:
-        """The sandbox whose rows another stage reads."""
+        """Return the sandbox for rows that another stage reads."""
         return self.sandbox(Types.LOSSLESS)
 
 
@@ -123,8 +123,8 @@ def _cut(output: pa.Table, partition: Partition, here: int, hashing: Hashing) ->
 def with_hint(
     stage: Scan, hint: Hint | None, whole: Callable[[str], pa.Table], sandbox: Sandbox
 ) -> ScanWork:
-    """Return a scan that drops what no reader can keep, if a hint says so; `whole` gives the rows
-    of the complete stages that the hint names."""
+    """Return a scan that drops rows that no reader keeps, if there is a hint. `whole` returns the
+    rows of the complete stages that the hint names."""
     if hint is None:
         return ScanWork(stage, {})
     keys = _hint_keys(hint, {name: whole(name) for name, _ in hint.sources}, sandbox)
@@ -132,7 +132,7 @@ def with_hint(
 
 
 def _hint_keys(hint: Hint, stages: Mapping[str, pa.Table], sandbox: Sandbox) -> pa.Table:
-    """Return the keys that rows of the hinted scan must meet, from the stages that it names."""
+    """Return the keys of a hint, from the stages that it names."""
     selects = [
         f"SELECT CAST({quote(column)} AS {hint.type}) AS key FROM {stage}"
         for stage, column in hint.sources
@@ -158,7 +158,7 @@ def clean_batch(
     records: bytes | memoryview,
     found: csv.Found | None = None,
 ) -> Cleaned:
-    """Read and clean the records of a stored batch; `found` is what a scan of them gave before."""
+    """Read and clean the records of a stored batch; `found` is an earlier scan of them."""
     wanted, origin = work.cleaning.wanted, work.cleaning.table.origin
     require_columns(index.columns, wanted.columns, index.file, index.table)
 
@@ -203,8 +203,8 @@ def map_rows(
 
 
 def _is_its_own(error: QueryError, *, alone: bool) -> bool:
-    """Whether a query would meet this error everywhere and every time. For want of memory others
-    may be to blame, unless the query ran alone in its process."""
+    """Return whether the query would raise this error everywhere and every time. A lack of memory
+    may have other causes, unless the query ran alone in its process."""
     if isinstance(error, InterruptedQueryError):
         return False
     return alone or not is_of_memory(error)
@@ -216,7 +216,7 @@ def stored_piece(
     wanted: Wanted,
     found: csv.Found | None = None,
 ) -> FilePiece:
-    """A stored batch as a piece of the file that it was cut from."""
+    """Return a stored batch as a piece of its file."""
     if index.records == "arrow":
         rows = _typed_rows(index, records, wanted)
         reader = typed_reader(index.file, rows, index.first_line, wanted)
@@ -248,8 +248,8 @@ def stored_piece(
 
 
 def _typed_rows(index: batch.BatchHeader, records: bytes | memoryview, wanted: Wanted) -> pa.Table:
-    """The wanted columns of a stream that a client sent. The batch's digest matched, so whatever
-    is wrong with the stream was sent so: the data's fault, everywhere and every time."""
+    """Return the wanted columns of a stream that a client sent. The digest of the batch matched, so
+    a damaged stream was sent that way: it would fail everywhere and every time."""
     try:
         rows = streams.read_rows(records, f"batch {index.number} of {index.table}", streams.CLIENTS)
     except FormatError as error:

@@ -1,1 +1,1 @@
-"""The one runner of jobs inside this process: for `--engine split` and for `--store`."""
+"""Runs jobs inside this process, for `--engine split` and for `--store`."""

@@ -1,18 +1,17 @@
 """The store of a run in one process: batches of plain CSV files stay in their files.
 
 Rules
-1. Everything lies below one folder of the store, away from the jobs of a cluster that may use the
-   same store: its workers could not read this machine's files.
-2. Of a batch that is a range of a local file only the head is stored: which file, which range,
-   which digest. Whoever reads the batch gets head and records together, as if all were stored.
-3. Records that no longer match their digest are an error about the file, never other rows. It does
-   not fail the job: the file may come back.
-4. The batches that were created last are kept in memory until they are mapped, since their tasks
-   run next.
-5. Of a run that nobody can resume only the heads are stored, whatever the files are: the records
-   are in memory until they are mapped. The runner bounds how many wait.
-6. The first error of the store or of a file is remembered: such a run ends with it, to be resumed
-   when all is well again, where a cluster would go on trying.
+1. All objects are below one folder of the store. A cluster may use the same store, and its workers
+   cannot read the files of this machine.
+2. If a batch is a range of a local file, only its head is stored: the file, the range, the digest.
+   `read` returns head and records together, as if both were stored.
+3. If records no longer match their digest, `read` raises an error that names the file. This does
+   not fail the job, because the file may be restored.
+4. The newest batches are kept in memory until they are mapped, because their tasks run next.
+5. If a run cannot be resumed, only heads are stored, for every kind of file. The records are in
+   memory until they are mapped. The runner limits how many batches wait.
+6. The first error of the store or of a file is kept. The run ends with this error and can be
+   resumed later. A cluster would retry instead.
 """
 
 from collections import OrderedDict
@@ -34,14 +33,14 @@ _BATCHES, _MAPPED = "/batches/", "/mapped/"
 
 
 class ChangedFileError(DataError):
-    """A file is not what it was when the run began: bring it back, or begin another run."""
+    """A file changed since the run began: restore it, or start another run."""
 
 
 class BorrowingStore(Store):
-    """A store below a folder of another one, which borrows records from local files."""
+    """A store in a folder of another store. It reads records from local files."""
 
     def __init__(self, store: Store, kept: int | None) -> None:
-        """`kept` batches stay in memory; None: all that are not mapped (rule 5)."""
+        """Keep this many batches in memory; None: all that are not mapped (rule 5)."""
         self._store = store
         self._kept = kept
         self._fresh: OrderedDict[str, bytes] = OrderedDict()
@@ -68,14 +67,14 @@ class BorrowingStore(Store):
         return whole[offset:] if length is None else whole[offset : offset + length]
 
     def head(self, key: str) -> batch_format.BatchHeader:
-        """What a batch says about itself."""
+        """Return the header of a batch."""
         with self._noting_failures():
             return batch_format.describe(lambda *at: self._store.read(FOLDER + key, *at), key)
 
     def list(
         self, prefix: str, *, recursive: bool = True, after: str = "", limit: int = PAGE
     ) -> Page:
-        """See the port. Sizes of borrowed batches are those of their heads."""
+        """See the port. The size of a borrowed batch is the size of its head."""
         with self._noting_failures():
             page = self._store.list(
                 FOLDER + prefix,
@@ -95,7 +94,7 @@ class BorrowingStore(Store):
             self._store.delete(FOLDER + key, lasting=lasting)
 
     def replace(self, key: str, data: bytes | Path, *, twin: str | None = None) -> str:
-        """Only series replace anything, and they never use this store."""
+        """Raise: only series replace objects, and they never use this store."""
         raise StoreError(f"{key} cannot be replaced: nothing of a run ever is")
 
     def _keep(self, key: str, data: bytes) -> None:
@@ -139,8 +138,10 @@ def _bare(key: str) -> str:
 
 
 def _head_alone(key: str, data: bytes | Path, *, every: bool) -> bytes | None:
-    """The head of a batch, of `every` one or of those whose records can be read from their file
-    again; None otherwise."""
+    """Return the head of a batch; None if the whole batch must be stored.
+
+    With `every`, return the head of any batch, else only if a file holds its records.
+    """
     if _BATCHES not in key or not isinstance(data, bytes):
         return None
     index, body = frame.decode(
@@ -151,7 +152,7 @@ def _head_alone(key: str, data: bytes | Path, *, every: bool) -> bytes | None:
 
 
 def _records(index: batch_format.BatchHeader) -> bytes:
-    """The records of a batch, from their file."""
+    """Return the records of a batch from their file."""
     try:
         with Path(index.file).open("rb") as file:
             file.seek(index.offset)

@@ -18,7 +18,7 @@ def run_with(
     options: RunOptions | None = None,
     progress: Progress | None = None,
 ) -> Answers:
-    """Answer queries of an application with the engine of this name, which is loaded now."""
+    """Answer queries of an application with this engine. Import the engine only now."""
     if engine is Engine.SPLIT:
         from caudal.local.split import run
     else:

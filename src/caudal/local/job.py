@@ -1,13 +1,13 @@
 """One job in this process: cut, send, follow and collect, while worker threads do its tasks.
 
 Rules
-1. Tables are sent in the order of the plan, each after the one before is mapped, and is merged if
-   hints are made of it. At most a few batches wait, so that memory stays bounded.
-2. The process as a whole is bounded (duck/containment.py) by the memory limit, or by what is free.
-   Each worker has a share of it; DuckDB and the inputs of steps spill into the run's folder.
-3. Whatever ends a worker, the store or the job ends the run with that error.
-4. The caller's thread does nothing but cut and follow: all progress and rejects come from it, in
-   the order of the files.
+1. Tables are sent in the order of the plan. A table is sent after the previous one is mapped, and
+   merged if hints are made from it. The number of waiting batches is bounded, and so is memory.
+2. The memory of the process is bounded (duck/containment.py) by the memory limit, or by what is
+   free. Each worker has a share. DuckDB and the inputs of steps spill into the folder of the run.
+3. An error that ends a worker, the store or the job ends the run.
+4. The caller's thread only cuts and follows. It reports all progress and rejected rows, in the
+   order of the files.
 """
 
 import secrets
@@ -60,42 +60,42 @@ _Models = Mapping[str, SentimentModel]
 
 _OWNER = "this process"
 _EVERYTHING = 1 << 40
-_BOUNDS = Bounds(folds_ahead=_EVERYTHING, folds_most=_EVERYTHING)  # nobody else waits here
-_LOOK_SECONDS = 0.2  # between two looks at a quiet run
+_BOUNDS = Bounds(folds_ahead=_EVERYTHING, folds_most=_EVERYTHING)  # no other job waits here
+_LOOK_SECONDS = 0.2  # between two checks of a run without events
 _WORKER_MEMORY_BYTES = 2 << 30
-# With a memory limit: what a process holds besides its sandboxes (the interpreter with its
-# libraries, batches in flight), and the least with which a sandbox answers anything of size.
+# With a memory limit: the memory of a process besides its sandboxes (the interpreter with its
+# libraries, batches in flight), and the least memory of a sandbox for queries of some size.
 _PROCESS_BYTES = 256 << 20
 _LEAST_WORKER_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
 class LocalRequest:
-    """What is asked, of which files, and how."""
+    """The request: application, files, queries, parameters and options."""
 
     app: Application
     sources: Sources
-    queries: tuple[str, ...] = ()  # none: all
+    queries: tuple[str, ...] = ()  # empty: all
     parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
     options: RunOptions = field(default_factory=RunOptions)
     progress: Progress = field(default_factory=Silent)
     moment: float = field(default_factory=time.time)  # what now() gives, in seconds since 1970
 
     def as_request(self) -> Request:
-        """Return it as a client sends it."""
+        """Return the request in the form in which a client sends it."""
         options = self.options
         text = Text.of(replace(self.app, sentiment=options.sentiment or self.app.sentiment))
         how = Options(batch_bytes=options.batch_bytes, partitions=options.partitions)
         return Request(text, self.queries, dict(self.parameters), how)
 
     def alone(self, query: str) -> "LocalRequest":
-        """Return the request for one of its queries, whose rejected rows were reported before."""
+        """Return the request for one query. Its rejected rows were already reported."""
         options = replace(self.options, reject_sink=None)
         return replace(self, queries=(query,), options=options)
 
 
 def worker_limits(options: RunOptions, folder: Path) -> SandboxLimits:
-    """Return what each sandbox may use: every worker has one, and one more answers."""
+    """Return the limits of each sandbox: one per worker, and one for the caller."""
     workers = options.threads + 1
     share = 2 * _WORKER_MEMORY_BYTES // workers
     if options.memory_limit is not None:
@@ -114,7 +114,7 @@ def worker_limits(options: RunOptions, folder: Path) -> SandboxLimits:
 def settle(
     answers: Answers, request: LocalRequest, ask: Callable[[LocalRequest], Answers]
 ) -> Answers:
-    """Ask queries that failed together again, each alone; raise if nothing is answered at all
+    """Run queries that failed together again, each alone; raise if there is no answer at all
     (results/failures.py, rules 2 and 3)."""
     reasons = Counter(map(str, answers.failures.values()))
     results, errors = dict(answers.results), dict(answers.failures)
@@ -133,7 +133,7 @@ def settle(
 
 @dataclass
 class LocalJob:
-    """One job under way, in the thread that asked for it. `folder` is for what spills."""
+    """One running job, in the thread of the caller. `folder` is for spilled data."""
 
     store: BorrowingStore
     job_id: str
@@ -152,7 +152,7 @@ class LocalJob:
         self.measured = Measurements() if self.options.profile else None
 
     def answers(self) -> Answers:
-        """Answer what can be answered; `failures` names the rest. Raises what is everybody's."""
+        """Return all answers; `failures` names failed queries. Raise errors of the whole job."""
         limits = worker_limits(self.options, self.folder)
         name = self.options.sentiment or self.request.app.sentiment
         models = {name: load_model(name)}
@@ -170,7 +170,7 @@ class LocalJob:
             return self._collected(job_run, profiles)
 
     def _begin(self, limits: SandboxLimits, models: _Models) -> JobRun:
-        """Create the job, or find it again and publish what its store says is missing."""
+        """Create the job, or open it again and publish its missing tasks."""
         planner = LocalCompute if self.options.hints else _UnhintedCompute
         ports = self._ports(planner(limits, models=models))
         self.service = JobService(ports, secrets.token_hex(8))
@@ -212,7 +212,7 @@ class LocalJob:
         )
 
     def _send(self, job_run: JobRun, table: str, files: Sequence[Path]) -> TableProfile:
-        """One table: cut, compared or stored, ended, and followed until it is mapped."""
+        """Send one table: cut it, store or compare its batches, wait until it is mapped."""
         follower = TableFollower(
             self.store, job_run, table, files, self.rejects, self.request.progress,
             self.options.strict,
@@ -236,7 +236,7 @@ class LocalJob:
         return follower.profile()
 
     def _may_go_on(self, job_run: JobRun, table: str) -> bool:
-        """Whether all hints that this table gives can be used by those that follow (rule 1)."""
+        """Return whether later tables can use all hints of this table (rule 1)."""
         scans = {scan.name for scan in job_run.split.plan.scans if scan.table == table}
         used = (stage for hint in job_run.split.plan.hints for stage, _ in hint.sources)
         facts = StoreFacts(self.store, job_run.keys)
@@ -274,14 +274,14 @@ class LocalJob:
         index: batch_format.BatchHeader,
         records: bytes | memoryview,
     ) -> Cleaned:
-        """Clean a batch by the scan that cut it; if it is cleaned again, by another one."""
+        """Clean a batch. The first time, reuse the scan of its records that cut it."""
         found = self.found.pop((index.table, index.number), None)
         return steps.clean_batch(context, work, index, records, found)
 
     def _send_batch(
         self, job_run: JobRun, index: batch_format.BatchHeader, data: bytes, found: Found | None
     ) -> None:
-        """The object first, then the message; nothing of what is there already."""
+        """Create the object, then publish the task; do neither if the object exists."""
         key = job_run.keys.batch(index.table, index.number)
         try:
             stored = self.store.head(key)
@@ -296,14 +296,14 @@ class LocalJob:
             raise _changed(index)
 
     def _has_ended(self, job_run: JobRun) -> bool:
-        """Is everything answered? Raises what made the job fail."""
+        """Return whether the job is done; raise the error that made it fail."""
         outcome = read_outcome(self.store, job_run.keys)
         if outcome is not None and outcome.state != "done":
             raise self._error_of(outcome)
         return outcome is not None
 
     def _pause(self) -> None:
-        """Until something happened (rule 3)."""
+        """Wait for the next event; raise what ends the run (rule 3)."""
         if self.store.failure is not None:
             raise self.store.failure
         if self.workers.bugs:
@@ -313,7 +313,7 @@ class LocalJob:
         self.wakeup.wait(_LOOK_SECONDS)
 
     def _error_of(self, outcome: Outcome) -> CaudalError:
-        """The error that became the outcome, as it was raised."""
+        """Return the error that became the outcome, with its original type."""
         same = [error for error in self.workers.raised if str(error) == outcome.reason]
         return same[0] if same else QueryError(outcome.reason)
 
@@ -340,7 +340,7 @@ def _changed(index: batch_format.BatchHeader) -> ChangedFileError:
 
 
 class _UnhintedCompute(LocalCompute):
-    """Plans without hints: nothing is dropped early."""
+    """Plans without hints, so that no row is dropped early."""
 
     def plan(self, request: Request, moment: float) -> Planned:
         """See the port."""

@@ -1,17 +1,16 @@
-"""A run in one process whose progress lies in a store: killed at any moment, it can go on.
+"""A run in one process whose progress is in a store, so that it can be killed and resumed.
 
 Rules
-1. The run is a job (jobs/service.py) whose id is derived from what is asked: application, queries,
-   parameters, options, the files' names. So the same command finds its unfinished run again.
-2. Everything is cut anew when a run is resumed, and every batch compared with the digest that is
-   stored: a file that changed is an error, never a mixture. What is stored is not stored again, and
-   a task that is done is not done again.
-3. The broker is in memory: what it held when the process was killed follows from the store
-   (jobs/reconcile.py) and is published once, at the beginning. After that every task publishes
-   what follows from it, as in a cluster.
-4. The run stays in the store until its answers are where they were wanted; only then it is
-   removed, job.json first. A run that failed is removed at once: it would fail again. A query
-   that failed alone leaves the others their answers (failures.py).
+1. The run is a job (jobs/service.py). Its id is derived from the request: application, queries,
+   parameters, options, names of files. So the same command finds its unfinished run.
+2. A resumed run cuts all files again and compares every batch with its stored digest. A changed
+   file is an error. Stored batches are not stored again, and finished tasks do not run again.
+3. The broker is in memory. After a kill, its messages are computed from the store
+   (jobs/reconcile.py) and published once, at the beginning. After that every task publishes the
+   tasks that follow from it, as in a cluster.
+4. The run stays in the store until its answers are delivered. Then it is removed, job.json first. A
+   failed run is removed at once, because it would fail again. If a query fails, the other queries
+   keep their answers (failures.py).
 """
 
 import contextlib
@@ -52,9 +51,10 @@ _FAILED = (QueryError, ApplicationError, DataError)  # rule 4
 
 @contextlib.contextmanager
 def local_run(store: Store, place: str, *, resume: bool) -> Iterator["LocalRun"]:
-    """A run in a store; what it left there is removed when the block ends well.
+    """Provide a run in a store. Remove its objects if the block ends without an error.
 
-    `place` is what the user calls the store. It must prove that only the first of two creates wins.
+    `place` is the name of the store for messages. The store must let only the first of two creates
+    succeed; this is tested.
     """
     require_conditional_create(store)
     run = LocalRun(store, place, resume=resume)
@@ -82,7 +82,7 @@ class LocalRun:
         options: RunOptions | None = None,
         progress: Progress | None = None,
     ) -> Answers:
-        """Answer the chosen queries, from the beginning or from where an earlier run was killed."""
+        """Answer the chosen queries, from the beginning or from the progress of a killed run."""
         began = time.perf_counter()
         request = LocalRequest(
             *(app, sources, tuple(queries or ()), parameters or {}),
@@ -113,12 +113,12 @@ class LocalRun:
             ).answers()
 
     def remove(self) -> None:
-        """Everything of the run; job.json first, so that what is left after a kill is garbage."""
+        """Remove all objects of the run, job.json first: the rest is garbage after a kill."""
         self._store.delete(job_key(self._job_id))
         self._sweep()
 
     def _prepare(self) -> None:
-        """Refuse to go on unasked; clear away what a run that has ended left behind."""
+        """Refuse to resume without `--resume`; remove the objects of a run that has ended."""
         job_run = JobRuns(self._store).open(self._job_id)
         if job_run is None:
             self._sweep()
@@ -138,7 +138,7 @@ class LocalRun:
 
 
 def _job_id(request: LocalRequest) -> str:
-    """Rule 1."""
+    """Return the id of the job (rule 1)."""
     asked = request.as_request()
     names = {
         table.name: [(str(path), str(path.absolute())) for path in _files(request.sources, table)]
@@ -148,7 +148,7 @@ def _job_id(request: LocalRequest) -> str:
 
 
 def _files(sources: Sources, table: Table) -> Sequence[Path]:
-    """The files of a table; none if there are none, which matters only if a query reads them."""
+    """Return the files of a table; empty if it has none, since no query may read it."""
     try:
         return sources.files(table)
     except DataError:

@@ -1,8 +1,7 @@
 """The split engine: the plan that a cluster runs, executed in this process.
 
-It is a job like any other (job.py), in a store that nobody will open again: a temporary folder,
-without fsync, which goes with the run. What a step answers never depends on which worker ran it, or
-when.
+It is an ordinary job (job.py) in a temporary store: a folder without fsync, which is deleted at the
+end. The result of a step never depends on which worker ran it, or when.
 """
 
 import tempfile
@@ -30,7 +29,7 @@ def run(
     options: RunOptions | None = None,
     progress: Progress | None = None,
 ) -> Answers:
-    """Answer the chosen queries by scan, fold and finish; the same rows as the embedded engine."""
+    """Answer the chosen queries by scan, fold and finish, with the rows of the embedded engine."""
     began = time.perf_counter()
     request = LocalRequest(
         *(app, sources, tuple(queries or ()), parameters or {}),
@@ -41,7 +40,7 @@ def run(
 
 
 def run_once(request: LocalRequest) -> Answers:
-    """Run one job and leave nothing; queries that failed are named in its answers."""
+    """Run one job in a temporary folder; the answers name the queries that failed."""
     with tempfile.TemporaryDirectory(prefix="caudal-") as folder:
         store = BorrowingStore(open_store(f"{folder}/store", fsync=False), kept=None)
         return LocalJob(store, _JOB_ID, request, Path(folder)).answers()

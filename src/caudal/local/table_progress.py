@@ -1,7 +1,7 @@
-"""What a run says about its tables, read from mapped objects in the order of batches.
+"""Reports progress and rejected rows of a run, from mapped objects in the order of batches.
 
-The same rejected rows in the same order as the engines of one process report them, whichever task
-was done first, and again from the beginning when a run is resumed.
+The order does not depend on which task ended first. It is the order of the embedded engine. A
+resumed run reports again from the beginning.
 """
 
 import time
@@ -23,7 +23,7 @@ from caudal.store.port import Store
 
 @dataclass
 class TableFollower:
-    """Follows one table. `advance` may be called at any time; it goes as far as it can."""
+    """Follows one table. `advance` may be called at any time."""
 
     store: Store
     job_run: JobRun
@@ -32,7 +32,7 @@ class TableFollower:
     rejects: Rejects
     progress: Progress
     strict: bool
-    notes: list[CutNote] = field(default_factory=list)  # by batch: what cutting it told
+    notes: list[CutNote] = field(default_factory=list)  # by batch: the result of cutting it
     done: int = 0  # batches
     _began: float = field(default_factory=time.perf_counter)
     _bytes: int = 0
@@ -44,7 +44,7 @@ class TableFollower:
         self._total = sum(path.stat().st_size for path in self.files)
 
     def advance(self, sent: int) -> bool:
-        """Take in what is mapped of the `sent` first batches; is that all of them?"""
+        """Report what is mapped of the first `sent` batches; return whether that is all of them."""
         while self.done < sent:
             try:
                 found = objects.mapped_reader(self.store, self.job_run.keys, self.table, self.done)
@@ -55,7 +55,7 @@ class TableFollower:
         return True
 
     def profile(self) -> TableProfile:
-        """To be asked at the end."""
+        """Return the profile of the table. Call it at the end."""
         self.progress.table(self.table, self._total, self._total)
         seconds = time.perf_counter() - self._began
         return TableProfile(
@@ -77,5 +77,5 @@ class TableFollower:
         self._rejected += sum(row.rows for row in rejected)
         slices = (span for stage in index.stages.values() for span in stage.slices)
         self._mapped_bytes += sum(span.length for span in slices)
-        most = max(self._total - 1, 0)  # all of it is said once, at the end
+        most = max(self._total - 1, 0)  # the whole is reported once, at the end
         self.progress.table(self.table, min(self.notes[self.done].reached, most), self._total)

@@ -1,7 +1,6 @@
-"""A cluster in one process: workers on threads, a broker in memory, and a wakeup for who waits.
+"""A cluster in one process: worker threads, a broker in memory, and a wakeup for waiting threads.
 
-Whoever waits is woken when something was published or a task was done. So no stage of a short run
-waits for the end of a nap.
+A waiting thread is woken when a task is published or has ended, so that short runs lose no time.
 """
 
 import threading
@@ -22,13 +21,13 @@ from caudal.jobs.ports import Ports
 from caudal.worker.compute import LocalCompute
 
 _MAP_LANES = (Lane.FIRST, Lane.EARLY, Lane.MIDDLE, Lane.LATE)
-_MOST_HANDED_BACK = 20  # in a row, by one worker; then waiting does not mend what is wrong
+_MOST_HANDED_BACK = 20  # in a row, by one worker; after that, waiting will not help
 _INTERRUPT_SECONDS = 0.05
 _REPORT = Task("finish", REJECTS)
 
 
 class Wakeup:
-    """Rings may come before anybody waits: what was missed counts as heard at the next wait."""
+    """A signal for waiting threads. A ring before the wait ends the next wait at once."""
 
     def __init__(self) -> None:
         self._rings = 0
@@ -41,7 +40,7 @@ class Wakeup:
             self._rung.notify_all()
 
     def wait(self, seconds: float) -> None:
-        """Until it rings, or rang since this thread last waited; at most so long."""
+        """Wait until it rings, or has rung since this thread last waited; at most so long."""
         with self._rung:
             if getattr(self._heard, "rings", 0) == self._rings:
                 self._rung.wait(seconds)
@@ -50,7 +49,7 @@ class Wakeup:
 
 @dataclass(frozen=True)
 class WakeupClock:
-    """The clock of one run, which sees one moment; who sleeps can be woken."""
+    """The clock of one run. Its time stands still, and a sleeping thread can be woken."""
 
     wakeup: Wakeup
     moment: float = field(default_factory=time.time)  # in seconds since 1970
@@ -108,10 +107,11 @@ class _WakeupConsumer:
 
 @dataclass
 class _Compute:
-    """Remembers what was raised, because an outcome keeps its text only, and how long each query's
-    finish took. Nobody asks whether a task may go on: its run is the only one here, and who ends
-    the run interrupts it. The rejects report stays empty: nobody reads it, since whoever follows
-    the tables counts rejected rows (table_progress.py)."""
+    """Keeps raised errors, since an outcome keeps only their text, and the seconds of each finish.
+
+    A task never asks whether its job still runs: there is only one run, and its end interrupts the
+    task. The rejects report stays empty, because table_progress.py counts rejected rows.
+    """
 
     real: LocalCompute
     raised: list[CaudalError]
@@ -138,7 +138,7 @@ class _Compute:
 
 
 class WorkerThreads:
-    """Some worker threads, each with a compute of its own; stopped at the end of the block."""
+    """Worker threads, each with its own compute. They stop at the end of the block."""
 
     def __init__(
         self,
@@ -175,13 +175,13 @@ class WorkerThreads:
         self._wakeup.wake()
         for thread, compute in zip(self._threads, self._computes, strict=True):
             while thread.is_alive():
-                if kind is not None:  # what they still do is in vain
+                if kind is not None:  # their results are no longer needed
                     self._interrupt()
                 thread.join(_INTERRUPT_SECONDS)
             compute.close()
 
     def _interrupt(self) -> None:
-        """Again and again until the threads have ended: DuckDB may just be between two queries."""
+        """Interrupt repeatedly until the threads have ended: DuckDB may be between two queries."""
         for compute in self._computes:
             compute.interrupt()
 
@@ -193,7 +193,7 @@ class WorkerThreads:
                 handed_back = handed_back + 1 if ending is TurnResult.HANDED_BACK else 0
                 if handed_back > _MOST_HANDED_BACK:
                     raise self._hopeless()
-        except BaseException as error:  # whatever it is, the run must not wait for this thread
+        except BaseException as error:  # the run must not wait for this thread
             self.bugs.append(error)
         finally:
             consumer.close()

@@ -1,4 +1,4 @@
-"""The engine behind the compute port, in this process. Not for use by two threads at once."""
+"""The compute port, implemented in this process. Use it from one thread at a time."""
 
 import logging
 from collections.abc import Mapping
@@ -32,13 +32,13 @@ from caudal.worker.suspect_tasks import Suspects
 from caudal.worker.task_steps import Clean, OpenSandbox, Steps, StepSettings
 from caudal.worker.turns import SharedTurns
 
-_FORESEEN = (CaudalError, OSError)  # all else, want of memory too, is tried again in a child
+_FORESEEN = (CaudalError, OSError)  # other errors, also of memory, are tried again in a child
 
 _log = logging.getLogger(__name__)
 
 
 class LocalCompute:
-    """Plans and runs in sandboxes of this process; suspects in a child process."""
+    """Plans and runs tasks in sandboxes of this process, and suspect tasks in a child process."""
 
     def __init__(
         self,
@@ -51,12 +51,12 @@ class LocalCompute:
         open_sandbox: OpenSandbox = Sandbox,
         clean: Clean = steps.clean_batch,
     ) -> None:
-        """`confirms`: a task that takes too much memory is judged in a process of its own; else
-        in this one, while nobody with the same `turns` computes."""
+        """With `confirms`, run a task that took too much memory again in a child process; else
+        in this process, while no other compute with the same `turns` runs."""
         self._limits = limits or SandboxLimits()
         self._confirms = confirms
         self._turns = turns or SharedTurns()
-        self._models = models or {}  # loaded before, by name
+        self._models = models or {}  # already loaded, by name
         self._steps = Steps(StepSettings(self._limits, self._models, open_sandbox, clean))
         self._suspects = suspects or Suspects()
         self._stopping = False
@@ -65,13 +65,13 @@ class LocalCompute:
         self._steps.close()
 
     def relieve(self) -> None:
-        """Let go of everything that can be made again, and give its memory back."""
+        """Drop everything that can be made again, and return its memory to the system."""
         self._steps.relieve()
         give_back()
 
     def interrupt(self) -> None:
-        """End what is running in this process, from another thread: the process is stopping, and
-        tasks are handed back from now on."""
+        """Interrupt the running task, from another thread. The process is stopping: from now on
+        tasks are handed back."""
         self._stopping = True
         self._steps.interrupt()
 
@@ -100,10 +100,10 @@ class LocalCompute:
     def run(
         self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: MayGoOn = go_on
     ) -> bytes:
-        """See the port. A task that was delivered often may be killing its workers: it runs in a
-        child process, which takes the harm in their place. So does one that was short of memory:
-        what this process held besides may be to blame, and a query fails for its own faults.
-        A task of the slow lane runs at low priority."""
+        """See the port. A task that was delivered often may crash its worker, so it runs in a
+        child process. So does a task that lacked memory: other data of this process may be the
+        cause, and a query may fail only for its own faults. A task of the slow lane runs at low
+        priority."""
         run = partial(self._run, job, task, inputs, deliveries, beat)
         return gently(run) if getattr(beat, "is_slow", False) else run()
 
@@ -123,8 +123,8 @@ class LocalCompute:
                 raise
 
     def _computed(self, job: Job, task: Task, inputs: Inputs, overseer: Overseer) -> bytes:
-        """In this process. What cannot be the task's fault for certain is confirmed or refuted at
-        once, by a child that shares nothing with this process: who repeats it there is to blame."""
+        """Compute in this process. If an error may not be the task's fault, run the task again in a
+        child process, which shares nothing with this one: a task that fails there is at fault."""
         try:
             with self._turns.beside(), contained_task(self._steps.interrupt):
                 return self._checked(self._steps.run(job, task, inputs), task, overseer)
@@ -142,7 +142,7 @@ class LocalCompute:
         return self._suspects.run(job, task, inputs, self._limits, overseer.stopped)
 
     def _computed_alone(self, job: Job, task: Task, inputs: Inputs, overseer: Overseer) -> bytes:
-        """In this process, while no other task runs: want of memory is now the task's own."""
+        """Compute in this process while no other task runs: a lack of memory is then its own."""
         with self._turns.alone():
             if overseer.stopped.is_set() or self._stopping:
                 raise NotNowError("it was interrupted")
@@ -153,14 +153,14 @@ class LocalCompute:
             return self._checked(made, task, overseer)
 
     def _checked(self, made: bytes, task: Task, overseer: Overseer) -> bytes:
-        """An interruption may look like anything: a scan that failed meanwhile has not."""
+        """Return the output; raise if its failed scans may have been interrupted."""
         stopped = overseer.stopped.is_set() or self._stopping
         if stopped and task.kind == "map" and mapped.open_bytes(made).index.failed:
             raise NotNowError("it was interrupted")
         return made
 
     def _require_doubt(self, error: Exception) -> None:
-        """Raise an error that is the task's own for certain. Want of memory may be the fault of
-        what this process held besides, and an error that nobody foresaw that of anything."""
+        """Raise the error if it is certainly the task's own. Other data of this process may cause a
+        lack of memory, and anything may cause an unexpected error."""
         if isinstance(error, _FORESEEN) and not is_of_memory(error):
             raise error

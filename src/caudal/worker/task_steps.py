@@ -1,7 +1,7 @@
 """The steps of a job computed in this process: map, fold, finish and the rejects report.
 
-Not for use by two threads at once. What a job's tasks share (its decoded plan, the keys of hints)
-is kept for the few jobs that were seen last, as long as it stays small.
+Use it from one thread at a time. Data that the tasks of a job share (the decoded plan, the keys of
+hints) is kept for the few newest jobs, while it is small.
 """
 
 import operator
@@ -38,15 +38,15 @@ Clean = Callable[
 _JOBS_KEPT = 8
 _MOST_HINT_BYTES = 32 << 20  # of keys; a larger hint would cost more than it saves
 
-_MOST_LINES = 500_000  # that a report names, give or take the last batch's
-_LINES_AFTERWARDS = 5  # of each reason, once there are that many
-_UNREADABLE = (pa.ArrowException, UnicodeError)  # what a decoder raises: the data's fault
+_MOST_LINES = 500_000  # that a report names; the last batch may exceed it
+_LINES_AFTERWARDS = 5  # of each reason, after so many rows
+_UNREADABLE = (pa.ArrowException, UnicodeError)  # errors of a decoder: the data is wrong
 _TOLD = 300  # characters of its reason
 
 
 @dataclass
 class _Known:
-    """What the tasks of one life of a job share."""
+    """The shared data of the tasks of one run of a job."""
 
     plan: msgspec.Raw
     split: JobPlan
@@ -56,7 +56,7 @@ class _Known:
 
 @dataclass(frozen=True)
 class _Hinted:
-    """A scan with its hint, and the very objects that the hint was made of."""
+    """A scan with its hint, and the objects from which the hint was made."""
 
     made_of: tuple[Collection[InputPart], ...]
     work: steps.ScanWork
@@ -68,16 +68,16 @@ class _Hinted:
 
 @dataclass(frozen=True)
 class StepSettings:
-    """How steps are computed. Tests give rows that need no cleaning, and sandboxes of their own."""
+    """Settings of steps. Tests replace the cleaning of rows and the sandboxes."""
 
     limits: SandboxLimits = field(default_factory=SandboxLimits)
-    models: Mapping[str, SentimentModel] = field(default_factory=dict)  # loaded before, by name
+    models: Mapping[str, SentimentModel] = field(default_factory=dict)  # already loaded, by name
     open_sandbox: OpenSandbox = Sandbox
     clean: Clean = steps.clean_batch
 
 
 class Steps:
-    """Sandboxes, and what runs in them."""
+    """The steps, and the sandboxes in which they run."""
 
     def __init__(self, settings: StepSettings | None = None) -> None:
         self._settings = settings or StepSettings()
@@ -89,19 +89,19 @@ class Steps:
             sandbox.close()
 
     def relieve(self) -> None:
-        """Let go of everything that can be made again."""
+        """Drop everything that can be made again."""
         self.close()
         self._sandboxes.clear()
         self._known.clear()
 
     def interrupt(self) -> None:
-        """End what is running, from another thread."""
+        """Interrupt the running step, from another thread."""
         for sandbox in list(self._sandboxes.values()):
             sandbox.interrupt()
 
     def run(self, job: Job, task: Task, inputs: Inputs, *, alone: bool = False) -> bytes:
-        """The output of a map, fold or finish. `alone`: nothing else runs in this process, so that
-        want of memory is the task's own."""
+        """Return the output of a map, fold or finish. With `alone`, nothing else runs in this
+        process, so a lack of memory is the task's own."""
         context = self._context(job, alone=alone)
         if task.kind == "map":
             data = self._map(self._known[job.run], context, task, inputs)
@@ -156,7 +156,7 @@ class Steps:
         complete: Collection[str],
         sandbox: Sandbox,
     ) -> steps.ScanWork:
-        """A scan, with its hint if all stages that the hint is made of are there."""
+        """Return a scan, with its hint if all stages of the hint exist."""
         hint = known.split.plan.usable_hints(complete).get(scan.name)
         if hint is None:
             return steps.ScanWork(scan, {})
@@ -192,7 +192,7 @@ def _rows(parts: Iterable[InputPart]) -> pa.Table:
 
 
 def _refuse_rejects(data: bytes) -> None:
-    """A job that is strict fails with a row to reject; which one, if there are several, is open."""
+    """Raise for a rejected row if the job is strict; any of several rows may be named."""
     found = mapped.open_bytes(data)
     for rejected in found.rejects():
         row = RejectedRow(found.index.table, found.index.file, *rejected)
@@ -206,8 +206,10 @@ def report(
     *,
     every: bool = False,
 ) -> bytes:
-    """The rejects report as a result: with the first places of each reason, or with as many as it
-    may name in all. Counts are exact in any case."""
+    """Return the rejects report as a result.
+
+    It names the first rows of each reason, or as many rows as it may in all. Counts are exact.
+    """
     rejects, named = Rejects(lines_kept=None) if every else Rejects(), 0
     for one in split.maps:
         for part in inputs.get(one.table.name, ()):
