@@ -1,7 +1,8 @@
-"""Kernels that were compiled ahead: what `kernels.compiled` offers where their objects fit.
+"""Calls kernels that were compiled ahead of time, if their code fits this processor.
 
-Nothing here compiles, so numba is not loaded: a kernel's name stands for a place in a file of code,
-which is mapped at the first call and stays. ctypes lets other threads run during each call.
+Nothing is compiled here, so numba is not loaded. A kernel's name stands for a place in a file of
+code. The file is mapped at the first call and stays mapped. ctypes lets other threads run during a
+call.
 """
 
 import ctypes
@@ -19,7 +20,7 @@ from caudal.kernels.objects import Code
 
 
 class Absent:
-    """Stands for whatever of numba the sources of kernels name. No one looks at it."""
+    """A placeholder for names of numba in the sources of kernels. It is never used."""
 
     def __getattr__(self, name: str) -> "Absent":
         return self
@@ -29,7 +30,7 @@ class Absent:
 
 
 def inner(function: Any) -> Any:
-    """A function that only kernels call: its code is part of theirs."""
+    """Return a function that only kernels call: its code is part of theirs."""
     return function
 
 
@@ -68,7 +69,7 @@ def _given(kind: Scalar, value: int) -> int | bool:
 
 
 def runnable(code: Code | None) -> Code | None:
-    """The same, unless the system lets nobody run code from where it lies."""
+    """Return the code; None if the system does not allow to run code from there."""
     try:
         if code is not None:
             mapped(code.path)
@@ -79,7 +80,7 @@ def runnable(code: Code | None) -> Code | None:
 
 @cache
 def mapped(path: Path) -> NDArray[np.uint8]:
-    """A file's bytes in memory, as code that may be run. They stay: kernels point to them."""
+    """Map a file as code that may be run. It stays mapped: kernels point to it."""
     with path.open("rb") as file:
         return np.frombuffer(
             mmap.mmap(

@@ -1,13 +1,13 @@
-"""Compiling the kernels ahead, for every target: `python -m caudal.kernels.building`.
+"""Compiles the kernels ahead of time for every target: `python -m caudal.kernels.building`.
 
-Numba makes LLVM's intermediate code of each kernel, without optimizing it; that code is the same
-for all targets. Around each kernel goes a function that C could call (`c_functions.py`). All of it
-is put together, optimized for each target, and written as a file of code that can be mapped
-anywhere (`linking.py`). It takes neither a C compiler nor a linker, and any machine can build for
+Numba compiles each kernel to LLVM's intermediate code, without optimization. That code is the same
+for all targets. Each kernel gets a wrapper with C's calling convention (`c_functions.py`). All of
+it is joined, optimized for each target, and written as a file of code that can be mapped at any
+address (`linking.py`). This needs neither a C compiler nor a linker, and any machine can build for
 all targets.
 
-The code calls nothing outside of itself: no numba runtime, no Python, not even the C library. What
-does is refused when it is linked.
+The code calls nothing outside of itself: no numba runtime, no Python, no C library. Linking refuses
+code that does.
 """
 
 import importlib
@@ -44,7 +44,7 @@ _ENVIRONMENT = {"CAUDAL_KERNELS": "build", "NUMBA_OPT": "0"}
 
 
 def build(folder: Path = FOLDER, say: Callable[[str], None] = lambda line: None) -> None:
-    """Make the objects of all targets, in as many processes as there are processors."""
+    """Build the objects of all targets, with one process per processor."""
     began, steps = perf_counter(), count(1)
 
     def tell() -> None:
@@ -69,7 +69,7 @@ def build(folder: Path = FOLDER, say: Callable[[str], None] = lambda line: None)
 
 
 def is_built(folder: Path = FOLDER) -> bool:
-    """Whether the objects of these sources are there already."""
+    """Return whether the objects of these sources exist."""
     there = all(objects.code_path(folder, one).exists() for one in TARGETS)
     return there and objects.read_manifest(folder).get("sources") == digest_of_sources()
 
@@ -79,7 +79,7 @@ def _finished(futures: Iterable[Future[Any]]) -> Iterable[Any]:
 
 
 def intermediate(module: str) -> list[str]:
-    """The intermediate code of a module's kernels. Runs in a child, with the environment above."""
+    """Return the intermediate code of a module's kernels. Call it in a child process."""
     from caudal.kernels import c_functions, compiled
 
     importlib.import_module(module)
@@ -91,8 +91,8 @@ def intermediate(module: str) -> list[str]:
 
 
 def write_code(codes: Iterable[str], target: Target, folder: Path) -> tuple[str, dict[str, int]]:
-    """Optimize intermediate code for a target and write its file; the target's name, and where in
-    the file each kernel begins."""
+    """Optimize intermediate code for a target and write its file. Return the target's name, and
+    where in the file each kernel begins."""
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
     machine = binding.Target.from_triple(target.triple).create_target_machine(

@@ -1,8 +1,8 @@
-"""Finding bytes in a buffer eight or 64 at a time, for numba kernels.
+"""Finds bytes in a buffer, eight or 64 at a time, for numba kernels.
 
-The trick: for a word `w` and a byte repeated in all eight lanes, `x = w ^ lanes` has a zero lane
-where the byte stands, and `(x - 0x0101…) & ~x & 0x8080…` sets the top bit of the lowest zero
-lane (higher bits may lie, the lowest never does). Words are read unaligned, little-endian.
+Method: for a word `w` and a byte repeated in all eight lanes, `x = w ^ lanes` has a zero lane where
+the byte is, and `(x - 0x0101…) & ~x & 0x8080…` sets the top bit of the lowest zero lane. Higher
+bits may be wrong, the lowest is always right. Words are read unaligned, little-endian.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ _TOPS = 0x8080808080808080
 
 @intrinsic
 def load_word(_typing: Any, buffer: Any, index: Any) -> Any:
-    """The eight bytes of a uint8 array from `index` on, as one little-endian uint64."""
+    """Return the eight bytes of a uint8 array from `index` on, as one little-endian uint64."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=args[0])
@@ -38,7 +38,7 @@ def load_word(_typing: Any, buffer: Any, index: Any) -> Any:
 
 @intrinsic
 def lowest_bit(_typing: Any, word: Any) -> Any:
-    """The number of zero bits below the lowest set bit of a nonzero word."""
+    """Return the number of zero bits below the lowest set bit of a nonzero word."""
 
     def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
@@ -48,7 +48,7 @@ def lowest_bit(_typing: Any, word: Any) -> Any:
 
 @intrinsic
 def equal_bits(_typing: Any, buffer: Any, index: Any, byte: Any) -> Any:
-    """Which of the 64 bytes from `index` on equal `byte`: bit k stands for byte index + k."""
+    """Return which of the 64 bytes from `index` on equal `byte`: bit k for byte index + k."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=args[0])
@@ -67,7 +67,7 @@ def equal_bits(_typing: Any, buffer: Any, index: Any, byte: Any) -> Any:
 
 @intrinsic
 def set_bits(_typing: Any, word: Any) -> Any:
-    """How many bits of a word are set."""
+    """Return how many bits of a word are set."""
 
     def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.ctpop(args[0])
@@ -83,7 +83,7 @@ def zero_lanes(word: int) -> int:
 
 @entry(BYTES, INT, INT, BYTE, gives=INT)
 def find_byte(buffer: Any, start: int, end: int, byte: int) -> int:
-    """Where `byte` first stands in buffer[start:end], or `end`."""
+    """Return where `byte` first is in buffer[start:end], or `end`."""
     lanes = uint64(byte) * uint64(_ONES)
     i = start
     while i + 8 <= end:
@@ -99,7 +99,7 @@ def find_byte(buffer: Any, start: int, end: int, byte: int) -> int:
 
 @entry(BYTES, BYTE, gives=FLAG)
 def holds_byte(buffer: Any, byte: int) -> bool:
-    """Does `byte` stand anywhere in the buffer?"""
+    """Return whether the buffer holds `byte`."""
     end = len(buffer)
     i = 0
     while i + 64 <= end:
@@ -112,7 +112,7 @@ def holds_byte(buffer: Any, byte: int) -> bool:
 
 @entry(BYTES, INT, INT, BYTE, BYTE, gives=INT)
 def find_either(buffer: Any, start: int, end: int, one: int, other: int) -> int:
-    """Where `one` or `other` first stands in buffer[start:end], or `end`."""
+    """Return where `one` or `other` first is in buffer[start:end], or `end`."""
     one_lanes = uint64(one) * uint64(_ONES)
     other_lanes = uint64(other) * uint64(_ONES)
     i = start
@@ -144,7 +144,7 @@ def store_word(_typing: Any, buffer: Any, index: Any, word: Any) -> Any:
 
 @entry(BYTES, INT, INT, filled("u1"), INT)
 def copy_bytes(source: Any, start: int, end: int, target: Any, at: int) -> None:
-    """source[start:end] to target[at:]; the target has eight bytes of room to spare."""
+    """Copy source[start:end] to target[at:]. The target needs eight more bytes."""
     i = start
     while i + 8 <= len(source) and i < end:
         store_word(target, at + i - start, load_word(source, i))
@@ -156,7 +156,7 @@ def copy_bytes(source: Any, start: int, end: int, target: Any, at: int) -> None:
 
 @entry(BYTES, Array("i8"), BYTE, filled("i8"))
 def count_between(buffer: Any, starts: Any, byte: int, counts: Any) -> None:
-    """How often `byte` stands before each of the ascending places `starts`."""
+    """Return how often `byte` is before each of the ascending places `starts`."""
     count = int64(0)
     i = int64(0)
     for k in range(len(starts)):

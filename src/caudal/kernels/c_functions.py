@@ -1,7 +1,7 @@
-"""A function that C could call around each kernel. Only the build imports this: it needs numba.
+"""Wraps each kernel in a function with C's calling convention. Only the build imports this.
 
-It takes numbers of 64 bits, as `declaring.py` says, and the address where its results go; it gives
-0, or the status with which the kernel failed. Strides are computed from shapes: arrays are
+The function takes 64-bit numbers (`declaring.py`) and the address for its results. It returns 0, or
+the status with which the kernel failed. Strides are computed from shapes, because arrays are
 contiguous.
 """
 
@@ -20,7 +20,7 @@ _WORD = ir.IntType(64)
 
 
 def with_c_function(name: str, kernel: Any, kinds: tuple[Any, ...], gives: Any) -> str:
-    """A kernel's intermediate code, and that of the C function of this name that calls it."""
+    """Return the intermediate code of a kernel and of the C function that calls it."""
     signature = tuple(numba_type(kind) for kind in kinds)
     kernel.compile(signature)
     made = kernel.overloads[signature]
@@ -78,7 +78,7 @@ def _count_words(kind: Any) -> int:
 
 
 def _value(context: Any, builder: Any, kind: Any, given: Iterator[Any]) -> Any:
-    """What numba calls a value of this kind, of the next numbers that were given."""
+    """Return numba's value of this kind, from the next given numbers."""
     type_ = numba_type(kind)
     match kind:
         case Scalar():

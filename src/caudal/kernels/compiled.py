@@ -1,16 +1,15 @@
-"""How kernels are compiled: ahead of time where that was done for this processor, else by numba.
+"""Chooses how kernels are compiled: ahead of time if that fits this processor, else by numba.
 
-`compiled`, `inlined` and `entry` work without numba's reference counting: they only borrow the
-arrays that their caller owns and allocate none, and counting references at each access would be
-most of the running time.
+`compiled`, `inlined` and `entry` disable numba's reference counting. Kernels use the arrays of
+their caller and allocate none, and counting references at each access would take most of the time.
 
-Only `entry` functions can be called from Python. Each declares what it takes and gives, since it is
-compiled before it is called (`building.py`). `objects.py` finds its code, `ahead.py` calls it.
-Which of the two forms a process uses is decided once, here, for all kernels:
+Only `entry` functions can be called from Python. Each declares its arguments and results, because
+it is compiled before it is called (`building.py`). `objects.py` finds its code, `ahead.py` calls
+it. This module chooses one form for all kernels of a process:
 
-1. `CAUDAL_KERNELS=numba`, or any of numba's own switches that change what is compiled: numba.
-2. Code that fits this processor and these very sources: ahead of time.
-3. Else numba.
+1. numba, if `CAUDAL_KERNELS=numba` or a setting of numba that changes compiled code is set;
+2. ahead of time, if there is code for this processor and exactly these sources;
+3. else numba.
 """
 
 import os
@@ -61,7 +60,7 @@ else:
 
 
 def entry(*kinds: Any, gives: Any = None) -> Any:
-    """A function that Python calls, with what it takes and gives (`declaring.py`)."""
+    """Return a function for Python, with declared arguments and results (`declaring.py`)."""
 
     def decorate(function: Any) -> Any:
         name = f"{function.__module__}.{function.__qualname__}"

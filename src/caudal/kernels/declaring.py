@@ -1,7 +1,7 @@
-"""What a kernel takes and gives, so that it can be compiled before anybody calls it.
+"""Declares the arguments and results of a kernel, so that it can be compiled before it is called.
 
-Every argument crosses as numbers of 64 bits: an array as its address and its shape, a named tuple
-as its parts one after the other. A result is one or several such numbers.
+Every argument is passed as 64-bit numbers: an array as its address and its shape, a named tuple as
+its parts in order. A result is one or several such numbers.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Array:
-    """An array whose values lie one behind the other. Only one that is `filled` is written to."""
+    """A contiguous array. A kernel writes only to arrays that are `filled`."""
 
     kind: str
     dimensions: int = 1
@@ -49,15 +49,15 @@ BYTES = Array("u1")
 
 
 def filled(kind: str, dimensions: int = 1) -> Array:
-    """An array that the kernel writes to."""
+    """Declare an array that the kernel writes to."""
     return Array(kind, dimensions, filled=True)
 
 
 def flat(kind: Any, value: Any, kept: list[Any]) -> list[int]:
-    """A value as numbers, or ValueError. What must outlive the call is added to `kept`.
+    """Return a value as numbers; raise ValueError. Objects that must outlive the call go to `kept`.
 
-    This is the only check between Python and compiled code, which relies on it: each array has the
-    type that was declared and as many values as its shape says.
+    Compiled code relies on this check: each array has the declared type and as many values as its
+    shape says.
     """
     match kind:
         case Scalar():
@@ -82,7 +82,7 @@ def flat(kind: Any, value: Any, kept: list[Any]) -> list[int]:
 
 
 def _sound(kind: Array, value: Any) -> Any:
-    """The array itself, or a copy that lies as the kernel expects if it is only read."""
+    """Return the array, or a contiguous copy if the kernel only reads it."""
     flags = value.flags
     if value.dtype != np.dtype(kind.kind) or value.ndim != kind.dimensions:
         raise ValueError(f"a kernel was given {value.dtype} of {value.ndim} dimensions: {kind}")

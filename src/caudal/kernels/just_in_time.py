@@ -1,8 +1,9 @@
-"""Kernels compiled by numba: what `kernels.compiled` offers where no code fits, and for the build.
+"""Compiles kernels by numba: for the build, and if no code fits this processor.
 
-Numba keeps the code on disk, in a folder of these very sources, since it would notice changes only
-in the file of the function that it keeps. Where no such folder can be made, every process compiles
-anew. A line on standard error says what is being compiled, and how long it took: it may be minutes.
+Numba caches the code on disk. The folder belongs to exactly these sources, because numba notices
+only changes in the file of the cached function. If no such folder can be made, every process
+compiles again. A line on standard error says what is being compiled and how long it took: it may
+take minutes.
 """
 
 import os
@@ -34,13 +35,13 @@ inlined: Any = njit(forceinline=True, **_INNER)
 
 
 def kept(function: Any) -> Any:
-    """A function that Python calls, its code kept on disk if that can be."""
+    """Return a function for Python; its code is cached on disk if possible."""
     return njit(cache=_has_folder(), **_BORROWING)(function)
 
 
 @cache
 def _has_folder() -> bool:
-    """Point numba to the folder of these sources, if there is or can be one that takes files."""
+    """Set numba's folder to that of these sources; return whether it can be written."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     folder = Path(chosen) if chosen else cache_folder()
     if folder is None:
@@ -56,7 +57,7 @@ def _has_folder() -> bool:
 
 
 class Listed:
-    """The kernels that Python calls, with what they take and give: for the build."""
+    """The kernels for Python with their arguments and results, for the build."""
 
     def __init__(self) -> None:
         self.kernels: dict[str, tuple[Any, tuple[Any, ...], Any]] = {}
@@ -68,7 +69,7 @@ class Listed:
 
 
 class Telling(event.Listener):  # type: ignore[misc]
-    """Says what is being compiled."""
+    """Reports what is being compiled."""
 
     def __init__(self) -> None:
         self._began: list[float] = []
@@ -87,5 +88,5 @@ class Telling(event.Listener):  # type: ignore[misc]
 
 
 def tell() -> None:
-    """Tell of every compilation of this process from now on."""
+    """Report every compilation of this process from now on."""
     event.register("numba:compile", Telling())

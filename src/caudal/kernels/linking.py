@@ -1,11 +1,11 @@
-"""From an object file to code that needs nothing but its place: one block, to be mapped anywhere.
+"""Turns an object file into one block of code that can be mapped at any address.
 
-The object file is LLVM's, for x86-64 or aarch64: code and constants, nothing that is written to,
-and no symbol from outside. Its sections are laid one behind the other. All that is left to do is to
-write the distance between an instruction and what it names into the instruction, and such distances
-are the same wherever the block is mapped. Whatever else an object file may ask for is refused.
+LLVM writes the object file, for x86-64 or aarch64. It holds code and constants, no data that is
+written to, and no external symbol. The sections are placed one after the other. Then the distance
+between an instruction and its operand is written into the instruction. Such distances do not depend
+on the address of the block. Every other kind of relocation is refused.
 
-The names are those of ELF: a relocation says that at a place P the symbol S, plus A, is due.
+The names are those of ELF: a relocation says that place P needs symbol S plus A.
 """
 
 import struct
@@ -46,7 +46,7 @@ class _Section:
 
 
 def link(data: bytes) -> Linked:
-    """Lay out an object file's sections and settle the distances between them."""
+    """Place the sections of an object file and write the distances between them."""
     machine, sections = _read(data)
     places: dict[int, int] = {}
     code = bytearray()
@@ -113,7 +113,7 @@ def _settle(code: bytearray, kind: tuple[int, int], place: int, target: int) -> 
 
 
 def _signed(value: int, bits: int) -> int:
-    """A number as so many bits; ValueError if it takes more."""
+    """Return a number in this many bits; raise ValueError if it needs more."""
     if not -(1 << bits - 1) <= value < 1 << bits - 1:
         raise ValueError("a distance in the object file is too large")
     return value & (1 << bits) - 1

@@ -1,8 +1,8 @@
-"""Reading and writing bytes at an address, for kernels made of many small functions.
+"""Reads and writes bytes at an address, for kernels with many small functions.
 
-An array that numba passes from function to function is counted in and out of each of them, which
-costs more than the work itself (measured: two thirds of the time). An address is only a number.
-Whoever turns a buffer into an address keeps that buffer alive and stays inside it.
+If numba passes an array from function to function, each call counts references. This costs more
+than the work itself (measured: two thirds of the time). An address is only a number. The caller
+that takes the address of a buffer keeps the buffer alive and stays inside its bounds.
 
 Addresses are int64 and need not be aligned; of several bytes the first is the lowest.
 """
@@ -13,7 +13,7 @@ from caudal.kernels.compiled import cgutils, intrinsic, types
 
 
 def _load(kind: Any) -> Any:
-    """The function that reads an unsigned integer of this kind at an address."""
+    """Return the function that reads an unsigned integer of this kind at an address."""
 
     @intrinsic
     def load_at(context: Any, address: Any) -> Any:
@@ -46,7 +46,7 @@ def put_byte(context: Any, address: Any, byte: Any) -> Any:
 
 @intrinsic
 def lowest_bit(context: Any, word: Any) -> Any:
-    """The number of the lowest bit that is set in a word other than zero."""
+    """Return the number of the lowest bit that is set in a word other than zero."""
 
     def count(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], cgutils.true_bit)

@@ -1,12 +1,12 @@
-"""The compiled kernels that came with this package, and which of them this processor can run.
+"""Finds the compiled kernels of this package that this processor can run.
 
 `objects/` holds one file of code per target (`linking.py`) and `objects.json`, which names the
 sources that they were made of and where each kernel begins. Rules:
 
-1. Objects of other sources than those beside them are never loaded: a kernel that was edited is
-   compiled anew, by numba, until the objects are built again.
-2. An object whose bytes are not those that were written is never loaded.
-3. Of the targets whose every feature the processor has, the richest is taken.
+1. Objects of other sources are never loaded. After an edit, numba compiles the kernels until the
+   objects are built again.
+2. An object whose digest does not match is never loaded.
+3. Of the targets whose features the processor has, the one with most features is used.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ _FLAGS_BYTES = 1 << 16  # of /proc/cpuinfo, which says the same for every core
 
 @dataclass(frozen=True)
 class Target:
-    """A kind of processor, in LLVM's words, and the flags in /proc/cpuinfo that tell it."""
+    """A kind of processor, with LLVM's name and its flags in /proc/cpuinfo."""
 
     name: str
     triple: str
@@ -48,7 +48,7 @@ TARGETS = (
 
 
 def fitting_target(machine: str, flags: Collection[str]) -> Target | None:
-    """The richest target that a processor of this kind with these flags can run."""
+    """Return the target with most features that a processor with these flags can run."""
     return next(
         (one for one in TARGETS if one.machine == machine and one.flags.issubset(flags)), None
     )
@@ -63,7 +63,7 @@ class Code:
 
 
 def fitting_code(folder: Path = FOLDER) -> Code | None:
-    """The code for this processor, if there is any and it is of these sources."""
+    """Return the code for this processor and these sources; None if there is none."""
     manifest = read_manifest(folder)
     target = fitting_target(platform.machine(), _processor_flags())
     if target is None or manifest.get("sources") != digest_of_sources():
@@ -81,7 +81,7 @@ def code_path(folder: Path, target: Target) -> Path:
 
 
 def read_manifest(folder: Path = FOLDER) -> dict[str, Any]:
-    """What is known of the objects; nothing, if there are none."""
+    """Return the manifest of the objects; empty if there is none."""
     try:
         manifest = json.loads((folder / MANIFEST).read_bytes())
     except (OSError, ValueError):
@@ -92,8 +92,7 @@ def read_manifest(folder: Path = FOLDER) -> dict[str, Any]:
 def write_manifest(
     folder: Path, made_by: Mapping[str, str], kernels: Mapping[str, Mapping[str, int]]
 ) -> None:
-    """Name the code that lies in a folder, and what it was made of: the last step of a build, and
-    whole or not at all."""
+    """Write the manifest of the code in a folder, atomically. This is the last step of a build."""
     targets = {
         one.name: {
             "sha256": hashlib.sha256(code_path(folder, one).read_bytes()).hexdigest(),

@@ -1,4 +1,4 @@
-"""Which sources make the kernels: their digest tells whether compiled code is theirs."""
+"""Computes the digest of the kernels' sources, to know whether compiled code is up to date."""
 
 import hashlib
 from pathlib import Path
@@ -7,8 +7,8 @@ _HERE = Path(__file__).parent
 
 
 def digest_of_sources() -> str:
-    """A digest of every source of this folder, by path. Any change of one is a change of all: what
-    a kernel calls and which constants it reads is scattered over them."""
+    """Return the digest of all sources of this folder, by path. Any change changes it, because
+    kernels call functions and read constants of other files."""
     digest = hashlib.sha256()
     for path in sorted(_HERE.rglob("*.py")):
         source = path.read_bytes()

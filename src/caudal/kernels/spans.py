@@ -1,9 +1,9 @@
-"""Where the texts of an Arrow column lie, checked: the entrance of every kernel that reads them.
+"""Finds the texts of an Arrow column and checks their bounds, for every kernel that reads texts.
 
-Compiled code checks no bounds. An Arrow array is only a claim about some buffers, and one that was
-forged reads what it likes of the process's memory. So no kernel takes offsets or views out of a
-buffer itself: it asks here, where each place is held against the buffer that it points into. That
-takes about a hundredth of the time that any kernel needs for the same rows.
+Compiled code checks no bounds. The offsets of an Arrow array may be forged, and would then read any
+memory of the process. So kernels never read offsets or views from a buffer themselves. They use
+this module, which compares each place with the size of its buffer. This takes about a hundredth of
+the time that any kernel needs for the same rows.
 """
 
 from typing import Any, NamedTuple
@@ -32,12 +32,12 @@ class Spans(NamedTuple):
 
     @property
     def addresses(self) -> NDArray[np.int64]:
-        """The same places in memory, for kernels that borrow it while `data` lives."""
+        """Return the addresses of the rows, for kernels that use them while `data` lives."""
         return self.offsets + self.data.ctypes.data
 
 
 def require_sound(array: pa.Array) -> None:
-    """Every buffer is as long as the array's length says. Looks at sizes only, not at values."""
+    """Raise DataError if a buffer is shorter than the array's length says. Values are not read."""
     try:
         check_sizes(array)
     except pa.ArrowInvalid as error:
@@ -45,7 +45,7 @@ def require_sound(array: pa.Array) -> None:
 
 
 def spans_of(array: pa.Array) -> Spans:
-    """The spans of a column of string, large_string, binary or large_binary."""
+    """Return the spans of a column of string, large_string, binary or large_binary."""
     require_sound(array)
     if len(array) == 0:
         return Spans(np.zeros(1, np.int64), np.empty(0, np.uint8))
@@ -62,7 +62,7 @@ def spans_of(array: pa.Array) -> Spans:
 
 
 def indices_of(array: pa.DictionaryArray) -> NDArray[np.int64]:
-    """Which value of its dictionary each row names; the number of values stands for null."""
+    """Return which value of its dictionary each row names; the number of values stands for null."""
     require_sound(array)
     count = len(array.dictionary)
     places: NDArray[np.int64] = array.indices.cast(pa.int64()).fill_null(count).to_numpy()
@@ -74,7 +74,7 @@ def indices_of(array: pa.DictionaryArray) -> NDArray[np.int64]:
 def values_of(
     buffer: pa.Buffer | None, kind: npt.DTypeLike, offset: int, count: int
 ) -> NDArray[Any]:
-    """Some values of a buffer of fixed width; DataError if it does not hold as many."""
+    """Return values of a buffer of fixed width; raise DataError if it is too short."""
     width = np.dtype(kind).itemsize
     if buffer is None or buffer.size < (offset + count) * width:
         raise DataError("a column is damaged: one of its buffers is too short")
@@ -82,7 +82,7 @@ def values_of(
 
 
 def as_offsets(array: pa.Array) -> pa.Array:
-    """A column of string_view or binary_view as one with offsets of 64 bits, its views checked."""
+    """Return a column of views as one with 64-bit offsets, after a check of the views."""
     require_sound(array)
     if len(array):
         _, views, *buffers = array.buffers()
@@ -96,7 +96,7 @@ def as_offsets(array: pa.Array) -> pa.Array:
 
 @entry(Array("u4", 2), Array("i8"), gives=FLAG)
 def _views_fit(views: Any, sizes: Any) -> bool:
-    """As `formats.arrays.check_views`, and quicker: the keys of every batch come this way."""
+    """Return whether views fit, as `formats.arrays.check_views` does, but faster."""
     for row in range(len(views)):
         length = np.int64(views[row, 0])
         if length > INLINE_BYTES:

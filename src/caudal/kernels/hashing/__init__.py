@@ -1,5 +1,5 @@
-"""Hashes of values: which rows meet in which partition, today and in every later version; and
-filters that know keys by their hashes."""
+"""Hashes of values, which decide the partition of a row and are the same in every version, and
+filters of keys by their hashes."""
 
 from caudal.kernels.hashing.filters import KeyFilter, key_words, whole
 from caudal.kernels.hashing.rows import HASH_VERSION, hash_rows, partition_of

@@ -1,7 +1,7 @@
-"""Whether keys may be among some keys, at a few nanoseconds each.
+"""Tests whether keys may be in a set, in a few nanoseconds each.
 
-A table of bits, one for each hash that a key has. A key that is in the set always finds its bit;
-one that is not finds a bit with a probability of less than 1 in 50.
+The set is a table of bits, one for each hash of a key. A key of the set always finds its bit.
+Another key finds a bit with a probability below 1 in 50.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ _SPREAD = 0x9E3779B97F4A7C15  # neighbouring integers to distant bits (Fibonacci
 
 
 class KeyFilter:
-    """Some keys, given as words. It answers "maybe" or "certainly not"."""
+    """A set of keys, given as words. It answers "maybe" or "certainly not"."""
 
     def __init__(self, words: NDArray[np.uint64]) -> None:
         power = max(len(words) * _BITS_PER_KEY, _LEAST_BITS).bit_length()
@@ -30,14 +30,14 @@ class KeyFilter:
         _enter(words, self._bits, self._shift)
 
     def may_hold(self, words: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """False for each key that is certainly not among them."""
+        """Return False for each key that is certainly not among them."""
         found = np.empty(len(words), dtype=np.bool_)
         _look_up(words, self._bits, self._shift, found)
         return found
 
 
 def key_words(keys: pa.ChunkedArray) -> NDArray[np.uint64]:
-    """Each key as a word: equal for equal keys of one type. What stands for null says nothing."""
+    """Return each key as a word: equal for equal keys of one type; undefined for null."""
     if not pa.types.is_int64(keys.type):
         return hash_column(keys)
     array = whole(keys)
@@ -48,7 +48,7 @@ def key_words(keys: pa.ChunkedArray) -> NDArray[np.uint64]:
 
 
 def whole(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one array; `combine_chunks` would copy a single chunk, too."""
+    """Return a column as one array; `combine_chunks` would copy a single chunk, too."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 

@@ -1,7 +1,7 @@
 """Rows to hashes, and hashes to partitions.
 
 `docs/formats/hash.md` is the specification, with test vectors. Nothing here or in this folder may
-change an existing hash without a new HASH_VERSION: rows that must meet would miss each other.
+change an existing hash without a new HASH_VERSION: rows of one key would get into two partitions.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ MAX_PARTITIONS = 2**31 - 1
 def partition_of(
     columns: Sequence[pa.Array | pa.ChunkedArray], partitions: int
 ) -> NDArray[np.int32]:
-    """The partition of each row, from 0 to `partitions` - 1, by the hash of its values."""
+    """Return the partition of each row, from 0 to `partitions` - 1, by the hash of its values."""
     if not 1 <= partitions <= MAX_PARTITIONS:
         raise UsageError(f"{partitions} partitions are impossible: ask for 1 to {MAX_PARTITIONS}")
     half = np.uint64(32)
@@ -30,7 +30,7 @@ def partition_of(
 
 
 def hash_rows(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Hashes:
-    """The hash of each row: that of the struct of its values, in the order of the columns.
+    """Return the hash of each row: that of the struct of its values, in the order of the columns.
 
     Values of one type that SQL calls equal hash equal, and so do integers and decimals of equal
     value, whatever their types. An integer and a float do not: cast keys to a common type first.

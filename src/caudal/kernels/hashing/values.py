@@ -34,9 +34,9 @@ def hash_column(column: pa.Array | pa.ChunkedArray) -> Hashes:
 
 
 def _hash_array(array: pa.Array) -> Hashes:
-    """The hash of each value: the first rule whose types include the array's.
+    """Return the hash of each value, by the first rule for the type of the array.
 
-    The entrance of a column and of every column inside it: its buffers are as long as it says.
+    It is called for a column and for every column inside it, and checks their buffers.
     """
     require_sound(array)
     for includes, hash_values in _RULES:
@@ -115,7 +115,7 @@ def _hash_durations(array: pa.Array) -> Hashes:
 
 
 def _hash_intervals(array: pa.Array) -> Hashes:
-    """A month counts as 30 days and a day as 24 hours, as where SQL compares intervals."""
+    """Hash intervals. A month has 30 days and a day 24 hours, as in SQL comparisons."""
     parts = _fixed_width(array, np.dtype([("months", "i4"), ("days", "i4"), ("nanos", "i8")]))
     days = parts["months"].astype(np.int64) * 30 + parts["days"]
     total = days * MICROSECONDS_PER_DAY + parts["nanos"] // 1000
@@ -172,14 +172,14 @@ def _valid(array: pa.Array) -> Valid:
 
 
 def _fixed_width(array: pa.Array, kind: npt.DTypeLike) -> NDArray[Any]:
-    """The values as they lie in memory, those of NULLs included."""
+    """Return the values as they lie in memory, those of NULLs included."""
     if len(array) == 0:
         return np.empty(0, kind)
     return values_of(array.buffers()[1], kind, array.offset, len(array))
 
 
 def _microseconds(array: pa.Array) -> NDArray[np.int64]:
-    """Microseconds, rounded down, modulo 2**64, of times, timestamps and durations."""
+    """Return microseconds, rounded down, modulo 2**64, of times, timestamps and durations."""
     width = np.int32 if pa.types.is_time32(array.type) else np.int64
     values = _fixed_width(array, width).astype(np.int64)
     if array.type.unit == "ns":

@@ -102,7 +102,7 @@ def _hash_bytes(at: int, end: int, seed: Word) -> Word:
 
 @compiled
 def _with_stripes(at: int, end: int, seed: Word) -> tuple[Word, int]:
-    """Four lanes over stripes of 32 bytes, merged; also the position after the last stripe."""
+    """Return the merged lanes over stripes of 32 bytes, and the position after the last one."""
     lane_1, lane_2 = seed + _PRIME_1 + _PRIME_2, seed + _PRIME_2
     lane_3, lane_4 = seed, seed - _PRIME_1
     while at + 32 <= end:
@@ -151,7 +151,7 @@ def _avalanche(hash_: Word) -> Word:
 
 @compiled
 def _normalised(low: Word, high: Word, scale: int) -> tuple[Word, Word, int]:
-    """The same number with the smallest scale that still writes it exactly, but no less than 0."""
+    """Return the number with the smallest exact scale that is not negative."""
     if scale == 0:
         return low, high, scale
     negative = high >> Word(63) != _ZERO
@@ -176,7 +176,7 @@ def _negated(low: Word, high: Word) -> tuple[Word, Word]:
 
 @compiled
 def _tenth(low: Word, high: Word) -> tuple[Word, Word, Word]:
-    """An unsigned number of 128 bits divided by ten (low, high), and the remainder."""
+    """Return an unsigned number of 128 bits divided by ten (low, high), and the remainder."""
     if high == _ZERO:
         return low // _TEN, _ZERO, low % _TEN
     upper = high % _TEN << Word(32) | low >> Word(32)

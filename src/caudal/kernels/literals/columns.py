@@ -1,4 +1,4 @@
-"""`names` and `items` over Arrow columns: the fast reader first, the slow one for what is left.
+"""`names` and `items` over Arrow columns, by the fast reader, and by the slow one for other texts.
 
 What a text means is what `ast.literal_eval` makes of it. Both functions share these rules:
 
@@ -27,7 +27,7 @@ MAX_BYTES_PER_PART = 2**31 - 1
 
 
 def items(texts: pa.Array | pa.ChunkedArray) -> pa.ListArray:
-    """The strings of each Python-literal list: `['a', "b"]` gives a, b.
+    """Return the strings of each Python-literal list: `['a', "b"]` gives a, b.
 
     Elements that are not strings contribute nothing.
     """
@@ -35,7 +35,7 @@ def items(texts: pa.Array | pa.ChunkedArray) -> pa.ListArray:
 
 
 def names(texts: pa.Array | pa.ChunkedArray) -> pa.ListArray:
-    """The `name` values of each Python-literal list of dicts: `[{'name': 'a'}]` gives a.
+    """Return the `name` values of each Python-literal list of dicts: `[{'name': 'a'}]` gives a.
 
     Elements that are not dicts, dicts without `name` and names that are not strings contribute
     nothing; of a repeated key the last counts; names inside nested dicts are not looked for.
@@ -86,7 +86,7 @@ def _read_halves(texts: pa.Array, wanted: int) -> pa.ListArray:
 def _with_exact(
     lists: pa.ListArray, spans: Spans, rows: NDArray[np.intp], wanted: int
 ) -> pa.ListArray:
-    """The lists with those of the given rows replaced by what the slow reader finds."""
+    """Return the lists with those of the given rows replaced by what the slow reader finds."""
     if len(rows) == 0:
         return lists
     select: Callable[[Sequence[object]], list[str]] = (

@@ -16,7 +16,7 @@ REPLACEMENT = 0xFFFD
 
 
 def _one_byte_escapes() -> NDArray[np.uint8]:
-    """The byte that each `\\c` stands for; 0 where `\\c` is not such an escape."""
+    """Return the byte that each `\\c` stands for; 0 where `\\c` is not such an escape."""
     meaning = np.zeros(256, np.uint8)
     for letter, value in zip(b"\\'\"abfnrtv", b"\\'\"\a\b\f\n\r\t\v", strict=True):
         meaning[letter] = value
@@ -24,7 +24,7 @@ def _one_byte_escapes() -> NDArray[np.uint8]:
 
 
 def _hex_digits() -> NDArray[np.int8]:
-    """The value of each hexadecimal digit; -1 for every other byte."""
+    """Return the value of each hexadecimal digit; -1 for every other byte."""
     values = np.full(256, -1, np.int8)
     for digit in b"0123456789abcdefABCDEF":
         values[digit] = int(chr(digit), 16)
@@ -37,7 +37,7 @@ _HEX = _hex_digits()
 
 @compiled
 def escape_length(at: int, end: int) -> int:
-    """How many bytes the escape takes whose backslash is at `at`, or UNSURE.
+    """Return how many bytes the escape takes whose backslash is at `at`, or UNSURE.
 
     A backslash before a letter that means nothing stands for itself and is one byte long, as in
     Python. `\\N{...}`, a line continuation and anything malformed are UNSURE.
@@ -78,7 +78,7 @@ def _hex_length(at: int, end: int, digits: int) -> int:
 
 @compiled
 def _escape_code(at: int, length: int) -> int:
-    """The code point of a measured escape; a lone surrogate becomes U+FFFD."""
+    """Return the code point of a measured escape; a lone surrogate becomes U+FFFD."""
     if length == 1:
         return BACKSLASH
     letter = byte_at(at + 1)

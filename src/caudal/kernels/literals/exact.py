@@ -1,4 +1,4 @@
-"""The slow reader: `ast.literal_eval` itself, for the texts that the fast reader is not sure of.
+"""The slow reader: it uses `ast.literal_eval`, for texts that the fast reader does not know.
 
 Rules:
 - What `ast.literal_eval` refuses, and what is not a list, is None.
@@ -41,17 +41,17 @@ _FILTERS = threading.Lock()
 
 
 def items_of(elements: Sequence[object]) -> list[str]:
-    """The strings among the elements of a list."""
+    """Return the strings among the elements of a list."""
     return [_storable(element) for element in elements if isinstance(element, str)]
 
 
 def names_of(elements: Sequence[object]) -> list[str]:
-    """The strings under the key `name` in the dicts among the elements of a list."""
+    """Return the strings under the key `name` in the dicts among the elements of a list."""
     return items_of([element.get("name") for element in elements if isinstance(element, dict)])
 
 
 def read_lists(texts: Iterable[str]) -> Iterator[list[object] | None]:
-    """Each text as the list that it spells, or None; one at a time, since each may be large."""
+    """Yield the list of each text, or None; one at a time, because lists may be large."""
     return (_read_list(text) for text in texts)
 
 
@@ -68,8 +68,8 @@ def _read_list(text: str) -> list[object] | None:
 
 
 def _has_odd_prefix(text: str) -> bool:
-    """Whether a long text holds an f-string, or a string that never closes: it is no literal then.
-    Python needs minutes to parse a long f-string, and lets no other thread run meanwhile."""
+    """Return whether a long text holds an f-string or an unclosed string: then it is no literal.
+    Python needs minutes to parse a long f-string, and blocks all threads meanwhile."""
     if len(text) <= _SHORT:
         return False
     for found in _TOKENS.finditer(text):

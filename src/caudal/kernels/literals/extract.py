@@ -1,4 +1,4 @@
-"""The kernel that reads a whole column: spans found, decoded and laid out."""
+"""The kernel that reads a whole column: it finds strings, decodes them and writes them."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ Extracted = tuple[Ends, Ends, NDArray[np.uint8], NDArray[np.bool_]]
 
 
 def extract(addresses: NDArray[np.int64], valid: NDArray[np.bool_], wanted: int) -> Extracted:
-    """The ends of the lists, the ends of their strings, the strings' bytes, and the unsure rows.
+    """Return the ends of lists, the ends of strings, the bytes of strings, and the unsure rows.
 
     Text `i` lies in memory from `addresses[i]` to `addresses[i + 1]` and is read only if valid.
     """
@@ -54,7 +54,7 @@ def _extract(
     base: int,
     unsure: NDArray[np.bool_],
 ) -> tuple[int, int]:
-    """Fill what `extract` gives, the bytes from the address `base` on; how many there are."""
+    """Fill the arrays of `extract`, bytes from address `base` on; return their counts."""
     strings, to = 0, base
     for row in range(len(valid)):
         if valid[row]:

@@ -60,7 +60,7 @@ def _kinds() -> NDArray[np.int8]:
 
 
 def _next_states() -> NDArray[np.int8]:
-    """The state after a token, by state and kind.
+    """Return the state after a token, by state and kind.
 
     After an opening bracket it is the state of the outer container once the inner one has closed.
     After a closing bracket it is only a mark that the bracket may stand there.

@@ -1,8 +1,8 @@
-"""The fast reader of Python literals: sure, or silent.
+"""The fast reader of Python literals. It answers UNSURE for texts that it does not know.
 
-It reads the texts of `grammar` and answers UNSURE for all others, which `exact` then decides. So
-it never says that a text is wrong, and it need not know all of Python. Found strings are reported
-as spans of the text: only what was asked for is ever copied.
+It reads the texts of `grammar`; `exact` decides about all others. So it never rejects a text, and
+need not know all of Python. It reports strings as spans of the text, so only wanted strings are
+copied.
 """
 
 import numpy as np
@@ -89,7 +89,7 @@ def find_spans(start: int, end: int, wanted: int, spans: NDArray[np.int64]) -> i
 
 @compiled
 def _trimmed(start: int, end: int) -> tuple[int, int]:
-    """The text without the spaces and tabs around it; a newline there is not always harmless."""
+    """Return the text without spaces and tabs around it; newlines stay, since they may matter."""
     while start < end and (byte_at(start) == 0x20 or byte_at(start) == 0x09):
         start += 1
     while start < end and (byte_at(end - 1) == 0x20 or byte_at(end - 1) == 0x09):
@@ -99,7 +99,7 @@ def _trimmed(start: int, end: int) -> tuple[int, int]:
 
 @compiled
 def _end_of_token(at: int, end: int, kind: int) -> tuple[int, bool]:
-    """The position after the token at `at` (or UNSURE), and whether it has escapes."""
+    """Return the position after the token at `at` (or UNSURE), and whether it has escapes."""
     if kind == grammar.STRING:
         return _after_string(at, end)
     if kind == grammar.SCALAR:
@@ -123,7 +123,7 @@ def _after_string(at: int, end: int) -> tuple[int, bool]:
 
 @compiled
 def _next_stop(at: int, end: int, quote: int) -> int:
-    """The first backslash, control character or such quote; `end` if there is none.
+    """Return the first backslash, control character or such quote; `end` if there is none.
 
     Eight bytes at a time: the high bit of a byte is set in `stops` where the byte is wanted. A
     borrow can set others, but only above one that is rightly set, and the lowest is taken.
@@ -182,5 +182,5 @@ def _after_digits(at: int, end: int) -> int:
 
 @compiled
 def _spells(at: int, end: int, word: int) -> bool:
-    """Whether the four bytes of `word` stand at `at`."""
+    """Return whether the four bytes of `word` stand at `at`."""
     return at + 4 <= end and quad_at(at) == word

@@ -14,7 +14,7 @@ _PERIOD = ord(".")
 
 @inlined
 def may_be_listed(text: Any, start: int, stop: int, t: Any) -> bool:
-    """Whether the letters text[start:stop] and a period may be a listed abbreviation."""
+    """Return whether the letters text[start:stop] and a period may be a listed abbreviation."""
     if stop - start >= tables.MAX_ABBREVIATION:
         return False
     key = load_word(text, start) & first_bytes(stop - start)
@@ -24,7 +24,7 @@ def may_be_listed(text: Any, start: int, stop: int, t: Any) -> bool:
 
 @inlined
 def is_abbreviation(text: Any, start: int, stop: int, consonants: int, dotted: int, t: Any) -> bool:
-    """Whether text[start:stop], which ends with a period, is listed or like T., U.S. or Mr.
+    """Return whether text[start:stop], which ends with a period, is listed or like T., U.S. or Mr.
 
     `consonants` and `dotted` are the ends that the functions below give, of this token or of a
     longer one that began there: looking them up again for each period would take quadratic time.
@@ -42,7 +42,7 @@ def is_abbreviation(text: Any, start: int, stop: int, consonants: int, dotted: i
 
 @inlined
 def consonants_end(text: Any, start: int, stop: int, t: Any) -> int:
-    """How far a capital and consonants behind it reach; `start` without a capital."""
+    """Return how far a capital and consonants behind it reach; `start` without a capital."""
     if not ord("A") <= text[start] <= ord("Z"):
         return start
     position = start + 1
@@ -53,7 +53,7 @@ def consonants_end(text: Any, start: int, stop: int, t: Any) -> int:
 
 @inlined
 def dotted_end(text: Any, start: int, stop: int) -> int:
-    """How far letters and periods alternate, from a letter to a period."""
+    """Return how far letters and periods alternate, from a letter to a period."""
     position = start
     while position + 1 < stop and is_letter(text[position]) and text[position + 1] == _PERIOD:
         position += 2

@@ -8,7 +8,7 @@ from caudal.kernels.sentiment import rules, tables
 
 @compiled
 def assess(events: Any, count: int, t: Any) -> float:
-    """The mean of the assessments that events[:count] make; see `exact` for the rules.
+    """Return the mean of the assessments that events[:count] make; see `exact` for the rules.
 
     An event is four times the entry's number plus the length (at most three) of the longest
     unknown token since the event before. Sums run in the analyzer's order.

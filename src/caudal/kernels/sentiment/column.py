@@ -26,7 +26,7 @@ _compiled: _Compiled | None = None
 
 
 def compiled_lexicon() -> _Compiled:
-    """The lexicon and its tables, loaded once, at the first use, by one thread."""
+    """Return the lexicon and its tables, loaded once, at the first use, by one thread."""
     global _compiled
     with _lock:
         if _compiled is None:
@@ -36,7 +36,7 @@ def compiled_lexicon() -> _Compiled:
 
 
 def score(texts: pa.Array | pa.ChunkedArray) -> Scores:
-    """The polarity, in [-1, 1], of each text; 0.0 for a null or empty one.
+    """Return the polarity, in [-1, 1], of each text; 0.0 for a null or empty one.
 
     >>> score(pa.array(["a very good film", "not good", None])).tolist()
     [0.9099999999999999, -0.35, 0.0]
@@ -78,7 +78,7 @@ def _score_strings(texts: pa.Array) -> Scores:
 
 
 def column_buffers(texts: pa.Array) -> tuple[Any, Any, Any]:
-    """The bytes of a string array, and where each row starts and ends; a null is an empty row."""
+    """Return the bytes of a string array, and the start and end of each row; null is empty."""
     offsets, data = spans_of(texts)
     starts, ends = offsets[:-1], offsets[1:].copy()
     if texts.null_count:

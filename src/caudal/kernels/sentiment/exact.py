@@ -34,13 +34,13 @@ _ASSESSED_FACES = rules.assessed_faces()
 
 
 def polarity(text: str, words: dict[str, Word]) -> float:
-    """The mean polarity of the text's assessments, 0.0 when there is none."""
+    """Return the mean polarity of the text's assessments, 0.0 when there is none."""
     scores = list(_assess((token.lower() for token in tokens(text)), words))
     return sum(scores, 0.0) / float(len(scores) or 1)
 
 
 def tokens(text: str) -> list[str]:
-    """The text's tokens in order, case kept, faces glued, sentence ends dropped."""
+    """Return the text's tokens in order, case kept, faces glued, sentence ends dropped."""
     return [token for s in _sentences(_split_tokens(text)) for token in _glue(s).split()]
 
 
@@ -80,7 +80,7 @@ def _split_chunk(chunk: str) -> Iterator[str]:
 
 
 def _end(pattern: re.Pattern[str], text: str) -> int:
-    """How far a pattern reaches from the start of a text."""
+    """Return how far a pattern reaches from the start of a text."""
     found = pattern.match(text)
     return found.end() if found else 0
 
@@ -105,7 +105,7 @@ def _glue(sentence: list[str]) -> str:
 
 
 def _assess(tokens: Iterable[str], words: dict[str, Word]) -> Iterator[float]:
-    """The state machine of the module's docstring; yields each assessment's final polarity."""
+    """Run the state machine of the module's docstring; yield the polarity of each assessment."""
     value, intensity, negated, is_open = 0.0, 1.0, False, False
     modifier = ""
     negation = False

@@ -31,7 +31,7 @@ def is_whitespace(byte: int) -> bool:
 
 @compiled
 def previous_visible(text: Any, position: int) -> int:
-    """The position of the last byte before `position` that belongs to no space."""
+    """Return the position of the last byte before `position` that belongs to no space."""
     position -= 1
     while True:
         if is_whitespace(text[position]):
@@ -44,7 +44,7 @@ def previous_visible(text: Any, position: int) -> int:
 
 @compiled
 def next_visible(text: Any, position: int) -> int:
-    """The first byte after `position` that belongs to no space; a zero byte ends the row."""
+    """Return the first byte after `position` that belongs to no space; a zero byte ends the row."""
     position += 1
     while True:
         if is_whitespace(text[position]):
@@ -57,7 +57,7 @@ def next_visible(text: Any, position: int) -> int:
 
 @compiled
 def is_sarcasm(text: Any, position: int) -> bool:
-    """Whether the exclamation mark at `position` stands alone in parentheses."""
+    """Return whether the exclamation mark at `position` stands alone in parentheses."""
     if next_visible(text, position) != _CLOSE:
         return False
     return bool(text[previous_visible(text, position)] == _OPEN)
@@ -65,7 +65,7 @@ def is_sarcasm(text: Any, position: int) -> bool:
 
 @compiled
 def find_face(text: Any, position: int, floor: int, t: Any) -> Any:
-    """The entry and size of the face that ends at `position`, or a reason why there is none."""
+    """Return the entry and size of the face that ends at `position`, or why there is none."""
     key, length = np.uint64(text[position]), np.int64(1)
     face, size, begin, start = NO_FACE, length, position, position
     has_empty_line = is_parted = False
@@ -97,7 +97,7 @@ def find_face_key(key: int, t: Any) -> int:
 
 @compiled
 def settle_face(text: Any, begin: int, position: int, size: int, entry: int, t: Any) -> Any:
-    """What becomes of a face that was found: it may go on, or be glued to the word before it."""
+    """Decide about a found face: it may continue, or be joined to the word before it."""
     opening = text[begin]
     if opening == ord("8") or opening == ord(">"):
         if size == 3 and text[previous_visible(text, position)] == _PERIOD:
@@ -125,8 +125,8 @@ def settle_face(text: Any, begin: int, position: int, size: int, entry: int, t: 
 
 @compiled
 def begins_token(text: Any, position: int, t: Any) -> int:
-    """Whether only punctuation that is split off stands before `position` in its chunk: 1 or 0;
-    _TOO_FAR if there is so much of it that looking at it for every face would take too long."""
+    """Return 1 if only punctuation that is split off is before `position` in its chunk, else 0;
+    _TOO_FAR if there is too much of it to look at for every face."""
     position -= 1
     farthest = position - _MOST_MARKS
     while t.kind[text[position]] & tables.SPLIT and not t.kind[text[position]] & tables.SEPARATOR:

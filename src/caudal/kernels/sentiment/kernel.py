@@ -36,7 +36,7 @@ BACK = 128
 
 
 def score_rows(data: Bytes, starts: Positions, ends: Positions, t: tables.Tables) -> Scores:
-    """The polarity of each row data[starts[i]:ends[i]]; NaN where a row is declined."""
+    """Return the polarity of each row data[starts[i]:ends[i]]; NaN where a row is declined."""
     longest = int(np.max(ends - starts, initial=0))
     text = np.zeros(FRONT + longest + BACK, np.uint8)
     events = np.empty(longest + 1, np.int32)

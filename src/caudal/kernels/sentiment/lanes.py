@@ -16,7 +16,7 @@ _ONES = 0x0101010101010101
 
 @intrinsic
 def non_letters(_typing: Any, buffer: Any, _index: Any) -> Any:
-    """A bit for each of the 64 bytes of a uint8 array from `index` on that is no ASCII letter."""
+    """Return a bit for each of the 64 bytes from `index` on that is no ASCII letter."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vector = _load(context, builder, signature, args)
@@ -29,8 +29,8 @@ def non_letters(_typing: Any, buffer: Any, _index: Any) -> Any:
 
 @intrinsic
 def breaks(_typing: Any, buffer: Any, _index: Any) -> Any:
-    """A bit for each of the 64 bytes from `index` on that is ASCII whitespace, a straight quote,
-    or beyond ASCII."""
+    """Return a bit for each of the 64 bytes from `index` on that is ASCII whitespace, a straight
+    quote, or beyond ASCII."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vector = _load(context, builder, signature, args)
@@ -60,7 +60,7 @@ def _bits(builder: Any, found: Any) -> Any:
 
 @inlined
 def lower_lanes(word: int) -> Any:
-    """The word with each byte that is an ASCII capital turned into its small letter."""
+    """Return the word with each byte that is an ASCII capital turned into its small letter."""
     low = word & uint64(0x7F * _ONES)
     from_a = low + uint64((0x80 - ord("A")) * _ONES)
     past_z = low + uint64((0x7F - ord("Z")) * _ONES)

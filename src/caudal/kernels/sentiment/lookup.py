@@ -25,7 +25,7 @@ def find_word(text: Any, start: int, stop: int, t: Any) -> int:
 
 @inlined
 def find_entry(text: Any, start: int, stop: int, t: Any) -> int:
-    """The number of the entry that text[start:stop] is when lower-cased, or -1."""
+    """Return the number of the entry that text[start:stop] is when lower-cased, or -1."""
     length = stop - start
     first = lower_lanes(load_word(text, start)) & first_bytes(length)
     last = lower_lanes(load_word(text, stop - 8)) if length > 8 else np.uint64(0)
@@ -64,11 +64,11 @@ def probe(text: Any, start: int, length: int, first: int, last: int, t: Any) -> 
 
 @inlined
 def first_bytes(length: int) -> Any:
-    """A mask for the first `length` bytes of a word, at least one and at most all eight."""
+    """Return a mask for the first `length` bytes of a word, at least one and at most all eight."""
     return ALL_LANES >> np.uint64(64 - 8 * min(length, 8))
 
 
 @inlined
 def has_bit(words: Any, bit: int) -> bool:
-    """Whether a bit is set in an array of 64-bit words."""
+    """Return whether a bit is set in an array of 64-bit words."""
     return bool((words[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1))

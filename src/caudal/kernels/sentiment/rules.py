@@ -45,10 +45,10 @@ EMOTICONS: tuple[tuple[float, tuple[str, ...]], ...] = (
 
 
 def faces() -> dict[str, float]:
-    """Every face as it is written, in order, with its polarity."""
+    """Return every face as it is written, in order, with its polarity."""
     return {face: polarity for polarity, group in EMOTICONS for face in group}
 
 
 def assessed_faces() -> dict[str, float]:
-    """The lower-case tokens that count as a face; purely alphabetic ones (``xd``) never do."""
+    """Return the lower-case tokens that count as a face; alphabetic ones (``xd``) do not."""
     return {face.lower(): value for face, value in faces().items() if not face.isalpha()}

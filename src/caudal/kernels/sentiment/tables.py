@@ -102,7 +102,7 @@ def compile_tables(words: dict[str, Word]) -> Tables:
 
 
 def token_key(token: bytes) -> tuple[int, int, int]:
-    """The three words that, with the length, stand for a token (see the module's docstring)."""
+    """Return the three words that stand for a token, with its length (see above)."""
     first, last, middle = token[:8], token[-8:], token[8:16]
     return (
         int.from_bytes(first, "little"),

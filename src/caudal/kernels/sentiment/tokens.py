@@ -37,7 +37,7 @@ _SENTENCE_END_SIZE = 15
 
 @inlined
 def is_contraction(text: Any, stop: int) -> bool:
-    """Whether the chunk that ends at `stop` ends in the n of ``n't``, which is split off."""
+    """Return whether the chunk that ends at `stop` ends in the n of ``n't``, which is split off."""
     if text[stop] != _QUOTE:
         return False
     return bool(text[stop + 1] == _SMALL_T and text[stop - 1] == _SMALL_N)
@@ -45,7 +45,7 @@ def is_contraction(text: Any, stop: int) -> bool:
 
 @inlined
 def ends_word(text: Any, start: int, stop: int, t: Any) -> bool:
-    """Whether the byte after the letters text[start:stop] certainly ends their token.
+    """Return whether the byte after the letters text[start:stop] certainly ends their token.
 
     It does when it is a separator, and when it is a mark that changes nothing and the chunk ends
     with it; a period is such a mark unless it may end an abbreviation.
@@ -136,7 +136,7 @@ def read_chunk(
 
 @inlined
 def find_chunk_end(text: Any, position: int) -> Any:
-    """Where the chunk ends, where the next one begins, and whether the chunk is all ASCII.
+    """Return where the chunk ends, where the next one begins, and whether the chunk is all ASCII.
 
     DECLINED for a letter whose lower-case form has another length or is ASCII.
     """
@@ -230,7 +230,7 @@ def read_core(
 
 @inlined
 def declines_core(text: Any, start: int, stop: int) -> bool:
-    """Whether the token might be glued to the one before in a rare face (``o .O``, ``> .>``,
+    """Return whether the token might be glued to the one before in a rare face (``o .O``, ``> .>``,
     ``° o °``), or is the very token that stands for an empty line."""
     size = stop - start
     if size == 2 and text[start] == _PERIOD and text[start + 1] in (ord("O"), ord(">")):

@@ -38,7 +38,7 @@ class TransformersModel:
     torch: Any
 
     def score(self, texts: pa.Array) -> Scores:
-        """Polarities in [-1, 1]; a text longer than the model's window is cut to it.
+        """Return polarities in [-1, 1]; a text longer than the model's window is cut to it.
 
         Texts are sorted by length into batches, so that padding costs little. The batches depend
         on the column, and with them the last bits of a score may.
@@ -91,7 +91,7 @@ def load_transformers_model(directory: Path) -> TransformersModel:
 
 
 def label_weights(labels: Mapping[int, str]) -> npt.NDArray[np.float64]:
-    """The polarity of each label, by its name: the score is their mean by probability.
+    """Return the polarity of each label, by its name: the score is their mean by probability.
 
     Known names: positive, negative and neutral; ``LABEL_0`` and ``LABEL_1`` of a two-label model
     (negative, positive); ``1 star`` to ``5 stars``, linear from -1 to 1.
@@ -112,7 +112,7 @@ def label_weights(labels: Mapping[int, str]) -> npt.NDArray[np.float64]:
 
 
 def _batches(texts: Sequence[str | None]) -> Iterator[list[int]]:
-    """Rows with something to score, short texts first, in batches."""
+    """Return rows with something to score, short texts first, in batches."""
     rows = [row for row, text in enumerate(texts) if text]
     rows.sort(key=lambda row: len(texts[row] or ""))
     for first in range(0, len(rows), BATCH_TEXTS):
@@ -125,7 +125,7 @@ def _window(tokenizer: Any, classifier: Any) -> int:
 
 
 def _fingerprint(directory: Path) -> str:
-    """A digest of the files that decide the scores."""
+    """Return a digest of the files that decide the scores."""
     digest = hashlib.sha256()
     for path in sorted({path for glob in _VERSIONED_FILES for path in directory.glob(glob)}):
         digest.update(path.name.encode() + b"\0")

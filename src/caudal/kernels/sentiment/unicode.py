@@ -7,7 +7,7 @@ from caudal.kernels.compiled import compiled
 
 @compiled
 def break_size(text: Any, position: int) -> int:
-    """The bytes of the curly quote or space beyond ASCII that begins at `position`, or 0."""
+    """Return the bytes of the curly quote or space beyond ASCII that begins at `position`, or 0."""
     if is_curly_quote(text, position):
         return 3
     return int(space_size(text, position))
@@ -23,7 +23,7 @@ def is_curly_quote(text: Any, position: int) -> bool:
 
 @compiled
 def space_size(text: Any, position: int) -> int:
-    """The bytes of the space beyond ASCII that begins at `position`, or 0.
+    """Return the bytes of the space beyond ASCII that begins at `position`, or 0.
 
     U+0085, U+00A0, U+1680, U+2000 to U+200A, U+2028, U+2029, U+202F, U+205F and U+3000.
     """
@@ -41,7 +41,7 @@ def space_size(text: Any, position: int) -> int:
 
 @compiled
 def space_size_before(text: Any, position: int) -> int:
-    """The bytes of the space beyond ASCII whose last byte is at `position`, or 0."""
+    """Return the bytes of the space beyond ASCII whose last byte is at `position`, or 0."""
     if space_size(text, position - 1) == 2:
         return 2
     return 3 if space_size(text, position - 2) == 3 else 0
@@ -49,7 +49,7 @@ def space_size_before(text: Any, position: int) -> int:
 
 @compiled
 def ends_with_break(text: Any, position: int) -> bool:
-    """Whether the byte at `position` is the last of a curly quote or a space beyond ASCII."""
+    """Return whether a curly quote or a space beyond ASCII ends at `position`."""
     return bool(is_curly_quote(text, position - 2) or space_size_before(text, position) > 0)
 
 
@@ -64,7 +64,7 @@ def changes_when_lowered(text: Any, position: int) -> bool:
 
 @compiled
 def is_degree_face(text: Any, start: int, stop: int) -> bool:
-    """Whether text[start:stop] is a degree sign, alone or after an o: the end of ``° o °``."""
+    """Return whether text[start:stop] is a degree sign, alone or after an o, as in ``° o °``."""
     if text[stop - 2] != 0xC2 or text[stop - 1] != 0xB0:
         return False
     return stop - start == 2 or (text[start] | 0x20) == ord("o")
