@@ -12,6 +12,7 @@ import sys
 from types import FrameType
 
 from caudal.cli import elapsed, streams  # noqa: F401 - `elapsed` begins to count
+from caudal.cli.interrupts import RECEIVED
 from caudal.cli.status import ExitStatus, status_of
 from caudal.errors import CaudalError
 from caudal.version import __version__
@@ -22,7 +23,6 @@ _ENDINGS = {
     signal.SIGHUP: ("the terminal was closed", ExitStatus.HUNG_UP),
 }
 _STATUS: list[int] = []  # of this process, once it is known
-_RECEIVED: list[int] = []  # received signals; libraries may raise other errors for them
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -84,7 +84,7 @@ def _listen() -> None:
 
 def _note(number: int, frame: FrameType | None) -> None:
     del frame
-    _RECEIVED.append(number)
+    RECEIVED.append(number)
     raise KeyboardInterrupt
 
 
@@ -108,8 +108,8 @@ def _explained(error: BaseException) -> tuple[str, int]:
     from typer.exceptions import TyperException
 
     interrupted = isinstance(error, KeyboardInterrupt | Abort) or "Query interrupted" in str(error)
-    if _RECEIVED or interrupted:  # whichever error a library raised for it
-        return _ENDINGS[signal.Signals(_RECEIVED[0]) if _RECEIVED else signal.SIGINT]
+    if RECEIVED or interrupted:  # whichever error a library raised for it
+        return _ENDINGS[signal.Signals(RECEIVED[0]) if RECEIVED else signal.SIGINT]
     match error:
         case CaudalError():
             return str(error), status_of(error)

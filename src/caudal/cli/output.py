@@ -77,7 +77,7 @@ def _one_file(results: Mapping[str, Result], form: Format) -> Iterator[bytes]:
 def give_stream(result: "StreamedResult", destination: Destination, *, quiet: bool = False) -> None:
     """Write an answer whose rows are still being computed."""
     if destination.is_screen:
-        _show_stream(result, destination.form)
+        show_stream(result, destination.form)
         return
     with _opened(destination.path_of(result.name), quiet=quiet) as file:
         if destination.takes_all_at_once and result.name != ADHOC:
@@ -86,7 +86,7 @@ def give_stream(result: "StreamedResult", destination: Destination, *, quiet: bo
             file.writelines(encode_rows(result.parts, destination.form))
 
 
-def _show_stream(result: "StreamedResult", form: Format) -> None:
+def show_stream(result: "StreamedResult", form: Format, *, timed: bool = True) -> None:
     """Print the first rows, and count the others without keeping them."""
     began, total, first = perf_counter(), 0, None
     for part in result.parts:
@@ -97,7 +97,7 @@ def _show_stream(result: "StreamedResult", form: Format) -> None:
             first = pa.concat_tables([first, part], promote_options="permissive")
     assert first is not None
     shown = Result(result.name, result.title, first, perf_counter() - began)
-    print_result(untitled(shown), output_console(), form, total=total)
+    print_result(untitled(shown), output_console(), form, total=total, timed=timed)
     sys.stdout.flush()
 
 

@@ -42,6 +42,12 @@ COMMANDS = (
         "Answer any SELECT, over an application's cleaned tables or over files by name.",
     ),
     Command(
+        "shell",
+        "caudal.cli.shell.command",
+        "shell",
+        "Ask one SELECT after the other at a prompt; files are read once and kept.",
+    ),
+    Command(
         "load",
         "caudal.cli.datasets",
         "load",

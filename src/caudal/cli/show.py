@@ -23,7 +23,12 @@ _LONGEST_CELL = 100
 
 
 def print_result(
-    result: Result, console: Console, form: Format = Format.TABLE, total: int | None = None
+    result: Result,
+    console: Console,
+    form: Format = Format.TABLE,
+    *,
+    total: int | None = None,
+    timed: bool = True,
 ) -> None:
     """Print the first rows of an answer that has `total` rows, as a table or field by field."""
     total = len(result) if total is None else total
@@ -37,7 +42,8 @@ def print_result(
         _print_fields(shown, console)
     else:
         console.print(_rows_table(shown, layout))
-    counted = f"{total:,} row{'' if total == 1 else 's'}, {result.seconds:.3f} s"
+    counted = f"{total:,} row{'' if total == 1 else 's'}"
+    counted += f", {result.seconds:.3f} s" if timed else ""
     told = [counted, *_not_shown(total - ROWS_ON_SCREEN, layout.left_out)]
     console.print("; ".join(told) + "\n", style="dim", highlight=False)
 

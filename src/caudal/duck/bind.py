@@ -5,7 +5,7 @@ are not stored. They appear as typed nulls, so that the SQL still binds.
 """
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -24,6 +24,7 @@ from caudal.duck.table_sql import bind_table, make_cleaning, without_reject
 from caudal.errors import ApplicationError, UsageError
 from caudal.files.cleaning import Cleaning
 from caudal.model import Application, ParameterValue, Query, Table
+from caudal.sql.derived import expand
 from caudal.sql.literals import checked_value
 from caudal.sql.parameters import bind_parameters, parameter_names
 from caudal.sql.planner import TextChecks
@@ -126,6 +127,35 @@ def bind(
     return RunBinding(loads, bound)
 
 
+def bind_whole_tables(
+    app: Application, query: Query, connection: duckdb.DuckDBPyConnection
+) -> RunBinding:
+    """Check one query over tables that are loaded with all their rows and columns."""
+    with empty_schema(connection) as cursor:
+        cleaned = {table.name: bind_table(cursor, table) for table in app.tables}
+        schemas = {name: without_reject(schema) for name, schema in cleaned.items()}
+        moment = datetime.now(UTC)
+        bound = bind_query(cursor, query, app.parameters, schemas, moment, early=False)
+        whole = {table: frozenset(schemas[table]) for table in bound.reads}
+        bound = replace(bound, reads=whole)
+        loads = tuple(
+            _load(cursor, table, cleaned[table.name], [bound])
+            for table in app.tables
+            if table.name in whole
+        )
+    return RunBinding(loads, (bound,))
+
+
+def table_schemas(app: Application, connection: duckdb.DuckDBPyConnection) -> Schemas:
+    """Return the columns of an application's tables, with their types."""
+    with empty_schema(connection) as cursor:
+        schemas = {table.name: without_reject(bind_table(cursor, table)) for table in app.tables}
+        for table in app.derived:
+            select = expand(f"SELECT * FROM {quote(table.name)}", app.derived, table.origin)
+            schemas[table.name] = dict(describe(cursor, select, table.origin))
+    return schemas
+
+
 def parameter_values(
     app: Application, given: Mapping[str, ParameterValue]
 ) -> dict[str, ParameterValue]:
@@ -179,10 +209,15 @@ def bind_query(
                 create_empty(cursor, table, schema)
         seen = replace(seen, sql=sql, computed_columns=())
     kept = dict(read.columns)
-    with contextlib.suppress(duckdb.Error):  # get_table_names fails on `#1`
-        for table in schemas.keys() & cursor.get_table_names(sql):
-            kept.setdefault(table, frozenset())  # DESCRIBE reads no row, but needs the table
+    for table in _named_tables(cursor, sql, schemas):
+        kept.setdefault(table, frozenset())  # DESCRIBE reads no row, but needs the table
     return _bound(query, names, kept, seen)
+
+
+def _named_tables(cursor: duckdb.DuckDBPyConnection, sql: str, schemas: Schemas) -> Collection[str]:
+    with contextlib.suppress(duckdb.Error):  # get_table_names fails on `#1`
+        return schemas.keys() & cursor.get_table_names(sql)
+    return ()
 
 
 def _rewritten(sql: str, checks: TextChecks) -> str:

@@ -6,14 +6,15 @@ the caller at once, and leaving the block stops the query.
 
 import contextlib
 from collections.abc import Generator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from caudal.duck.arrow_casts import presented_parts
 from caudal.duck.bind import BoundQuery
-from caudal.duck.database import DuckDBError, DuckDBMemoryError, one_line
-from caudal.embedded.engine import Loaded, loaded
+from caudal.duck.database import Connection, DuckDBError, DuckDBMemoryError, one_line
+from caudal.embedded.engine import loaded
 from caudal.errors import MemoryExceededError, QueryError
 from caudal.files.sources import Sources
 from caudal.model import Application, ParameterValue
@@ -43,18 +44,21 @@ def stream(
     """Answer one query; its rows must be read inside of the block."""
     with loaded(app, sources, [query], parameters, options, progress) as data:
         (bound,) = data.binding.queries
-        with contextlib.closing(_parts(data, bound)) as parts:
+        with contextlib.closing(parts_of(bound, data.connection, data.pool)) as parts:
             yield StreamedResult(bound.query.name, bound.query.title, parts, data.rejects)
 
 
-def _parts(data: Loaded, bound: BoundQuery) -> Generator[pa.Table, None, None]:
-    cursor = data.connection.cursor()
+def parts_of(
+    bound: BoundQuery, connection: Connection, pool: ThreadPoolExecutor
+) -> Generator[pa.Table, None, None]:
+    """Yield the rows of a bound query while they are computed."""
+    cursor = connection.cursor()
     with _errors_of(bound):
         parts = presented_parts(cursor.sql(bound.sql), list(bound.names))
-        coming = data.pool.submit(next, parts, None)
+        coming = pool.submit(next, parts, None)
         try:
             while (part := coming.result()) is not None:
-                coming = data.pool.submit(next, parts, None)
+                coming = pool.submit(next, parts, None)
                 yield part
         finally:
             if not coming.done():

@@ -1,0 +1,89 @@
+"""`caudal shell`."""
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from caudal.application import find_application, shipped_applications
+from caudal.application.adhoc import files_application
+from caudal.cli.options import ParamOption, QueryOptions, parameter_values, with_asking
+from caudal.cli.output import reject_file
+from caudal.cli.shell.loop import Shell, run_prompt, run_script
+from caudal.cli.shell.statements import statements
+from caudal.embedded.session import open_session
+from caudal.errors import UsageError
+from caudal.model import ADHOC, Application, Table
+from caudal.version import __version__
+
+_ELSEWHERE = ("engine", "partitions", "out", "profile")
+
+
+@partial(with_asking, without=_ELSEWHERE)
+def shell(
+    asking: QueryOptions,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[APP | FILE …]", help="An application, or files as tables."),
+    ] = None,
+    param: ParamOption = None,
+) -> None:
+    """Ask one SELECT after the other at a prompt; files are read once and kept.
+
+    The prompt completes tables, columns and functions with Tab and remembers what was typed. A
+    SELECT ends with a semicolon; `.help` lists the commands of the prompt. Statements from a pipe
+    are executed without a prompt, until the first mistake.
+
+    Examples:
+
+    - `caudal shell books --data data`
+    - `caudal shell orders.csv customers.csv`
+    - `caudal shell books --data data --format csv < statements.sql`
+    """
+    application, takes_files = _tables(names or [], asking)
+    model = asking.sentiment or application.sentiment
+    with (
+        reject_file(asking.rejects) as sink,
+        open_session(model, asking.run_options(sink)) as session,
+    ):
+        prompt = Shell(
+            session,
+            application,
+            asking.sources(application),
+            takes_files,
+            parameter_values(application.parameters, param),
+            quiet=asking.quiet,
+        )
+        prompt.mode = asking.form or prompt.mode
+        if sys.stdin.isatty():
+            from caudal.cli.shell.prompt import typed_statements
+
+            typer.echo(f"Caudal {__version__}. SELECT …; or .help or .quit", err=True)
+            run_prompt(prompt, typed_statements(prompt.catalog()))
+        else:
+            run_script(prompt, statements(_script()))
+
+
+def _script() -> str:
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"standard input is not UTF-8 text: {error}") from None
+
+
+def _tables(names: list[str], asking: QueryOptions) -> tuple[Application, bool]:
+    """Return the application with the tables of the prompt, and whether a SELECT may name files."""
+    if len(names) == 1 and (names[0] in shipped_applications() or Path(names[0]).is_dir()):
+        return find_application(names[0]), False
+    tables: dict[str, Table] = {}
+    for name in names:
+        quoted = name.replace("'", "''")
+        (table,) = files_application(f"FROM '{quoted}'", asking.data).tables or [None]
+        if table is None:
+            raise UsageError(f"{name} is neither an application nor a CSV file")
+        if table.name in tables:
+            raise UsageError(f"two files would be called {table.name}: give one, or rename one")
+        tables[table.name] = table
+    return Application(ADHOC, "", asking.data or Path(), tuple(tables.values()), ()), True
