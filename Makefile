@@ -16,6 +16,7 @@ demo: compiled
 	@$(BIN)/caudal generate books --scale $(SCALE) --out demo-data/books
 	@$(BIN)/caudal run movies --data demo-data/movies
 	@$(BIN)/caudal run books --data demo-data/books
+	@sh deploy/demo_dataset.sh $(BIN)/caudal demo-data/books
 	@sh deploy/demo.sh $(BIN)/caudal demo-data/books
 
 # First what needs one core each, side by side; then the tests, which take all of them.
