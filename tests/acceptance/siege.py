@@ -116,6 +116,8 @@ def report(calm: Tally, storm: Tally) -> Iterator[str]:
             f"({len(alone)} jobs); besieged median {statistics.median(beside):.1f} s, most "
             f"{max(beside):.1f} s ({len(beside)}): {max(beside) / max(alone):.1f} times as long"
         )
+    for app, seconds in sorted(storm.times.items()):
+        yield f"{app} besieged, in this order: {' '.join(f'{one:.1f}' for one in seconds)} s"
     yield f"honest jobs besieged: {storm.done} done, {len(storm.failed)} failed"
     yield f"wrong answers: {storm.wrong}"
     slow = ", ".join(too_slow(calm, storm)) or "none"
