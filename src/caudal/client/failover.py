@@ -3,7 +3,8 @@
 Rules
 1. When and how often a request is repeated is decided by jobs/retry.py; here is one round of it.
 2. Lost connections, time-outs, answers that drip (pace.py), 408 and 5xx mean: ask the next address.
-   The address that answered last is asked first.
+   The address that answered last is asked first. A job begins at an address that follows from its
+   id, so that the clients of a cluster spread over its gateways.
 3. A body that cannot be what was asked for (bodies.py), or a store that is damaged, is an answer
    that cannot be believed: ask the next address too.
 4. 429 is an answer: repeat after Retry-After. A quota that stays full for a while (jobs, kept,
@@ -17,6 +18,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
+from zlib import crc32
 
 import httpx
 
@@ -199,6 +201,11 @@ class Failover:
         """Return all addresses, starting with the one that answered last."""
         with self._lock:
             return [*self.addresses[self._best :], *self.addresses[: self._best]]
+
+    def begin_at(self, job_id: str) -> None:
+        """Ask first the gateway that follows from the job's id."""
+        with self._lock:
+            self._best = crc32(job_id.encode()) % len(self.addresses)
 
     def prefer(self, address: str) -> None:
         with self._lock:

@@ -75,6 +75,7 @@ def submit(
 ) -> tuple[Outcome | None, dict[str, bytes]]:
     """Send everything and collect the results; with `detach`, return no outcome."""
     job_id, options = submission.resume or submission.job_id, submission.options
+    gateways.begin_at(job_id)
     if submission.resume:
         options = gateways.status(job_id).options
     cutter = BatchCutter(options.batch_bytes, submission.compress.pays(gateways.addresses))

@@ -15,7 +15,7 @@ from math import ceil
 
 from caudal.gateway.refusals import Refusal, later
 
-FIRST_SECONDS, MOST_SECONDS = 10.0, 300.0
+FIRST_SECONDS, MOST_SECONDS = 20.0, 300.0
 FORGET_SECONDS = 600.0
 
 

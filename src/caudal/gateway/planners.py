@@ -59,7 +59,7 @@ class PlanLimits:
     """Limits of planning one request."""
 
     sql_bytes: int = 256 << 10  # all SQL texts of an application
-    cpu_seconds: int = 5  # shipped applications take a quarter of a second
+    cpu_seconds: int = 3  # shipped applications take a quarter of a second
     memory_bytes: int = 512 << 20  # beyond the memory of a warm child
     plan_bytes: int = 8 << 20  # encoded plan: every worker reads it
     patience_seconds: float = 60.0  # wall time; beyond it the client is told to try again

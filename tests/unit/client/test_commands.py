@@ -131,7 +131,8 @@ def test_no_gateway_has_its_own_exit_status(
     way = ["-d", str(books), "-g", "127.0.0.1:9,127.0.0.1:10", "--patience", "0.2"]
     assert submit(*way) == ExitStatus.UNREACHABLE
     [line] = capsys.readouterr().err.splitlines()
-    assert "tried http://127.0.0.1:9: " in line
+    assert "tried http://127.0.0.1:" in line
+    assert "http://127.0.0.1:9: " in line
     assert "http://127.0.0.1:10: " in line
     assert line.endswith("run the command again")
 

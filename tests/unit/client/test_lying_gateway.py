@@ -393,6 +393,9 @@ def test_a_whole_run_beside_a_liar(place: Place, books: Path, expected: Answers)
     lies = itertools.cycle(place.results.values())
     place.hostile.spoil = lambda path, body: Spoilt(next(lies)) if "/results/" in path else None
     client = Client(f"{place.hostile.address},{place.honest}")
-    answers = client.run("books", books, parameters=PARAMETERS, batch_bytes=BATCH_BYTES)
-    check(answers, expected)
+    for _ in range(20):  # a job begins at the address that follows from its id
+        answers = client.run("books", books, parameters=PARAMETERS, batch_bytes=BATCH_BYTES)
+        check(answers, expected)
+        if any("/results/" in path for path in place.hostile.asked):
+            break
     assert any("/results/" in path for path in place.hostile.asked)

@@ -24,7 +24,7 @@ def test_waits_grow_and_concern_nobody_else() -> None:
         seen.append(wait_of(waits, "mallory"))
         clock.now += seen[-1]
         assert waits.refusal("mallory") is None
-    assert seen == [10, 40, 160, 300, 300]
+    assert seen == [20, 80, 300, 300, 300]
     assert seen[0] == FIRST_SECONDS
     assert seen[-1] == MOST_SECONDS
     waits.stopped("mallory")
