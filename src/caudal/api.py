@@ -185,7 +185,8 @@ def _frames(
 
     if engine != "embedded":
         raise UsageError(f'data frames are not read by engine="{engine}": leave `engine` out')
-    return arrow_tables(tables, [table.name for table in app.tables])
+    taken = [*(table.name for table in app.tables), *(table.name for table in app.derived)]
+    return arrow_tables(tables, taken)
 
 
 @contextlib.contextmanager

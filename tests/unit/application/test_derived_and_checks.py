@@ -12,7 +12,7 @@ from caudal.application.cases import run_cases
 from caudal.application.check import check_application
 from caudal.cli.main import main
 from caudal.cli.status import ExitStatus
-from caudal.errors import ApplicationError
+from caudal.errors import ApplicationError, UsageError
 from caudal.run_options import Engine
 
 Capture = pytest.CaptureFixture[str]
@@ -74,6 +74,12 @@ def test_derived_tables_on_both_engines(folder: Path, engine: str) -> None:
     select = "SELECT count(*) AS n FROM large WHERE customer = $who"
     some = caudal.sql(select, folder, folder.parent, parameters={"who": "ann"}, engine=engine)
     assert some["n"] == [2]
+
+
+def test_a_frame_may_not_have_the_name_of_a_derived_table(folder: Path) -> None:
+    frame = caudal.sql("SELECT 1 AS x")
+    with pytest.raises(UsageError, match="the application has a table 'large'"):
+        caudal.sql("SELECT * FROM large", folder, folder.parent, tables={"large": frame})
 
 
 def test_derived_tables_on_a_cluster(folder: Path) -> None:
