@@ -128,12 +128,12 @@ pictures: compiled
 .venv/rivals: .venv/ready
 	@test -x .venv-rivals/bin/python || $(PYTHON) -m venv .venv-rivals
 	@$(BIN)/uv pip install --quiet --compile-bytecode --constraint requirements.lock \
-	  --python .venv-rivals/bin/python 'pyspark>=4.1' 'dask[dataframe,distributed]>=2026' pandas --editable . \
+	  --python .venv-rivals/bin/python 'pyspark>=4.1' 'dask[dataframe,distributed]>=2026' pandas --editable '.[cluster,s3]' \
 	  || echo "PySpark and Dask cannot be installed here: bench-cluster goes on without them"
 	@touch $@
 
 lock:
-	$(BIN)/uv pip compile pyproject.toml --group dev --group bench --universal \
+	$(BIN)/uv pip compile pyproject.toml --extra cluster --extra s3 --group dev --group bench --universal \
 	  --generate-hashes --no-header --no-annotate --output-file requirements.lock
 
 clean:

@@ -32,7 +32,12 @@ class _Package(ModuleType):
         homes = self.__dict__["__homes__"]
         if name not in homes:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        found = getattr(importlib.import_module(homes[name]), name)
+        try:
+            found = getattr(importlib.import_module(homes[name]), name)
+        except ModuleNotFoundError as error:
+            from caudal import extras
+
+            raise extras.explained(error) or error from None
         self.__dict__[name] = found
         return found
 

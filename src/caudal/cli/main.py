@@ -107,9 +107,13 @@ def _explained(error: BaseException) -> tuple[str, int]:
     from typer import Abort
     from typer.exceptions import TyperException
 
+    from caudal import extras
+
     interrupted = isinstance(error, KeyboardInterrupt | Abort) or "Query interrupted" in str(error)
     if RECEIVED or interrupted:  # whichever error a library raised for it
         return _ENDINGS[signal.Signals(RECEIVED[0]) if RECEIVED else signal.SIGINT]
+    if isinstance(error, ModuleNotFoundError):
+        error = extras.explained(error) or error
     match error:
         case CaudalError():
             return str(error), status_of(error)

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from caudal import extras
 from caudal.cli.plain_values import take_plainly
 from caudal.cli.status import ExitStatus
 from caudal.errors import UsageError
@@ -26,6 +27,7 @@ class Command(NamedTuple):
     module: str
     attribute: str
     about: str  # the first line of its help
+    extra: str = ""  # what it needs beside a plain installation
 
 
 COMMANDS = (
@@ -82,20 +84,23 @@ COMMANDS = (
         "caudal.cli.submit",
         "submit",
         "Answer an application's queries on a cluster, over files of this machine.",
+        extra="cluster",
     ),
     Command(
         "jobs",
         "caudal.cli.jobs",
         "jobs",
         "List the jobs of this token on a cluster, or delete some that have ended.",
+        extra="cluster",
     ),
     Command(
         "results",
         "caudal.cli.jobs",
         "results",
         "Give the answers of a job on a cluster that are ready.",
+        extra="cluster",
     ),
-    Command("cancel", "caudal.cli.jobs", "cancel", "Cancel a job on a cluster."),
+    Command("cancel", "caudal.cli.jobs", "cancel", "Cancel a job on a cluster.", extra="cluster"),
     Command(
         "explain",
         "caudal.cli.questions",
@@ -143,36 +148,42 @@ COMMANDS = (
         "caudal.cli.gateway",
         "gateway",
         "Accept and manage jobs of clients. Any number of gateways can run at the same time.",
+        extra="cluster",
     ),
     Command(
         "up",
         "caudal.cli.cluster",
         "up",
         "Start all processes of a cluster that do not run yet, and wait until it is healthy.",
+        extra="cluster",
     ),
     Command(
         "down",
         "caudal.cli.cluster",
         "down",
         "Stop every process of this host gracefully. Jobs and their data stay; `up` continues.",
+        extra="cluster",
     ),
     Command(
         "status",
         "caudal.cli.cluster",
         "status",
         "Show every process: state, incarnation, restarts, last heartbeat, memory, version.",
+        extra="cluster",
     ),
     Command(
         "logs",
         "caudal.cli.cluster",
         "logs",
         "Show the newest log lines of a process of this host.",
+        extra="cluster",
     ),
     Command(
         "scale",
         "caudal.cli.cluster",
         "scale",
         "Change how many workers or gateways a host runs, without stopping a job.",
+        extra="cluster",
     ),
     Command(
         "token",
@@ -185,30 +196,35 @@ COMMANDS = (
         "caudal.cli.jobs",
         "quotas",
         "Show the usage and the quotas of this token's owner on a cluster.",
+        extra="cluster",
     ),
     Command(
         "doctor",
         "caudal.cli.cluster_care",
         "doctor",
         "Check broker, store, ports, disk and limits, and print a remedy for each problem.",
+        extra="cluster",
     ),
     Command(
         "chaos",
         "caudal.cli.cluster_care",
         "chaos",
         "Kill processes of a running cluster at random moments, and report how it recovers.",
+        extra="cluster",
     ),
     Command(
         "medic",
         "caudal.cli.medic",
         "medic",
         "Supervise a cluster: receive heartbeats, elect a leader, restart dead processes.",
+        extra="cluster",
     ),
     Command(
         "worker",
         "caudal.cli.worker",
         "worker",
         "Execute tasks of all jobs: read batches, fold partitions, finish queries.",
+        extra="cluster",
     ),
     Command(
         "series",
@@ -242,6 +258,8 @@ class _StrictCommand(TyperCommand):
 
 def load(command: Command) -> Any:
     """Import the command and return it as a typer command."""
+    if command.extra:
+        extras.require(command.extra, f"caudal {command.name}")
     found = getattr(importlib.import_module(command.module), command.attribute)
     if not isinstance(found, typer.Typer):
         single = _typer()

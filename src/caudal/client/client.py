@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
+from caudal import extras
 from caudal.errors import UnreachableError, UsageError
 from caudal.formats.job import SENT_BATCH_BYTES
 from caudal.model import ParameterValue
@@ -59,6 +60,7 @@ class Client:
         compress: str = "auto",
         ca: str | os.PathLike[str] | None = None,
     ) -> None:
+        extras.require("cluster", "caudal.Client")
         from caudal.client.addresses import addresses_of, read_ca, read_token
         from caudal.client.batches import Compress
         from caudal.process.tokens import checked_bearer

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from caudal import extras
 from caudal.errors import UsageError
 from caudal.store.directory import DirectoryStore
 from caudal.store.memory import MemoryStore
@@ -53,6 +54,7 @@ def _open_s3(url: str, settings: S3Settings) -> Store:
     bucket, _, prefix = url[len("s3://") :].partition("/")
     if not url.lower().startswith("s3://") or not bucket:
         raise UsageError(f"{url!r} names no bucket: write s3://bucket/prefix")
+    extras.require("s3", "a store in S3")
     from caudal.store.s3 import S3Store
 
     return S3Store(bucket, prefix.strip("/"), settings)
