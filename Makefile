@@ -42,9 +42,9 @@ transformers: .venv/transformers
 	.venv-transformers/bin/pytest -q tests/unit/kernels/test_sentiment_model.py \
 	  tests/unit/kernels/test_sentiment_transformers.py
 
-# make bench ONLY=start measures how long commands and processes take to start.
+# make bench ONLY=start measures how long commands and processes take to start, ONLY=dataset datasets.
 bench: compiled
-	$(BIN)/python -m bench$(if $(filter start,$(ONLY)),.start) --write docs/benchmarks.md
+	$(BIN)/python -m bench$(if $(filter start,$(ONLY)),.start)$(if $(filter dataset,$(ONLY)),.shelf) --write docs/benchmarks.md
 
 # A real cluster beside the embedded engine, PySpark and Dask:
 # make bench-cluster [SCALE=0.3] [REPEATS=3] [GROWTH=0.1,0.3,1] [ONLY=whole,rivals,scaling,small,growth,idle]
