@@ -1,6 +1,7 @@
 """What a user sees: one line that says what is wrong and what to do."""
 
 import errno
+import io
 import os
 from pathlib import Path
 
@@ -170,6 +171,19 @@ def test_explain_names_the_files_of_the_version(app: Path, capsys: Capture) -> N
     out = told(capsys, "explain", "./sales", "total", "--from", "shelf")[1]
     assert "dataset: shelf, version 1" in out
     assert "read sales from 1 Parquet file" in out
+
+
+def test_the_shell_asks_a_dataset(
+    app: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(capsys, "--data", ".")
+    Path("sales.csv").unlink()
+    script = b"SELECT sum(id) AS s FROM sales; SELECT name FROM shops ORDER BY 1; FROM rejects;"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(script)))
+    status, out, err = told(capsys, "shell", "./sales", "--from", "shelf", "--format", "csv")
+    assert status == 0, err
+    assert out.startswith('s\n10\nname\nNorth\n"South, ""old"""\n')
+    assert out.endswith('sales.csv,7,id is not a number,"x,1,"\n')
 
 
 def test_rejected_rows_are_a_table(app: Path, capsys: Capture) -> None:

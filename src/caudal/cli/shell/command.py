@@ -1,6 +1,8 @@
 """`caudal shell`."""
 
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -9,13 +11,21 @@ import typer
 
 from caudal.application import find_application, shipped_applications
 from caudal.application.adhoc import files_application
-from caudal.cli.options import ParamOption, QueryOptions, parameter_values, with_asking
+from caudal.cli.dataset_choice import chosen_dataset
+from caudal.cli.options import (
+    AsOfOption,
+    FromOption,
+    ParamOption,
+    QueryOptions,
+    parameter_values,
+    with_asking,
+)
 from caudal.cli.output import reject_file
 from caudal.cli.shell.loop import Shell, run_prompt, run_script
 from caudal.cli.shell.statements import statements
-from caudal.embedded.session import open_session
+from caudal.embedded.session import TableSession, open_session
 from caudal.errors import UsageError
-from caudal.model import ADHOC, Application, Table
+from caudal.model import ADHOC, Application, RejectedRow, Table
 from caudal.version import __version__
 
 _ELSEWHERE = ("engine", "partitions", "out", "profile")
@@ -29,6 +39,8 @@ def shell(
         typer.Argument(metavar="[APP | FILE …]", help="An application, or files as tables."),
     ] = None,
     param: ParamOption = None,
+    source: FromOption = None,
+    as_of: AsOfOption = None,
 ) -> None:
     """Ask one SELECT after the other at a prompt; files are read once and kept.
 
@@ -41,12 +53,12 @@ def shell(
     - `caudal shell books --data data`
     - `caudal shell orders.csv customers.csv`
     - `caudal shell books --data data --format csv < statements.sql`
+    - `caudal shell books --from shelf`
     """
     application, takes_files = _tables(names or [], asking)
-    model = asking.sentiment or application.sentiment
     with (
         reject_file(asking.rejects) as sink,
-        open_session(model, asking.run_options(sink)) as session,
+        _session(application, asking, sink, source, as_of) as session,
     ):
         prompt = Shell(
             session,
@@ -64,6 +76,24 @@ def shell(
             run_prompt(prompt, typed_statements(prompt.catalog()))
         else:
             run_script(prompt, statements(_script()))
+
+
+def _session(
+    app: Application,
+    asking: QueryOptions,
+    sink: Callable[[RejectedRow], None] | None,
+    source: str | None,
+    as_of: int | None,
+) -> AbstractContextManager[TableSession]:
+    """Open a session over files, or over a dataset."""
+    options = asking.run_options(sink)
+    if source is None and as_of is None:
+        return open_session(asking.sentiment or app.sentiment, options)
+    if app.name == ADHOC:
+        raise UsageError("--from asks a dataset: caudal shell APP --from DATASET")
+    from caudal.embedded.dataset_session import open_dataset_session
+
+    return open_dataset_session(app, chosen_dataset(source, as_of, asking), options)
 
 
 def _script() -> str:

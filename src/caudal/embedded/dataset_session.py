@@ -1,0 +1,57 @@
+"""Many queries, one after the other, over one version of a dataset."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from caudal.datasets.shelf import Shelf, require_same
+from caudal.duck.bind import parameter_values
+from caudal.embedded.dataset_ask import bind_over, create_views
+from caudal.embedded.dataset_files import local_files
+from caudal.embedded.dataset_tables import app_database, cleaning_digests
+from caudal.embedded.session import TableSession
+from caudal.embedded.streaming import StreamedResult, parts_of
+from caudal.files.sources import Sources
+from caudal.model import Application
+from caudal.results.rejects import Rejects
+from caudal.run_options import Progress, RunOptions
+
+
+@dataclass
+class DatasetSession(TableSession):
+    """A database whose tables are views of a dataset's files; no other files are read."""
+
+    shelf: Shelf = field(kw_only=True)
+
+    @contextlib.contextmanager
+    def stream(
+        self, app: Application, sources: Sources, progress: Progress
+    ) -> Iterator[StreamedResult]:
+        """Answer the only query of `app`; its rows must be read inside of the block."""
+        (query,) = app.queries
+        tables = self.shelf.contents.head.tables
+        values = parameter_values(app, {})
+        (bound,) = bind_over(self.connection, tables, app.queries, values)
+        with contextlib.closing(parts_of(bound, self.connection, self.pool)) as parts:
+            yield StreamedResult(query.name, query.title, parts, Rejects())
+
+    def schemas(self, app: Application) -> Mapping[str, Mapping[str, str]]:
+        """Return the columns of each table, with their types."""
+        return self.shelf.contents.columns
+
+
+@contextlib.contextmanager
+def open_dataset_session(
+    app: Application, shelf: Shelf, options: RunOptions
+) -> Iterator[DatasetSession]:
+    """Open a session over a version of a dataset of this application."""
+    head = shelf.contents.head
+    require_same(shelf.place, head, app.name, cleaning_digests(app, options))
+    with (
+        app_database(app, options) as connection,
+        local_files(shelf, shelf.contents.tables) as files,
+        ThreadPoolExecutor(options.threads, thread_name_prefix="caudal") as pool,
+    ):
+        create_views(connection, head.tables, files)
+        yield DatasetSession(connection, pool, options, shelf=shelf)
