@@ -8,13 +8,16 @@
 3. Relative names are relative to the data folder.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from caudal.application.folder import shipped_applications
+from caudal.application import draft as drafting
+from caudal.application.folder import is_folder, shipped_applications
+from caudal.application.sniff import SAMPLED_ROWS, sample, sniff
 from caudal.duck.trees import parse_tree, tree_text
 from caudal.errors import DataError, UsageError
 from caudal.files.find import find_files, shown_path
@@ -39,7 +42,7 @@ def files_application(
     statement = clean_statement(sql)
     if not statement:
         raise UsageError("the query is empty: give a SELECT")
-    if statement in shipped_applications() or Path(statement).is_dir():
+    if statement in shipped_applications() or is_folder(statement):
         raise UsageError(
             f"give a SELECT after the application: caudal sql {statement} 'SELECT ...'"
         )
@@ -74,7 +77,7 @@ def _table(pattern: str, folder: Path, taken: set[str]) -> Table:
     try:
         paths = find_files(folder, [pattern], pattern)
     except DataError:
-        if (folder / pattern).exists():
+        if os.path.lexists(folder / pattern) or not os.access(folder, os.X_OK):
             raise
         raise DataError(
             f"no file {pattern!r} in {folder.absolute()}: name an existing file, or give "

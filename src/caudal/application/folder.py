@@ -12,6 +12,7 @@ This module finds every error in the form of a folder and reports it as one line
 file. DuckDB checks whether the SQL fits the tables (duck/bind.py).
 """
 
+import errno
 import re
 from dataclasses import replace
 from importlib import resources
@@ -55,7 +56,7 @@ def find_application(name: str) -> Application:
     if name in shipped:
         return load_application(shipped[name])
     folder = Path(name)
-    if not name or not folder.is_dir():
+    if not name or not is_folder(name):
         raise UsageError(
             f"no application {name!r}: it is neither a shipped one ({', '.join(shipped)}) "
             "nor a folder; `caudal new` writes a folder to start from"
@@ -63,8 +64,25 @@ def find_application(name: str) -> Application:
     return load_application(folder)
 
 
+def is_folder(text: str) -> bool:
+    """Return whether a text is the path of a folder. It may be any text, such as a long SELECT."""
+    try:
+        return Path(text).is_dir()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return False
+        raise UsageError(f"cannot read {text}: {error.strerror}") from error
+
+
 def load_application(folder: Path) -> Application:
     """Load the application in a folder; raise an ApplicationError that names the file to fix."""
+    try:
+        return _load(folder)
+    except OSError as error:
+        raise ApplicationError(f"cannot read {error.filename}: {error.strerror}") from error
+
+
+def _load(folder: Path) -> Application:
     entries = _read_app_file(folder / "app.toml")
     tables = tuple(_load_table(folder, entry) for entry in entries.tables if _has_files(entry))
     derived = in_order(

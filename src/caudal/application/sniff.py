@@ -1,35 +1,45 @@
 """Inference of the type of a text column from its first rows.
 
 Rules:
-1. A type fits a column if every text in the sampled rows that is not empty converts to it.
-2. A column stays text if a conversion would lose information: codes with leading zeros, numbers
-   with more digits than the type holds. It also stays text if it has no text at all, or if it holds
-   lists of neither names nor strings.
-3. The first type in `KINDS` that fits is chosen.
+1. A type fits a column if every text in the sampled rows that is not empty converts to it without
+   loss: '007' is no number, a decimal keeps every digit, a moment keeps its offset from UTC.
+2. The same conversion applies to all later rows. A text that it cannot convert without loss
+   rejects its row.
+3. The first type in `KINDS` that fits is chosen. A column without any text is text.
+4. Each type is tried on the first few texts of every column that has no type yet, and then on all
+   sampled texts of the columns that are left. So a text is rarely converted more than twice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from caudal.duck.database import open_database
+from caudal.duck.database import Connection, open_database
 from caudal.errors import DataError
 from caudal.files.pieces import Wanted, column_names, pieces, require_commas
 from caudal.kernels.sentiment import load_model
 
 SAMPLED_ROWS = 10_000
+_FIRST_TEXTS = 20
 _BATCH_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class ColumnKind:
-    """A column type, as SQL expressions in which `$` stands for the text."""
+    """A column type, as a SQL expression in which `$` stands for the text."""
 
     convert: str
-    fits: str  # aggregate over the non-null texts: whether all convert
     is_not: str  # the reject reason of a text that does not convert
+
+    @property
+    def found(self) -> str:
+        """An expression for a text: positive if it converts, 0 for an empty list, else null."""
+        if self in (NAMES, ITEMS):
+            return f"len(CASE WHEN $ LIKE '[%' THEN {self.convert} END)"
+        return f"CASE WHEN {self.convert} IS NOT NULL THEN 1 END"
 
 
 @dataclass(frozen=True)
@@ -46,56 +56,20 @@ class Column:
         return 1 < self.distinct < self.filled
 
 
-def _all(condition: str) -> str:
-    return f"bool_and(coalesce({condition}, false))"
+_DAY = "$ GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]'"
 
-
-_NO_CODE = "NOT regexp_matches($, '^[+-]?0[0-9]')"
-_DAY = "$ GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
-
-TEXT = ColumnKind("$", "true", "")
-NAMES = ColumnKind(
-    "names($)",
-    _all("$ LIKE '[%' AND names($) IS NOT NULL") + " AND max(len(names($))) > 0",
-    "is not a list of names",
-)
-ITEMS = ColumnKind(
-    "items($)",
-    _all("$ LIKE '[%' AND items($) IS NOT NULL") + " AND max(len(items($))) > 0",
-    "is not a list",
-)
+TEXT = ColumnKind("$", "")
+NAMES = ColumnKind("names($)", "is not a list of names")
+ITEMS = ColumnKind("items($)", "is not a list")
 KINDS = (
-    ColumnKind(
-        "to_integer($)",
-        _all(f"to_integer($) IS NOT NULL AND {_NO_CODE}"),
-        "is not an integer",
-    ),
-    ColumnKind(
-        "TRY_CAST(number_text($) AS DECIMAL(38, 9))",
-        _all(
-            "CAST(TRY_CAST(number_text($) AS DECIMAL(38, 9)) AS DOUBLE) = TRY_CAST($ AS DOUBLE) "
-            f"AND {_NO_CODE}"
-        ),
-        "is not a number",
-    ),
-    ColumnKind(
-        "TRY_CAST(number_text($) AS DOUBLE)",
-        _all(f"isfinite(TRY_CAST(number_text($) AS DOUBLE)) AND {_NO_CODE}"),
-        "is not a number",
-    ),
-    ColumnKind(
-        f"CASE WHEN {_DAY}' THEN TRY_CAST($ AS DATE) END",
-        _all(f"{_DAY}' AND TRY_CAST($ AS DATE) IS NOT NULL"),
-        "is not a YYYY-MM-DD date",
-    ),
-    ColumnKind(
-        f"CASE WHEN {_DAY}*' THEN TRY_CAST($ AS TIMESTAMP) END",
-        _all(f"{_DAY}*' AND TRY_CAST($ AS TIMESTAMP) IS NOT NULL"),
-        "is not a timestamp",
-    ),
+    ColumnKind("exact_integer($)", "is not an integer"),
+    ColumnKind("exact_decimal($)", "is not a number"),
+    ColumnKind("exact_double($)", "is not a number"),
+    ColumnKind(f"CASE WHEN {_DAY} THEN TRY_CAST($ AS DATE) END", "is not a YYYY-MM-DD date"),
+    ColumnKind("exact_timestamp($)", "is not a timestamp"),
+    ColumnKind("exact_timestamptz($)", "is not a timestamp with an offset"),
     ColumnKind(
         "CASE WHEN lower($) IN ('true', 'false') THEN CAST($ AS BOOLEAN) END",
-        _all("lower($) IN ('true', 'false')"),
         "is not true or false",
     ),
     NAMES,
@@ -120,32 +94,55 @@ def sample(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
 def sniff(rows: pa.Table) -> list[Column]:
     """Return the columns with their inferred types."""
-    tests = ", ".join(kind.fits.replace("$", "text") for kind in KINDS)
+    every = enumerate(column.cast(pa.string()).drop_null() for column in rows.columns)
+    texts = {place: column for place, column in every if len(column)}
+    kinds: dict[int, ColumnKind] = {}
     with open_database(load_model("lexicon")) as connection:
-        connection.register("sampled", _one_below_another(rows))
-        seen = connection.execute(
-            f"SELECT place, count(*), count(DISTINCT text), {tests} FROM sampled "
-            "WHERE text IS NOT NULL GROUP BY place"
-        ).fetchall()
-    known = {
-        place: (KINDS[fits.index(True)], filled, distinct)
-        for place, filled, distinct, *fits in seen
-    }
+        for kind in KINDS:
+            first = {place: column.slice(0, _FIRST_TEXTS) for place, column in texts.items()
+                     if place not in kinds}  # fmt: skip
+            likely = _fitting(connection, kind, first, list_is_filled=False)
+            fitting = _fitting(connection, kind, {place: texts[place] for place in likely})
+            kinds |= dict.fromkeys(fitting, kind)
     return [
-        Column(name, *known.get(place, (TEXT, 0, 0)))
+        Column(name, kinds[place], len(texts[place]), pc.count_distinct(texts[place]).as_py())
+        if place in texts
+        else Column(name, TEXT)
         for place, name in enumerate(rows.column_names)
     ]
 
 
-def _one_below_another(rows: pa.Table) -> pa.Table:
+def _fitting(
+    connection: Connection,
+    kind: ColumnKind,
+    texts: Mapping[int, pa.ChunkedArray],
+    *,
+    list_is_filled: bool = True,
+) -> list[int]:
+    """Return the places of the columns whose texts all convert.
+
+    A column of lists needs one that is not empty, if `list_is_filled`.
+    """
+    if kind is TEXT or not texts:
+        return list(texts)
+    connection.register("sampled", _one_below_another(texts))
+    least = 1 if list_is_filled else 0
+    found = connection.execute(
+        f"SELECT place FROM (SELECT place, {kind.found.replace('$', 'text')} AS found FROM sampled)"
+        f" GROUP BY place HAVING count(found) = count(*) AND max(found) >= {least}"
+    ).fetchall()
+    return [place for (place,) in found]
+
+
+def _one_below_another(texts: Mapping[int, pa.ChunkedArray]) -> pa.Table:
     """Return the texts of all columns in one column, each with its column's number.
 
     So one query serves thousands of columns. With one query per column, DuckDB would look at all
     columns every time.
     """
     columns = [
-        pa.table({"place": pa.repeat(pa.scalar(place, pa.int32()), len(rows)), "text": column})
-        for place, column in enumerate(rows.columns)
+        pa.table({"place": pa.repeat(pa.scalar(place, pa.int32()), len(column)), "text": column})
+        for place, column in texts.items()
     ]
     return pa.concat_tables(columns).combine_chunks()
 

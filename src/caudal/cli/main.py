@@ -134,7 +134,9 @@ def _explained(error: BaseException) -> tuple[str, int]:
 def _refusal(error: OSError) -> str:
     """Return the message for an OSError not handled elsewhere, mostly of standard output."""
     reason = error.strerror or str(error)
-    return f"cannot write to {error.filename or 'standard output'}: {reason}"
+    if error.filename is None:
+        return f"cannot write to standard output: {reason}"
+    return f"cannot use {error.filename}: {reason}"
 
 
 def _usage_line(error: Exception) -> str:

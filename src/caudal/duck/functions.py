@@ -6,6 +6,11 @@
 - `to_integer(text) -> BIGINT`: null unless the text is a whole number (TRY_CAST takes '1.5' for 2).
 - `number_text(text) -> VARCHAR`: the text, null where it holds an underscore (TRY_CAST takes
   '1_000' for 1000).
+- `exact_integer(text) -> BIGINT`, `exact_decimal(text) -> DECIMAL(38, 9)`, `exact_double(text)`,
+  `exact_timestamp(text)`, `exact_timestamptz(text)`: null unless the value says all that the text
+  says. So '007' is no number, a decimal has at most nine places, a double at most 17 digits, a
+  moment at most microseconds; a text with an offset from UTC is a TIMESTAMPTZ, one without it a
+  TIMESTAMP.
 """
 
 from typing import Any
@@ -23,6 +28,11 @@ RETURN_TYPES = {
     "items": "VARCHAR[]",
     "to_integer": "BIGINT",
     "number_text": "VARCHAR",
+    "exact_integer": "BIGINT",
+    "exact_decimal": "DECIMAL(38,9)",
+    "exact_double": "DOUBLE",
+    "exact_timestamp": "TIMESTAMP",
+    "exact_timestamptz": "TIMESTAMP WITH TIME ZONE",
 }
 
 # The first branch is the common case and costs no regular expression.
@@ -36,6 +46,33 @@ END
 
 _NUMBER_TEXT = """
 CREATE OR REPLACE MACRO number_text(text) AS CASE WHEN NOT contains(text, '_') THEN text END
+"""
+
+_DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME = r"[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6}0*)?)?"
+_EXACT = rf"""
+CREATE OR REPLACE MACRO exact_integer(text) AS CASE
+    WHEN CAST(TRY_CAST(text AS BIGINT) AS VARCHAR) = text THEN TRY_CAST(text AS BIGINT)
+    WHEN regexp_full_match(trim(text), '[+-]?(0|[1-9][0-9]*)') THEN TRY_CAST(text AS BIGINT)
+END;
+CREATE OR REPLACE MACRO exact_decimal(text) AS CASE
+    WHEN regexp_full_match(trim(text), '[+-]?(0|[1-9][0-9]*)?(\.[0-9]{{0,9}}0*)?')
+    THEN TRY_CAST(text AS DECIMAL(38, 9))
+END;
+CREATE OR REPLACE MACRO exact_double(text) AS CASE
+    WHEN regexp_full_match(trim(text), '[+-]?(0|[1-9][0-9]*)?(\.[0-9]*)?([eE][+-]?[0-9]+)?')
+    AND length(trim(regexp_replace(regexp_extract(text, '[0-9.]+'), '\.', ''), '0')) <= 17
+    AND isfinite(TRY_CAST(text AS DOUBLE))
+    AND (TRY_CAST(text AS DOUBLE) <> 0 OR NOT regexp_matches(text, '^[^eE]*[1-9]'))
+    THEN TRY_CAST(text AS DOUBLE)
+END;
+CREATE OR REPLACE MACRO exact_timestamp(text) AS CASE
+    WHEN regexp_full_match(text, '{_DAY}({_TIME})?') THEN TRY_CAST(text AS TIMESTAMP)
+END;
+CREATE OR REPLACE MACRO exact_timestamptz(text) AS CASE
+    WHEN regexp_full_match(text, '{_DAY}{_TIME}(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)')
+    THEN TRY_CAST(text AS TIMESTAMPTZ)
+END;
 """
 
 
@@ -56,6 +93,7 @@ def register_functions(connection: duckdb.DuckDBPyConnection, model: SentimentMo
         )
     connection.execute(_TO_INTEGER)
     connection.execute(_NUMBER_TEXT)
+    connection.execute(_EXACT)
 
 
 def _names(texts: Any) -> Any:

@@ -47,12 +47,18 @@ def _columns_read(info: Mapping[str, Any], schema: Sequence[str]) -> frozenset[s
     listed = info.get("Projections")
     if listed is None:
         return frozenset(schema)
-    names = [name for name in ([listed] if isinstance(listed, str) else listed) if name]
+    known = frozenset(schema)
     found: set[str] = set()
-    for name in names:
-        whole = [one for one in schema if name == one or name.startswith(f"{one}.")]
-        found.update(whole or schema)
+    for name in [listed] if isinstance(listed, str) else listed:
+        if name:
+            found |= known & set(_beginnings(name)) or known
     return frozenset(found)
+
+
+def _beginnings(name: str) -> Iterator[str]:
+    """Yield the name and each part of it that ends before a dot."""
+    yield name
+    yield from (name[:place] for place, letter in enumerate(name) if letter == ".")
 
 
 def _comparable(node: Mapping[str, Any]) -> list[Any]:

@@ -16,7 +16,11 @@ def find_files(folder: Path, patterns: Sequence[str], table: str) -> list[Path]:
     Patterns are names or globs, absolute or relative to the data folder.
     `ratings.csv` also finds `ratings.csv.gz`, `ratings.csv.zst` and `ratings.parquet`.
     """
-    found = (path for pattern in patterns for path in _find(folder, pattern, table))
+    try:
+        found = [path for pattern in patterns for path in _find(folder, pattern, table)]
+    except OSError as error:
+        shown = shown_path(Path(str(error.filename)))[:300]
+        raise DataError(f"table {table}: cannot read {shown}: {error.strerror}") from error
     return list(dict.fromkeys(found))
 
 

@@ -1,8 +1,9 @@
 """Number columns: numbers that the reader parses straight from the bytes.
 
-`to_integer(raw.x)`, `TRY_CAST(raw.x AS DECIMAL(p, s))` and the same of `number_text(raw.x)` in a
-table's SQL become columns of `raw` that the reader fills. Most numbers have a few digits, and a
-kernel parses them many times faster than SQL converts texts. Texts that the kernel does not parse
+`to_integer(raw.x)`, `exact_integer(raw.x)`, `exact_decimal(raw.x)`, `TRY_CAST(raw.x AS DECIMAL(p,
+s))` and the same of `number_text(raw.x)` in a table's SQL become columns of `raw` that the reader
+fills. Most numbers have a few digits, and a kernel parses them many times faster than SQL converts
+texts. Texts that the kernel does not parse
 are in a further column, and the table's SQL converts them as before.
 """
 
@@ -14,6 +15,7 @@ from caudal.sql.parsing import NOT_UNDERSTOOD, read_sql
 from caudal.sql.table_needs import Number
 
 _MOST_DIGITS = 18  # of a decimal in 64 bits
+_SHAPES = {"to_integer": (0, 0), "exact_integer": (0, 0), "exact_decimal": (_MOST_DIGITS, 9)}
 
 
 def extract_numbers(sql: str, columns: Sequence[str]) -> tuple[str, tuple[Number, ...]]:
@@ -50,8 +52,8 @@ def _number(node: exp.Expr, columns: Sequence[str]) -> Number | None:
         column = node.this
         if isinstance(column, exp.Anonymous) and column.name.lower() == "number_text":
             is_plain, column = True, column.expressions[0]
-    elif node.name.lower() == "to_integer" and len(node.expressions) == 1:
-        shape = (0, 0)
+    elif node.name.lower() in _SHAPES and len(node.expressions) == 1:
+        shape = _SHAPES[node.name.lower()]
         column = node.expressions[0]
     else:
         return None

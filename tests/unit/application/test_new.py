@@ -24,7 +24,7 @@ from caudal.results.answers import Answers
 
 ORDERS = """\
 orderId,Customer Name,price,code,placed,shippedAt,gift,tags,parts,ratio,note
-1,Ana,9.50,007,2024-01-02,2024-01-02 10:00:00,true,"['a', 'b']","[{'name': 'x'}]",0.1234567890123,
+1,Ana,9.50,007,2024-01-02,2024-01-02T10:00+02,true,"['a', 'b']","[{'name': 'x'}]",0.1234567890123,
 2,"Bo, Jr.",10,012,2024-02-29,2024-03-01T00:00:00Z,False,[],[],2.5e-12,"6"" long"
 3,Ana,,100,,,,,,,
 """
@@ -94,7 +94,7 @@ def test_columns_get_types_and_names(tmp_path: Path, write: Write) -> None:
         "price": "decimal128(38, 9)",
         "code": "string",
         "placed": "date32[day]",
-        "shipped_at": "timestamp[us]",
+        "shipped_at": "timestamp[us, tz=UTC]",
         "gift": "bool",
         "tags": "list<l: string>",
         "parts": "list<l: string>",
@@ -138,6 +138,20 @@ def test_later_text_that_does_not_convert_rejects_its_row(tmp_path: Path, write:
         (["0", "1"], "int64"),
         (["2024-01-01", "2024-02-30"], "string"),
         (["2024-01-01", "2024-01-01 10:00"], "timestamp[us]"),
+        (["2024-01-01 10:00:00.123456", "2024-01-01"], "timestamp[us]"),
+        (["2024-01-01 10:00:00.1234567"], "string"),
+        (
+            ["2024-01-01T10:11:12+02:00", "2024-01-01 10:11-05", "2024-01-01T10:00Z"],
+            "timestamp[us, tz=UTC]",
+        ),
+        (["2024-01-01T10:11:12+02:00", "2024-01-01 10:11"], "string"),
+        (["0.123456789", "1.500000000000"], "decimal128(38, 9)"),
+        (["0.1234567891", "1"], "double"),
+        (["0.12345678901234567", "1e-5"], "double"),
+        (["0.123456789012345678"], "string"),
+        (["1e-400"], "string"),
+        (["-0.5", ".5", "5."], "decimal128(38, 9)"),
+        (["00.5", "1"], "string"),
         (["2024", "2023"], "int64"),
         (["[]", "[]"], "string"),
         (["[1, 2]"], "string"),

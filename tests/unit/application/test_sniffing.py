@@ -9,7 +9,7 @@ from caudal.application.sniff import KINDS, TEXT, Column, sniff
 # Texts of every kind, and some that only look like one.
 TEXTS = (
     None, "1", "-3", "007", "1.5", "1e3", "1_000", "99999999999999999999", "nan",
-    "2020-01-02", "2020-13-01", "2020-01-02 03:04:05", "true", "False",
+    "2020-01-02", "2020-13-01", "2020-01-02 03:04:05", "2020-01-02T03:04:05+02:00", "true", "False",
     "['a', 'b']", "[]", "[{'id': 1, 'name': 'x'}]", "[broken", "text", " 1 ", "",
 )  # fmt: skip
 
@@ -23,6 +23,7 @@ def test_each_kind() -> None:
         "double": ["1e300", "1"],
         "date": ["2020-01-02", None],
         "timestamp": ["2020-01-02 03:04:05", "2020-01-02"],
+        "timestamptz": ["2020-01-02 03:04:05+01:00", "2020-01-02T03:04Z"],
         "boolean": ["true", "False"],
         "names": ["[{'id': 1, 'name': 'x'}]", "[]"],
         "items": ["['a', 'b']", "[]"],

@@ -1,9 +1,12 @@
 """`caudal sql "SELECT ... FROM 'x.csv'"`: files by name, read by Caudal's own rules."""
 
+import contextlib
 import csv
 import gzip
 import json
 import re
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
 
@@ -11,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import caudal
 from caudal.cli.main import main
 from caudal.cli.status import ExitStatus
 
@@ -72,6 +76,56 @@ def test_a_value_that_does_not_fit_the_sniffed_type(data: Path, capsysbinary: Ca
     rows, err = asked("SELECT sum(twice) AS s, typeof(max(n)) AS t FROM long.csv", capsysbinary)
     assert rows == [{"s": 12_000 * 11_999, "t": "BIGINT"}]
     assert "rejected: long: 1 row: n is not an integer (line 12002)" in err
+
+
+def test_later_values_keep_every_digit_or_are_rejected(data: Path, capsysbinary: Capture) -> None:
+    lines = "".join(f"{n},0.5,2020-01-01 10:00\n" for n in range(10_000))
+    later = "007,0.5,2020-01-01\n8,0.1234567890123,2020-01-01\n9,0.5,2020-01-01T10:00+02:00\n"
+    (data / "long.csv").write_text("n,part,at\n" + lines + later + "10,0.250000000000,2020-01-01\n")
+    rows, err = asked("SELECT count(*) AS n, max(n) AS most FROM long.csv", capsysbinary)
+    assert rows == [{"n": 10_001, "most": 9_999}]
+    for line, reason in (
+        (10_002, "n is not an integer"),
+        (10_003, "part is not a number"),
+        (10_004, "at is not a timestamp"),
+    ):
+        assert f"rejected: long: 1 row: {reason} (line {line})" in err
+
+
+def test_a_statement_longer_than_any_file_name(capsysbinary: Capture) -> None:
+    rows, _ = asked(f"SELECT {' + '.join(['1'] * 300)} AS n", capsysbinary)
+    assert rows == [{"n": 300}]
+    assert caudal.sql(f"SELECT 1 AS n, '{'x' * 5_000}' AS x").rows()[0]["n"] == 1
+    assert main(["sql", f"SELECT * FROM '{'x' * 300}.csv'"]) == ExitStatus.DATA
+    assert b"no file 'xxx" in capsysbinary.readouterr().err
+
+
+def test_a_folder_that_may_not_be_read(tmp_path: Path, capsysbinary: Capture) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (closed / "x.csv").write_text("a\n1\n")
+    main(["sql", "SELECT 1"])  # what is imported now, nobody else could import
+    capsysbinary.readouterr()
+    with reading_as_nobody(closed):
+        for arguments in (["sql", f"FROM '{closed}/x.csv'"], ["check", f"{closed}"]):
+            assert main(arguments) in (ExitStatus.DATA, ExitStatus.APPLICATION)
+            err = capsysbinary.readouterr().err
+            assert b"cannot read" in err
+            assert b"Permission denied" in err
+
+
+@contextlib.contextmanager
+def reading_as_nobody(folder: Path) -> Iterator[None]:
+    """Take the rights to a folder away, from root too."""
+    folder.chmod(0)
+    user = os.geteuid()
+    try:
+        if user == 0:
+            os.seteuid(65534)
+        yield
+    finally:
+        os.seteuid(user)
+        folder.chmod(0o700)
 
 
 def test_files_of_a_pattern_have_the_columns_of_the_first(

@@ -2,7 +2,8 @@
 
 An integer is up to 18 digits, a decimal up to 18 digits with at most one point, each with an
 optional minus sign and nothing around it. An empty field is null. Whatever looks otherwise (a plus
-sign, spaces, an exponent, too many digits, quotes) is *odd*: the caller converts its text.
+sign, spaces, an exponent, too many digits, leading zeros as in `007`, quotes) is *odd*: the caller
+converts its text.
 
 Up to eight bytes are read as one word: the last byte of the field in its highest lane, zeros below
 the first, so that three multiplications add up all digits (Lemire's trick).
@@ -20,7 +21,7 @@ from caudal.kernels.compiled import entry, inlined, int64, uint64
 from caudal.kernels.declaring import BYTES, INT, Array, filled
 
 _MOST_DIGITS = 18
-_MINUS, _POINT = np.uint8(45), np.uint8(46)
+_MINUS, _POINT, _ZERO = np.uint8(45), np.uint8(46), np.uint8(48)
 _ZEROS = 0x3030303030303030  # eight characters 0
 _POINTS = 0x1E1E1E1E1E1E1E1E  # eight points, once the zeros are taken off
 _TOPS = 0x8080808080808080
@@ -118,6 +119,8 @@ def _short(buffer: Any, begin: int, end: int, scale: int, whole_digits: int) -> 
         return False, int64(0)
     if digits == 0 or decimals > scale or digits - decimals > whole_digits:
         return False, int64(0)
+    if digits - decimals > 1 and not (word >> uint64(64 - 8 * digits)) & uint64(0xFF):
+        return False, int64(0)
     pairs = word * uint64(10) + (word >> uint64(8))
     low = uint64(0x000000FF000000FF)
     first = (pairs & low) * uint64(0x000F424000000064)
@@ -146,6 +149,8 @@ def _long(buffer: Any, begin: int, end: int, scale: int, whole_digits: int) -> A
     digits = end - start - (1 if point >= 0 else 0)
     decimals = end - point - 1 if point >= 0 else int64(0)
     if digits == 0 or decimals > scale or digits - decimals > whole_digits:
+        return False, int64(0)
+    if digits - decimals > 1 and buffer[start] == _ZERO:
         return False, int64(0)
     number *= _POWERS[scale - decimals]
     return True, -number if negative else number
