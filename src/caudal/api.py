@@ -129,7 +129,9 @@ def sql(
     else:
         folder = Path(data)
         bound = bind_values(query, parameters or {})
-        application = files_application(bound, folder if folder != Path() else None, chosen)
+        application = files_application(
+            bound, folder if folder != Path() else None, chosen, frames=tuple(tables or ())
+        )
     sources = replace(_sources(data, files), frames=_frames(tables, application, chosen))
     with asker_mistakes(), _shown(progress) as shown:
         answers = run_with(chosen, application, sources, options=options, progress=shown)

@@ -26,6 +26,10 @@ class DataError(CaudalError):
     """The input files cannot be used as they are: fix them or use other files."""
 
 
+class WorkbookError(DataError):
+    """An Excel workbook cannot be read (no such sheet, too large, not a workbook)."""
+
+
 class RejectedRowError(DataError):
     """A row was rejected in strict mode: fix the row, or run without `--strict`."""
 

@@ -14,6 +14,28 @@ REJECT = "reject"  # column of a table's SQL: the reason to reject the row, or n
 
 
 @dataclass(frozen=True)
+class Reading:
+    """How the files of a table are written. What is None is found in each file (files/detect.py).
+
+    docs/reference/files.md describes every field: app.toml and the command line have the same.
+    """
+
+    format: str | None = None  # csv, json or excel
+    delimiter: str | None = None
+    quote: str | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    names: tuple[str, ...] | None = None  # of the columns, in the order of the file
+    skip: int | None = None  # lines before the header, or before the first row
+    comment: str | None = None  # lines that begin with it are left out
+    decimal: str | dict[str, str] | None = field(default=None, hash=False)  # all, or by column
+    date_format: str | dict[str, str] | None = field(default=None, hash=False)
+    sheet: str | None = None
+    filename: bool = False  # add a column `filename`
+    union_by_name: bool = False  # a column that a file does not have is null
+
+
+@dataclass(frozen=True)
 class Table:
     """One table of an application: its files and the SQL that cleans their rows."""
 
@@ -22,6 +44,7 @@ class Table:
     columns: tuple[str, ...]  # the columns of the files that `sql` reads from `raw`
     sql: str
     origin: str  # the file that holds `sql`, for messages
+    reading: Reading | None = None  # None: everything is found in the files
 
 
 @dataclass(frozen=True)

@@ -1,43 +1,49 @@
 """Ad hoc SELECTs over files, without an application: `SELECT ... FROM 'x.csv'`.
 
-1. Caudal reads a CSV file (also .gz or .zst, or a glob) in FROM or JOIN by the same rules as an
-   application's files. The file becomes a table with the file's column names and the types that
-   `caudal new` would choose. Damaged rows are rejected, counted and reported.
-2. DuckDB reads every other file and runs every table function (`read_csv(...)`,
-   `read_parquet(...)`).
+1. Caudal reads a text file in FROM or JOIN (CSV in any dialect, compressed or not, or a glob), a
+   workbook, standard input (`-`) and objects in S3 by the same rules as an application's files. The
+   file becomes a table with the file's column names and the types that `caudal new` would choose.
+   Damaged rows are rejected, counted and reported.
+2. DuckDB reads local Parquet and JSON files and runs every table function (`read_csv(...)`). It
+   reads its inputs more than once, so standard input and pipes are copied for it first.
 3. Relative names are relative to the data folder.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from caudal.application import draft as drafting
 from caudal.application.folder import is_folder, shipped_applications
-from caudal.application.sniff import SAMPLED_ROWS, sample, sniff
 from caudal.duck.trees import parse_tree, tree_text
 from caudal.errors import DataError, UsageError
-from caudal.files.find import find_files, shown_path
-from caudal.files.pieces import column_names, require_commas
-from caudal.model import ADHOC, Application, Table
+from caudal.files.compressed import COMPRESSION
+from caudal.files.inputs import InputFile
+from caudal.files.pieces import column_names
+from caudal.files.places import S3, LocalPlace
+from caudal.files.reading import USUAL
+from caudal.files.sources import Sources
+from caudal.files.spool import STANDARD_INPUT, is_once_readable, spooled
+from caudal.model import ADHOC, Application, Reading, Table
 from caudal.run_options import Engine
 from caudal.sql.adhoc import clean_statement, with_adhoc_query
 
-_COMPRESSIONS = (".gz", ".zst")
-_CSV = (".csv", *(f".csv{suffix}" for suffix in _COMPRESSIONS))
-_FILES = (*_CSV, ".parquet", ".json", ".jsonl", ".ndjson")
+_DUCKDB = (".parquet", ".json", ".jsonl", ".ndjson")
+_OURS = (".csv", ".tsv", ".tab", ".psv", ".txt", ".dat", ".xlsx", ".xlsm", ".xls")
 
 
 def files_application(
-    sql: str, folder: Path | None, engine: Engine = Engine.EMBEDDED
+    sql: str,
+    folder: Path | None,
+    engine: Engine = Engine.EMBEDDED,
+    reading: Reading = USUAL,
+    frames: Collection[str] = (),
 ) -> Application:
-    """Return an application whose tables are the CSV files that a SELECT names.
+    """Return an application whose tables are the files that a SELECT names.
 
     If `folder` is given, all file names are relative to it, and functions that would bypass it
-    raise UsageError.
+    raise UsageError. `reading` says how the files are written. `frames` are names of tables that
+    are no files.
     """
     statement = clean_statement(sql)
     if not statement:
@@ -47,94 +53,127 @@ def files_application(
             f"give a SELECT after the application: caudal sql {statement} 'SELECT ...'"
         )
     tree = _tree(statement)
-    named = [node for node in _nodes(tree, "BASE_TABLE") if _full_name(node).endswith(_FILES)]
     if folder is not None:
         _refuse_readers(tree)
-    taken = {str(node["table_name"]).lower() for node in _nodes(tree, "BASE_TABLE")}
-    taken |= {str(entry["key"]).lower() for entry in _cte_entries(tree)}
+    changed = _spool_arguments(tree)
+    common = {str(entry["key"]).lower() for entry in _cte_entries(tree)}
+    common |= {name.lower() for name in frames}
+    named = {
+        place: _full_name(node) for place, node in enumerate(_nodes(tree, "BASE_TABLE"))
+        if _full_name(node).lower() not in common and _is_file(_full_name(node), folder or Path())
+    }  # fmt: skip
+    nodes = list(_nodes(tree, "BASE_TABLE"))
+    taken = common | {str(node["table_name"]).lower() for place, node in enumerate(nodes)
+                      if place not in named}  # fmt: skip
     tables: dict[str, Table] = {}
-    for node in named:
-        path = _full_name(node)
-        if path.endswith(_CSV):
+    for place, path in named.items():
+        node = nodes[place]
+        if not _is_duckdbs(path):
             if path not in tables:
-                tables[path] = _table(path, folder or Path(), taken)
+                tables[path] = _table(path, folder or Path(), taken, reading)
             _point(node, tables[path].name, path)
         elif engine is not Engine.EMBEDDED:
             raise UsageError(f"only CSV files can be read with --engine {engine}, not {path}")
         elif folder is not None and not Path(path).is_absolute():
             _point(node, str(folder / path), path)
-    if named:
+    if changed or named:
         statement = tree_text(tree)
     app = Application(ADHOC, "", folder or Path(), tuple(tables.values()), ())
     return with_adhoc_query(app, statement)
 
 
-def _table(pattern: str, folder: Path, taken: set[str]) -> Table:
-    """Return the table of a CSV file: original column names, types inferred from a sample."""
-    from caudal.application import draft as drafting
-    from caudal.application.sniff import sniff
-
+def _is_file(name: str, folder: Path) -> bool:
+    """Return whether a table's name is that of a file: by its ending, or because there is one."""
+    if name in STANDARD_INPUT or name.startswith(S3) or _ending(name) in (*_OURS, *_DUCKDB):
+        return True
     try:
-        paths = find_files(folder, [pattern], pattern)
-    except DataError:
-        if os.path.lexists(folder / pattern) or not os.access(folder, os.X_OK):
+        return (folder / name).is_file() or is_once_readable(str(folder / name))
+    except OSError:
+        return False
+
+
+def _is_duckdbs(name: str) -> bool:
+    return name.endswith(_DUCKDB) and not name.startswith(S3)
+
+
+def _ending(name: str) -> str:
+    path = Path(name)
+    return (path.with_suffix("") if path.suffix in COMPRESSION else path).suffix.lower()
+
+
+def _spool_arguments(tree: Any) -> bool:
+    """Copy inputs that DuckDB could read once only, and name the copies; return whether any."""
+    changed = False
+    for node in _nodes(tree, "TABLE_FUNCTION"):
+        for argument in node["function"]["arguments"][:1]:
+            literal = argument["expression"].get("literal") or {}
+            if literal.get("kind") == "STRING" and is_once_readable(literal["text"]):
+                literal["text"] = str(spooled(literal["text"]))
+                changed = True
+    return changed
+
+
+def _table(pattern: str, folder: Path, taken: set[str], reading: Reading) -> Table:
+    """Return the table of a file: original column names, types inferred from a sample."""
+    from caudal.application import draft as drafting
+    from caudal.application.examine import examine
+
+    name = drafting.unused(drafting.table_name(_stem(pattern)), taken)
+    files = _files(pattern, folder, reading)
+    examined = examine(files)
+    columns = tuple(drafting.draft_columns(examined.columns, keep_names=True))
+    draft = drafting.DraftTable(name, pattern, columns)
+    found = files[0].place
+    spool = isinstance(found, LocalPlace) and found.shown
+    return Table(
+        name=name,
+        files=(str(found.path),) if spool else (pattern,),
+        columns=tuple(column.raw for column in columns),
+        sql=drafting.table_sql(draft),
+        origin=pattern,
+        reading=examined.reading,
+    )
+
+
+def _files(pattern: str, folder: Path, reading: Reading) -> list[InputFile]:
+    try:
+        return Sources(folder).files(Table(pattern, (pattern,), (), "", "", reading))
+    except DataError as error:
+        refused = isinstance(error.__cause__, PermissionError)
+        if refused or pattern.startswith(S3) or os.path.lexists(folder / pattern):
             raise
         raise DataError(
             f"no file {pattern!r} in {folder.absolute()}: name an existing file, or give "
             "its folder with --data DIR"
         ) from None
-    name = drafting.unused(drafting.table_name(_stem(pattern)), taken)
-    columns = tuple(drafting.draft_columns(sniff(_sample(paths)), keep_names=True))
-    draft = drafting.DraftTable(name, pattern, columns)
-    return Table(
-        name=name,
-        files=(pattern,),
-        columns=tuple(column.raw for column in columns),
-        sql=drafting.table_sql(draft),
-        origin=pattern,
-    )
 
 
-def _sample(paths: list[Path]) -> pa.Table:
-    """Return the first rows of the files, with the columns of the first file."""
-    from caudal.application.sniff import SAMPLED_ROWS, sample
+def notes(app: Application) -> Iterator[str]:
+    """Yield what to tell about the files of the tables: how they are read, what is left out."""
+    for table in app.tables:
+        from caudal.files.typed import typed_notes
 
-    samples = [sample(paths[0])]
-    for path in paths[1:]:
-        _require_columns_of(paths[0], samples[0].column_names, path)
-    for path in paths[1:]:
-        if sum(rows.num_rows for rows in samples) >= SAMPLED_ROWS:
-            break
-        samples.append(sample(path, samples[0].column_names))
-    return pa.concat_tables(samples)
-
-
-def _require_columns_of(first: Path, names: Sequence[str], path: Path) -> None:
-    """Raise DataError if `path` lacks a column of the first file of the same pattern."""
-    present = column_names(path)
-    missing = [name for name in names if name not in present]
-    if missing:
-        require_commas(present, shown_path(path))
-        raise DataError(
-            f"{shown_path(path)}: no column {missing[0]!r}, which {shown_path(first)} has; "
-            "files of one pattern need the same columns"
-        )
+        files = Sources(app.folder).files(table)
+        told: dict[str, str] = {}
+        for file in files:
+            for note in (*file.notes, *typed_notes(file)):
+                told.setdefault(note, file.name)
+        yield from (f"{name}: {note}" for note, name in told.items())
+        yield from _left_out(table, files)
 
 
-def columns_left_out(app: Application) -> Iterator[str]:
-    """Yield a note per table about columns that no SELECT can use.
+def _left_out(table: Table, files: Sequence[InputFile]) -> Iterator[str]:
+    """Yield a note about columns that no SELECT can use.
 
     These are columns without a name, and columns that the first file of a pattern does not have.
     """
-    for table in app.tables:
-        paths = find_files(app.folder, table.files, table.name)
-        names = dict.fromkeys(name for path in paths for name in column_names(path))
-        told = [f"{name!r} (not in {shown_path(paths[0])})" for name in names
-                if name and name not in table.columns]  # fmt: skip
-        if "" in names:
-            told.append("columns without a name in the first line")
-        if told:
-            yield f"{table.origin}: columns left out: {', '.join(told)}"
+    names = dict.fromkeys(name for file in files for name in column_names(file))
+    told = [f"{name!r} (not in {files[0].name})" for name in names
+            if name and name not in table.columns]  # fmt: skip
+    if "" in names:
+        told.append("columns without a name in the first line")
+    if told:
+        yield f"{table.origin}: columns left out: {', '.join(told)}"
 
 
 def _tree(statement: str) -> Any:
@@ -185,8 +224,11 @@ def _point(node: dict[str, Any], name: str, path: str) -> None:
 
 
 def _stem(path: str) -> str:
+    if path in STANDARD_INPUT:
+        return "stdin"
     name = Path(path).name
-    return next((name.removesuffix(end) for end in _FILES if name.endswith(end)), name)
+    bare = Path(name).with_suffix("").name if Path(name).suffix in COMPRESSION else name
+    return bare.removesuffix(Path(bare).suffix) if _ending(name) in (*_OURS, *_DUCKDB) else bare
 
 
 def _refuse_readers(tree: Any) -> None:

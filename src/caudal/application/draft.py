@@ -9,11 +9,12 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from caudal.application.sniff import ITEMS, NAMES, TEXT, Column, ColumnKind
 from caudal.duck.database import keywords
-from caudal.model import REJECT
+from caudal.files.reading import USUAL
+from caudal.model import REJECT, Reading
 from caudal.sql.literals import literal
 from caudal.sql.quoting import quote
 
@@ -39,6 +40,7 @@ class DraftTable:
     name: str
     file: str  # relative to the data folder, without a compression suffix
     columns: tuple[DraftColumn, ...]
+    reading: Reading = USUAL
 
 
 def texts(name: str, tables: Sequence[DraftTable]) -> dict[str, str]:
@@ -58,8 +60,26 @@ def _table_entry(table: DraftTable) -> str:
     columns = _listed([_toml(column.raw) for column in table.columns], indent=2)
     return (
         f"[[tables]]\nname = {_toml(table.name)}\nfiles = [{_toml(table.file)}]\n"
-        f"columns = [\n{columns},\n]\n"
+        f"columns = [\n{columns},\n]\n{_reading_lines(table.reading)}"
     )
+
+
+def _reading_lines(reading: Reading) -> str:
+    """Return the lines of app.toml about the files of a table."""
+    given = {one.name: getattr(reading, one.name) for one in fields(Reading)}
+    return "".join(
+        f"{name} = {_toml_value(value)}\n"
+        for name, value in given.items()
+        if value not in (None, False) or (name == "header" and value is False)
+    )
+
+
+def _toml_value(value: object) -> str:
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{_toml(key)} = {_toml(one)}' for key, one in value.items())} }}"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return _toml(value) if isinstance(value, str) else str(value).lower()
 
 
 def _toml(text: str) -> str:

@@ -14,14 +14,15 @@ file. DuckDB checks whether the SQL fits the tables (duck/bind.py).
 
 import errno
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from importlib import resources
 from pathlib import Path
 
 import msgspec
 
 from caudal.errors import ApplicationError, UsageError
-from caudal.model import Application, DerivedTable, ParameterValue, Query, Table
+from caudal.files.reading import checked
+from caudal.model import Application, DerivedTable, ParameterValue, Query, Reading, Table
 from caudal.sql.derived import expand, in_order
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -31,6 +32,19 @@ class _TableEntry(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     files: list[str] = []
     columns: list[str] = []
+    format: str | None = None
+    delimiter: str | None = None
+    quote: str | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    names: tuple[str, ...] | None = None
+    skip: int | None = None
+    comment: str | None = None
+    decimal: str | dict[str, str] | None = None
+    date_format: str | dict[str, str] | None = None
+    sheet: str | None = None
+    filename: bool = False
+    union_by_name: bool = False
 
 
 class _Options(msgspec.Struct, forbid_unknown_fields=True):
@@ -144,6 +158,7 @@ def _load_table(folder: Path, entry: _TableEntry) -> Table:
         columns=tuple(entry.columns),
         sql=_read_sql(path, f"app.toml names a table {entry.name!r}"),
         origin=str(path),
+        reading=_reading(folder, entry),
     )
 
 
@@ -167,6 +182,15 @@ def _require_files(folder: Path, tables: tuple[Table, ...]) -> None:
         raise ApplicationError(
             f"{folder / 'app.toml'}: add at least one [[tables]] entry with files and columns"
         )
+
+
+def _reading(folder: Path, entry: _TableEntry) -> Reading | None:
+    """Return what app.toml says about the files of a table; None if it says nothing."""
+    given = Reading(**{one.name: getattr(entry, one.name) for one in fields(Reading)})
+    try:
+        return None if given == Reading() else checked(given)
+    except UsageError as error:
+        raise ApplicationError(f"{folder / 'app.toml'}: table {entry.name!r}: {error}") from error
 
 
 def _load_queries(folder: Path) -> tuple[Query, ...]:

@@ -4,41 +4,48 @@ Each file becomes a table with typed columns (sniff.py), one or two example quer
 the rows of a first case. The folder is created atomically: complete or not at all.
 """
 
-import csv
 import itertools
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from caudal.application import draft as drafting
+from caudal.application.case_rows import write_rows
+from caudal.application.examine import Examined, examine
 from caudal.application.folder import load_application
-from caudal.application.sniff import sample, sniff
 from caudal.embedded.engine import run
 from caudal.errors import DataError, OutputError, UsageError
+from caudal.files.compressed import COMPRESSION
 from caudal.files.find import shown_path
+from caudal.files.inputs import InputFile
+from caudal.files.places import LocalPlace
+from caudal.files.reading import USUAL
 from caudal.files.sources import Sources
+from caudal.model import Reading
 from caudal.results.values import json_bytes
 
-_SUFFIXES = (".csv", ".gz", ".zst", ".parquet")
+_SUFFIXES = (".csv", ".tsv", ".xlsx", ".xls", ".jsonl", ".ndjson", ".parquet")
 _CASE = "first_rows"
 _CASE_ROWS = 5
 
 
-def write_application(folder: Path, files: Sequence[Path]) -> list[Path]:
+def write_application(folder: Path, files: Sequence[Path], reading: Reading = USUAL) -> list[Path]:
     """Write an application folder with one table per file; return the written paths.
 
-    Runs find the CSV files with `--data` set to their `data_folder`.
+    Runs find the files with `--data` set to their `data_folder`. What `reading` does not say about
+    the files is found in them, and written into app.toml.
     """
     _check_request(folder, files)
     _check_paths([folder, *files])
-    samples = {path: sample(path) for path in files}
+    found = {path: examine([InputFile(LocalPlace(path), reading)]) for path in files}
     root = data_folder(files)
-    tables = [_draft(path, root, rows) for path, rows in samples.items()]
+    tables = [_draft(path, root, one) for path, one in found.items()]
     first_rows = {
-        table.file: rows.slice(0, _CASE_ROWS)
-        for table, rows in zip(tables, samples.values(), strict=True)
+        table: one.rows.slice(0, _CASE_ROWS)
+        for table, one in zip(tables, found.values(), strict=True)
     }
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -84,18 +91,33 @@ def _check_paths(paths: Sequence[Path]) -> None:
             raise UsageError(f"the name {shown_path(path)} is not UTF-8: rename it first")
 
 
-def _draft(path: Path, root: Path, rows: pa.Table) -> drafting.DraftTable:
+def _draft(path: Path, root: Path, found: Examined) -> drafting.DraftTable:
     """Return the table of a file. Its file name has no compression suffix: readers try all."""
-    name = f"{_stem(path)}.csv" if path.suffix in _SUFFIXES else path.name
+    bare = path.with_suffix("") if path.suffix in COMPRESSION else path
+    name = f"{bare.stem}.csv" if bare.suffix == ".parquet" else bare.name
     file = path.absolute().parent.relative_to(root) / name
-    columns = drafting.draft_columns(sniff(rows))
-    return drafting.DraftTable(_table_name(path), file.as_posix(), tuple(columns))
+    columns = tuple(drafting.draft_columns(found.columns))
+    return drafting.DraftTable(_table_name(path), file.as_posix(), columns, _pinned(found))
+
+
+def _pinned(found: Examined) -> Reading:
+    """Return how the file is read, where that is not usual; later files may say it less clearly."""
+    (file,) = found.files
+    if file.kind != "text":
+        return found.reading
+    text, form = file.text, file.text.form
+    return replace(
+        found.reading,
+        delimiter=None if form.delimiter == "," else form.delimiter,
+        encoding=None if text.has_mark or text.encoding == "utf-8" else text.encoding,
+        header=None if form.has_header else False,
+        skip=form.before or None,
+    )
 
 
 def _stem(path: Path) -> str:
-    while path.suffix in _SUFFIXES:
-        path = path.with_suffix("")
-    return path.name
+    bare = path.with_suffix("") if path.suffix in COMPRESSION else path
+    return bare.stem if bare.suffix in _SUFFIXES else bare.name
 
 
 def _table_name(path: Path) -> str:
@@ -109,16 +131,11 @@ def _write(folder: Path, texts: Mapping[str, str]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def _write_case(folder: Path, first_rows: Mapping[str, pa.Table]) -> None:
+def _write_case(folder: Path, first_rows: Mapping[drafting.DraftTable, pa.Table]) -> None:
     """Write the first rows of each file and the answers of the queries over them."""
     case = folder / "cases" / _CASE
-    for name, rows in first_rows.items():
-        path = case / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(rows.column_names)
-            writer.writerows(row.values() for row in rows.to_pylist())
+    for table, rows in first_rows.items():
+        write_rows(case / table.file, rows, table.reading)
     answers = run(load_application(folder), Sources(case))
     expected = {
         "about": "The first rows of each file.",

@@ -9,7 +9,6 @@
    agrees: a query without a total order would fail some day.
 """
 
-import csv
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from caudal.application.case_rows import as_written, write_rows
 from caudal.application.cases import run_case
 from caudal.duck.bind import bind, choose_queries
 from caudal.duck.database import Connection, DuckDBError, one_line, open_database
@@ -58,7 +58,7 @@ def record_case(app: Application, sources: Sources, request: CaseRequest) -> Pat
         with tempfile.TemporaryDirectory(dir=app.folder, prefix=".case-") as scratch:
             draft = Path(scratch) / request.name
             for table, rows in chosen.items():
-                _write_rows(draft / _file_name(table), rows)
+                write_rows(draft / _file_name(table), rows, table.reading)
             _write_expected(app, draft, request, chosen)
             _require_repeatable(app, draft)
             target.parent.mkdir(exist_ok=True)
@@ -96,8 +96,8 @@ def _first_rows(
 ) -> pa.Table:
     condition = request.conditions.get(table.name, "TRUE")
     found = pa.table({name: pa.nulls(0, pa.string()) for name in table.columns})
-    for path in sources.files(table):
-        for piece in pieces(path, Wanted(table.name, table.columns), batch_bytes=_BATCH_BYTES):
+    for file in map(as_written, sources.files(table)):
+        for piece in pieces(file, Wanted(table.name, table.columns), batch_bytes=_BATCH_BYTES):
             rows = piece.read().table.select(list(table.columns))
             some = _where(connection, rows, condition, table.name)
             found = pa.concat_tables([found, some.cast(found.schema)]).slice(0, request.rows)
@@ -120,6 +120,11 @@ def _where(connection: Connection, rows: pa.Table, condition: str, table: str) -
 
 def _file_name(table: Table) -> str:
     """Return a name that the first pattern of the table finds, inside of the case."""
+    if table.reading is not None and (table.reading.header is False or table.reading.names):
+        raise DataError(
+            f"table {table.name}: its files have no header of their own, so a case cannot hold "
+            "some of their columns"
+        )
     name = re.sub(r"[*?]+", "1", table.files[0])
     if Path(name).is_absolute() or ".." in Path(name).parts or "[" in name:
         raise DataError(
@@ -127,14 +132,6 @@ def _file_name(table: Table) -> str:
             "case cannot hold it"
         )
     return name
-
-
-def _write_rows(path: Path, rows: pa.Table) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(rows.column_names)
-        writer.writerows(zip(*(column.to_pylist() for column in rows.columns), strict=True))
 
 
 def _write_expected(

@@ -10,15 +10,15 @@ Rules:
    sampled texts of the columns that are left. So a text is rarely converted more than twice.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from caudal.duck.database import Connection, open_database
 from caudal.errors import DataError
+from caudal.files.inputs import InputFile
 from caudal.files.pieces import Wanted, column_names, pieces, require_commas
 from caudal.kernels.sentiment import load_model
 
@@ -78,12 +78,14 @@ KINDS = (
 )
 
 
-def sample(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+def sample(file: InputFile, columns: Sequence[str] | None = None) -> pa.Table:
     """Return the first undamaged rows as text: the given columns, or all that have a name."""
-    names = list(columns or (name for name in column_names(path) if name))
-    _check_names(path, names)
+    names = list(columns or (name for name in column_names(file) if name))
+    if not names:
+        raise DataError(f"{file.name} names no columns in its first line")
+    require_commas(names, file.name)
     tables: list[pa.Table] = []
-    for piece in pieces(path, Wanted(path.name, tuple(names)), batch_bytes=_BATCH_BYTES):
+    for piece in pieces(file, Wanted(file.name, tuple(names)), batch_bytes=_BATCH_BYTES):
         tables.append(piece.read().table)
         if sum(table.num_rows for table in tables) >= SAMPLED_ROWS:
             break
@@ -92,11 +94,11 @@ def sample(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     return pa.concat_tables(tables).slice(0, SAMPLED_ROWS)
 
 
-def sniff(rows: pa.Table) -> list[Column]:
-    """Return the columns with their inferred types."""
+def sniff(rows: pa.Table, doubtful: Collection[str] = ()) -> list[Column]:
+    """Return the columns with their inferred types. `doubtful` ones are text."""
     every = enumerate(column.cast(pa.string()).drop_null() for column in rows.columns)
     texts = {place: column for place, column in every if len(column)}
-    kinds: dict[int, ColumnKind] = {}
+    kinds = {place: TEXT for place, name in enumerate(rows.column_names) if name in doubtful}
     with open_database(load_model("lexicon")) as connection:
         for kind in KINDS:
             first = {place: column.slice(0, _FIRST_TEXTS) for place, column in texts.items()
@@ -145,17 +147,3 @@ def _one_below_another(texts: Mapping[int, pa.ChunkedArray]) -> pa.Table:
         for place, column in texts.items()
     ]
     return pa.concat_tables(columns).combine_chunks()
-
-
-def _check_names(path: Path, names: Sequence[str]) -> None:
-    if not names:
-        raise DataError(f"{path} names no columns in its first line")
-    require_commas(names, str(path))
-    seen: dict[str, str] = {}
-    for name in names:
-        if name.lower() in seen:
-            raise DataError(
-                f"{path}: columns {seen[name.lower()]!r} and {name!r} have the same name for SQL; "
-                "rename one"
-            )
-        seen[name.lower()] = name

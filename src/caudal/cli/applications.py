@@ -18,10 +18,12 @@ from caudal.cli.options import (
     AppArgument,
     EngineOption,
     ParamOption,
+    ReadingOptions,
     SentimentOption,
     file_overrides,
     pairs,
     parameter_values,
+    with_reading,
 )
 from caudal.cli.status import ExitStatus
 from caudal.errors import ApplicationError, UsageError
@@ -131,33 +133,37 @@ def run_tests(
     return int(ExitStatus.CASES_FAILED if failed else ExitStatus.OK)
 
 
+@with_reading
 def new(
     name: Annotated[Path, typer.Argument(help="The folder to create.")],
+    reading: ReadingOptions,
     files: Annotated[
-        list[Path] | None, typer.Argument(help="CSV files; each becomes a table.")
+        list[Path] | None, typer.Argument(help="Data files; each becomes a table.")
     ] = None,
     source: Annotated[
         str | None, typer.Option("--from", metavar="APP", help="Copy this application instead.")
     ] = None,
 ) -> None:
-    """Write an application folder for CSV files, with column types inferred from the data.
+    """Write an application folder for data files, with column types inferred from the data.
 
-    With --from, copy an application to change it.
+    Separators, encodings, decimal commas and formats of dates are found where they are certain, and
+    written into app.toml. With --from, copy an application to change it.
 
     Examples:
 
-    - `caudal new sales orders.csv customers.csv`
+    - `caudal new sales orders.csv customers.xlsx`
+    - `caudal new sales orders.txt --delimiter "|" --no-header`
     - `caudal new mine --from movies`
     """
     if source is not None:
         if files:
-            raise UsageError("--from copies an application: leave the CSV files out")
+            raise UsageError("--from copies an application: leave the files out")
         copy_application(find_application(source), name)
         typer.echo(f"now try: {shlex.join(['caudal', 'check', _shown_folder(name)])}")
         return
     if not files:
-        raise UsageError("name CSV files, each becomes a table; or --from APP to copy one")
-    for path in write_application(name, files):
+        raise UsageError("name data files, each becomes a table; or --from APP to copy one")
+    for path in write_application(name, files, reading.reading()):
         typer.echo(str(path), err=True)
     words = ["caudal", "run", _shown_folder(name), "--data", str(data_folder(files))]
     typer.echo(f"now try: {shlex.join(words)}")

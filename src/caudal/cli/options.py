@@ -17,8 +17,9 @@ import typer
 from caudal.cli.formats import Format
 from caudal.cli.parameter_values import convert
 from caudal.errors import UsageError
+from caudal.files.reading import checked
 from caudal.files.sources import Sources
-from caudal.model import Application, ParameterValue, RejectedRow
+from caudal.model import Application, ParameterValue, Reading, RejectedRow
 from caudal.run_options import Engine, RunOptions
 from caudal.sizes import parse_bytes
 from caudal.user_cache import cache_folder
@@ -52,6 +53,72 @@ AsOfOption = Annotated[
 ResumeOption = Annotated[
     bool, typer.Option("--resume", help="Continue a killed run from its progress in --store.")
 ]
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """Options about how files are written: the same as in app.toml (docs/reference/files.md)."""
+
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--input", help="What the files hold: csv, json or excel.", show_default="found"
+        ),
+    ] = None
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            "--delimiter", help="What separates fields: `;`, `tab`.", show_default="found"
+        ),
+    ] = None
+    quote: Annotated[
+        str | None, typer.Option("--quote", help="The quote of fields.", show_default='"')
+    ] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option("--encoding", help="The encoding: cp1252, utf-16.", show_default="found"),
+    ] = None
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether the names stand first.",
+                     show_default="found"),
+    ] = None  # fmt: skip
+    names: Annotated[
+        str | None, typer.Option("--names", help="The names of all columns: a,b,c.")
+    ] = None
+    skip: Annotated[
+        int | None,
+        typer.Option("--skip", help="Lines to leave out at the beginning.", show_default="found"),
+    ] = None
+    comment: Annotated[
+        str | None, typer.Option("--comment", help="Leave out lines that begin with this.")
+    ] = None
+    decimal: Annotated[
+        str | None,
+        typer.Option("--decimal", help="The decimal mark: `,` or `.`.", show_default="found"),
+    ] = None
+    date_format: Annotated[
+        str | None,
+        typer.Option(
+            "--date-format", help="How dates are written: %d/%m/%Y.", show_default="found"
+        ),
+    ] = None
+    sheet: Annotated[
+        str | None,
+        typer.Option("--sheet", help="The sheet of a workbook.", show_default="the first"),
+    ] = None
+    filename: Annotated[bool, typer.Option("--filename", help="Add a column `filename`.")] = False
+    union_by_name: Annotated[
+        bool,
+        typer.Option("--union-by-name", help="Columns that a file does not have are null."),
+    ] = False
+
+    def reading(self) -> Reading:
+        """Return the options, checked."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        given["format"] = given.pop("format_")
+        given["names"] = tuple(self.names.split(",")) if self.names else None
+        return checked(Reading(**given))
 
 
 @dataclass(frozen=True)
@@ -108,6 +175,7 @@ class QueryOptions:
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Show no progress, times or notes; rejected rows only.")
     ] = False
+    reading: ReadingOptions = ReadingOptions()
 
     def batch_bytes(self, usual: int) -> int:
         return _batch_bytes(self.batch_size) if self.batch_size else usual
@@ -128,7 +196,7 @@ class QueryOptions:
         folder = self.data or Path()
         if not folder.is_dir():
             raise UsageError(f"no folder {folder}: give the folder with the files as --data DIR")
-        return Sources(folder, file_overrides(app, self.file))
+        return Sources(folder, file_overrides(app, self.file), reading=self.reading.reading())
 
 
 def _kept_bindings() -> Path | None:
@@ -136,15 +204,39 @@ def _kept_bindings() -> Path | None:
     return folder / "bindings" if folder else None
 
 
+def with_reading(command: Callable[..., Returned]) -> Callable[..., Returned]:
+    """Return the command with one option per field of `ReadingOptions` in place of `reading`."""
+    return _spread(command, "reading", ReadingOptions)
+
+
 def with_asking(
     command: Callable[..., Returned], without: Collection[str] = ()
 ) -> Callable[..., Returned]:
     """Return the command with one option per field of `QueryOptions` in place of `asking`.
 
-    The fields named in `without` get no option and keep their default.
+    The fields named in `without` get no option and keep their default. The options about files are
+    offered unless `reading` is among them.
     """
-    hints = get_type_hints(QueryOptions, include_extras=True)
-    offered = [field for field in fields(QueryOptions) if field.name not in without]
+    is_offered = "reading" not in without
+    also = "reading" if is_offered else None
+    asked = _spread(command, "asking", QueryOptions, {*without, "reading"}, also=also)
+    return with_reading(asked) if is_offered else asked
+
+
+def _spread(
+    command: Callable[..., Returned],
+    name: str,
+    group: type[Any],
+    without: Collection[str] = (),
+    *,
+    also: str | None = None,
+) -> Callable[..., Returned]:
+    """Return the command with one option per field of a dataclass in place of a parameter.
+
+    `also` is a field that the caller gives whole.
+    """
+    hints = get_type_hints(group, include_extras=True)
+    offered = [field for field in fields(group) if field.name not in without]
     shared = [
         inspect.Parameter(
             field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default,
@@ -155,17 +247,22 @@ def with_asking(
     own = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
         for parameter in inspect.signature(command).parameters.values()
-        if parameter.name != "asking"
+        if parameter.name != name
     ]
 
     @functools.wraps(command)
     def called(**given: Any) -> Returned:
-        asking = QueryOptions(**{field.name: given.pop(field.name) for field in offered})
-        return command(asking=asking, **given)
+        values = {field.name: given.pop(field.name) for field in offered}
+        if also in given:
+            values[also] = given.pop(also)
+        return command(**given, **{name: group(**values)})
 
     arguments = [one for one in own if one.default is inspect.Parameter.empty]
     options = [one for one in own if one.default is not inspect.Parameter.empty]
-    signature = inspect.Signature([*arguments, *options, *shared])
+    whole = [
+        one for one in (inspect.Parameter(also or "_", inspect.Parameter.KEYWORD_ONLY),) if also
+    ]
+    signature = inspect.Signature([*arguments, *whole, *options, *shared])
     called.__signature__ = signature  # type: ignore[attr-defined]
     called.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
     return called

@@ -129,7 +129,7 @@ COMMANDS = (
         "new",
         "caudal.cli.applications",
         "new",
-        "Write an application folder for CSV files, with column types inferred from the data.",
+        "Write an application folder for data files, with column types inferred from the data.",
     ),
     Command(
         "case",

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from caudal.application import find_application
-from caudal.application.adhoc import columns_left_out, files_application
+from caudal.application.adhoc import files_application, notes
 from caudal.cli.dataset_choice import ask_dataset, chosen_dataset
 from caudal.cli.destination import Destination
 from caudal.cli.engine_choice import chosen_engine
@@ -168,8 +168,9 @@ def sql(
     else:
         engine = asking.engine if gateway is None else Engine.SPLIT
         bound = bind_values(first, parameter_values({}, param))
-        application = files_application(bound, asking.data, engine)
-        for note in columns_left_out(application) if not asking.quiet else ():
+        reading = asking.reading.reading()
+        application = files_application(bound, asking.data, engine, reading)
+        for note in notes(application) if not asking.quiet else ():
             typer.echo(f"note: {one_line(note)}", err=True)
     with asker_mistakes():
         if gateway is not None:

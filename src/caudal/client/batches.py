@@ -8,17 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
-from pathlib import Path
 
 from caudal.client.addresses import is_loopback
 from caudal.client.rows import Rows, pieces_of
 from caudal.errors import DataError, UsageError
 from caudal.files.batches import Packing, cut_unpacked
+from caudal.files.inputs import canonical_stream, pieces_of_stream
+from caudal.files.reading import USUAL, over
 from caudal.files.sources import Sources
 from caudal.formats import batch as batch_format
 from caudal.jobs.upload import Sendable
 from caudal.kernels import csv
-from caudal.model import Table
+from caudal.model import Reading, Table
 
 STANDARD_INPUT = "-"
 
@@ -59,11 +60,15 @@ class BatchCutter:
             )
         if len(given) > 1:
             raise UsageError(f"table {table.name}: give standard input or files, not both")
-        return self.stream(table.name, standard_input(), "standard input")
+        reading = over(sources.reading, table.reading)
+        return self.stream(table.name, standard_input(), "standard input", reading)
 
-    def stream(self, table: str, stream: csv.Stream, name: str) -> Iterator[Sendable]:
-        """Yield the batches of a CSV stream."""
-        for cut in csv.cut_batches(stream, name, batch_bytes=self.batch_bytes):
+    def stream(
+        self, table: str, stream: csv.Stream, name: str, reading: Reading = USUAL
+    ) -> Iterator[Sendable]:
+        """Yield the batches of a text that can be read once."""
+        found, first = canonical_stream(pieces_of_stream(stream), reading, name)
+        for cut in csv.cut_batches(found, name, batch_bytes=self.batch_bytes, first_line=first):
             yield partial(self._pack, table, cut)
 
     def _pack(self, table: str, cut: csv.Batch) -> bytes:
@@ -136,7 +141,7 @@ class RowWriter:
 def file_sizes(tables: Iterable[Table], sources: Sources) -> Mapping[str, int]:
     """Return the size of each table's files; standard input is left out."""
     return {
-        table.name: sum(Path(path).stat().st_size for path in sources.files(table))
+        table.name: sum(file.size for file in sources.files(table))
         for table in tables
         if STANDARD_INPUT not in sources.overrides.get(table.name, ())
     }

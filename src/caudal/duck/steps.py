@@ -31,6 +31,7 @@ from caudal.errors import (
 )
 from caudal.files.cleaning import Cleaning
 from caudal.files.pieces import Cleaned, FilePiece, TextRows, Wanted, require_columns, typed_reader
+from caudal.files.typed_texts import DAMAGE
 from caudal.formats import batch, mapped, outputs, streams
 from caudal.jobs.interfaces import Inputs
 from caudal.jobs.plan import JobPlan, TableMap, prefilter_keys
@@ -255,7 +256,10 @@ def _typed_rows(index: batch.BatchHeader, records: bytes | memoryview, wanted: W
     except FormatError as error:
         raise DataError(f"{index.file}: {error}") from error
     require_columns(rows.column_names, wanted.columns, index.file, index.table)
-    return rows.select(list(wanted.columns))
+    damage = [DAMAGE] if DAMAGE in rows.column_names else []
+    if damage and not pa.types.is_integer(rows.schema.field(DAMAGE).type):
+        raise DataError(f"{index.file}: its column of damage holds no numbers")
+    return rows.select([*wanted.columns, *damage])
 
 
 def fold_partition(context: StepContext, name: str, partition: int, inputs: Inputs) -> bytes:

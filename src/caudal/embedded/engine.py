@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -24,6 +23,7 @@ from caudal.embedded.answering import answer_queries
 from caudal.embedded.cleaners import cleaners
 from caudal.embedded.read_progress import ReadingProfile
 from caudal.errors import DataError
+from caudal.files.inputs import InputFile
 from caudal.files.ordered import in_order
 from caudal.files.pieces import pieces
 from caudal.files.sources import Sources
@@ -83,7 +83,9 @@ def loaded(
         _create_frames(connection, sources.frames)
         folder = None if sources.frames else options.kept_bindings  # of frames it knows nothing
         binding = bind_or_recall(folder, app, chosen, parameters, connection)
-        files = {load.table.name: sources.files(load.table) for load in binding.loads}
+        # How files are read is no part of a binding, which may have been kept.
+        tables_read = [app.table(load.table.name) for load in binding.loads]
+        files = {table.name: sources.files(table) for table in tables_read}
         rejects = Rejects(options.reject_sink)
         with ThreadPoolExecutor(options.threads, thread_name_prefix="caudal") as pool:
             loader = Loader(connection, pool, options, rejects, progress)
@@ -113,7 +115,7 @@ class Loader:
     rejects: Rejects
     progress: Progress
 
-    def load(self, load: TableLoad, files: Sequence[Path]) -> TableProfile:
+    def load(self, load: TableLoad, files: Sequence[InputFile]) -> TableProfile:
         """Read one table's files into DuckDB."""
         for statement in load.create:
             self.connection.execute(statement)
@@ -122,8 +124,8 @@ class Loader:
         profile = ReadingProfile(load.table.name, files, self.progress)
         cut = (
             piece
-            for path in files
-            for piece in pieces(path, load.cleaning.wanted, batch_bytes=self.options.batch_bytes)
+            for file in files
+            for piece in pieces(file, load.cleaning.wanted, batch_bytes=self.options.batch_bytes)
         )
         rows = _Rows(self.connection, load.stored)
         with (

@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
+from caudal.files.inputs import InputFile
 from caudal.files.pieces import Cleaned
 from caudal.results.answers import TableProfile
 from caudal.run_options import Progress
@@ -12,11 +12,11 @@ from caudal.run_options import Progress
 class ReadingProfile:
     """The profile of reading a table, reported to the progress display piece by piece."""
 
-    def __init__(self, table: str, files: Sequence[Path], progress: Progress) -> None:
+    def __init__(self, table: str, files: Sequence[InputFile], progress: Progress) -> None:
         self._table = table
         self._progress = progress
         self._began = time.perf_counter()
-        self._sizes = {str(path): path.stat().st_size for path in files}
+        self._sizes = {file.name: file.size for file in files}
         self._seen: dict[str, int] = {}  # file -> bytes read so far
         self._bytes = self._rows = self._rejected = 0
 

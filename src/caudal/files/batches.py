@@ -1,7 +1,8 @@
 """Numbered batches of a table's files, as the client sends them.
 
-The files are found and cut exactly as by the local engines: CSV, CSV compressed with gzip or zstd,
-and Parquet. Parquet rows are sent typed; the reader of a batch converts them to text.
+The files are found and cut exactly as by the local engines. Text in any dialect is sent as CSV
+(canonical.py), so a cluster needs to know of none. Rows of Parquet, Excel and JSON are sent typed;
+the reader of a batch converts them to text.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -13,15 +14,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from caudal.files.find import shown_path
-from caudal.files.pieces import (
-    column_names,
-    is_compressed,
-    is_parquet,
-    one_line_errors,
-    text_stream,
-    typed_rows,
-)
+from caudal.files.inputs import InputFile
+from caudal.files.pieces import cut_records
 from caudal.formats import batch as batch_format
 from caudal.kernels.csv import Found, cut_batches
 
@@ -42,14 +36,13 @@ class Packing(Enum):
     UNLESS_PLAIN = "all but those of plain CSV files"
     NONE = "none"
 
-    def packs(self, path: Path) -> bool:
-        is_plain = not (is_parquet(path) or is_compressed(path))
-        return self is Packing.ALL or (self is Packing.UNLESS_PLAIN and not is_plain)
+    def packs(self, file: InputFile) -> bool:
+        return self is Packing.ALL or (self is Packing.UNLESS_PLAIN and not file.is_plain)
 
 
 def cut_files(
     table: str,
-    files: Iterable[Path],
+    files: Iterable[Path | InputFile],
     batch_bytes: int,
     *,
     columns: Collection[str] | None = None,
@@ -70,7 +63,7 @@ def cut_files(
 
 def cut_unpacked(
     table: str,
-    files: Iterable[Path],
+    files: Iterable[Path | InputFile],
     batch_bytes: int,
     *,
     columns: Collection[str] | None = None,
@@ -80,24 +73,22 @@ def cut_unpacked(
 ) -> Iterator[Callable[[], bytes]]:
     """The same, each batch still to be packed, by whichever thread sends it."""
     number = before = 0
-    for path in files:
-        with one_line_errors(path):
-            cut = (
-                _typed(path, columns) if is_parquet(path) else _records(path, batch_bytes, scanned)
+    for file in map(InputFile.of, files):
+        is_text = file.kind == "text"
+        cut = _records(file, batch_bytes, scanned) if is_text else _typed(file, columns)
+        packs = packing.packs(file)
+        for fields, note in cut:
+            noted(replace(note, reached=before + note.reached))
+            yield partial(
+                batch_format.encode,
+                table=table,
+                number=number,
+                file=file.name,
+                compress=packs,
+                **fields,
             )
-            packs = packing.packs(path)
-            for fields, note in cut:
-                noted(replace(note, reached=before + note.reached))
-                yield partial(
-                    batch_format.encode,
-                    table=table,
-                    number=number,
-                    file=shown_path(path),
-                    compress=packs,
-                    **fields,
-                )
-                number += 1
-            before += path.stat().st_size
+            number += 1
+        before += file.size
 
 
 def warm_up() -> None:
@@ -109,24 +100,24 @@ def warm_up() -> None:
 _Content = tuple[batch_format.BatchContent, CutNote]  # which counts from the file's beginning
 
 
-def _records(path: Path, batch_bytes: int, wanted: Sequence[str]) -> Iterator[_Content]:
-    with path.open("rb") as file:
-        stream = text_stream(path, file)
-        for cut in cut_batches(stream, str(path), batch_bytes=batch_bytes, wanted=wanted):
-            content: batch_format.BatchContent = {
-                "columns": cut.header.names,
-                "first_line": cut.first_line,
-                "offset": cut.offset,
-                "newlines": cut.newlines,
-                "data": cut.data.data,
-            }
-            yield content, CutNote(file.tell(), cut.found)
+def _records(file: InputFile, batch_bytes: int, wanted: Sequence[str]) -> Iterator[_Content]:
+    for cut, position in cut_records(file, batch_bytes, wanted):
+        content: batch_format.BatchContent = {
+            "columns": cut.header.names,
+            "first_line": cut.first_line,
+            "offset": cut.offset,
+            "newlines": cut.newlines,
+            "data": cut.data.data,
+        }
+        yield content, CutNote(position, cut.found)
 
 
-def _typed(path: Path, columns: Collection[str] | None) -> Iterator[_Content]:
+def _typed(file: InputFile, columns: Collection[str] | None) -> Iterator[_Content]:
     """Rows as Arrow streams, not compressed by Arrow: so the same rows give the same bytes."""
-    wanted = [name for name in column_names(path) if columns is None or name in columns]
-    for rows in typed_rows(path, wanted):
+    from caudal.files.typed import typed_names, typed_rows
+
+    wanted = [name for name in typed_names(file) if columns is None or name in columns]
+    for rows in typed_rows(file, wanted):
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, rows.rows.schema) as writer:
             writer.write_table(rows.rows)

@@ -6,15 +6,15 @@ from pathlib import Path
 
 from caudal.errors import DataError
 
-COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
-PARQUET = ".parquet"
+_COMPRESSED = (".gz", ".zst", ".bz2", ".xz", ".zip")
+_OTHERS = (".tsv", ".txt", ".xlsx", ".xls", ".jsonl", ".ndjson", ".parquet")  # beside .csv
 
 
 def find_files(folder: Path, patterns: Sequence[str], table: str) -> list[Path]:
     """Return the files of a table, each once.
 
-    Patterns are names or globs, absolute or relative to the data folder.
-    `ratings.csv` also finds `ratings.csv.gz`, `ratings.csv.zst` and `ratings.parquet`.
+    Patterns are names or globs, absolute or relative to the data folder. `ratings.csv` also finds
+    `ratings.csv.gz` and such, and `ratings.parquet`; `ratings.xlsx` also finds `ratings.csv`.
     """
     try:
         found = [path for pattern in patterns for path in _find(folder, pattern, table)]
@@ -26,8 +26,9 @@ def find_files(folder: Path, patterns: Sequence[str], table: str) -> list[Path]:
 
 def _find(folder: Path, pattern: str, table: str) -> list[Path]:
     """Return the matches of the first form of the pattern that matches any file."""
-    parquet = pattern.removesuffix(".csv") + PARQUET
-    for form in (pattern, *(pattern + suffix for suffix in COMPRESSION), parquet):
+    stem = next((pattern.removesuffix(one) for one in _OTHERS if pattern.endswith(one)), None)
+    other = pattern.removesuffix(".csv") + ".parquet" if stem is None else stem + ".csv"
+    for form in (pattern, *(pattern + suffix for suffix in _COMPRESSED), other):
         if matches := _match(folder, form):
             return matches
     if (folder / pattern).exists():

@@ -4,9 +4,8 @@ Cutting a file is sequential and cheap. Reading a piece is expensive, and any th
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from io import BufferedReader
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from caudal.errors import DataError
-from caudal.files.find import COMPRESSION, PARQUET, shown_path
+from caudal.files.inputs import InputFile
 from caudal.files.raw_records import (
     RawRecords,
     no_records,
@@ -34,8 +33,8 @@ from caudal.kernels.csv import (
     cut_batches,
     read_batch,
 )
+from caudal.kernels.csv.records import REASONS
 
-_PARQUET_ROWS = 65_536
 _HEADER_BYTES = 65_536
 
 
@@ -96,71 +95,64 @@ class Wanted:
         return tuple(dict.fromkeys([*self.texts, *self.later, *numbers]))
 
 
-def pieces(path: Path, wanted: Wanted, *, batch_bytes: int) -> Iterator[FilePiece]:
+def pieces(file: Path | InputFile, wanted: Wanted, *, batch_bytes: int) -> Iterator[FilePiece]:
     """Yield the pieces of one file with the wanted columns."""
-    with one_line_errors(path):
-        if is_parquet(path):
-            yield from _parquet_pieces(path, wanted)
-        else:
-            yield from _csv_pieces(path, wanted, batch_bytes)
+    source = InputFile.of(file)
+    if source.kind == "text":
+        return _csv_pieces(source, wanted, batch_bytes)
+    return _typed_pieces(source, wanted)
 
 
-def column_names(path: Path) -> tuple[str, ...]:
+def column_names(file: Path | InputFile) -> tuple[str, ...]:
     """Return the column names of a file in file order."""
-    with one_line_errors(path):
-        if is_parquet(path):
-            import pyarrow.parquet as pq
+    source = InputFile.of(file)
+    if source.kind != "text":
+        from caudal.files.typed import typed_names
 
-            return tuple(pq.read_schema(path).names)
-        with path.open("rb") as file:
-            batches = cut_batches(
-                text_stream(path, file), shown_path(path), batch_bytes=_HEADER_BYTES
-            )
-            return next(batches).header.names
+        return typed_names(source)
+    with contextlib.closing(cut_records(source, _HEADER_BYTES)) as batches:
+        return next(batches)[0].header.names
 
 
-@contextlib.contextmanager
-def one_line_errors(path: Path) -> Iterator[None]:
-    """Raise read errors as a DataError with a one-line message that names the file."""
-    try:
-        yield
-    except (OSError, pa.ArrowException) as error:
-        reason = error.strerror if isinstance(error, OSError) else None
-        text = " ".join((reason or str(error)).split())
-        raise DataError(f"cannot read {shown_path(path)}: {text}") from error
+def cut_records(
+    file: InputFile, batch_bytes: int, wanted: Sequence[str] = ()
+) -> Generator[tuple[Batch, int]]:
+    """Yield batches of the records of a text file, each with how far into the file it reaches."""
+    with file.opened() as opened:
+        for batch in cut_batches(
+            file.stream(opened),
+            file.name,
+            batch_bytes=batch_bytes,
+            wanted=wanted,
+            first_line=file.first_line,
+        ):
+            yield batch, opened.tell()
 
 
-def _csv_pieces(path: Path, wanted: Wanted, batch_bytes: int) -> Iterator[FilePiece]:
-    with path.open("rb") as file:
-        stream = text_stream(path, file)
-        yield from csv_pieces(stream, shown_path(path), wanted, batch_bytes, file.tell)
+def _csv_pieces(file: InputFile, wanted: Wanted, batch_bytes: int) -> Iterator[FilePiece]:
+    with file.opened() as opened:
+        yield from csv_pieces(
+            file.stream(opened), file.name, wanted, batch_bytes, opened.tell, file.first_line
+        )
 
 
 def csv_pieces(
-    stream: Stream, name: str, wanted: Wanted, batch_bytes: int, tell: Callable[[], int]
+    stream: Stream,
+    name: str,
+    wanted: Wanted,
+    batch_bytes: int,
+    tell: Callable[[], int],
+    first_line: int = 1,
 ) -> Iterator[FilePiece]:
     """Yield the pieces of CSV text; `tell` gives the position that a progress display shows."""
     columns = wanted.columns
-    for batch in cut_batches(stream, name, batch_bytes=batch_bytes, wanted=columns):
+    batches = cut_batches(
+        stream, name, batch_bytes=batch_bytes, wanted=columns, first_line=first_line
+    )
+    for batch in batches:
         if batch.number == 0:
             require_columns(batch.header.names, columns, name, wanted.table)
         yield FilePiece(name, len(batch.data), tell(), _csv_reader(batch, wanted))
-
-
-def is_parquet(path: Path) -> bool:
-    return path.suffix == PARQUET
-
-
-def is_compressed(path: Path) -> bool:
-    return path.suffix in COMPRESSION
-
-
-def text_stream(path: Path, file: BufferedReader) -> Stream:
-    """Open the text of a file, decompressed if needed."""
-    if not is_compressed(path):
-        return file
-    stream: Stream = pa.CompressedInputStream(file, COMPRESSION[path.suffix])
-    return stream
 
 
 def _csv_reader(batch: Batch, wanted: Wanted) -> Callable[[], TextRows]:
@@ -180,63 +172,64 @@ def _csv_reader(batch: Batch, wanted: Wanted) -> Callable[[], TextRows]:
     return read
 
 
-def _parquet_pieces(path: Path, wanted: Wanted) -> Iterator[FilePiece]:
-    columns, name = list(wanted.columns), shown_path(path)
-    require_columns(column_names(path), columns, name, wanted.table)
-    for rows in typed_rows(path, columns):
-        reader = typed_reader(name, rows.rows, rows.first, wanted)
-        yield FilePiece(name, rows.rows.nbytes, rows.position, reader)
+def _typed_pieces(file: InputFile, wanted: Wanted) -> Iterator[FilePiece]:
+    from caudal.files.typed import typed_names, typed_rows
 
-
-@dataclass(frozen=True)
-class TypedRows:
-    """Some rows of a Parquet file; the first is row number `first`, counted from 1."""
-
-    rows: pa.Table
-    first: int
-    position: int  # end offset in the file
-
-
-def typed_rows(path: Path, columns: list[str] | None) -> Iterator[TypedRows]:
-    """Yield the rows of a Parquet file in groups; `columns` None means all columns.
-
-    For a file without rows, yield one empty group, as for a CSV file with only a header.
-    """
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
-        done, total, size = 0, file.metadata.num_rows, path.stat().st_size
-        if not total:
-            nothing = file.schema_arrow.empty_table()
-            yield TypedRows(nothing if columns is None else nothing.select(columns), 1, size)
-        for batch in file.iter_batches(_PARQUET_ROWS, columns=columns):
-            rows, first = pa.table(batch), done + 1
-            done += batch.num_rows
-            yield TypedRows(rows.select(columns) if columns else rows, first, size * done // total)
+    columns = list(wanted.columns)
+    require_columns(typed_names(file), columns, file.name, wanted.table)
+    for rows in typed_rows(file, columns):
+        reader = typed_reader(file.name, rows.rows, rows.first, wanted)
+        yield FilePiece(file.name, rows.rows.nbytes, rows.position, reader)
 
 
 def typed_reader(file: str, rows: pa.Table, first: int, wanted: Wanted) -> Callable[[], TextRows]:
     """Return a function that reads rows of typed columns as text."""
+    import pyarrow.compute as pc
+
+    from caudal.files.typed import sound_rows
 
     def read() -> TextRows:
-        texts = texts_of(rows, file)
-        every = np.arange(rows.num_rows)
+        sound, damage = sound_rows(rows)
+        texts = texts_of(sound, file)
+        every = np.arange(sound.num_rows)
         numbers = tuple(  # the SQL converts every text
-            Numbers(pa.nulls(rows.num_rows, one.type), every, texts[one.column])
+            Numbers(pa.nulls(sound.num_rows, one.type), every, texts[one.column])
             for one in wanted.numbers
         )
         shown = {name: texts[name] for name in [*wanted.texts, *wanted.later]}
         if not shown:  # keep the row count even when no column is wanted
-            shown[""] = pa.nulls(rows.num_rows, pa.string())
+            shown[""] = pa.nulls(sound.num_rows, pa.string())
+        places = first + np.flatnonzero(pc.is_null(damage).to_numpy(zero_copy_only=False))
         return TextRows(
             file,
             pa.table(shown),
-            lambda numbers: numbers + first,
+            lambda numbers: places[numbers],
+            _damaged(damage, first),
             numbers=numbers,
-            records=lambda lines: records_of_rows(texts, lines - first),
+            records=lambda lines: _records_at(texts, places, lines),
         )
 
     return read
+
+
+def _records_at(
+    texts: Mapping[str, pa.ChunkedArray], places: NDArray[np.int64], lines: NDArray[np.int64]
+) -> pa.Array:
+    """Return the sound rows on these lines; null for the others."""
+    if not len(places):
+        return no_records(lines)
+    at = np.minimum(np.searchsorted(places, lines), len(places) - 1)
+    found = records_of_rows(texts, at).to_pylist()
+    is_there = (places[at] == lines).tolist()
+    return pa.array([one if there else None for one, there in zip(found, is_there, strict=True)],
+                    pa.string())  # fmt: skip
+
+
+def _damaged(damage: pa.Array, first: int) -> DamagedLines:
+    """Return the damaged rows; a client may have sent any number as a reason."""
+    verdicts = damage.fill_null(0).to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(np.isin(verdicts, list(REASONS)))
+    return DamagedLines(first + rows, verdicts[rows])
 
 
 def require_columns(present: Sequence[str], wanted: Sequence[str], file: str, table: str) -> None:
@@ -258,4 +251,7 @@ def require_columns(present: Sequence[str], wanted: Sequence[str], file: str, ta
 def require_commas(present: Sequence[str], file: str) -> None:
     """Raise DataError if the header is one name that contains another separator."""
     if len(present) == 1 and any(mark in present[0] for mark in ";\t|"):
-        raise DataError(f"{file}: its fields are not separated by commas; convert it first")
+        raise DataError(
+            f"{file}: it is not certain what separates its fields: say it with --delimiter, or as "
+            "`delimiter` in app.toml"
+        )

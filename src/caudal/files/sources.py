@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 
 from caudal.errors import DataError, UsageError
 from caudal.files.find import find_files
-from caudal.model import Table
+from caudal.files.inputs import InputFile
+from caudal.files.places import S3, LocalPlace, Place, find_objects
+from caudal.files.reading import USUAL, over
+from caudal.files.spool import STANDARD_INPUT, is_once_readable, spooled, spooled_name
+from caudal.model import Reading, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,19 +24,32 @@ class Sources:
     folder: Path
     overrides: Mapping[str, Sequence[str]] = field(default_factory=dict)
     frames: "Mapping[str, pa.Table]" = field(default_factory=dict)  # for the embedded engine only
+    reading: Reading = USUAL  # of all tables, over what they say themselves
 
-    def files(self, table: Table) -> list[Path]:
-        """Return the files of a table.
+    def files(self, table: Table) -> list[InputFile]:
+        """Return the files of a table, with how they are read."""
+        given = self.overrides.get(table.name, table.files)
+        reading = over(self.reading, table.reading)
+        places = (place for pattern in given for place in self._places(pattern, table))
+        return [InputFile(place, reading, table.columns) for place in dict.fromkeys(places)]
+
+    def _places(self, pattern: str, table: Table) -> list[Place]:
+        special = special_places(pattern if pattern in STANDARD_INPUT else self._joined(pattern))
+        return special or [LocalPlace(path) for path in self._paths(pattern, table)]
+
+    def _joined(self, pattern: str) -> str:
+        return pattern if pattern.startswith(S3) else str(self.folder / pattern)
+
+    def _paths(self, pattern: str, table: Table) -> list[Path]:
+        """Return the local files of a pattern.
 
         A path in `overrides` is relative to the current directory or, if nothing is there, to the
         folder. If both have such a file, raise UsageError. `./x.csv` always means the current
         directory.
         """
-        given = self.overrides.get(table.name)
-        if given is None:
-            return find_files(self.folder, table.files, table.name)
-        found = (path for pattern in given for path in self._given(pattern, table.name))
-        return list(dict.fromkeys(found))
+        if table.name not in self.overrides:
+            return find_files(self.folder, [pattern], table.name)
+        return self._given(pattern, table.name)
 
     def _given(self, pattern: str, table: str) -> list[Path]:
         if pattern.startswith(("./", "../", "/")):
@@ -42,6 +59,16 @@ class Sources:
             raise UsageError(f"{table}: both ./{here[0]} and {there[0]} match: write one of these")
         folder = Path() if Path(pattern).exists() else self.folder
         return here or there or find_files(folder, [pattern], table)
+
+
+def special_places(pattern: str) -> list[Place]:
+    """Return the places of objects in S3, of standard input or of a pipe; else nothing."""
+    if pattern.startswith(S3):
+        return [*find_objects(pattern)]
+    if is_once_readable(pattern):
+        pattern = str(spooled(pattern))
+    shown = spooled_name(pattern)
+    return [LocalPlace(Path(pattern), shown)] if shown else []
 
 
 def _found(folder: Path, pattern: str, table: str) -> list[Path]:

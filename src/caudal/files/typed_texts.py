@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from caudal.errors import DataError
 
+DAMAGE = "\x1adamage"  # a column of rows: null for a sound one, 0 for none, else the verdict
 MOST_BYTES = 256 << 20  # for all texts of one piece, including offsets
 
 _OFFSET_BYTES = 4

@@ -4,6 +4,8 @@ Workers execute only the content of this file. So they need no access to the app
 and an upgrade cannot mix plans. See docs/formats/job.md.
 """
 
+from dataclasses import replace
+
 import msgspec
 
 from caudal.formats import document
@@ -26,9 +28,9 @@ class Text(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, app: Application) -> "Text":
-        return cls(
-            app.name, app.title, app.tables, app.queries, dict(app.parameters), app.sentiment
-        )
+        """Return the application as a cluster needs it: files are read by the client."""
+        tables = tuple(replace(table, reading=None) for table in app.tables)
+        return cls(app.name, app.title, tables, app.queries, dict(app.parameters), app.sentiment)
 
 
 # Twice the size that an engine reads at a time, because each batch costs requests, syncs, messages.

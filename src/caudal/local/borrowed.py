@@ -22,7 +22,6 @@ from pathlib import Path
 from threading import Lock
 
 from caudal.errors import AlreadyExistsError, DataError, NotFoundError, StoreError
-from caudal.files.pieces import is_compressed
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
 from caudal.formats.digest import digest
@@ -46,10 +45,11 @@ class BorrowingStore(Store):
         self._fresh: OrderedDict[str, bytes] = OrderedDict()
         self._lock = Lock()
         self.failure: StoreError | ChangedFileError | None = None
+        self.plain: frozenset[str] = frozenset()  # files of which a range of bytes is records
 
     def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         """See the port."""
-        head = _head_alone(key, data, every=self._kept is None)
+        head = self._head_alone(key, data)
         with self._noting_failures():
             self._store.create(FOLDER + key, data if head is None else head, lasting=lasting)
         if head is not None and isinstance(data, bytes):
@@ -97,6 +97,17 @@ class BorrowingStore(Store):
         """Raise: only series replace objects, and they never use this store."""
         raise StoreError(f"{key} cannot be replaced: nothing of a run ever is")
 
+    def _head_alone(self, key: str, data: bytes | Path) -> bytes | None:
+        """The head of a batch, of every one (rule 5) or of those whose records can be read from
+        their file again; None otherwise."""
+        if _BATCHES not in key or not isinstance(data, bytes):
+            return None
+        index, body = frame.decode(
+            frame.of_bytes(data), batch_format.MAGIC, batch_format.BatchHeader, key
+        )
+        is_plain = index.codec == "none" and index.records == "csv" and index.file in self.plain
+        return data[:body] if self._kept is None or is_plain else None
+
     def _keep(self, key: str, data: bytes) -> None:
         with self._lock:
             self._fresh[key] = data
@@ -135,20 +146,6 @@ class BorrowingStore(Store):
 
 def _bare(key: str) -> str:
     return key[len(FOLDER) :]
-
-
-def _head_alone(key: str, data: bytes | Path, *, every: bool) -> bytes | None:
-    """Return the head of a batch; None if the whole batch must be stored.
-
-    With `every`, return the head of any batch, else only if a file holds its records.
-    """
-    if _BATCHES not in key or not isinstance(data, bytes):
-        return None
-    index, body = frame.decode(
-        frame.of_bytes(data), batch_format.MAGIC, batch_format.BatchHeader, key
-    )
-    plain = index.codec == "none" and index.records == "csv"
-    return data[:body] if every or (plain and not is_compressed(Path(index.file))) else None
 
 
 def _records(index: batch_format.BatchHeader) -> bytes:

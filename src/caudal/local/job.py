@@ -25,6 +25,7 @@ from caudal.duck.profile import MeasuredSandbox, Measurements, profile_stages
 from caudal.duck.sandbox import Sandbox, SandboxLimits
 from caudal.errors import CaudalError, NotFoundError, QueryError, UsageError
 from caudal.files.batches import CutNote, Packing, cut_files
+from caudal.files.inputs import InputFile
 from caudal.files.pieces import Cleaned
 from caudal.files.sources import Sources
 from caudal.formats import batch as batch_format
@@ -159,6 +160,8 @@ class LocalJob:
         job_run = self._begin(limits, models)
         tables = {table.name: table for table in self.request.app.tables}
         files = {name: self.request.sources.files(tables[name]) for name in job_run.job.tables}
+        every = (file for some in files.values() for file in some)
+        self.store.plain = frozenset(file.name for file in every if file.is_plain)
         with (
             memory_bound(self.options.memory_limit or available_bytes()),
             self._workers(limits, models) as self.workers,
@@ -211,7 +214,7 @@ class LocalJob:
             bounds=_BOUNDS,
         )
 
-    def _send(self, job_run: JobRun, table: str, files: Sequence[Path]) -> TableProfile:
+    def _send(self, job_run: JobRun, table: str, files: Sequence[InputFile]) -> TableProfile:
         """Send one table: cut it, store or compare its batches, wait until it is mapped."""
         follower = TableFollower(
             self.store, job_run, table, files, self.rejects, self.request.progress,
@@ -254,7 +257,7 @@ class LocalJob:
             raise self._error_of(error.outcome) if error.outcome else error from None
 
     def _cut(
-        self, job_run: JobRun, table: str, files: Sequence[Path], notes: list[CutNote]
+        self, job_run: JobRun, table: str, files: Sequence[InputFile], notes: list[CutNote]
     ) -> Iterator[bytes]:
         one = job_run.split.table(table)
         return cut_files(

@@ -31,6 +31,7 @@ from caudal.errors import (
     UsageError,
 )
 from caudal.files.batches import Packing
+from caudal.files.inputs import InputFile
 from caudal.files.sources import Sources
 from caudal.formats.digest import digest
 from caudal.formats.keys import job_key
@@ -141,15 +142,15 @@ def _job_id(request: LocalRequest) -> str:
     """Return the id of the job (rule 1)."""
     asked = request.as_request()
     names = {
-        table.name: [(str(path), str(path.absolute())) for path in _files(request.sources, table)]
+        table.name: [(one.name, one.place.identity, one.reading) for one in _files(request, table)]
         for table in request.app.tables
     }
     return digest(msgspec.json.encode((__version__, asked, names), order="deterministic"))
 
 
-def _files(sources: Sources, table: Table) -> Sequence[Path]:
+def _files(request: LocalRequest, table: Table) -> Sequence[InputFile]:
     """Return the files of a table; empty if it has none, since no query may read it."""
     try:
-        return sources.files(table)
+        return request.sources.files(table)
     except DataError:
         return ()

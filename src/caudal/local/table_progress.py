@@ -7,10 +7,10 @@ resumed run reports again from the beginning.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from caudal.errors import NotFoundError
 from caudal.files.batches import CutNote
+from caudal.files.inputs import InputFile
 from caudal.formats import mapped
 from caudal.jobs import objects
 from caudal.jobs.runs import JobRun
@@ -28,7 +28,7 @@ class TableFollower:
     store: Store
     job_run: JobRun
     table: str
-    files: Sequence[Path]
+    files: Sequence[InputFile]
     rejects: Rejects
     progress: Progress
     strict: bool
@@ -41,7 +41,7 @@ class TableFollower:
     _mapped_bytes: int = 0
 
     def __post_init__(self) -> None:
-        self._total = sum(path.stat().st_size for path in self.files)
+        self._total = sum(file.size for file in self.files)
 
     def advance(self, sent: int) -> bool:
         """Report what is mapped of the first `sent` batches; return whether that is all of them."""

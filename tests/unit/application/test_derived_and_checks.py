@@ -191,8 +191,8 @@ def test_a_copy_of_a_shipped_application_works(tmp_path: Path, capsys: Capture) 
     ("arguments", "told"),
     [
         (["new", "{}/taken", "--from", "movies"], "exists already"),
-        (["new", "{}/x", "a.csv", "--from", "movies"], "leave the CSV files out"),
-        (["new", "{}/x"], "name CSV files, each becomes a table; or --from APP"),
+        (["new", "{}/x", "a.csv", "--from", "movies"], "leave the files out"),
+        (["new", "{}/x"], "name data files, each becomes a table; or --from APP"),
         (["new", "{}/x", "--from", "nothing"], "no application 'nothing'"),
     ],
 )

@@ -4,8 +4,8 @@ import contextlib
 import csv
 import gzip
 import json
-import re
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
@@ -221,7 +221,7 @@ REFUSED = [
     (["FROM 'x.parquet'", "--engine", "split"], ExitStatus.USAGE, "only CSV files"),
     (["FROM 'nope.csv'"], ExitStatus.DATA, "no file 'nope.csv'"),
     (["FROM 'empty.csv'"], ExitStatus.DATA, "empty.csv is empty"),
-    (["FROM 'semicolons.csv'"], ExitStatus.DATA, "not separated by commas"),
+    (["FROM 'semicolons.csv'"], ExitStatus.DATA, "say it with --delimiter"),
     (["SELECT nope FROM 'tools.csv'"], ExitStatus.USAGE, '"nope" not found'),
     (["books"], ExitStatus.USAGE, "give a SELECT after the application"),
     (["PIVOT 'tools.csv' ON id"], ExitStatus.USAGE, "one SELECT"),
@@ -240,7 +240,7 @@ def test_refusals(
     data: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], status: int, message: str
 ) -> None:
     (data / "empty.csv").touch()
-    (data / "semicolons.csv").write_text("a;b\n1;2\n")
+    (data / "semicolons.csv").write_text("a;b\n1;2;3\n1\n")
     pq.write_table(pa.table({"id": [1]}), data / "x.parquet")
     assert main(["sql", *arguments]) == status
     out, err = capsys.readouterr()

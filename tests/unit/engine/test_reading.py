@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from caudal.application.adhoc import files_application
+from caudal.embedded.engine import run
 from caudal.errors import DataError
 from caudal.files.find import find_files
 from caudal.files.pieces import TextRows, Wanted, column_names, pieces
+from caudal.files.sources import Sources
 
 CSV = b"id,name\n" + b"".join(b"%d,n%d\n" % (n, n) for n in range(1000))
 
@@ -88,8 +91,18 @@ class TestFindFiles:
         os.mkfifo(tmp_path / "a.csv")
         with pytest.raises(DataError, match=r"a\.csv is not a regular file: copy it to one"):
             find_files(tmp_path, ["a.csv"], "t")
-        with pytest.raises(DataError, match=r"a\.csv is not a regular file: copy it to one"):
-            files_application("SELECT * FROM 'a.csv'", tmp_path)
+
+    def test_a_pipe_is_read_once_for_types_and_rows(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "a.csv")
+        writing = Thread(target=(tmp_path / "a.csv").write_text, args=("a;b\n1;x\n2;y\n",))
+        writing.start()
+        app = files_application("SELECT sum(a) AS a, max(b) AS b FROM 'a.csv'", tmp_path)
+        writing.join()
+        answers = run(app, Sources(tmp_path))
+        assert answers["sql"].rows() == [{"a": 3, "b": "y"}]
+        assert [file.name for file in Sources(tmp_path).files(app.tables[0])] == [
+            str(tmp_path / "a.csv")
+        ]
 
     def test_an_absent_folder_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="because there is no folder"):
@@ -144,11 +157,12 @@ class TestCsv:
         with pytest.raises(DataError, match=r"c0, c1, .*c11, …$"):
             read(path)
 
-    def test_a_column_that_stands_twice_is_refused_when_wanted(self, tmp_path: Path) -> None:
+    def test_the_second_column_of_a_name_gets_a_number(self, tmp_path: Path) -> None:
         path = write(tmp_path / "a.csv", b"id,x,x\n1,2,3\n")
         assert values(path) == ["1"]
-        with pytest.raises(DataError, match="two columns are called 'x'; rename one of them"):
-            read(path, ["x"])
+        assert column_names(path) == ("id", "x", "x_2")
+        (rows,) = read(path, ["x", "x_2"])
+        assert rows.table.to_pylist() == [{"x": "2", "x_2": "3"}]
 
     def test_a_missing_column_is_found_in_a_file_without_rows(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="no column 'id'"):

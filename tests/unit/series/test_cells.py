@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from caudal.files.excel.places import column_index
 from caudal.series.sources.cells import (
     Bad,
     FormulaError,
@@ -13,7 +14,6 @@ from caudal.series.sources.cells import (
     read_moment,
     read_number,
 )
-from caudal.series.sources.places import column_index
 
 BUENOS_AIRES = ZoneInfo("America/Argentina/Buenos_Aires")
 

@@ -6,9 +6,9 @@ import zipfile
 
 import pytest
 
-from caudal.series.errors import SourceError
-from caudal.series.sources import extent, parts
-from caudal.series.sources.extent import require_bounded
+from caudal.errors import WorkbookError
+from caudal.files.excel import extent, parts
+from caudal.files.excel.extent import require_bounded
 
 SHEET = "xl/worksheets/sheet1.xml"
 
@@ -78,7 +78,7 @@ def test_what_is_near_enough(cells: str) -> None:
     ],
 )
 def test_what_is_too_far_is_told_with_its_cell(cells: str, told: str) -> None:
-    with pytest.raises(SourceError, match=r"a\.xlsx: xl/worksheets/sheet1\.xml: ") as raised:
+    with pytest.raises(WorkbookError, match=r"a\.xlsx: xl/worksheets/sheet1\.xml: ") as raised:
         require_bounded(workbook(cells, '<?xml version="1.0"?>'), "a.xlsx")
     assert told in str(raised.value)
 
@@ -88,7 +88,7 @@ def test_a_reference_may_lie_across_two_pieces(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(parts, "PIECE_BYTES", size)
     cells = "".join(f'<row r="{n}"><c r="A{n}"><v>{n}</v></c></row>' for n in range(1, 30))
     require_bounded(workbook(cells), "a.xlsx")
-    with pytest.raises(SourceError, match="XFD1048576"):
+    with pytest.raises(WorkbookError, match="XFD1048576"):
         require_bounded(workbook(cells + cell("XFD1048576")), "a.xlsx")
 
 
@@ -101,20 +101,20 @@ def test_a_sheet_is_measured_whatever_its_part_is_called() -> None:
         packed.writestr("xl/vbaProject.bin", b"<c \x00")
         sheet = f"<worksheet><sheetData>{cell('XFD1048576')}</sheetData></worksheet>"
         packed.writestr("xl/worksheets/sheet1.foo", sheet)
-    with pytest.raises(SourceError, match="cell XFD1048576 makes"):
+    with pytest.raises(WorkbookError, match="cell XFD1048576 makes"):
         require_bounded(body.getvalue(), "a.xlsx")
 
 
 def test_the_sheets_may_not_unpack_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extent, "_MOST_BYTES", 10_000)
     require_bounded(workbook(" " * 9_000), "a.xlsx")
-    with pytest.raises(SourceError, match="unpack to more than"):
+    with pytest.raises(WorkbookError, match="unpack to more than"):
         require_bounded(workbook(" " * 10_000), "a.xlsx")
 
 
 def test_entities_are_not_expanded() -> None:
     head = '<!DOCTYPE a [<!ENTITY b "c">]>'
-    with pytest.raises(SourceError, match="is not a sheet of a workbook"):
+    with pytest.raises(WorkbookError, match="is not a sheet of a workbook"):
         require_bounded(workbook(cell("XFD1"), head), "a.xlsx")
 
 
@@ -126,7 +126,7 @@ def test_a_damaged_archive_is_no_workbook(damage: str) -> None:
     else:
         at = data.index(SHEET.encode()) + len(SHEET)
         data[at : at + 4] = b"\xff\xff\xff\xff"
-    with pytest.raises(SourceError, match=re.escape("is not an Excel workbook (")):
+    with pytest.raises(WorkbookError, match=re.escape("is not an Excel workbook (")):
         require_bounded(bytes(data), "a.xlsx")
 
 
@@ -137,5 +137,5 @@ def test_what_is_no_archive_is_left_to_the_reader() -> None:
 
 @pytest.mark.parametrize("part", ["content.xml", "xl/workbook.bin"])
 def test_other_kinds_of_workbook_are_refused(part: str) -> None:
-    with pytest.raises(SourceError, match="save it as xlsx"):
+    with pytest.raises(WorkbookError, match="save it as xlsx"):
         require_bounded(workbook("", part=part), "a.xlsx")

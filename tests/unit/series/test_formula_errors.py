@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caudal.series.errors import SourceError
-from caudal.series.sources import formula_errors
-from caudal.series.sources.formula_errors import error_cells
+from caudal.errors import WorkbookError
+from caudal.files.excel import formula_errors
+from caudal.files.excel.formula_errors import error_cells
 
 Found = list[tuple[str, str]]
 
@@ -93,7 +93,7 @@ def test_other_ways_are_read_cell_by_cell(cells: str, expected: Found, size: int
 @pytest.mark.parametrize("cell", ["<c {}/>", "<c {} ><v>1</v></c>", "<c><v>{}</v></c>"])
 def test_a_hostile_sheet_is_not_slow(cell: str) -> None:
     many = 't="e" ' * 150_000
-    with suppress(SourceError):  # of attributes that come twice
+    with suppress(WorkbookError):  # of attributes that come twice
         assert find(sheet(f'<row>{cell.format(f"""r="A1" {many}""")}</row>')) == []
 
 
@@ -112,7 +112,7 @@ def test_a_long_text_is_cut() -> None:
     ],
 )
 def test_what_cannot_be_understood_is_said(text: str) -> None:
-    with pytest.raises(SourceError, match="a sheet"):
+    with pytest.raises(WorkbookError, match="a sheet"):
         find(text)
 
 

@@ -5,10 +5,10 @@ import zipfile
 
 import pytest
 
-from caudal.series.errors import SourceError
-from caudal.series.sources import sheet_names
-from caudal.series.sources.parts import open_archive
-from caudal.series.sources.sheet_names import find_sheet
+from caudal.errors import WorkbookError
+from caudal.files.excel import sheet_names
+from caudal.files.excel.parts import open_archive
+from caudal.files.excel.sheet_names import find_sheet
 
 SHEETS = '<sheet name="Other" r:id="r1"/><sheet name="A &amp; B" sheetId="7" r:id="r2"/>'
 RELATIONS = (
@@ -60,24 +60,24 @@ def test_the_part_of_a_sheet(sheets: str, relations: str) -> None:
     ],
 )
 def test_what_is_not_told_or_told_twice(sheets: str, relations: str) -> None:
-    with pytest.raises(SourceError):
+    with pytest.raises(WorkbookError):
         find(sheets, relations)
 
 
 def test_two_parts_of_one_name() -> None:
-    with pytest.raises(SourceError, match=r"2 entries for part 'xl/worksheets/a\.xml'"):
+    with pytest.raises(WorkbookError, match=r"2 entries for part 'xl/worksheets/a\.xml'"):
         find(relations='<Relationship Id="r2" Target="worksheets/a.xml"/>', part="A.xml")
 
 
 def test_entities_are_not_expanded() -> None:
-    with pytest.raises(SourceError, match="document type"):
+    with pytest.raises(WorkbookError, match="document type"):
         find(head='<!DOCTYPE a [<!ENTITY b "c">]>')
 
 
 def test_the_lists_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sheet_names, "_MOST_BYTES", 1000)
     find()
-    with pytest.raises(SourceError, match="unpacks to more"):
+    with pytest.raises(WorkbookError, match="unpacks to more"):
         find(SHEETS + " " * 1000)
-    with pytest.raises(SourceError, match="unpacks to more"):
+    with pytest.raises(WorkbookError, match="unpacks to more"):
         find(SHEETS, RELATIONS + " " * 1000)

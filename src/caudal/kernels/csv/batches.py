@@ -67,16 +67,17 @@ def cut_batches(
     *,
     batch_bytes: int = DEFAULT_BATCH_BYTES,
     wanted: Sequence[str] = (),
+    first_line: int = 1,
 ) -> Iterator[Batch]:
     """Batches of the CSV in a stream; `file` is its name in messages.
 
     A file that holds only a header gives one batch without records, so that its header can
     still be checked. `wanted` names the columns that will be read: a batch that must be scanned
-    to be cut then need not be scanned again.
+    to be cut then need not be scanned again. `first_line` is the number of the first line.
     """
     header, offset, data, final = _read_to_header(stream, file, batch_bytes)
     slots = header.slots([name for name in wanted if name in header.names])
-    line = 1 + records.count_newlines(data[:offset])
+    line = first_line + records.count_newlines(data[:offset])
     number = 0
     rest = data[offset:]
     while True:

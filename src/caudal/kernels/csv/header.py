@@ -53,26 +53,27 @@ def read_header(buffer: NDArray[np.uint8], file: str, *, final: bool) -> tuple[H
         raise DataError(f"{file} is not CSV text (its first line: {records.REASONS[verdict]})")
     if b"\0" in data[start:after]:
         raise DataError(f"{file} is not CSV text: its first line is no list of column names")
-    names = _names(source, start, data[start:after].count(b",") + 1)
+    names = tuple(one.decode("utf-8", "replace").strip() for one in read_fields(source, start)[2])
     if any("\r" in name.replace("\r\n", "") for name in names):
         raise DataError(f"{file} ends its lines with \\r alone: convert them to \\n")
     return Header(names), after
 
 
-def _names(source: records.RecordSource, start: int, most: int) -> tuple[str, ...]:
-    """The fields of the record at `start`, of which there are at most so many."""
-    target = _target(most)
+def read_fields(source: records.RecordSource, start: int) -> tuple[int, int, list[bytes]]:
+    """The record at `start`: its verdict (of a sound one: too many), its end and its fields."""
+    verdict, after = records.read_record(source, start, _target(0), 0, records.ALL_FIELDS)
+    if verdict not in (records.TOO_FEW, records.TOO_MANY):
+        return verdict, after, []
+    target = _target(source.buffer[start:after].tobytes().count(b",") + 1)
     records.read_record(source, start, target, 0, records.ALL_FIELDS)
-    return tuple(
-        _text(source.buffer, int(begin), int(end))
-        for begin, end in target.fields[:, 0]
-        if begin >= 0
-    )
+    spans = target.fields[:, 0]
+    fields = [_field(source.buffer, int(begin), int(end)) for begin, end in spans if begin >= 0]
+    return verdict, after, fields
 
 
-def _text(buffer: NDArray[np.uint8], begin: int, end: int) -> str:
+def _field(buffer: NDArray[np.uint8], begin: int, end: int) -> bytes:
     data = buffer[begin : max(end, ~end)].tobytes()
-    return data.replace(b'""', b'"' if end < 0 else b'""').decode("utf-8", "replace").strip()
+    return data.replace(b'""', b'"') if end < 0 else data
 
 
 def _target(columns: int) -> records.FieldTarget:

@@ -14,6 +14,9 @@ Rules:
 5. A record with the wrong number of fields costs its physical lines; but if a sound record begins
    on one of the later ones, then the first line was an unclosed quote, and costs only itself.
 
+A line that begins with `MARK` and a verdict stands for a damaged record of a file in another
+dialect (files/canonical.py). It is damaged by rule 3 in any file; `told_verdicts` only tells why.
+
 An unclosed quote that swallows lines into a record of the right width is a sound record: nothing
 in the bytes tells it from a text of several lines.
 
@@ -43,7 +46,9 @@ from caudal.kernels.declaring import BYTES, FLAG, INT, Array, Parts, filled
 MAX_RECORD_BYTES = 8 << 20
 MAX_BATCH_BYTES = (1 << 31) - 1 - 64  # a place in a batch, and the end of a block, fit 32 bits
 
-SOUND, TOO_FEW, TOO_MANY, STRAY_QUOTE, UNCLOSED_QUOTE, TOO_LONG, UNFINISHED = range(7)
+SOUND, TOO_FEW, TOO_MANY, STRAY_QUOTE, UNCLOSED_QUOTE, TOO_LONG, NOT_AN_OBJECT, UNFINISHED = range(
+    8
+)
 
 REASONS = {
     TOO_FEW: "too few fields",
@@ -51,7 +56,10 @@ REASONS = {
     STRAY_QUOTE: "stray quote",
     UNCLOSED_QUOTE: "unclosed quote",
     TOO_LONG: f"longer than {MAX_RECORD_BYTES >> 20} MiB",
+    NOT_AN_OBJECT: "not a JSON object",  # said of a line that never was CSV (files/json_lines.py)
 }
+
+MARK = b'""\x1a'
 
 _TAIL_BYTES = 1 << 16
 
@@ -366,6 +374,18 @@ def _room(buffer: NDArray[np.uint8], width: int) -> tuple[int, int]:
     """
     lines, size = count_newlines(buffer) + 1, len(buffer) + 1
     return min(lines, size // max(width, 2) + 1), min(lines, size // 2 + 1)
+
+
+def told_verdicts(buffer: NDArray[np.uint8], damage: Damage) -> NDArray[np.int8]:
+    """The verdicts of damaged records; of a marked line the one that it tells."""
+    verdicts = damage.verdicts.copy()
+    after = len(MARK)
+    for place in np.flatnonzero(verdicts == STRAY_QUOTE):
+        start = int(damage.starts[place])
+        line = buffer[start : start + after + 1].tobytes()
+        if len(line) > after and line.startswith(MARK) and line[after] - 48 in REASONS:
+            verdicts[place] = line[after] - 48
+    return verdicts
 
 
 def has_quote(buffer: NDArray[np.uint8]) -> bool:

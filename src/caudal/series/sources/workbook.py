@@ -2,21 +2,16 @@
 
 from collections.abc import Iterator
 from functools import lru_cache
-from io import BytesIO
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from python_calamine import CalamineError, CalamineWorkbook, WorksheetNotFound
-
+from caudal.errors import WorkbookError
+from caudal.files.excel.places import column_index
+from caudal.files.excel.workbook import formula_errors, open_workbook, sheet_cells
 from caudal.series.config import Series, SeriesConfig
 from caudal.series.errors import SourceError
 from caudal.series.sources.cells import EMPTY, FormulaError, is_blank
-from caudal.series.sources.extent import require_bounded
-from caudal.series.sources.formula_errors import error_cells
 from caudal.series.sources.observations import Row, SourceReading, read_series
-from caudal.series.sources.parts import open_archive, read_pieces
-from caudal.series.sources.places import column_index
-from caudal.series.sources.sheet_names import find_sheet
 
 # The reader returns a formula error as an empty cell. In an xls the two cannot be distinguished.
 _EMPTY_OR_ERROR = "empty, or a formula error"
@@ -31,36 +26,23 @@ class _SheetCells(NamedTuple):
 
 def read_workbook(data: bytes, name: str, config: SeriesConfig) -> SourceReading:
     """Read the observations of every configured series of a workbook."""
-    require_bounded(data, name)
     try:
-        workbook = CalamineWorkbook.from_filelike(BytesIO(data))
-    except CalamineError as error:
-        raise SourceError(
-            f"{name} is not an Excel workbook ({error}): give an xlsx or xls file"
-        ) from error
+        return _read(data, name, config)
+    except WorkbookError as error:
+        raise SourceError(str(error)) from error
+
+
+def _read(data: bytes, name: str, config: SeriesConfig) -> SourceReading:
+    workbook = open_workbook(data, name)
     zone, reading = ZoneInfo(config.timezone), SourceReading()
     sheets: dict[str, _SheetCells] = {}
     for series in config.series:
         if series.sheet not in sheets:
-            cells = _cells(workbook, name, series.sheet)
+            cells = sheet_cells(workbook, name, series.sheet)
             sheets[series.sheet] = _SheetCells(cells, _mark_errors(cells, data, series.sheet))
         sheet = sheets[series.sheet]
         read_series(series, _rows(sheet.cells, name, series), zone, reading, sheet.empty)
     return reading
-
-
-def _cells(workbook: CalamineWorkbook, name: str, sheet: str) -> list[list[Any]]:
-    try:
-        return workbook.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
-    except WorksheetNotFound as error:
-        sheets = ", ".join(repr(found) for found in workbook.sheet_names)
-        raise SourceError(f"{name} has no sheet {sheet!r}; its sheets are: {sheets}") from error
-    except BaseException as error:
-        # The reader's library raises panics that are not an Exception; only the name identifies
-        # them.
-        if isinstance(error, CalamineError) or type(error).__name__ == "PanicException":
-            raise SourceError(f"{name}: sheet {sheet!r} cannot be read: {error}") from error
-        raise
 
 
 def _mark_errors(cells: list[list[Any]], data: bytes, sheet: str) -> str:
@@ -69,13 +51,11 @@ def _mark_errors(cells: list[list[Any]], data: bytes, sheet: str) -> str:
     If the errors cannot be found (in an xls or an unusual xlsx), those found before stay.
     """
     try:
-        with open_archive(data, sheet) as archive:
-            part = find_sheet(archive, sheet)
-            for (row, column), text in error_cells(lambda: read_pieces(archive, part), sheet):
-                inside = row <= len(cells) and column <= len(cells[row - 1])
-                if inside and is_blank(cells[row - 1][column - 1]):
-                    cells[row - 1][column - 1] = _formula_error(text)
-    except SourceError:
+        for (row, column), text in formula_errors(data, sheet):
+            inside = row <= len(cells) and column <= len(cells[row - 1])
+            if inside and is_blank(cells[row - 1][column - 1]):
+                cells[row - 1][column - 1] = _formula_error(text)
+    except WorkbookError:
         return _EMPTY_OR_ERROR
     return EMPTY
 

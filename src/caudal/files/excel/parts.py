@@ -8,7 +8,7 @@ from typing import NamedTuple
 from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from caudal.series.errors import SourceError
+from caudal.errors import WorkbookError
 
 PIECE_BYTES = 1 << 20
 
@@ -23,12 +23,12 @@ class Handlers(NamedTuple):
 
 @contextmanager
 def open_archive(data: bytes, name: str) -> Iterator[ZipFile]:
-    """Open the archive of a workbook. Raise SourceError for damage, now or while it is read."""
+    """Open the archive of a workbook. Raise WorkbookError for damage, now or while it is read."""
     try:
         with ZipFile(BytesIO(data)) as archive:
             yield archive
     except (BadZipFile, zlib.error, EOFError, RuntimeError, OSError, ValueError) as error:
-        raise SourceError(
+        raise WorkbookError(
             f"{name} is not an Excel workbook ({error}): give an xlsx or xls file"
         ) from error
 
@@ -45,7 +45,7 @@ def parse(pieces: Iterator[bytes], name: str, handlers: Handlers) -> Iterator[No
     _connect(parser, handlers)
 
     def refuse_entities(*_: object) -> None:
-        raise SourceError(f"{name} is not a sheet of a workbook: it declares a document type")
+        raise WorkbookError(f"{name} is not a sheet of a workbook: it declares a document type")
 
     parser.StartDoctypeDeclHandler = refuse_entities
     try:
@@ -55,7 +55,7 @@ def parse(pieces: Iterator[bytes], name: str, handlers: Handlers) -> Iterator[No
         parser.Parse(b"", True)
         yield
     except expat.ExpatError as error:
-        raise SourceError(f"{name} is not a sheet of a workbook: {error}") from error
+        raise WorkbookError(f"{name} is not a sheet of a workbook: {error}") from error
 
 
 def _connect(parser: expat.XMLParserType, handlers: Handlers) -> None:

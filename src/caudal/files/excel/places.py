@@ -10,7 +10,7 @@ Rules:
 import re
 from typing import NamedTuple
 
-from caudal.series.errors import SourceError
+from caudal.errors import WorkbookError
 
 _MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})\Z")
@@ -80,9 +80,9 @@ class Places:
         self._column = place.column
         return place
 
-    def _bad(self, reference: str, kind: str) -> SourceError:
+    def _bad(self, reference: str, kind: str) -> WorkbookError:
         shown = reference if len(reference) <= 40 else reference[:39] + "…"
-        return SourceError(
+        return WorkbookError(
             f"{self._sheet}: {shown!r} is not a valid {kind}, a sheet ends at XFD1048576: "
             "remove it and save the workbook again"
         )

@@ -14,8 +14,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from caudal.series.sources.parts import PIECE_BYTES, Handlers, parse
-from caudal.series.sources.places import Place, Places, column_index
+from caudal.files.excel.parts import PIECE_BYTES, Handlers, parse
+from caudal.files.excel.places import Place, Places, column_index
 
 _LONGEST_TEXT = 40
 
@@ -42,7 +42,7 @@ class _UnusualError(Exception):
 def error_cells(read: Callable[[], Iterator[bytes]], name: str) -> Iterator[ErrorCell]:
     """Yield the error cells of the sheet whose pieces `read` returns, some possibly twice.
 
-    Raises SourceError if its XML is not valid.
+    Raises WorkbookError if its XML is not valid.
     """
     try:
         yield from _usual_cells(read())

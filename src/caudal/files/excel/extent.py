@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from io import BytesIO
 from zipfile import ZipFile, is_zipfile
 
-from caudal.series.errors import SourceError
-from caudal.series.sources.parts import PIECE_BYTES, Handlers, open_archive, parse, read_pieces
-from caudal.series.sources.places import Place, Places
-from caudal.series.sources.sheet_names import sheet_paths
+from caudal.errors import WorkbookError
+from caudal.files.excel.parts import PIECE_BYTES, Handlers, open_archive, parse, read_pieces
+from caudal.files.excel.places import Place, Places
+from caudal.files.excel.sheet_names import sheet_paths
 
 _MOST_CELLS = 20_000_000
 _MOST_BYTES = 1 << 30
@@ -39,7 +39,7 @@ _OTHER_KINDS = ("content.xml", "xl/workbook.bin")  # ods, xlsb
 
 
 def require_bounded(data: bytes, name: str) -> None:
-    """Raise SourceError for an archive whose sheets are too large for the reader.
+    """Raise WorkbookError for an archive whose sheets are too large for the reader.
 
     Other files are left to the reader: the xls format itself limits the number of cells.
     """
@@ -51,16 +51,16 @@ def require_bounded(data: bytes, name: str) -> None:
 
 def _check(archive: ZipFile, name: str) -> None:
     if any(path.lower() in _OTHER_KINDS for path in archive.namelist()):
-        raise SourceError(f"{name} is another kind of workbook: save it as xlsx")
+        raise WorkbookError(f"{name} is another kind of workbook: save it as xlsx")
     named = sheet_paths(archive)  # sheets of any name, in addition to all .xml files
     paths = ((entry, entry.filename.lower()) for entry in archive.infolist())
     sheets = [entry for entry, path in paths if path.endswith(".xml") or path in named]
     # The stated size of an entry can be trusted: only that many bytes are read, and their checksum
     # must match.
     if sum(entry.file_size for entry in sheets) > _MOST_BYTES:
-        raise SourceError(
+        raise WorkbookError(
             f"{name}: its sheets unpack to more than {_MOST_BYTES >> 20} MiB: "
-            "keep only the sheets that hold the series"
+            "keep only the sheets that are needed"
         )
     for entry in sheets:
         if not any(_has_no(unusual, read_pieces(archive, entry)) for unusual in _UNUSUAL):
@@ -104,7 +104,7 @@ class _SheetExtent:
         self._rows = max(self._rows, cell.row)
         self._columns = max(self._columns, cell.column)
         if self._rows * self._columns > _MOST_CELLS:
-            raise SourceError(
+            raise WorkbookError(
                 f"{self._name}: cell {cell} makes the sheet "
                 f"{self._rows:,} rows by {self._columns:,} columns: "
                 "delete stray cells far outside of the table"

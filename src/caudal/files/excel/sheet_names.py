@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TypeVar
 from zipfile import ZipFile, ZipInfo
 
-from caudal.series.errors import SourceError
-from caudal.series.sources.parts import Handlers, parse, read_pieces
+from caudal.errors import WorkbookError
+from caudal.files.excel.parts import Handlers, parse, read_pieces
 
 _One = TypeVar("_One")
 
@@ -18,7 +18,7 @@ _MOST_BYTES = 1 << 24  # limit for each of the two
 
 
 def find_sheet(archive: ZipFile, sheet: str) -> ZipInfo:
-    """Return the part that holds a sheet. Raise SourceError if it is not named exactly once."""
+    """Return the part that holds a sheet. Raise WorkbookError if it is not named exactly once."""
     relations = [
         _plain(attributes).get("id", "")
         for attributes in _elements(archive, _WORKBOOK, "sheet")
@@ -46,7 +46,7 @@ def sheet_paths(archive: ZipFile) -> frozenset[str]:
             for attributes in _elements(archive, _RELATIONS, "Relationship")
             if attributes.get("Id") in relations
         )
-    except SourceError:
+    except WorkbookError:
         return frozenset()
 
 
@@ -58,7 +58,7 @@ def _elements(archive: ZipFile, path: str, wanted: str) -> Iterator[dict[str, st
     """Yield the attributes of each element of one kind in a part."""
     entry = _entry(archive, path)
     if entry.file_size > _MOST_BYTES:
-        raise SourceError(f"{path} unpacks to more than {_MOST_BYTES >> 20} MiB")
+        raise WorkbookError(f"{path} unpacks to more than {_MOST_BYTES >> 20} MiB")
     found: list[dict[str, str]] = []
 
     def start(kind: str, attributes: dict[str, str]) -> None:
@@ -83,5 +83,5 @@ def _plain(attributes: dict[str, str]) -> dict[str, str]:
 
 def _only(found: list[_One], what: str) -> _One:
     if len(found) != 1:
-        raise SourceError(f"the archive has {len(found)} entries for {what}, not one")
+        raise WorkbookError(f"the archive has {len(found)} entries for {what}, not one")
     return found[0]
