@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from caudal.application.case_rows import as_written
 from caudal.application.sniff import SAMPLED_ROWS, Column, sample, sniff
 from caudal.errors import DataError
+from caudal.files.detect import unique_names
 from caudal.files.inputs import FILENAME, InputFile
 from caudal.files.pieces import column_names, require_commas
 from caudal.files.values import convert, date_formats, decimal_commas, for_column
@@ -32,7 +33,8 @@ class Examined:
 
 def examine(files: Sequence[InputFile]) -> Examined:
     """Read the first rows of a table's files and infer the types of the columns."""
-    files = [_with_names_for_sql(file) for file in files]
+    for file in files:
+        _require_names_for_sql(file)
     rows = _first_rows(files)
     reading = _with_values(files[0].reading, rows)
     converted = pa.table(
@@ -43,26 +45,12 @@ def examine(files: Sequence[InputFile]) -> Examined:
     return Examined(read, reading, rows, tuple(columns))
 
 
-def _with_names_for_sql(file: InputFile) -> InputFile:
-    """Return the file with names that differ also without regard to case, as SQL compares them."""
-    names = column_names(file)
-    taken: set[str] = set()
-    unique = [_unused(name, taken) if name else name for name in names]
-    if unique == list(names):
-        return file
-    if file.kind != "text":
-        changed = next(old for old, new in zip(names, unique, strict=True) if old != new)
-        raise DataError(f"{file.name}: two columns are called {changed!r} for SQL; rename one")
-    given = unique[: len(names) - len(file.changes.added)]
-    return replace(file, reading=replace(file.reading, names=tuple(given)))
-
-
-def _unused(name: str, taken: set[str]) -> str:
-    new, number = name, 2
-    while new.lower() in taken:
-        new, number = f"{name}_{number}", number + 1
-    taken.add(new.lower())
-    return new
+def _require_names_for_sql(file: InputFile) -> None:
+    """Raise DataError if SQL does not tell two names apart."""
+    names = [name for name in column_names(file) if name]
+    for name, unique in zip(names, unique_names(names), strict=True):
+        if name != unique:
+            raise DataError(f"{file.name}: two columns are called {name!r} for SQL; rename one")
 
 
 def _first_rows(files: Sequence[InputFile]) -> pa.Table:

@@ -21,9 +21,11 @@ from caudal.cli.options import (
     ParamOption,
     ProgressStoreOption,
     QueryOptions,
+    ReadingOptions,
     ResumeOption,
     parameter_values,
     with_asking,
+    with_reading,
 )
 from caudal.cli.output import (
     checked_destination,
@@ -198,9 +200,15 @@ def _answer_whole(application: Application, asking: QueryOptions, destination: D
         deliver(application.name, answers, destination, quiet=asking.quiet)
 
 
+@with_reading
 def explain(
-    app: AppArgument,
-    query: Annotated[str, typer.Argument(help="The name of a query, or a SELECT.")],
+    app: Annotated[
+        str, typer.Argument(metavar="APP|SELECT", help="The application, or a SELECT over files.")
+    ],
+    reading: ReadingOptions,
+    query: Annotated[
+        str | None, typer.Argument(help="The name of a query, or a SELECT, of the application.")
+    ] = None,
     param: ParamOption = None,
     engine: EngineOption = Engine.EMBEDDED,
     sql: Annotated[bool, typer.Option("--sql", help="Show the SQL of every stage too.")] = False,
@@ -219,12 +227,17 @@ def explain(
     - `caudal explain books "SELECT count(*) FROM reviews" --engine split`
     - `caudal explain books q5 --engine split --format dot | dot -Tsvg > q5.svg`
     - `caudal explain books q5 --from shelf`
+    - `caudal explain "SELECT count(*) FROM 'x.csv'" --engine split`
     """
     if sql and (engine is not Engine.SPLIT or form is not PlanFormat.TEXT):
         raise UsageError("--sql is for --engine split --format text")
-    application = find_application(app)
-    values = parameter_values(application.parameters, param)
-    if " " in query.strip():
+    application = find_application(app) if query is not None else None
+    values = parameter_values(application.parameters if application else {}, param)
+    if application is None or query is None:
+        bound = bind_values(app, values)
+        application = files_application(bound, None, engine, reading.reading())
+        query, values = ADHOC, {}
+    elif " " in query.strip():
         bound = bind_values(query, values, application.parameters)
         application, query, values = with_adhoc_query(application, bound), ADHOC, {}
     if source is not None or as_of is not None:

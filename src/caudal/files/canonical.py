@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from caudal.errors import DataError
 from caudal.files.detect import Form, swap_table
-from caudal.files.streams import ByteStream, Changes
+from caudal.files.streams import ByteStream, FieldChanges
 from caudal.files.values import convert, for_column
 from caudal.kernels.csv import Batch, cut_batches
 from caudal.kernels.csv.columns import text_views
@@ -33,7 +33,9 @@ from caudal.kernels.csv.records import MARK, Records, has_quote, scan_records, t
 _BLOCK_BYTES = 1 << 20
 
 
-def canonical(pieces: Iterator[bytes], form: Form, changes: Changes, file: str) -> Iterator[bytes]:
+def canonical(
+    pieces: Iterator[bytes], form: Form, changes: FieldChanges, file: str
+) -> Iterator[bytes]:
     """Yield a UTF-8 text as CSV. `form.names` are its columns."""
     header = [name.encode() for name in (*form.names, *changes.added)]
     yield b"\n" * form.skip + _line(header)
@@ -79,7 +81,7 @@ def quoted(text: bytes) -> bytes:
 @dataclass(frozen=True)
 class _Writer:
     form: Form
-    changes: Changes
+    changes: FieldChanges
     file: str
 
     def written(self, batch: Batch) -> bytes:

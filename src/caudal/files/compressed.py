@@ -38,7 +38,25 @@ def unpacked(file: BufferedReader, codec: str, name: str) -> Any:
         return lzma.LZMAFile(file)
     if codec == "zip":
         return _only_member(file, name)
-    return pa.CompressedInputStream(file, codec)
+    return pa.CompressedInputStream(_Lent(file), codec)
+
+
+class _Lent:
+    """A file that whoever reads it cannot close: Arrow closes what it read to the end."""
+
+    closed = False
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._file = file
+
+    def read(self, size: int = -1) -> bytes:
+        return self._file.read(size)
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Do nothing: the owner closes the file."""
 
 
 def _only_member(file: BufferedReader, name: str) -> IO[bytes]:

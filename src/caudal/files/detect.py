@@ -13,7 +13,8 @@ Rules. What is not certain is read as usual: UTF-8, commas, a header in the firs
    dates, and it is neither. The first record is certainly none if in every such column it is one
    too, unless those are years, or numbers that count up, as names of columns may be.
 5. A delimiter behind the last field of every record, but not of the header, is no field.
-6. The second column called `id` is `id_2`. This and everything else that was found is noted.
+6. The second column called `id` is `id_2`, and so is `ID`, which SQL does not tell from `id`. This
+   and everything else that was found is noted.
 """
 
 import re
@@ -66,7 +67,7 @@ class FirstRecord:
 
 
 @dataclass(frozen=True)
-class Layout:
+class RecordLayout:
     """Which record is the header, the names of the columns, and the first record of data."""
 
     names: tuple[str, ...]
@@ -181,13 +182,15 @@ def _header_at(records: Sequence[tuple[str, ...]]) -> int | None:
     widths = [len(one) for one in records]
     if not widths:
         return None
+    noted = next((at for at, one in enumerate(records) if not one or one[0][:1] != "#"), 0)
+    if noted and widths[noted] >= 2 and _names_columns(records[noted], records[noted + 1 :]):
+        return noted if _mostly(widths[noted:], widths[noted]) else None
     if widths[0] >= 2 and (_mostly(widths[1:], widths[0]) or _has_trailing(records)):
         return 0
     usual = max(set(widths), key=widths.count)
     at = widths.index(usual)
     before = records[:at]
-    only_lines = all(len(one) <= 1 or one[0].startswith("#") for one in before)
-    if usual < 2 or not only_lines or not _mostly(widths[at:], usual):
+    if usual < 2 or any(len(one) > 1 for one in before) or not _mostly(widths[at:], usual):
         return None
     return at if _names_columns(records[at], records[at + 1 :]) else None
 
@@ -206,7 +209,7 @@ def _has_trailing(records: Sequence[tuple[str, ...]]) -> bool:
     )  # fmt: skip
 
 
-def lay_out(records: Sequence[tuple[str, ...]], reading: Reading) -> Layout:
+def lay_out(records: Sequence[tuple[str, ...]], reading: Reading) -> RecordLayout:
     """Find the header and the names among the first records (rules 3 to 6)."""
     at, notes = 0, []
     if reading.skip is None and reading.header is not False:
@@ -230,7 +233,7 @@ def lay_out(records: Sequence[tuple[str, ...]], reading: Reading) -> Layout:
     if any("\r" in name.replace("\r\n", "") for name in head):
         raise DataError("its lines end with \\r alone: convert them to \\n")
     usual = has_header and not at and list(unique) == [*head]
-    return Layout(unique, at + has_header, has_header, usual, tuple(notes))
+    return RecordLayout(unique, at + has_header, has_header, usual, tuple(notes))
 
 
 def _given_names(given: Sequence[str], width: int) -> list[str]:
@@ -240,17 +243,14 @@ def _given_names(given: Sequence[str], width: int) -> list[str]:
 
 
 def unique_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names; each that stood before gets a number (rule 6)."""
-    taken = set(names)
+    """Return the names; each that stood before, for SQL, gets a number (rule 6)."""
     seen: set[str] = set()
     unique = []
     for name in names:
         new, number = name, 2
-        while name and new in seen:
+        while name and new.lower() in seen:
             new, number = f"{name}_{number}", number + 1
-            if new in taken:
-                new = name
-        seen.add(new)
+        seen.add(new.lower())
         unique.append(new)
     return tuple(unique)
 

@@ -20,7 +20,7 @@ from caudal.files.encodings import as_utf8, byte_order_mark, find_encoding
 from caudal.files.json_lines import is_json_lines
 from caudal.files.places import LocalPlace, Place
 from caudal.files.reading import USUAL
-from caudal.files.streams import ByteStream, Changes
+from caudal.files.streams import ByteStream, FieldChanges
 from caudal.kernels.csv import Stream
 from caudal.model import Reading
 
@@ -133,9 +133,9 @@ class InputFile:
         return self.reading
 
     @property
-    def changes(self) -> Changes:
+    def changes(self) -> FieldChanges:
         """What is changed in the fields of a text."""
-        return Changes(
+        return FieldChanges(
             self.reading.decimal, self.reading.date_format, self.added(self.text.form.names)
         )
 
@@ -206,7 +206,7 @@ def find_form(
 def canonical_stream(pieces: Iterator[bytes], reading: Reading, name: str) -> tuple[Stream, int]:
     """Return a text that can be read once as a stream of CSV, and the number of its first line."""
     text, seen = find_form(pieces, reading, name)
-    changes = Changes(reading.decimal, reading.date_format)
+    changes = FieldChanges(reading.decimal, reading.date_format)
     if text.form.is_usual and text.encoding == "utf-8" and not changes:
         return ByteStream(seen), 1
     from caudal.files.canonical import canonical

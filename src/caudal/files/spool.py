@@ -48,6 +48,14 @@ def spooled_name(path: str) -> str | None:
     return _names.get(path)
 
 
+def forget() -> None:
+    """Remove all copies, for whoever reads many inputs in one process."""
+    for copy in _copies.values():
+        copy.close()
+    _copies.clear()
+    _names.clear()
+
+
 def _opened(key: str) -> IO[bytes]:
     if key == "-":
         return os.fdopen(os.dup(0), "rb")

@@ -6,7 +6,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Changes:
+class FieldChanges:
     """What is changed in the fields, and what is added to every row."""
 
     decimal: str | dict[str, str] | None = None

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caudal.files.excel.rows import Sheet, cell_text, read_sheet
+from caudal.files.excel.rows import SheetRows, cell_text, read_sheet
 from caudal.files.inputs import InputFile
 from caudal.files.json_lines import key_names, read_objects
 from caudal.files.typed_texts import DAMAGE
@@ -101,7 +101,7 @@ def _json_rows(file: InputFile, columns: Sequence[str] | None) -> Iterator[Typed
             yield TypedRows(rows, first, source.tell())
 
 
-def _sheet(file: InputFile) -> Sheet:
+def _sheet(file: InputFile) -> SheetRows:
     with file.opened() as source:
         return read_sheet(source.read(), file.name, file.reading)
 

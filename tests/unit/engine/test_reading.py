@@ -19,6 +19,7 @@ from caudal.errors import DataError
 from caudal.files.find import find_files
 from caudal.files.pieces import TextRows, Wanted, column_names, pieces
 from caudal.files.sources import Sources
+from caudal.files.spool import forget
 
 CSV = b"id,name\n" + b"".join(b"%d,n%d\n" % (n, n) for n in range(1000))
 
@@ -103,6 +104,7 @@ class TestFindFiles:
         assert [file.name for file in Sources(tmp_path).files(app.tables[0])] == [
             str(tmp_path / "a.csv")
         ]
+        forget()
 
     def test_an_absent_folder_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="because there is no folder"):

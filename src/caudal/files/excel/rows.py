@@ -22,7 +22,7 @@ from caudal.model import Reading
 
 
 @dataclass(frozen=True)
-class Sheet:
+class SheetRows:
     """The rows of a sheet under its header; `first` is the number of the first one."""
 
     names: tuple[str, ...]
@@ -31,7 +31,7 @@ class Sheet:
     notes: tuple[str, ...] = ()
 
 
-def read_sheet(data: bytes, name: str, reading: Reading) -> Sheet:
+def read_sheet(data: bytes, name: str, reading: Reading) -> SheetRows:
     """Return the rows of the chosen sheet, or of the first one that is not empty."""
     workbook = open_workbook(data, name)
     sheets = [reading.sheet] if reading.sheet else list(workbook.sheet_names)
@@ -49,7 +49,7 @@ def read_sheet(data: bytes, name: str, reading: Reading) -> Sheet:
 
 def _under_header(
     cells: list[list[Any]], sheet: str, others: Sequence[str], reading: Reading
-) -> Sheet:
+) -> SheetRows:
     filled = [[cell not in ("", None) for cell in row] for row in cells]
     width = max(place + 1 for row in filled for place, one in enumerate(row) if one)
     least = 2 if sum(map(any, zip(*filled, strict=True))) > 1 else 1
@@ -66,7 +66,7 @@ def _under_header(
         notes.insert(0, f"sheet {sheet!r} is read; there are more: {', '.join(others)}")
     start = at + layout.first
     rows = [row[:width] for row in cells[start:]]
-    return Sheet(layout.names, rows, start + 1, tuple(notes))
+    return SheetRows(layout.names, rows, start + 1, tuple(notes))
 
 
 def _first_row(filled: Sequence[Sequence[bool]], least: int) -> int:
