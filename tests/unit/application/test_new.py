@@ -330,7 +330,7 @@ def test_a_failure_half_way_leaves_nothing(
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(engine, "bind", fail)
+    monkeypatch.setattr(engine, "bind_or_recall", fail)
     with pytest.raises(KeyboardInterrupt):
         write_application(tmp_path / "app", [path])
     assert [entry.name for entry in tmp_path.iterdir()] == ["data"]

@@ -108,7 +108,7 @@ def test_a_folder_that_may_not_be_read(tmp_path: Path, capsysbinary: Capture) ->
     capsysbinary.readouterr()
     with reading_as_nobody(closed):
         for arguments in (["sql", f"FROM '{closed}/x.csv'"], ["check", f"{closed}"]):
-            assert main(arguments) in (ExitStatus.DATA, ExitStatus.APPLICATION)
+            assert main(arguments) in (ExitStatus.USAGE, ExitStatus.DATA, ExitStatus.APPLICATION)
             err = capsysbinary.readouterr().err
             assert b"cannot read" in err
             assert b"Permission denied" in err
