@@ -12,13 +12,14 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from caudal.duck.arrow_casts import without_loss
 from caudal.duck.bind import TableLoad, bind_whole_tables, table_schemas
 from caudal.duck.database import Connection, open_database
 from caudal.embedded.engine import Loader
 from caudal.embedded.streaming import StreamedResult, parts_of
+from caudal.files.inputs import InputFile
+from caudal.files.places import Place
 from caudal.files.sources import Sources
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, Table
@@ -26,7 +27,7 @@ from caudal.results.rejects import Rejects
 from caudal.run_options import Progress, RunOptions
 from caudal.sql.quoting import quote
 
-_FileState = tuple[Path, int, int]  # with size and time of the last change
+_FileState = tuple[str, tuple[int, ...]]  # with numbers that change when the file does
 
 
 @dataclass
@@ -66,7 +67,7 @@ class TableSession:
         """Return the first column of a query about DuckDB itself, such as its functions."""
         return [str(row[0]) for row in self.connection.cursor().execute(sql).fetchall()]
 
-    def _provide(self, load: TableLoad, files: list[Path], loader: Loader) -> None:
+    def _provide(self, load: TableLoad, files: list[InputFile], loader: Loader) -> None:
         """Create the view of a table; read the table first if that is needed."""
         table, states = replace(load.table, name=""), _states(files)
         kept = self._kept.get(table)
@@ -77,7 +78,7 @@ class TableSession:
         view = f"CREATE OR REPLACE VIEW {quote(load.table.name)} AS FROM {kept.stored}"
         self.connection.execute(view)
 
-    def _read(self, load: TableLoad, files: list[Path], loader: Loader) -> str:
+    def _read(self, load: TableLoad, files: list[InputFile], loader: Loader) -> str:
         """Read a table under a name of its own; return that name."""
         self._count += 1
         name = quote(f"kept {self._count}")
@@ -114,13 +115,12 @@ def open_session(sentiment: str, options: RunOptions) -> Iterator[TableSession]:
         yield TableSession(connection, pool, options)
 
 
-def _states(files: list[Path]) -> list[_FileState]:
-    return [_state(path) for path in files]
+def _states(files: list[InputFile]) -> list[_FileState]:
+    return [_state(file.place) for file in files]
 
 
-def _state(path: Path) -> _FileState:
+def _state(place: Place) -> _FileState:
     try:
-        found = path.stat()
+        return place.identity, place.state()
     except OSError:  # the reader tells what is wrong
-        return path, -1, -1
-    return path, found.st_size, found.st_mtime_ns
+        return place.identity, ()

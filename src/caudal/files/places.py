@@ -10,6 +10,7 @@ from io import BufferedReader
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from caudal import extras
 from caudal.errors import DataError, UsageError
 from caudal.files.find import shown_path
 
@@ -113,6 +114,7 @@ def find_objects(url: str) -> list[S3Place]:
 
     Endpoint and credentials are those of the environment (AWS_ACCESS_KEY_ID, ...).
     """
+    extras.require("s3", "an object in S3")
     import obstore
     from obstore import exceptions
 

@@ -12,6 +12,7 @@ from caudal.duck.bind import TableLoad
 from caudal.embedded.engine import Loader
 from caudal.embedded.session import TableSession, open_session
 from caudal.errors import ApplicationError, DataError, QueryError
+from caudal.files.inputs import InputFile
 from caudal.files.sources import Sources
 from caudal.results.answers import TableProfile
 from caudal.run_options import RunOptions, Silent
@@ -23,8 +24,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     load = Loader.load
 
-    def noted(self: Loader, what: TableLoad, files: Sequence[Path]) -> TableProfile:
-        found.extend(f"{path.parent.name}/{path.name}" for path in files)
+    def noted(self: Loader, what: TableLoad, files: Sequence[InputFile]) -> TableProfile:
+        paths = [file.place.path for file in files]
+        found.extend(f"{path.parent.name}/{path.name}" for path in paths)
         return load(self, what, files)
 
     monkeypatch.setattr(Loader, "load", noted)

@@ -110,7 +110,9 @@ def _tables(names: list[str], asking: QueryOptions) -> tuple[Application, bool]:
     tables: dict[str, Table] = {}
     for name in names:
         quoted = name.replace("'", "''")
-        (table,) = files_application(f"FROM '{quoted}'", asking.data).tables or [None]
+        reading = asking.reading.reading()
+        asked = files_application(f"FROM '{quoted}'", asking.data, reading=reading)
+        (table,) = asked.tables or [None]
         if table is None:
             raise UsageError(f"{name} is neither an application nor a CSV file")
         if table.name in tables:

@@ -92,7 +92,12 @@ class Shell:
         if not self.takes_files:
             return with_adhoc_query(self.app, bound)
         folder = self.sources.folder
-        asked = files_application(bound, folder if folder != Path() else None)
+        asked = files_application(
+            bound,
+            folder if folder != Path() else None,
+            reading=self.sources.reading,
+            frames=[table.name for table in self.app.tables],
+        )
         named = {table.name for table in asked.tables}
         kept = [table for table in self.app.tables if table.name not in named]
         return replace(asked, tables=(*kept, *asked.tables))
