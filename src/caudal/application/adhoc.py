@@ -182,10 +182,22 @@ def _tree(statement: str) -> Any:
         reason = " ".join(str(tree["error_message"]).split())
         if reason.startswith("Only SELECT"):
             reason = "must hold one SELECT and nothing else"
-        raise UsageError(f"the query: {reason}")
+        raise _pointed_at(UsageError(f"the query: {reason}"), statement, tree.get("position"))
     if len(tree["statements"]) != 1:
         raise UsageError("the query: must hold one SELECT and nothing else")
     return tree
+
+
+def _pointed_at(error: UsageError, statement: str, position: Any) -> UsageError:
+    """Return the error with a note that points to the place in the SELECT, if it is known."""
+    place = int(position) if str(position).isdecimal() else None
+    if place is not None and place <= len(statement.encode()):
+        before = statement.encode()[:place].decode(errors="replace")
+        start, number = before.rfind("\n") + 1, before.count("\n") + 1
+        line = statement[start:].partition("\n")[0]
+        lead = f"  line {number}: "
+        error.add_note(f"{lead}{line}\n{' ' * (len(lead) + len(before) - start)}^")
+    return error
 
 
 def _nodes(tree: Any, kind: str) -> Iterator[dict[str, Any]]:

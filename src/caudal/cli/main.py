@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
         if debug:
             sys.excepthook(type(error), error, error.__traceback__)
         if line:
-            print(f"caudal: {line}", file=sys.stderr)
+            print(f"caudal: {line}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
         if arguments is None:
             streams.abandon_output()
     if arguments is None:
@@ -94,6 +94,10 @@ def _run(arguments: list[str]) -> int:
         return ExitStatus.OK
     from caudal.cli.program import make_program
 
+    if "_CAUDAL_COMPLETE" in os.environ:  # a shell asks how to complete a command
+        from typer._completion_classes import completion_init
+
+        completion_init()
     outcome = make_program().main(arguments, prog_name="caudal", standalone_mode=False)
     status = int(outcome) if isinstance(outcome, int) else int(ExitStatus.OK)
     if status == ExitStatus.INTERRUPTED:  # typer returns this on Ctrl-C
@@ -142,6 +146,6 @@ def _refusal(error: OSError) -> str:
 def _usage_line(error: Exception) -> str:
     """Return typer's error about the command as one line."""
     text = error.format_message() if hasattr(error, "format_message") else str(error)
-    line = " ".join(text.replace("Value error, ", "").split()).rstrip(".")
+    line = " ".join(text.replace("Value error, ", "").split()).rstrip(".") or "give a command"
     context = getattr(error, "ctx", None)
     return f"{line} ({context.command_path if context else 'caudal'} --help shows how)"

@@ -30,7 +30,8 @@ Returned = TypeVar("Returned")
 
 AppArgument = Annotated[str, typer.Argument(help="A shipped application, or a folder's path.")]
 ParamOption = Annotated[
-    list[str] | None, typer.Option("--param", help="NAME=VALUE for a $NAME of the queries.")
+    list[str] | None,
+    typer.Option("--param", metavar="NAME=VALUE", help="A value for a $NAME of the queries."),
 ]
 SentimentOption = Annotated[
     str | None,
@@ -131,7 +132,7 @@ class QueryOptions:
     ] = None
     file: Annotated[
         list[str] | None,
-        typer.Option("--file", help="TABLE=PATH: other files (or a glob) for one table."),
+        typer.Option("--file", metavar="TABLE=PATH", help="Other files (or a glob) for one table."),
     ] = None
     form: Annotated[
         Format | None,

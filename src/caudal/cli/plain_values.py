@@ -31,6 +31,8 @@ def _plain_help(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _take_plainly(parameter: Any) -> Any:
+    if getattr(parameter, "is_flag", False):
+        parameter.metavar = ""  # else --help shows <bool>, as if a flag took a value
     if hasattr(parameter, "get_runtime_param"):  # absent in typer versions that convert differently
         parameter.get_runtime_param = _Values(parameter)
     return parameter

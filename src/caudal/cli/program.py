@@ -138,6 +138,12 @@ COMMANDS = (
         "Make a case out of live data: some rows of each table, and the answers over them.",
     ),
     Command(
+        "completion",
+        "caudal.cli.completion",
+        "completion",
+        "Print the script that completes commands in bash, zsh or fish.",
+    ),
+    Command(
         "generate",
         "caudal.cli.generation",
         "generate",
@@ -249,11 +255,18 @@ class _StrictCommand(TyperCommand):
     """A command that refuses empty option values: mostly an unset variable of a script."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        args = [_plain_statement(word) for word in args]
         given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
         for parameter in self.params:
             if parameter.param_type_name == "option" and given.get(parameter.name or "") == "":
                 raise UsageError(f"{parameter.opts[0]} '' is empty: give a value, or leave it out")
         return super().parse_args(ctx, args)
+
+
+def _plain_statement(word: str) -> str:
+    """Return the word; a statement that begins with a comment must not look like an option."""
+    name = word.partition("=")[0]
+    return f" {word}" if word.startswith("--") and any(map(str.isspace, name)) else word
 
 
 def load(command: Command) -> Any:

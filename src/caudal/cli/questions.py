@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +14,7 @@ from caudal.cli.dataset_choice import ask_dataset, chosen_dataset
 from caudal.cli.destination import Destination
 from caudal.cli.engine_choice import chosen_engine
 from caudal.cli.gateways import CaOption, GatewayOptions, OptionalGatewayOption, TokenFileOption
+from caudal.cli.given_select import given_select, knowing_applications
 from caudal.cli.options import (
     AppArgument,
     AsOfOption,
@@ -127,12 +129,17 @@ def _answer_one(
 
 @with_asking
 def sql(
-    first: Annotated[
-        str, typer.Argument(metavar="APP|SELECT", help="The application, or a SELECT over files.")
-    ],
     asking: QueryOptions,
+    first: Annotated[
+        str | None,
+        typer.Argument(metavar="APP|SELECT", help="The application, or a SELECT over files."),
+    ] = None,
     second: Annotated[
         str | None, typer.Argument(metavar="SELECT", help="A SELECT over the application.")
+    ] = None,
+    query_file: Annotated[
+        Path | None,
+        typer.Option("--query-file", "-f", metavar="FILE", help="A file with the SELECT, or -."),
     ] = None,
     param: ParamOption = None,
     gateway: OptionalGatewayOption = None,
@@ -151,30 +158,32 @@ def sql(
     - `caudal sql books "SELECT year, count(*) FROM books GROUP BY year" --data data`
     - `caudal sql "SELECT text, sentiment(text) FROM 'x.csv' LIMIT 5"`
     - `caudal sql "SELECT * FROM 'x.csv' WHERE country = $country" --param country=Peru`
+    - `caudal sql books -f query.sql --data data`, or with the SELECT from a pipe
     - `caudal sql books "SELECT count(*) FROM reviews" --data data --gateway http://one:8421`
     - `caudal sql books "SELECT reason, count(*) FROM rejects GROUP BY 1" --from shelf`
     """
     destination = checked_destination(asking.form, asking.out, 1)
+    app, select = given_select(first, second, query_file)
     dataset = None
     if source is not None or as_of is not None:
-        if second is None or gateway is not None:
+        if app is None or gateway is not None:
             raise UsageError("--from asks a dataset here: caudal sql APP 'SELECT ...' --from DIR")
         dataset = chosen_dataset(source, as_of, asking)
-    if second is not None:
-        application = find_application(first)
+    if app is not None:
+        application = find_application(app)
         values = parameter_values(application.parameters, param)
-        bound = bind_values(second, values, application.parameters)
+        bound = bind_values(select, values, application.parameters)
         application = with_adhoc_query(application, bound)
     elif asking.file:
         raise UsageError("--file is for an application's tables: name the file in the SELECT")
     else:
         engine = asking.engine if gateway is None else Engine.SPLIT
-        bound = bind_values(first, parameter_values({}, param))
+        bound = bind_values(select, parameter_values({}, param))
         reading = asking.reading.reading()
         application = files_application(bound, asking.data, engine, reading)
         for note in notes(application) if not asking.quiet else ():
             typer.echo(f"note: {one_line(note)}", err=True)
-    with asker_mistakes():
+    with knowing_applications(application), asker_mistakes():
         if gateway is not None:
             from caudal.cli.submit import sql_on_cluster
 

@@ -47,6 +47,7 @@ series = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
+    add_completion=False,
 )
 
 ConfigArgument = Annotated[

@@ -32,6 +32,7 @@ token = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
+    add_completion=False,
 )
 
 NameArgument = Annotated[

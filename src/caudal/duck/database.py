@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -13,7 +14,7 @@ from duckdb import IOException as DuckDBIOError
 from duckdb import OutOfMemoryException as DuckDBMemoryError
 
 from caudal.duck.functions import register_functions
-from caudal.errors import UsageError
+from caudal.errors import CaudalError, UsageError
 from caudal.kernels.sentiment import SentimentModel
 from caudal.sizes import told_bytes
 
@@ -34,6 +35,8 @@ __all__ = [
 _PROCESS_BYTES = 400 << 20
 _LEAST_DATABASE_BYTES = 128 << 20
 _LEAST_LIMIT_BYTES = 500_000_000
+_QUOTED_LINE = re.compile(r"\nLINE (\d+): (.*)\n( *\^+)")
+_DESCRIBE = "DESCRIBE "
 
 
 @contextlib.contextmanager
@@ -96,6 +99,27 @@ def one_line(error: Exception) -> str:
     text = str(error).split("\n\nLINE ")[0].split("\nLINE ")[0]
     kind, separator, rest = text.partition(" Error: ")
     return " ".join((rest if separator and len(kind) < 30 else text).split())
+
+
+def pointer(error: Exception) -> str:
+    """Return the line of the SQL that DuckDB quotes in its message, with carets below; or ""."""
+    found = _QUOTED_LINE.search(str(error))
+    if found is None:
+        return ""
+    number, line, carets = found.groups()
+    lead = f"line {number}: "
+    before = len(carets) - len(carets.lstrip()) - len(f"LINE {number}: ")
+    if line.startswith(_DESCRIBE):  # added to learn the columns of a SELECT
+        line, before = line.removeprefix(_DESCRIBE), before - len(_DESCRIBE)
+    return f"  {lead}{line}\n  {' ' * (len(lead) + before)}{carets.strip()}"
+
+
+def point_out(raised: CaudalError, error: Exception) -> CaudalError:
+    """Return the raised error with a note that points to the place in the SQL."""
+    note = pointer(error)
+    if note:
+        raised.add_note(note)
+    return raised
 
 
 @functools.cache

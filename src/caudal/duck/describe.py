@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import duckdb
 
-from caudal.duck.database import one_line
+from caudal.duck.database import one_line, point_out
 from caudal.duck.reads import reads_of
 from caudal.errors import ApplicationError
 from caudal.sql.planner import Reads
@@ -50,7 +50,7 @@ def describe(cursor: duckdb.DuckDBPyConnection, sql: str, origin: str) -> list[t
         _require_one_select(statements, origin)
         rows = cursor.execute(f"DESCRIBE {sql}").fetchall()
     except duckdb.Error as error:
-        raise ApplicationError(f"{origin}: {one_line(error)}") from None
+        raise point_out(ApplicationError(f"{origin}: {one_line(error)}"), error) from None
     names = [row[0] for row in rows]
     if not all(_is_spelled_once(name, sql) for name in names):
         from caudal.sql.footprint import output_names

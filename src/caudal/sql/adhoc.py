@@ -66,5 +66,8 @@ def asker_mistakes() -> Iterator[None]:
         yield
     except ApplicationError as error:
         if str(error).startswith(f"{_ORIGIN}: "):
-            raise UsageError(str(error)) from error
+            mistake = UsageError(str(error))
+            for note in getattr(error, "__notes__", ()):
+                mistake.add_note(note)
+            raise mistake from error
         raise

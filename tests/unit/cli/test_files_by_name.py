@@ -245,6 +245,5 @@ def test_refusals(
     assert main(["sql", *arguments]) == status
     out, err = capsys.readouterr()
     assert out == ""
-    last = err.splitlines()[-1]
-    assert last.startswith("caudal: ")
-    assert message in last
+    (line,) = [line for line in err.splitlines() if line.startswith("caudal: ")]
+    assert message in line

@@ -196,7 +196,7 @@ def test_what_is_no_id_of_a_job_is_not_asked_for(command: str, capsys: Capture) 
 
 def test_usage_of_sql(capsys: Capture) -> None:
     assert main(["sql", "--help"]) == ExitStatus.OK
-    assert "caudal sql [OPTIONS] {APP|SELECT} [SELECT]" in capsys.readouterr().out
+    assert "caudal sql [OPTIONS] [APP|SELECT] [SELECT]" in capsys.readouterr().out
 
 
 def test_numbers_are_aligned_to_the_right(capsys: Capture) -> None:
