@@ -34,7 +34,7 @@ _ELSEWHERE = ("engine", "partitions", "out", "profile")
 @partial(with_asking, without=_ELSEWHERE)
 def shell(
     asking: QueryOptions,
-    names: Annotated[
+    tables: Annotated[
         list[str] | None,
         typer.Argument(metavar="[APP | FILE …]", help="An application, or files as tables."),
     ] = None,
@@ -55,7 +55,7 @@ def shell(
     - `caudal shell books --data data --format csv < statements.sql`
     - `caudal shell books --from shelf`
     """
-    application, takes_files = _tables(names or [], asking)
+    application, takes_files = _tables(tables or [], asking)
     with (
         reject_file(asking.rejects) as sink,
         _session(application, asking, sink, source, as_of) as session,
