@@ -10,6 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+
+def _without_width() -> dict[str, str]:
+    """The environment of a user who pipes: a test before may have left the width of a terminal."""
+    return {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+
+
 CAUDAL = [sys.executable, "-m", "caudal"]
 _SHARERS = 8
 
@@ -32,7 +38,7 @@ class RealCluster:
             [*CAUDAL, *arguments, "--dir", str(self.folder)],
             capture_output=True,
             text=True,
-            env={**os.environ, **self.environment},
+            env={**_without_width(), **self.environment},
             check=False,
         )
         if check and done.returncode:

@@ -24,6 +24,7 @@ from caudal.kernels.csv import Batch, Header, NumberColumn, read_batch
 from caudal.kernels.hashing import KeyFilter, hash_rows, key_words, partition_of
 from caudal.kernels.literals import items, names
 from caudal.kernels.sentiment.column import score
+from caudal.medic.complaints import Complaints
 from caudal.medic.service import Medic
 from caudal.medic.supervision import SupervisionTiming, WatchList, admit
 from caudal.process.wire import Seal
@@ -260,6 +261,8 @@ class _Ears:
             admit(WatchList(), {"worker-1": SupervisionTiming(), "medic-1": SupervisionTiming()}),
         )
         self._ear = SimpleNamespace(sendto=lambda data, sender: None)
+        self.cluster = SimpleNamespace(members=())
+        self.complaints = Complaints()
 
     _hear, _see = Medic._hear, Medic._see
 

@@ -115,19 +115,26 @@ class Sandbox:
                 self._reopen()
 
     def _rows(self, sql: str, relations: Mapping[str, pa.Table], call: ContainedCall) -> pa.Table:
-        with contextlib.ExitStack() as reading:
-            try:
-                for name, rows in relations.items():
-                    reading.enter_context(readable(self._connection, name, rows))
-                relation = self._connection.sql(sql)
-                return carried(relation) if self._is_lossless else presented(relation)
-            except duckdb.IOException as error:  # SQL cannot name files here, so a spill failed
-                raise OSError(one_line(error)) from error
-            except (duckdb.Error, MemoryError) as error:
-                self._broken = isinstance(error, duckdb.FatalException)
-                if self._broken:
+        """Return the rows of the SQL over these relations.
+
+        An interrupt may also come while they are unregistered. Then the database is opened anew, so
+        that none of them is there for the next call.
+        """
+        try:
+            with contextlib.ExitStack() as reading:
+                try:
+                    for name, rows in relations.items():
+                        reading.enter_context(readable(self._connection, name, rows))
+                    relation = self._connection.sql(sql)
+                    return carried(relation) if self._is_lossless else presented(relation)
+                except duckdb.FatalException:
                     reading.pop_all()  # an invalid database cannot unregister
-                raise self._explained(error, call) from error
+                    raise
+        except duckdb.IOException as error:  # SQL cannot name files here, so a spill failed
+            raise OSError(one_line(error)) from error
+        except (duckdb.Error, MemoryError) as error:
+            self._broken = isinstance(error, duckdb.FatalException | duckdb.InterruptException)
+            raise self._explained(error, call) from error
 
     @property
     def _is_lossless(self) -> bool:

@@ -45,7 +45,7 @@ class Shell:
         if isinstance(result.exception, CaudalError):
             raise result.exception
         assert result.exception is None, result.output
-        return result.output
+        return result.output or result.stdout  # bytes are only in the latter
 
 
 @pytest.fixture

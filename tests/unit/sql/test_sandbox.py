@@ -2,14 +2,17 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
 
 from caudal.duck import containment
+from caudal.duck import sandbox as sandbox_module
 from caudal.duck.sandbox import Sandbox, SandboxLimits, Types
-from caudal.errors import QueryError, UsageError
+from caudal.errors import InterruptedQueryError, QueryError, UsageError
 
 
 @pytest.fixture
@@ -209,3 +212,22 @@ def test_a_watcher_that_fails_now_and_then_still_stops_an_endless_query(
     with pytest.raises(QueryError, match="more than 1 seconds"):
         sandbox.select("SELECT sleep_ms(100000000)", {})
     assert len(failed) == 3
+
+
+def test_an_interrupt_while_relations_are_let_go_leaves_none(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def interrupted(
+        connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table
+    ) -> Iterator[None]:
+        connection.register(name, rows)
+        yield
+        raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sandbox_module, "readable", interrupted)
+        with pytest.raises(InterruptedQueryError):
+            sandbox.select("FROM t", {"t": pa.table({"a": [1]})})
+    with pytest.raises(QueryError, match="t does not exist"):
+        sandbox.select("FROM t", {})
