@@ -6,6 +6,7 @@ of CSV (canonical.py), or rows of typed columns (typed.py). A usual CSV file is 
 
 import contextlib
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,6 +27,8 @@ from caudal.model import Reading
 
 FILENAME = "filename"
 _PIECE_BYTES = 1 << 20
+_USUAL_NAME = rb'"?[A-Za-z_][\w /.:-]*"?'
+_USUAL_HEADER = re.compile(rb"%b(?:,%b)+\r?" % (_USUAL_NAME, _USUAL_NAME))
 _EXCEL = {".xlsx", ".xlsm", ".xls"}
 _JSON = {".jsonl", ".ndjson", ".json"}
 _TABS = {".tsv", ".tab"}
@@ -204,7 +207,14 @@ def find_form(
 
 
 def canonical_stream(pieces: Iterator[bytes], reading: Reading, name: str) -> tuple[Stream, int]:
-    """Return a text that can be read once as a stream of CSV, and the number of its first line."""
+    """Return a text that can be read once as a stream of CSV, and the number of its first line.
+
+    Its rows may come slowly, so a sample is awaited only in doubt: not if the first line is a usual
+    header.
+    """
+    is_usual, pieces = _begins_as_usual(pieces) if reading == Reading() else (False, pieces)
+    if is_usual:
+        return ByteStream(pieces), 1
     text, seen = find_form(pieces, reading, name)
     changes = FieldChanges(reading.decimal, reading.date_format)
     if text.form.is_usual and text.encoding == "utf-8" and not changes:
@@ -229,8 +239,9 @@ def pieces_of_stream(stream: Stream) -> Iterator[bytes]:
 
 
 def _raw_pieces(stream: Stream) -> Iterator[bytes]:
-    buffer = bytearray(_PIECE_BYTES)
-    while count := stream.readinto(buffer):
+    """Yield what is there; a buffered reader would wait until the buffer is full."""
+    buffer, fill = bytearray(_PIECE_BYTES), getattr(stream, "readinto1", stream.readinto)
+    while count := fill(buffer):
         yield bytes(buffer[:count])
 
 
@@ -256,6 +267,21 @@ def _decoded(pieces: Iterator[bytes], text: TextForm) -> Iterator[bytes]:
         return
     for place, piece in enumerate(as_utf8(pieces, text.encoding)):
         yield piece.removeprefix(b"\xef\xbb\xbf") if place == 0 else piece
+
+
+def _begins_as_usual(pieces: Iterator[bytes]) -> tuple[bool, Iterator[bytes]]:
+    """Return whether the first line is names between commas in ASCII, and all pieces again."""
+    taken = b""
+    while b"\n" not in taken and len(taken) < SAMPLE_BYTES:
+        piece = next(pieces, None)
+        if piece is None:
+            break
+        taken += piece
+    line, ending, _ = taken.partition(b"\n")
+    names = line.strip().lower().split(b",")
+    is_usual = bool(ending) and _USUAL_HEADER.fullmatch(line) is not None
+    is_usual = is_usual and len(set(names)) == len(names)
+    return is_usual, itertools.chain([taken] if taken else [], pieces)
 
 
 def _sampled(pieces: Iterator[bytes], size: int) -> tuple[bytes, bool, Iterator[bytes]]:
