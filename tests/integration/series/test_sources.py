@@ -212,7 +212,7 @@ def test_a_panic_of_the_reader_is_one_line(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "c.toml").write_text(CONFIG.format(format="xlsx"))
     write_xlsx(tmp_path / "a.xlsx")
     monkeypatch.setattr(
-        "caudal.series.sources.workbook.CalamineWorkbook.from_filelike",
+        "python_calamine.CalamineWorkbook.from_filelike",
         lambda data: Panicking(),
         raising=False,
     )
