@@ -14,6 +14,16 @@ from caudal.cli.processes import (
 )
 from caudal.process.heart import alive
 
+WaitOption = Annotated[
+    float | None,
+    typer.Option(
+        "--wait",
+        min=0.0,
+        help="Seconds to wait for store and broker at the start.",
+        show_default="no limit",
+    ),
+]
+
 
 def worker(
     store: StoreOption,
@@ -37,15 +47,7 @@ def worker(
             "--workspace", help="Folder for spilled data.", show_default="the system's TMPDIR"
         ),
     ] = None,
-    wait: Annotated[
-        float | None,
-        typer.Option(
-            "--wait",
-            min=0.0,
-            help="Seconds to wait for store and broker at the start.",
-            show_default="no limit",
-        ),
-    ] = None,
+    wait: WaitOption = None,
     metrics_port: Annotated[
         int | None,
         typer.Option(
