@@ -10,16 +10,21 @@ from tests.harness.seaweed import S3Server
 from tests.harness.seaweed import s3_server as s3_server
 
 from caudal.store import DirectoryStore, MemoryStore, S3Settings, S3Store, Store, temporaries
+from caudal.store.below import StoreBelow
 
 NewStore = Callable[[], Store]
 """Gives an empty store of the kind under test, as often as it is called."""
 
 
-@pytest.fixture(scope="module", params=["memory", "directory", "directory with names", "s3"])
+@pytest.fixture(
+    scope="module", params=["memory", "below", "directory", "directory with names", "s3"]
+)
 def new_store(request: pytest.FixtureRequest) -> NewStore:
     """A maker of empty stores; the second directory store lacks O_TMPFILE and fsync."""
     if request.param == "memory":
         return MemoryStore
+    if request.param == "below":
+        return lambda: StoreBelow(MemoryStore(), "some/prefix/")
     if request.param == "s3":
         return _s3_stores(request.getfixturevalue("s3_server"))
     paths = _new_paths(request.getfixturevalue("tmp_path_factory").mktemp("stores"))
