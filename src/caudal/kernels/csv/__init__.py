@@ -1,4 +1,4 @@
-"""CSV to the letter: records, batches of records, columns of text."""
+"""The CSV reader: records, batches of records, columns of text."""
 
 from caudal.kernels.csv.batches import (
     DEFAULT_BATCH_BYTES,

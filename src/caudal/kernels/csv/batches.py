@@ -1,8 +1,8 @@
-"""Cutting a stream of CSV bytes into batches of whole records.
+"""Cut a stream of CSV bytes into batches of whole records.
 
-A batch is cut at a record's true end, about `batch_bytes` long, and carries what anyone needs to
-read it alone: the header, the number of its first physical line, its offset in the file.
-Whether a file is read whole or batch by batch, the same records are found (records.py).
+A batch ends at the end of a record and has about `batch_bytes`. It can be read without the other
+batches: it carries the header, the number of its first physical line and its offset in the file.
+Reading a whole file and reading its batches find the same records (records.py).
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,18 +30,18 @@ class Batch:
     number: int
     first_line: int
     offset: int
-    newlines: int  # for whoever follows the file; reading relies on none of these numbers
+    newlines: int  # to number the next batch; the reader trusts none of these numbers
     data: NDArray[np.uint8] = field(repr=False)
     found: "Found | None" = field(default=None, repr=False)
 
     def lines(self, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The physical line, counted from 1, at each of these ascending offsets."""
+        """Return the number of the physical line, from 1, at each of these ascending offsets."""
         counts = np.empty(len(starts), dtype=np.int64)
         count_between(self.data, starts, _NEWLINE, counts)
         return self.first_line + counts
 
     def records(self, slots: NDArray[np.int32]) -> records.Records:
-        """The batch's records, as cutting found them or as they are found now."""
+        """Return the batch's records. They are scanned unless the cut has already found them."""
         if self.found is not None and np.array_equal(self.found.slots, slots):
             return self.found.records
         return records.scan_records(self.data, slots, final=True)
@@ -49,14 +49,14 @@ class Batch:
 
 @dataclass(frozen=True)
 class Found:
-    """The records of a batch that had to be scanned in order to be cut."""
+    """The records of a batch that was scanned to find its end."""
 
     slots: NDArray[np.int32]
     records: records.Records
 
 
 class Stream(Protocol):
-    """Where bytes come from: a binary file, or anything that fills a buffer like one."""
+    """A source of bytes: a binary file, or anything with its `readinto`."""
 
     def readinto(self, buffer: Any, /) -> int | None: ...
 
@@ -69,11 +69,11 @@ def cut_batches(
     wanted: Sequence[str] = (),
     first_line: int = 1,
 ) -> Iterator[Batch]:
-    """Batches of the CSV in a stream; `file` is its name in messages.
+    """Yield the batches of the CSV in a stream. `file` is its name in messages.
 
-    A file that holds only a header gives one batch without records, so that its header can
-    still be checked. `wanted` names the columns that will be read: a batch that must be scanned
-    to be cut then need not be scanned again. `first_line` is the number of the first line.
+    A file with only a header gives one batch without records, so that its header can be checked.
+    `wanted` names the columns that will be read. A batch that is scanned to find its end is then
+    not scanned again. `first_line` is the number of the first line.
     """
     header, offset, data, final = _read_to_header(stream, file, batch_bytes)
     slots = header.slots([name for name in wanted if name in header.names])
@@ -100,14 +100,14 @@ def cut_batches(
 
 
 def whole_bytes(data: NDArray[np.uint8], header: Header) -> int:
-    """How many of these bytes, which begin at a record, are whole records; more may follow them."""
+    """Return how many of these bytes are whole records. They start at a record; more may follow."""
     return _whole_records(data, header.slots(()), final=False)[0]
 
 
 def _read_to_header(
     stream: Stream, file: str, batch_bytes: int
 ) -> tuple[Header, int, NDArray[np.uint8], bool]:
-    """The header, the bytes it takes, the bytes read so far, and whether those are all."""
+    """Return the header, its size, the bytes read so far, and whether the stream has ended."""
     data, final = _read_more(stream, np.empty(0, dtype=np.uint8), batch_bytes)
     while (found := read_header(data, file, final=final)) is None:
         if len(data) > _longest_line_bytes():
@@ -117,15 +117,17 @@ def _read_to_header(
 
 
 def _longest_line_bytes() -> int:
-    """A line may be longer than a record, so that it is lost alone; but not without bound."""
+    """Return the limit of a line. It is above that of a record, so that only the record is lost."""
     return 8 * records.MAX_RECORD_BYTES
 
 
 def _whole_records(
     data: NDArray[np.uint8], slots: NDArray[np.int32], *, final: bool
 ) -> tuple[int, Found | None]:
-    """How many of these bytes are whole records, and those records if it took a scan to know.
-    Without any quote every newline ends one."""
+    """Return how many of these bytes are whole records, and the records if a scan was needed.
+
+    Without quotes no scan is needed: every newline ends a record.
+    """
     if final:
         return len(data), None
     if not records.has_quote(data):
@@ -137,8 +139,7 @@ def _whole_records(
 def _read_more(
     stream: Stream, rest: NDArray[np.uint8], size: int
 ) -> tuple[NDArray[np.uint8], bool]:
-    """What is left, and `size` more bytes behind it (fewer at the end of the stream); and
-    whether that was the end."""
+    """Return `rest` followed by up to `size` more bytes, and whether the stream has ended."""
     data = np.empty(len(rest) + size, dtype=np.uint8)
     data[: len(rest)] = rest
     filled = len(rest)

@@ -1,10 +1,10 @@
-"""From the records of a batch to columns of text, as Arrow arrays.
+"""Convert the records of a batch to columns of text, as Arrow arrays.
 
 Rules:
 1. Every field is text. An empty field, quoted or not, is null.
 2. Doubled quotes become one. Bytes that are not UTF-8 become U+FFFD; their row is kept.
-3. Only the wanted columns are looked at, and their texts are not copied: a column is an array of
-   views into the batch's own bytes. Only texts with doubled quotes are written anew.
+3. Only the wanted columns are read. Their texts are not copied: a column is an array of views
+   into the batch's bytes. Only texts with doubled quotes are copied.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,19 +29,19 @@ _INLINE = 12
 
 @dataclass(frozen=True)
 class TextColumns:
-    """The sound records of a batch as columns of text, and the damaged ones by line."""
+    """The valid records of a batch as columns of text, and the lines of the damaged ones."""
 
     table: pa.Table
     starts: NDArray[np.int64] = field(repr=False)
     damaged: "DamagedLines"
-    repaired: int  # rows that held bytes which are not UTF-8
+    repaired: int  # rows with bytes that were not UTF-8
     numbers: tuple["Numbers", ...]
     later: "Later" = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
 class DamagedLines(Sequence[tuple[int, str]]):
-    """(line, reason) of each damaged record, in columns: there may be as many as lines."""
+    """(line, reason) of each damaged record, as arrays, because there may be many."""
 
     lines: NDArray[np.int64]
     verdicts: NDArray[np.int8]
@@ -50,7 +50,7 @@ class DamagedLines(Sequence[tuple[int, str]]):
 
     @property
     def codes(self) -> NDArray[np.int64]:
-        """Of each its place among the reasons."""
+        """Return for each record the index of its reason."""
         return self.verdicts.astype(np.int64) - min(REASONS)
 
     def __len__(self) -> int:
@@ -70,7 +70,7 @@ NO_DAMAGE = DamagedLines(np.empty(0, np.int64), np.empty(0, np.int8))
 
 
 class Numbers(NamedTuple):
-    """A column of numbers, and the texts of the rows that the kernel declined."""
+    """A column of numbers, and the texts of the rows that the kernel did not convert."""
 
     values: pa.Array
     odd_rows: NDArray[np.int64]
@@ -86,10 +86,10 @@ def read_batch(
     numbers: Sequence[NumberColumn] = (),
     later: Sequence[str] = (),
 ) -> TextColumns:
-    """The wanted columns of a batch as texts, and some as numbers, in the order asked for.
+    """Return the wanted columns of a batch as texts, and some as numbers, in the given order.
 
-    The columns `later` are made when somebody asks for some of their rows; but at once where texts
-    must be repaired, since repaired rows are counted.
+    The columns `later` are read on request, for some rows. If the batch is not UTF-8, they are read
+    at once, because repaired rows are counted.
     """
     header = batch.header
     wanted = [*columns, *later, *(one.column for one in numbers)]
@@ -130,7 +130,7 @@ def _numbers(
 
 
 def _is_utf8(data: NDArray[np.uint8]) -> bool:
-    """Fields are cut at ASCII bytes, so if all of a batch is UTF-8, every field is."""
+    """Return whether a batch is UTF-8. Then every field is, because fields end at ASCII bytes."""
     offsets = pa.py_buffer(np.array([0, len(data)], dtype=np.int32))
     try:
         pa.StringArray.from_buffers(1, offsets, pa.py_buffer(data)).validate(full=True)
@@ -140,17 +140,17 @@ def _is_utf8(data: NDArray[np.uint8]) -> bool:
 
 
 def _no_columns(rows: int) -> pa.Table:
-    """A table that has rows but no columns worth keeping still needs a column to count."""
+    """Return a table of so many rows without wanted columns: one empty column keeps the count."""
     return pa.table({"": pa.nulls(rows, pa.string())})
 
 
 def text_views(buffer: NDArray[np.uint8], spans: NDArray[np.int32]) -> pa.Array:
-    """A column of texts as views, checked by nobody."""
+    """Return a column of texts as views, without a check of the encoding."""
     return _views(buffer, spans)[0]
 
 
 def _views(buffer: NDArray[np.uint8], spans: NDArray[np.int32]) -> tuple[pa.Array, None]:
-    """A column of UTF-8 texts as views; the second buffer holds the texts written anew."""
+    """Return a column of UTF-8 texts as views. The second buffer holds the copied texts."""
     rows = len(spans)
     views = np.empty((rows, 2), dtype=np.uint64)
     present = np.empty(rows, dtype=np.bool_)
@@ -163,7 +163,7 @@ def _views(buffer: NDArray[np.uint8], spans: NDArray[np.int32]) -> tuple[pa.Arra
 def _checked(
     buffer: NDArray[np.uint8], spans: NDArray[np.int32]
 ) -> tuple[pa.Array, NDArray[np.bool_] | None]:
-    """A column of texts that may hold bytes which are not UTF-8."""
+    """Return a column of texts that may not be UTF-8, and which rows were repaired."""
     array, _ = _views(buffer, spans)
     try:
         array.validate(full=True)
@@ -188,7 +188,7 @@ def _repair(array: pa.Array) -> tuple[pa.Array, NDArray[np.bool_]]:
 
 @entry(Array("i4", 2), gives=INT)
 def _doubled_bytes(spans: Any) -> Any:
-    """The bytes of all fields that hold doubled quotes: room enough to write them anew."""
+    """Return the total size of all fields with doubled quotes, which is enough to copy them."""
     total = int64(0)
     for row in range(len(spans)):
         end = int64(spans[row, 1])
@@ -199,8 +199,8 @@ def _doubled_bytes(spans: Any) -> Any:
 
 @entry(BYTES, Array("i4", 2), filled("u8", 2), filled("?"), filled("u1"))
 def _make_views(buffer: Any, spans: Any, views: Any, present: Any, rewritten: Any) -> None:
-    """Arrow's views: the length, then the text itself if it takes at most twelve bytes, else
-    its first four bytes, the number of its buffer, and its place there."""
+    """Fill Arrow's views: the length, then the text if it has at most twelve bytes, else its
+    first four bytes, the number of its buffer, and its offset there."""
     at = int64(0)
     for row in range(len(spans)):
         begin = int64(spans[row, 0])
@@ -216,7 +216,7 @@ def _make_views(buffer: Any, spans: Any, views: Any, present: Any, rewritten: An
 
 @inlined
 def _undouble(buffer: Any, begin: int, end: int, target: Any, at: int) -> Any:
-    """Write a text with each doubled quote as one; gives the place after it."""
+    """Copy a text with each doubled quote as one. Return the offset after it."""
     while begin < end:
         after = min(find_byte(buffer, begin, end, _QUOTE) + 1, end)
         copy_bytes(buffer, begin, after, target, at)
@@ -227,7 +227,7 @@ def _undouble(buffer: Any, begin: int, end: int, target: Any, at: int) -> Any:
 
 @inlined
 def _put_view(views: Any, row: int, data: Any, begin: int, end: int, number: int) -> None:
-    """A view as two words: length and first four bytes; then eight more bytes, or the place."""
+    """Store a view as two words: length and first four bytes; then eight more, or the offset."""
     length = uint64(end - begin)
     first = _word(data, begin, end)
     views[row, 0] = length | (first << uint64(32))
@@ -239,7 +239,7 @@ def _put_view(views: Any, row: int, data: Any, begin: int, end: int, number: int
 
 @inlined
 def _word(data: Any, begin: int, end: int) -> Any:
-    """Up to eight bytes as a little-endian word; those from `end` on are zero."""
+    """Return up to eight bytes as a little-endian word. Bytes from `end` on are zero."""
     if begin >= end:
         return uint64(0)
     if begin + 8 <= len(data):

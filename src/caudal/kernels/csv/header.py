@@ -1,6 +1,6 @@
-"""The first record of a CSV file: names decide columns, order and extra columns do not matter.
+"""Read the header of a CSV file. Columns are found by name, in any order, among any others.
 
-A byte order mark and blank lines before it are skipped; spaces around a name do not count.
+A byte order mark and blank lines before the header are skipped, as are spaces around a name.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from caudal.errors import DataError
 from caudal.kernels.csv import records
 
 _BOM = b"\xef\xbb\xbf"
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")  # how such a file begins
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")  # the first bytes of such a file
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Header:
         return self.names.index(name)
 
     def slots(self, wanted: Sequence[str]) -> NDArray[np.int32]:
-        """For each field of a record its place among the wanted columns, or -1."""
+        """Return for each field of a record its index among the wanted columns, or -1."""
         slots = np.full(self.width, -1, dtype=np.int32)
         for place, name in enumerate(wanted):
             slots[self.position(name)] = place
@@ -38,7 +38,7 @@ class Header:
 
 
 def read_header(buffer: NDArray[np.uint8], file: str, *, final: bool) -> tuple[Header, int] | None:
-    """The header at the start of a buffer and the bytes it takes; None when it needs more."""
+    """Return the header at the start of a buffer and its size; None if it needs more bytes."""
     data = buffer.tobytes()
     source = records.RecordSource(buffer, final, records.MAX_RECORD_BYTES)
     if data.startswith(_UTF16) and b"\0" in data:
@@ -60,7 +60,7 @@ def read_header(buffer: NDArray[np.uint8], file: str, *, final: bool) -> tuple[H
 
 
 def read_fields(source: records.RecordSource, start: int) -> tuple[int, int, list[bytes]]:
-    """The record at `start`: its verdict (of a sound one: too many), its end and its fields."""
+    """Return the verdict of the record at `start` (too many if it is valid), its end and fields."""
     verdict, after = records.read_record(source, start, _target(0), 0, records.ALL_FIELDS)
     if verdict not in (records.TOO_FEW, records.TOO_MANY):
         return verdict, after, []
@@ -77,7 +77,7 @@ def _field(buffer: NDArray[np.uint8], begin: int, end: int) -> bytes:
 
 
 def _target(columns: int) -> records.FieldTarget:
-    """Room for one record, of which the first so many fields are wanted."""
+    """Return arrays for one record of which this many first fields are wanted."""
     return records.FieldTarget(
         np.arange(columns, dtype=np.int32), np.full((max(columns, 1), 1, 2), -1, dtype=np.int32)
     )

@@ -1,12 +1,11 @@
-"""Numbers from the bytes of fields: the common forms exactly, everything else declined.
+"""Convert the bytes of fields to numbers, exactly, if they have a common form.
 
-An integer is up to 18 digits, a decimal up to 18 digits with at most one point, each with an
-optional minus sign and nothing around it. An empty field is null. Whatever looks otherwise (a plus
-sign, spaces, an exponent, too many digits, leading zeros as in `007`, quotes) is *odd*: the caller
-converts its text.
+An integer has up to 18 digits, a decimal up to 18 digits with at most one point. Both may have a
+minus sign and nothing else. An empty field is null. Every other form (a plus sign, spaces, an
+exponent, more digits, leading zeros as in `007`, quotes) is *odd*: the caller converts its text.
 
-Up to eight bytes are read as one word: the last byte of the field in its highest lane, zeros below
-the first, so that three multiplications add up all digits (Lemire's trick).
+Up to eight bytes are read as one word, with the last byte of the field in the highest byte and
+zeros before the first. Then three multiplications add all digits (a method by Lemire).
 """
 
 from typing import Any, NamedTuple
@@ -23,9 +22,9 @@ from caudal.kernels.declaring import BYTES, INT, Array, filled
 _MOST_DIGITS = 18
 _MINUS, _POINT, _ZERO = np.uint8(45), np.uint8(46), np.uint8(48)
 _ZEROS = 0x3030303030303030  # eight characters 0
-_POINTS = 0x1E1E1E1E1E1E1E1E  # eight points, once the zeros are taken off
+_POINTS = 0x1E1E1E1E1E1E1E1E  # eight points, after the exclusive or with _ZEROS
 _TOPS = 0x8080808080808080
-_BEYOND_NINE = 0x7676767676767676  # added to a lane that holds more than nine, sets its top bit
+_BEYOND_NINE = 0x7676767676767676  # added to a byte above nine, this sets its top bit
 _POWERS = np.array([10**power for power in range(_MOST_DIGITS + 1)], dtype=np.int64)
 
 
@@ -44,7 +43,7 @@ class NumberColumn(NamedTuple):
 def read_numbers(
     buffer: NDArray[np.uint8], spans: NDArray[np.int32], wanted: NumberColumn
 ) -> tuple[pa.Array, NDArray[np.int64]]:
-    """A column of numbers, and which rows are odd (null in the column)."""
+    """Return a column of numbers, and the odd rows, which are null in the column."""
     if not 0 <= wanted.scale <= (wanted.precision or _MOST_DIGITS) <= _MOST_DIGITS:
         raise DataError(f"column {wanted.column!r}: numbers of {_MOST_DIGITS} digits are the most")
     rows = len(spans)
@@ -77,7 +76,7 @@ def _parse(
     valid: Any,
     odd: Any,
 ) -> tuple[int, int]:
-    """Digits to numbers scaled by 10 to the power `scale`; how many are null, and how many odd."""
+    """Convert to numbers times 10 to the power `scale`. Return two counts: null or odd, and odd."""
     missing = int64(0)
     declined = int64(0)
     for row in range(len(spans)):
@@ -101,7 +100,7 @@ def _parse(
 
 @inlined
 def _short(buffer: Any, begin: int, end: int, scale: int, whole_digits: int) -> Any:
-    """A number of up to eight digits, perhaps with a point; sound or not, and its value."""
+    """Return whether up to eight bytes are a number, perhaps with a point, and its value."""
     digits = end - begin
     decimals = int64(0)
     word = load_word(buffer, end - 8) ^ uint64(_ZEROS)
@@ -130,7 +129,7 @@ def _short(buffer: Any, begin: int, end: int, scale: int, whole_digits: int) -> 
 
 @inlined
 def _long(buffer: Any, begin: int, end: int, scale: int, whole_digits: int) -> Any:
-    """The same for a number with a sign or more digits, byte by byte."""
+    """Return the same for a number with a sign or more digits, byte by byte."""
     negative = buffer[begin] == _MINUS
     start = begin + 1 if negative else begin
     if end - start > _MOST_DIGITS + 1:

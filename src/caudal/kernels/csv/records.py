@@ -1,28 +1,28 @@
-"""Where records begin and end, and whether each is sound: the one state machine for CSV.
+"""Find where CSV records begin and end, and which are valid. No other code parses CSV.
 
 Rules:
 1. A quote opens a quoted field only as the field's first byte; inside it quotes are doubled, and
    commas and line ends are text. Anywhere else a quote is an ordinary character.
 2. A record ends at `\\n`, `\\r\\n` or the end of the input, outside quoted fields. Lines with
    nothing on them are skipped.
-3. A closing quote must be followed by a comma or the record's end. If not, the record is damaged:
-   it costs its first physical line, and reading goes on at the next line. On one line that is a
-   stray quote, across lines an unclosed one.
-4. So it is for a quoted field that never closes, or not within `MAX_RECORD_BYTES` of its
-   record's start (the bound keeps memory flat and one stray quote cheap), and for a record that
-   is longer than that.
-5. A record with the wrong number of fields costs its physical lines; but if a sound record begins
-   on one of the later ones, then the first line was an unclosed quote, and costs only itself.
+3. A closing quote must be followed by a comma or the end of the record. If not, the record is
+   damaged: its first physical line is rejected, and reading continues at the next line. The reason
+   is a stray quote if this shows on the first line, else an unclosed quote.
+4. The same holds for a quoted field that does not close within `MAX_RECORD_BYTES` of the start of
+   its record, and for a longer record. This bound limits memory, and the time one quote can cost.
+5. A record with the wrong number of fields is rejected with all its physical lines. But if a valid
+   record starts on a later one of these lines, the first line had an unclosed quote, and only the
+   first line is rejected.
 
-A line that begins with `MARK` and a verdict stands for a damaged record of a file in another
-dialect (files/canonical.py). It is damaged by rule 3 in any file; `told_verdicts` only tells why.
+A line that starts with `MARK` and a verdict stands for a damaged record of a file in another
+dialect (files/canonical.py). Rule 3 rejects it in any file; `told_verdicts` reads the reason.
 
-An unclosed quote that swallows lines into a record of the right width is a sound record: nothing
-in the bytes tells it from a text of several lines.
+If an unclosed quote joins lines to a record with the right number of fields, the record is valid:
+its bytes are the same as those of a text with several lines.
 
-Where a batch is cut never changes what is found. Rule 4's bound counts from the record's own
-start, and damage that shows on a later line costs only the first one with one reason, so a
-batch that ends between the two says the same without having seen it.
+The places where batches are cut do not change what is found. The bound of rule 4 counts from the
+start of the record. Damage that shows on a later line rejects only the first line, with the same
+reason, so a batch that ends between the two lines gives the same result.
 """
 
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ REASONS = {
     STRAY_QUOTE: "stray quote",
     UNCLOSED_QUOTE: "unclosed quote",
     TOO_LONG: f"longer than {MAX_RECORD_BYTES >> 20} MiB",
-    NOT_AN_OBJECT: "not a JSON object",  # said of a line that never was CSV (files/json_lines.py)
+    NOT_AN_OBJECT: "not a JSON object",  # for files of JSON lines (files/json_lines.py)
 }
 
 MARK = b'""\x1a'
@@ -65,12 +65,12 @@ _TAIL_BYTES = 1 << 16
 
 ALL_FIELDS = np.int64(np.iinfo(np.int64).max)
 
-# Typed constants: with plain ones numba would compile a callee once for each value.
+# Typed constants: with plain integers numba compiles a called function once for each value.
 _QUOTE, _COMMA, _NEWLINE, _RETURN = np.uint8(34), np.uint8(44), np.uint8(10), np.uint8(13)
 
 
 class RecordSource(NamedTuple):
-    """Bytes that begin at a record's start. `final`: the file ends where they end."""
+    """Bytes that start at a record. `final`: the file ends with them."""
 
     buffer: NDArray[np.uint8]
     final: bool
@@ -78,10 +78,10 @@ class RecordSource(NamedTuple):
 
 
 class FieldTarget(NamedTuple):
-    """Where the begin and end of field number k of a record go: `fields[slots[k], record]`.
+    """Where to store the begin and end of field number k of a record: `fields[slots[k], record]`.
 
-    `slots[k]` is -1 when nobody wants the field; there are as many slots as columns. The end is
-    stored inverted (`~end`) when the field holds doubled quotes.
+    There are as many slots as columns; `slots[k]` is -1 if the field is not wanted. The end is
+    stored inverted (`~end`) if the field has doubled quotes.
     """
 
     slots: NDArray[np.int32]
@@ -94,8 +94,10 @@ _TARGET = Parts(FieldTarget, (Array("i4"), filled("i4", 3)))
 
 @compiled
 def _closing_quote(buffer: Any, start: int, end: int) -> tuple[int, bool]:
-    """From just after an opening quote: where the closing one stands (or `end`), and whether
-    doubled quotes were seen on the way."""
+    """Return the offset of the closing quote, or `end`, and whether doubled quotes came before.
+
+    `start` is the offset after the opening quote.
+    """
     doubled = False
     i = find_byte(buffer, start, end, _QUOTE)
     while i + 1 < end and buffer[i + 1] == _QUOTE:
@@ -106,9 +108,9 @@ def _closing_quote(buffer: Any, start: int, end: int) -> tuple[int, bool]:
 
 @entry(_SOURCE, INT, _TARGET, INT, INT, gives=(INT, INT))
 def read_record(source: Any, start: int, target: Any, row: int, max_fields: int) -> tuple[int, int]:
-    """The record at `start`: its verdict, and where the next one begins or the damage shows.
+    """Return the verdict of the record at `start`, and where the next starts or the damage shows.
 
-    Reading stops as too many at the first field beyond `max_fields`.
+    The verdict is "too many" as soon as there are more than `max_fields` fields.
     """
     buffer, final, max_record_bytes = source
     slots, fields = target
@@ -159,7 +161,7 @@ def read_record(source: Any, start: int, target: Any, row: int, max_fields: int)
 
 @compiled
 def _skip_blank(source: Any, start: int) -> int:
-    """Past a line with nothing on it, or `start` when there is something (or may be)."""
+    """Return the offset after an empty line; `start` if the line is not, or may not be, empty."""
     buffer, final, _ = source
     after = start
     if buffer[after] == _RETURN:
@@ -171,8 +173,10 @@ def _skip_blank(source: Any, start: int) -> int:
 
 @compiled
 def _sound_line(source: Any, line: int, after: int, target: Any, row: int) -> int:
-    """The first of the lines from `line` to `after` on which a sound record begins; `after` when
-    there is none, -1 when more bytes must decide."""
+    """Return the first line from `line` to `after` on which a valid record starts.
+
+    It is `after` if there is none, and -1 if more bytes are needed to decide.
+    """
     missing = after
     while line < after:
         if _skip_blank(source, line) == line:
@@ -186,7 +190,7 @@ def _sound_line(source: Any, line: int, after: int, target: Any, row: int) -> in
 
 
 class Damage(NamedTuple):
-    """Where damaged records begin, and what is wrong with them."""
+    """The offsets of damaged records, and their verdicts."""
 
     starts: NDArray[np.int64]
     verdicts: NDArray[np.int8]
@@ -197,17 +201,17 @@ _DAMAGE = Parts(Damage, (filled("i8"), filled("i1")))
 
 @entry(_SOURCE, _TARGET, filled("i8"), _DAMAGE, gives=(INT, INT, INT))
 def scan(source: Any, target: Any, starts: Any, damage: Any) -> tuple[int, int, int]:
-    """All records of the source: how many are sound, how many damaged, how many bytes they take.
+    """Find all records. Return how many are valid, how many are damaged, and their total size.
 
-    What follows the last whole record is not counted as taken, unless the source is final.
-    `target` and `starts` are filled for sound records, `damage` for the others.
+    Bytes after the last whole record do not count, unless the source is final. `target` and
+    `starts` are filled for valid records, `damage` for the others.
     """
     buffer, final, _ = source
     end = len(buffer)
     rows = int64(0)
     damaged = int64(0)
     i = int64(0)
-    sound = int64(0)  # the line that last proved an earlier one to be an unclosed quote
+    sound = int64(0)  # the last line that showed an unclosed quote on an earlier line
     while i < end:
         after = _skip_blank(source, i)
         if after > i:
@@ -245,10 +249,10 @@ def scan(source: Any, target: Any, starts: Any, damage: Any) -> tuple[int, int, 
 
 @entry(_SOURCE, _TARGET, filled("i8"), _DAMAGE, gives=(INT, INT, INT))
 def scan_plain(source: Any, target: Any, starts: Any, damage: Any) -> tuple[int, int, int]:
-    """What `scan` gives for bytes without any quote, where every newline ends a record.
+    """Return what `scan` returns, for bytes without quotes, where every newline ends a record.
 
-    Commas and newlines are found 64 bytes at a time. A record that is longer than the bound is
-    the one thing that is left to `scan`: then -1 are sound.
+    Commas and newlines are found 64 bytes at a time. If a record is longer than the bound, the
+    first number is -1, and the caller must use `scan`.
     """
     buffer, final, max_record_bytes = source
     slots, fields = target
@@ -280,7 +284,7 @@ def scan_plain(source: Any, target: Any, starts: Any, damage: Any) -> tuple[int,
                     _put(fields, rows, slots[count], begin, stop)
                 starts[rows] = start
                 rows += 1
-            elif count > 0 or stop > start:  # else nothing stands on the line
+            elif count > 0 or stop > start:  # else the line is empty
                 damage.starts[damaged] = start
                 damage.verdicts[damaged] = TOO_FEW if count < last else TOO_MANY
                 damaged += 1
@@ -294,8 +298,10 @@ def scan_plain(source: Any, target: Any, starts: Any, damage: Any) -> tuple[int,
 
 @inlined
 def _marks(buffer: Any, block: int, end: int, final: bool) -> Any:
-    """Which of 64 bytes are newlines, and which are newlines or commas. A final buffer ends with
-    a newline, there or not."""
+    """Return which of 64 bytes are newlines, and which are newlines or commas, as bits.
+
+    A final buffer counts as if a newline followed it.
+    """
     if block + 64 <= end:
         newlines = equal_bits(buffer, block, _NEWLINE)
         return newlines, equal_bits(buffer, block, _COMMA) | newlines
@@ -315,14 +321,14 @@ def _marks(buffer: Any, block: int, end: int, final: bool) -> Any:
 
 @inlined
 def _put(fields: Any, row: int, slot: int, begin: int, end: int) -> None:
-    """Unsigned places spare the compiled code a look at each one's sign."""
+    """Store the place of a field. With unsigned indexes, the compiled code checks no signs."""
     fields[uint64(slot), uint64(row), 0] = begin
     fields[uint64(slot), uint64(row), 1] = end
 
 
 @dataclass(frozen=True)
 class Records:
-    """What `scan` found in a buffer: one row per sound record, and the damaged ones."""
+    """The records of a buffer: one row per valid record, and the damaged ones."""
 
     fields: NDArray[np.int32]  # [wanted column, record, (begin, end)]
     starts: NDArray[np.int64]  # byte offset of each record
@@ -331,10 +337,10 @@ class Records:
 
 
 def scan_records(buffer: NDArray[np.uint8], slots: NDArray[np.int32], *, final: bool) -> Records:
-    """The records of a buffer that begins at a record's start; `slots` as in `FieldTarget`.
+    """Return the records of a buffer that starts at a record. For `slots` see `FieldTarget`.
 
-    The one entrance to `scan` and `scan_plain`: the compiled code checks no bounds, so the room
-    that it fills is counted here, from these bytes, and from nothing that came with them.
+    Only this function calls `scan` and `scan_plain`. The compiled code checks no bounds, so the
+    sizes of the arrays are computed here, from these bytes alone.
     """
     _require_places(buffer)
     sound_room, room = _room(buffer, len(slots))
@@ -356,7 +362,7 @@ def scan_records(buffer: NDArray[np.uint8], slots: NDArray[np.int32], *, final: 
 
 
 def _require_places(buffer: NDArray[np.uint8]) -> None:
-    """Places in a batch are stored in 32 bits, of which one marks doubled quotes."""
+    """Refuse a batch whose offsets do not fit into 31 bits. One bit marks doubled quotes."""
     if buffer.dtype != np.uint8 or buffer.ndim != 1 or not buffer.flags.c_contiguous:
         raise ValueError("records are read from one row of bytes")
     if len(buffer) > MAX_BATCH_BYTES:
@@ -366,18 +372,18 @@ def _require_places(buffer: NDArray[np.uint8]) -> None:
 
 
 def _room(buffer: NDArray[np.uint8], width: int) -> tuple[int, int]:
-    """How many sound records there can be, with one more that turns out not to be, and how many
-    damaged ones.
+    """Return the most valid records that these bytes can hold, plus one, and the most damaged ones.
 
-    Each ends with a line, and none is shorter than its commas and its end: so what is made of some
-    bytes stays in proportion to them, however many columns somebody names.
+    Every record ends with a line and has at least its commas and its end. So the arrays stay in
+    proportion to the bytes, whatever number of columns is claimed. The one more is for a record
+    that proves to be damaged after its fields were stored.
     """
     lines, size = count_newlines(buffer) + 1, len(buffer) + 1
     return min(lines, size // max(width, 2) + 1), min(lines, size // 2 + 1)
 
 
 def told_verdicts(buffer: NDArray[np.uint8], damage: Damage) -> NDArray[np.int8]:
-    """The verdicts of damaged records; of a marked line the one that it tells."""
+    """Return the verdicts of damaged records. A marked line tells its own."""
     verdicts = damage.verdicts.copy()
     after = len(MARK)
     for place in np.flatnonzero(verdicts == STRAY_QUOTE):
@@ -399,7 +405,7 @@ def count_newlines(buffer: NDArray[np.uint8]) -> int:
 
 
 def after_last_newline(buffer: NDArray[np.uint8]) -> int:
-    """Where the line begins that is not ended yet; 0 when no line is."""
+    """Return the offset after the last newline; 0 if there is none."""
     end = len(buffer)
     while end:
         start = max(0, end - _TAIL_BYTES)

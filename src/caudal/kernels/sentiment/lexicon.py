@@ -1,6 +1,6 @@
-"""The sentiment lexicon: which words carry polarity, and how much.
+"""Read the sentiment lexicon: the polarity and intensity of words.
 
-`lexicon.tsv` holds what TextBlob's lexicon says, in four columns. Its comments name the authors,
+`lexicon.tsv` has the content of TextBlob's lexicon in four columns. Its comments name the authors,
 the licence and the version.
 """
 
@@ -14,7 +14,7 @@ _VERSION = "# version "
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What the lexicon says about one word: polarity, intensity, and whether it modifies."""
+    """The entry of one word: polarity, intensity, and whether it modifies the next word."""
 
     polarity: float
     intensity: float
@@ -23,7 +23,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """The words by lower-case form, and the version that the file states."""
+    """The words by lower-case form, and the version of the file."""
 
     words: dict[str, Word]
     version: str
@@ -35,8 +35,8 @@ Senses = dict[str | None, list[tuple[float, float]]]
 def load_lexicon(path: Path = LEXICON_FILE) -> Lexicon:
     """Read the lexicon file and derive its adverbs.
 
-    Each word's senses are averaged per part of speech, then over the parts of speech, in file
-    order: the sums keep the analyzer's order of additions, so that results agree to the last bit.
+    The senses of a word are averaged per part of speech, then over the parts of speech, in file
+    order. TextBlob adds in the same order, so the results agree to the last bit.
     """
     head, lines = _parts(path)
     senses: dict[str, Senses] = {}
@@ -70,7 +70,7 @@ def _word(parts: dict[str | None, tuple[float, float]]) -> Word:
 
 
 def _adverbs(averages: dict[str, dict[str | None, tuple[float, float]]]) -> dict[str, Word]:
-    """Each adjective's adverb (terrible: terribly); it replaces a word of the same form."""
+    """Return the adverb of each adjective (terrible: terribly). It replaces a word of that form."""
     return {
         _adverb(form): Word(*parts["JJ"], is_adverb=True)
         for form, parts in averages.items()

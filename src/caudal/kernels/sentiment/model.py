@@ -1,4 +1,4 @@
-"""Which sentiment model a run uses: the port that every model fills, and how one is chosen."""
+"""The interface of sentiment models, and how a run chooses one."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +13,10 @@ if TYPE_CHECKING:  # loaded when a text is scored
 
 
 class SentimentModel(Protocol):
-    """Anything that gives each text of a column a polarity in [-1, 1].
+    """A model that gives each text of a column a polarity in [-1, 1].
 
-    Null and empty texts score 0.0. The same column always gives the same scores, so that a result
-    does not depend on which process computed it; `name` and `version` say which model that was.
+    Null and empty texts score 0.0. The same column always gets the same scores, so a result does
+    not depend on the process that computed it. `name` and `version` identify the model.
     """
 
     @property
@@ -30,7 +30,7 @@ class SentimentModel(Protocol):
 
 @dataclass(frozen=True)
 class LexiconModel:
-    """The default model: the compiled kernel over TextBlob's lexicon, loaded when needed."""
+    """The default model: the compiled kernel with TextBlob's lexicon, loaded on first use."""
 
     name: str = "lexicon"
 
@@ -47,10 +47,10 @@ class LexiconModel:
 
 
 def load_model(spec: str = "lexicon") -> SentimentModel:
-    """The model that `spec` names: ``lexicon`` or ``transformers:/path/to/model``.
+    """Return the model that `spec` names: ``lexicon`` or ``transformers:/path/to/model``.
 
-    Raises `UsageError` for an unknown name or a missing directory, and `MissingPackageError`
-    when the packages of an optional model are not installed.
+    Raise `UsageError` for an unknown name or a missing directory, and `MissingPackageError` if
+    the packages of an optional model are not installed.
     """
     kind, _, argument = spec.partition(":")
     if spec == "lexicon":
