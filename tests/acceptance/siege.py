@@ -63,7 +63,7 @@ def besiege(siege: Siege) -> int:
 def guarded_cluster(folder: Path) -> Iterator[tuple[RealCluster, dict[str, str]]]:
     """A cluster with a token for each of two owners; the honest one's is in the environment."""
     port = free_hundred()
-    write_settings(folder, port=port)
+    write_settings(folder, port=port, workers=3)  # as docs/security.md says for several owners
     file = folder / FILE
     file.write_text(file.read_text().replace('tokens = ""', 'tokens = "tokens"'))
     cluster = RealCluster(folder, port, {"CAUDAL_TOKEN_FILE": str(folder / "honest.token")})

@@ -23,6 +23,7 @@ from caudal.store import open_store, require_conditional_create
 
 _DISK_BYTES = 2 << 30
 _WORKER_BYTES = 700 << 20
+_OWNERS_WORKERS = 3  # with so many, at most one in three is held by slow tasks (ADR 23)
 _NEW_TOKEN = "make one: caudal token new NAME"
 
 
@@ -123,11 +124,21 @@ def _access(cluster: Cluster) -> Iterator[Finding]:
         if cluster.settings.tokens:
             names = {one.name for one in read_known(cluster.tokens).entries}
             yield Finding("tokens", f"of {len(names)} owners", "" if names else _NEW_TOKEN)
+            yield from _workers(cluster, len(names))
         if tls.certificate:
             Certificate(cluster.folder / tls.certificate, cluster.folder / tls.key)
             yield Finding("certificate", f"{tls.certificate} matches its key")
     except UsageError as error:
         yield Finding("access", str(error), f"correct the file, or `tokens` and [tls] in {FILE}")
+
+
+def _workers(cluster: Cluster, owners: int) -> Iterator[Finding]:
+    """Check that slow tasks of one owner leave most workers to the other owners (ADR 23)."""
+    workers = sum(host.workers for host in cluster.settings.hosts.values())
+    if owners > 1 and workers < _OWNERS_WORKERS:
+        found = f"{workers} for {owners} owners: long queries of one owner can hold half of them"
+        remedy = f"write workers = {_OWNERS_WORKERS} into {FILE}, or caudal scale worker={_OWNERS_WORKERS}"
+        yield Finding("workers", found, remedy)
 
 
 def _rabbit(cluster: Cluster) -> Iterator[Finding]:
