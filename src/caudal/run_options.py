@@ -7,7 +7,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from caudal.kernels.csv import DEFAULT_BATCH_BYTES
 from caudal.model import RejectedRow
 
 
@@ -40,7 +39,7 @@ class RunOptions:
 
     sentiment: str | None = None  # None: the application's model
     memory_limit: int | None = None  # bytes for the process; data beyond it spills to disk
-    batch_bytes: int = DEFAULT_BATCH_BYTES  # larger: fewer, longer steps and more memory
+    batch_bytes: int = 8 << 20  # larger: fewer, longer steps and more memory
     threads: int = field(default_factory=lambda: os.cpu_count() or 1)
     partitions: int = 4  # of the folds of the split engine
     hints: bool = True  # let the split engine drop rows early; changes no answer

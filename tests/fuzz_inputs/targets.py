@@ -15,7 +15,8 @@ import pyarrow as pa
 from caudal.client.results import rejects_of
 from caudal.duck.steps import stored_piece
 from caudal.errors import CaudalError, DataError, FormatError, QueryError, UsageError
-from caudal.files.pieces import Wanted, require_columns
+from caudal.files.cleaning import Wanted
+from caudal.files.pieces import require_columns
 from caudal.formats import batch, document, frame, job, mapped, merged, message, outcomes, outputs
 from caudal.formats import streams as arrow_streams
 from caudal.formats.digest import digest

@@ -19,8 +19,8 @@ from caudal.broker import MemoryBroker
 from caudal.duck.sandbox import Sandbox, Types
 from caudal.duck.steps import StepContext, TableWork
 from caudal.errors import CaudalError, QueryError
-from caudal.files.cleaning import Cleaning
-from caudal.files.pieces import Cleaned, FilePiece, TextRows, Wanted
+from caudal.files.cleaning import Cleaning, Wanted
+from caudal.files.pieces import Cleaned, FilePiece, TextRows
 from caudal.files.rejected import RejectedRows
 from caudal.formats import batch as batch_format
 from caudal.formats import mapped

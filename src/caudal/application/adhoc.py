@@ -12,14 +12,11 @@
 import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from caudal.application.folder import is_folder, shipped_applications
 from caudal.duck.trees import parse_tree, tree_text
 from caudal.errors import DataError, UsageError
-from caudal.files.compressed import COMPRESSION
-from caudal.files.inputs import InputFile
-from caudal.files.pieces import column_names
 from caudal.files.places import S3, LocalPlace
 from caudal.files.reading import USUAL
 from caudal.files.sources import Sources
@@ -27,6 +24,9 @@ from caudal.files.spool import STANDARD_INPUT, is_once_readable, spooled
 from caudal.model import ADHOC, Application, Reading, Table
 from caudal.run_options import Engine
 from caudal.sql.adhoc import clean_statement, with_adhoc_query
+
+if TYPE_CHECKING:
+    from caudal.files.inputs import InputFile
 
 _DUCKDB = (".parquet", ".json", ".jsonl", ".ndjson")
 _OURS = (".csv", ".tsv", ".tab", ".psv", ".txt", ".dat", ".xlsx", ".xlsm", ".xls")
@@ -97,6 +97,8 @@ def _is_duckdbs(name: str) -> bool:
 
 
 def _ending(name: str) -> str:
+    from caudal.files.compressed import COMPRESSION
+
     path = Path(name)
     return (path.with_suffix("") if path.suffix in COMPRESSION else path).suffix.lower()
 
@@ -135,7 +137,7 @@ def _table(pattern: str, folder: Path, taken: set[str], reading: Reading) -> Tab
     )
 
 
-def _files(pattern: str, folder: Path, reading: Reading) -> list[InputFile]:
+def _files(pattern: str, folder: Path, reading: Reading) -> "list[InputFile]":
     try:
         return Sources(folder).files(Table(pattern, (pattern,), (), "", "", reading))
     except DataError as error:
@@ -162,11 +164,13 @@ def notes(app: Application) -> Iterator[str]:
         yield from _left_out(table, files)
 
 
-def _left_out(table: Table, files: Sequence[InputFile]) -> Iterator[str]:
+def _left_out(table: Table, files: "Sequence[InputFile]") -> Iterator[str]:
     """Yield a note about columns that no SELECT can use.
 
     These are columns without a name, and columns that the first file of a pattern does not have.
     """
+    from caudal.files.pieces import column_names
+
     names = dict.fromkeys(name for file in files for name in column_names(file))
     told = [f"{name!r} (not in {files[0].name})" for name in names
             if name and name not in table.columns]  # fmt: skip
@@ -238,6 +242,8 @@ def _point(node: dict[str, Any], name: str, path: str) -> None:
 def _stem(path: str) -> str:
     if path in STANDARD_INPUT:
         return "stdin"
+    from caudal.files.compressed import COMPRESSION
+
     name = Path(path).name
     bare = Path(name).with_suffix("").name if Path(name).suffix in COMPRESSION else name
     return bare.removesuffix(Path(bare).suffix) if _ending(name) in (*_OURS, *_DUCKDB) else bare

@@ -23,7 +23,8 @@ from caudal.duck.bind import bind, choose_queries
 from caudal.duck.database import Connection, DuckDBError, one_line, open_database
 from caudal.embedded.engine import run
 from caudal.errors import DataError, OutputError, UsageError
-from caudal.files.pieces import Wanted, pieces
+from caudal.files.cleaning import Wanted
+from caudal.files.pieces import pieces
 from caudal.files.sources import Sources
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, ParameterValue, Table

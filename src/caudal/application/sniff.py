@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 
 from caudal.duck.database import Connection, open_database
 from caudal.errors import DataError
+from caudal.files.cleaning import Wanted
 from caudal.files.inputs import InputFile
-from caudal.files.pieces import Wanted, column_names, pieces, require_commas
+from caudal.files.pieces import column_names, pieces, require_commas
 from caudal.kernels.sentiment import load_model
 
 SAMPLED_ROWS = 10_000

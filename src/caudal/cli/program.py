@@ -103,7 +103,7 @@ COMMANDS = (
     Command("cancel", "caudal.cli.jobs", "cancel", "Cancel a job on a cluster.", extra="cluster"),
     Command(
         "explain",
-        "caudal.cli.questions",
+        "caudal.cli.explaining",
         "explain",
         "Show what a query reads and its operators, in order.",
     ),

@@ -1,4 +1,4 @@
-"""Commands that answer or explain queries: `caudal run`, `sql`, `explain`."""
+"""Commands that answer queries: `caudal run`, `sql`."""
 
 import contextlib
 from collections.abc import Mapping
@@ -18,16 +18,13 @@ from caudal.cli.given_select import given_select, knowing_applications
 from caudal.cli.options import (
     AppArgument,
     AsOfOption,
-    EngineOption,
     FromOption,
     ParamOption,
     ProgressStoreOption,
     QueryOptions,
-    ReadingOptions,
     ResumeOption,
     parameter_values,
     with_asking,
-    with_reading,
 )
 from caudal.cli.output import (
     checked_destination,
@@ -44,7 +41,6 @@ from caudal.model import ADHOC, Application, ParameterValue
 from caudal.results.answers import one_line
 from caudal.run_options import Engine
 from caudal.sql.adhoc import asker_mistakes, bind_values, with_adhoc_query
-from caudal.sql.graph import PlanFormat
 
 
 @with_asking
@@ -207,62 +203,3 @@ def _answer_whole(application: Application, asking: QueryOptions, destination: D
                 asking.engine, application, sources, options=options, progress=progress
             )
         deliver(application.name, answers, destination, quiet=asking.quiet)
-
-
-@with_reading
-def explain(
-    app: Annotated[
-        str, typer.Argument(metavar="APP|SELECT", help="The application, or a SELECT over files.")
-    ],
-    reading: ReadingOptions,
-    query: Annotated[
-        str | None, typer.Argument(help="The name of a query, or a SELECT, of the application.")
-    ] = None,
-    param: ParamOption = None,
-    engine: EngineOption = Engine.EMBEDDED,
-    sql: Annotated[bool, typer.Option("--sql", help="Show the SQL of every stage too.")] = False,
-    form: Annotated[
-        PlanFormat, typer.Option("--format", help="Text, or a graph for Mermaid or Graphviz.")
-    ] = PlanFormat.TEXT,
-    source: FromOption = None,
-    as_of: AsOfOption = None,
-) -> None:
-    """Show what a query reads and its operators, in order.
-
-    Examples:
-
-    - `caudal explain books q5`
-    - `caudal explain books q5 --engine split --sql`
-    - `caudal explain books "SELECT count(*) FROM reviews" --engine split`
-    - `caudal explain books q5 --engine split --format dot | dot -Tsvg > q5.svg`
-    - `caudal explain books q5 --from shelf`
-    - `caudal explain "SELECT count(*) FROM 'x.csv'" --engine split`
-    """
-    if sql and (engine is not Engine.SPLIT or form is not PlanFormat.TEXT):
-        raise UsageError("--sql is for --engine split --format text")
-    application = find_application(app) if query is not None else None
-    values = parameter_values(application.parameters if application else {}, param)
-    if application is None or query is None:
-        bound = bind_values(app, values)
-        application = files_application(bound, None, engine, reading.reading())
-        query, values = ADHOC, {}
-    elif " " in query.strip():
-        bound = bind_values(query, values, application.parameters)
-        application, query, values = with_adhoc_query(application, bound), ADHOC, {}
-    if source is not None or as_of is not None:
-        if engine is not Engine.EMBEDDED or form is not PlanFormat.TEXT:
-            raise UsageError("a dataset is explained as text, for the embedded engine")
-        from caudal.embedded.dataset_explain import explain_dataset
-
-        with asker_mistakes():
-            typer.echo(explain_dataset(application, chosen_dataset(source, as_of), query, values))
-        return
-    from caudal.duck.explain import explain_split
-    from caudal.embedded.explain import explain_query
-
-    with asker_mistakes():
-        if engine is Engine.SPLIT:
-            explained = explain_split(application, query, values, form, sql=sql)
-        else:
-            explained = explain_query(application, query, values, form)
-    typer.echo(explained)

@@ -13,6 +13,7 @@ from duckdb import Error as DuckDBError
 from duckdb import IOException as DuckDBIOError
 from duckdb import OutOfMemoryException as DuckDBMemoryError
 
+from caudal.duck.empty_database import lent_database, take_database
 from caudal.duck.functions import register_functions
 from caudal.errors import CaudalError, UsageError
 from caudal.kernels.sentiment import SentimentModel
@@ -58,18 +59,10 @@ def open_database(
             f"give at least {_LEAST_LIMIT_BYTES // 10**6}MB"
         )
     with tempfile.TemporaryDirectory(prefix="caudal-") as spill:
-        connection = duckdb.connect(
-            config={
-                "threads": 1,
-                "temp_directory": "" if contained else spill,
-                "preserve_insertion_order": True,
-                "autoinstall_known_extensions": False,
-                "autoload_known_extensions": False,
-                # A name in SQL is a table, never a variable of the code that runs it.
-                "python_enable_replacements": False,
-            }
-        )
+        connection = take_database()
         try:
+            folder = "" if contained else spill.replace("'", "''")
+            connection.execute(f"SET temp_directory = '{folder}'")
             if memory_limit is not None:
                 share = max(memory_limit - _PROCESS_BYTES, _LEAST_DATABASE_BYTES)
                 connection.execute(f"SET memory_limit = '{share // 1000}KB'")
@@ -125,6 +118,6 @@ def point_out(raised: CaudalError, error: Exception) -> CaudalError:
 @functools.cache
 def keywords() -> frozenset[str]:
     """Return the keywords of SQL. Some of them need quotes when they are names."""
-    with duckdb.connect() as connection:
+    with lent_database() as connection:
         rows = connection.execute("SELECT keyword_name FROM duckdb_keywords()").fetchall()
     return frozenset(name for (name,) in rows)

@@ -29,8 +29,15 @@ from caudal.errors import (
     InterruptedQueryError,
     QueryError,
 )
-from caudal.files.cleaning import Cleaning
-from caudal.files.pieces import Cleaned, FilePiece, TextRows, Wanted, require_columns, typed_reader
+from caudal.files.cleaning import Cleaning, Wanted
+from caudal.files.pieces import (
+    Cleaned,
+    FilePiece,
+    TextRows,
+    number_columns,
+    require_columns,
+    typed_reader,
+)
 from caudal.files.typed_texts import DAMAGE
 from caudal.formats import batch, mapped, outputs, streams
 from caudal.jobs.interfaces import Inputs
@@ -234,7 +241,7 @@ def stored_piece(
     )
 
     def read() -> TextRows:
-        found = csv.read_batch(cut, wanted.texts, wanted.numbers, wanted.later)
+        found = csv.read_batch(cut, wanted.texts, number_columns(wanted), wanted.later)
         return TextRows(
             cut.file,
             found.table,

@@ -12,9 +12,7 @@ import duckdb
 from caudal.duck.describe import create_empty, describe, read_by, types_given
 from caudal.duck.row_wise import require_row_wise
 from caudal.errors import ApplicationError
-from caudal.files.cleaning import Cleaning
-from caudal.files.pieces import Wanted
-from caudal.kernels.csv import NumberColumn
+from caudal.files.cleaning import Cleaning, Wanted
 from caudal.model import REJECT, ROW, SEEN, Table
 from caudal.sql.quoting import quote
 from caudal.sql.table_needs import (
@@ -102,7 +100,7 @@ def make_cleaning(
     wanted = Wanted(
         table.name,
         tuple(name for name in texts if name in prefilter.columns or not prefilter.drops),
-        tuple(NumberColumn(one.column, one.precision, one.scale) for one in source.numbers),
+        tuple((one.column, one.precision, one.scale) for one in source.numbers),
         tuple(name for name in texts if name not in prefilter.columns and prefilter.drops),
     )
     return Cleaning(table, sql, wanted, source.numbers, prefilter)

@@ -6,12 +6,10 @@ NOT around a condition that has its own negation. All other parts must be equal 
 equal.
 """
 
-import functools
 import json
 from typing import Any
 
-import duckdb
-
+from caudal.duck.empty_database import lent_database
 from caudal.sql.planner import types
 
 _REDUNDANT = frozenset(
@@ -80,20 +78,14 @@ def _is_true(condition: Any) -> bool:
 
 def parse_tree(sql: str) -> Any:
     """Return DuckDB's parse tree of a statement. The tree itself contains any error."""
-    with _parser().cursor() as cursor:
-        rows = cursor.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchall()
+    with lent_database() as connection:
+        rows = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchall()
     return json.loads(rows[0][0])
 
 
 def tree_text(tree: Any) -> str:
     """Return a parse tree as SQL."""
-    with _parser().cursor() as cursor:
+    with lent_database() as connection:
         text = json.dumps(tree)
-        rows = cursor.execute("SELECT json_deserialize_sql(?::JSON)", [text]).fetchall()
+        rows = connection.execute("SELECT json_deserialize_sql(?::JSON)", [text]).fetchall()
     return str(rows[0][0])
-
-
-@functools.cache
-def _parser() -> duckdb.DuckDBPyConnection:
-    """Return a database that only parses. To open one takes longer than to parse."""
-    return duckdb.connect(config={"threads": 1})

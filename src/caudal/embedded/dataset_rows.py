@@ -14,7 +14,8 @@ from caudal.duck.database import Connection, Relation, read_files
 from caudal.embedded.dataset_files import paths_in_place
 from caudal.embedded.dataset_sources import Source
 from caudal.errors import UsageError
-from caudal.files.pieces import FilePiece, Wanted, require_columns, typed_reader
+from caudal.files.cleaning import Wanted
+from caudal.files.pieces import FilePiece, require_columns, typed_reader
 from caudal.formats.digest import digest
 from caudal.model import Application
 

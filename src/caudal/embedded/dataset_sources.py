@@ -8,8 +8,9 @@ from pathlib import Path
 from caudal.datasets.documents import StreamPart
 from caudal.datasets.sources import Offered
 from caudal.errors import DataError
+from caudal.files.cleaning import Wanted
 from caudal.files.inputs import InputFile
-from caudal.files.pieces import FilePiece, Wanted, pieces
+from caudal.files.pieces import FilePiece, pieces
 from caudal.files.sources import Sources
 from caudal.formats.digest import Digesting
 from caudal.model import Table

@@ -21,7 +21,8 @@ from caudal.datasets.stream_parts import HEAD_BYTES, Beginning, StreamStep, next
 from caudal.embedded.dataset_load import DatasetLoader, LoadReport
 from caudal.embedded.dataset_sources import Source
 from caudal.errors import DataError
-from caudal.files.pieces import FilePiece, Wanted, csv_pieces
+from caudal.files.cleaning import Wanted
+from caudal.files.pieces import FilePiece, csv_pieces
 from caudal.kernels.csv import Header, read_header, whole_bytes
 
 MOST_BYTES = 64 << 20

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from caudal.duck.arrow_casts import without_loss
 from caudal.duck.bind import TableLoad, bind_whole_tables, table_schemas
 from caudal.duck.database import Connection, open_database
-from caudal.embedded.engine import Loader
+from caudal.embedded.loading import Loader
 from caudal.embedded.streaming import StreamedResult, parts_of
 from caudal.files.inputs import InputFile
 from caudal.files.places import Place

@@ -1,10 +1,31 @@
-"""The description, for DuckDB and the reader, of how a table's files become typed rows."""
+"""The description, for DuckDB and the reader, of how a table's files become typed rows.
+
+It is plain data: this module loads neither a kernel nor a reader of files.
+"""
 
 from dataclasses import dataclass
 
-from caudal.files.pieces import Wanted
 from caudal.model import Table
 from caudal.sql.table_needs import Number, Prefilter
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The columns to read from a table's files: as text, as numbers, or deferred.
+
+    Deferred columns are read later, perhaps for some rows only.
+    """
+
+    table: str
+    texts: tuple[str, ...]
+    numbers: tuple[tuple[str, int, int], ...] = ()  # column, precision (0: integers), scale
+    later: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return all wanted columns of the files, each once."""
+        numbers = (column for column, _, _ in self.numbers)
+        return tuple(dict.fromkeys([*self.texts, *self.later, *numbers]))
 
 
 @dataclass(frozen=True)

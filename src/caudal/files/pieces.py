@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from caudal.errors import DataError
+from caudal.files.cleaning import Wanted
 from caudal.files.inputs import InputFile
 from caudal.files.raw_records import (
     RawRecords,
@@ -74,25 +75,6 @@ class Cleaned:
     rejected: RejectedRows
     repaired: int
     piece: FilePiece
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """The columns to read from a table's files: as text, as numbers, or deferred.
-
-    Deferred columns are read later, perhaps for some rows only.
-    """
-
-    table: str
-    texts: tuple[str, ...]
-    numbers: tuple[NumberColumn, ...] = ()
-    later: tuple[str, ...] = ()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Return all wanted columns of the files, each once."""
-        numbers = (one.column for one in self.numbers)
-        return tuple(dict.fromkeys([*self.texts, *self.later, *numbers]))
 
 
 def pieces(file: Path | InputFile, wanted: Wanted, *, batch_bytes: int) -> Iterator[FilePiece]:
@@ -157,7 +139,7 @@ def csv_pieces(
 
 def _csv_reader(batch: Batch, wanted: Wanted) -> Callable[[], TextRows]:
     def read() -> TextRows:
-        found = read_batch(batch, wanted.texts, wanted.numbers, wanted.later)
+        found = read_batch(batch, wanted.texts, number_columns(wanted), wanted.later)
         return TextRows(
             batch.file,
             found.table,
@@ -170,6 +152,11 @@ def _csv_reader(batch: Batch, wanted: Wanted) -> Callable[[], TextRows]:
         )
 
     return read
+
+
+def number_columns(wanted: Wanted) -> tuple[NumberColumn, ...]:
+    """Return the columns that are wanted as numbers."""
+    return tuple(NumberColumn(*one) for one in wanted.numbers)
 
 
 def _typed_pieces(file: InputFile, wanted: Wanted) -> Iterator[FilePiece]:
@@ -194,7 +181,7 @@ def typed_reader(file: str, rows: pa.Table, first: int, wanted: Wanted) -> Calla
         every = np.arange(sound.num_rows)
         numbers = tuple(  # the SQL converts every text
             Numbers(pa.nulls(sound.num_rows, one.type), every, texts[one.column])
-            for one in wanted.numbers
+            for one in number_columns(wanted)
         )
         shown = {name: texts[name] for name in [*wanted.texts, *wanted.later]}
         if not shown:  # keep the row count even when no column is wanted

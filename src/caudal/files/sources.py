@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from caudal.errors import DataError, UsageError
 from caudal.files.find import find_files
-from caudal.files.inputs import InputFile
 from caudal.files.places import S3, LocalPlace, Place, find_objects
 from caudal.files.reading import USUAL, over
 from caudal.files.spool import STANDARD_INPUT, is_once_readable, spooled, spooled_name
@@ -15,6 +14,8 @@ from caudal.model import Reading, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from caudal.files.inputs import InputFile
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,10 @@ class Sources:
     frames: "Mapping[str, pa.Table]" = field(default_factory=dict)  # for the embedded engine only
     reading: Reading = USUAL  # of all tables, over what they say themselves
 
-    def files(self, table: Table) -> list[InputFile]:
+    def files(self, table: Table) -> "list[InputFile]":
         """Return the files of a table, with how they are read."""
+        from caudal.files.inputs import InputFile
+
         given = self.overrides.get(table.name, table.files)
         reading = over(self.reading, table.reading)
         places = (place for pattern in given for place in self._places(pattern, table))

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from caudal.files.pieces import Wanted, pieces
+from caudal.files.cleaning import Wanted
+from caudal.files.pieces import pieces
 
 CSV = (
     b'id,text\n1,sound\n2,too,many\n\n3,"two\nlines"\r\n4,"unclosed\n5,\xff\n6,"stray"quote\n7,last'

@@ -16,8 +16,9 @@ import pytest
 from caudal.application.adhoc import files_application
 from caudal.embedded.engine import run
 from caudal.errors import DataError
+from caudal.files.cleaning import Wanted
 from caudal.files.find import find_files
-from caudal.files.pieces import TextRows, Wanted, column_names, pieces
+from caudal.files.pieces import TextRows, column_names, pieces
 from caudal.files.sources import Sources
 from caudal.files.spool import forget
 

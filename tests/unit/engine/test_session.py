@@ -9,7 +9,7 @@ import pytest
 
 from caudal.application.adhoc import files_application
 from caudal.duck.bind import TableLoad
-from caudal.embedded.engine import Loader
+from caudal.embedded.loading import Loader
 from caudal.embedded.session import TableSession, open_session
 from caudal.errors import ApplicationError, DataError, QueryError
 from caudal.files.inputs import InputFile

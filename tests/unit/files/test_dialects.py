@@ -11,8 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from caudal.files.batches import Packing, cut_files
+from caudal.files.cleaning import Wanted
 from caudal.files.inputs import InputFile
-from caudal.files.pieces import Wanted, pieces
+from caudal.files.pieces import pieces
 from caudal.files.places import LocalPlace
 from caudal.formats import batch as batch_format
 from caudal.model import Reading

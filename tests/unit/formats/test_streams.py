@@ -11,7 +11,8 @@ import pytest
 
 from caudal.duck.steps import stored_piece
 from caudal.errors import DataError, FormatError
-from caudal.files.pieces import TextRows, Wanted
+from caudal.files.cleaning import Wanted
+from caudal.files.pieces import TextRows
 from caudal.formats import batch, mapped, outputs, streams
 
 ROWS = 977  # a number that stands nowhere else in a stream

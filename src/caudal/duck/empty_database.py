@@ -1,0 +1,43 @@
+"""Empty databases of DuckDB. To open one takes longer than to parse or bind a short statement.
+
+One that has only been asked about statements (their parse trees, the keywords of SQL) is as good as
+new. So a run takes the database that was asked before: a short command opens one, not two.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import duckdb
+
+_idle: list[duckdb.DuckDBPyConnection] = []  # at most one for each thread
+
+
+@contextmanager
+def lent_database() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Lend an empty database for a SELECT that leaves nothing behind."""
+    connection = take_database()
+    try:
+        yield connection
+    finally:
+        _idle.append(connection)
+
+
+def take_database() -> duckdb.DuckDBPyConnection:
+    """Return an empty database, which the caller closes."""
+    try:
+        return _idle.pop()
+    except IndexError:
+        return _opened()
+
+
+def _opened() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(
+        config={
+            "threads": 1,
+            "preserve_insertion_order": True,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            # A name in SQL is a table, never a variable of the code that runs it.
+            "python_enable_replacements": False,
+        }
+    )
