@@ -13,8 +13,8 @@ import pytest
 
 from caudal.cluster.folder import Cluster
 from caudal.cluster.upkeep import look
+from caudal.formats.medic_status import ProcessStatus, StatusReply
 from caudal.medic.supervision import State
-from caudal.medic.talk import ProcessStatus, StatusReply
 from caudal.process.records import ProcessRecord, is_running, read_record, send_signal
 from caudal.process.wire import make_secret
 from tests.acceptance.cluster import CAUDAL, RealCluster, free_hundred, running

@@ -20,7 +20,7 @@ from caudal.cluster.roster import MemberKind
 from caudal.cluster.settings import FILE, parse
 from caudal.cluster.write_config import write_settings
 from caudal.errors import JobError, UsageError
-from caudal.medic.talk import StatusReply
+from caudal.formats.medic_status import StatusReply
 
 DirOption = Annotated[
     Path, typer.Option("--dir", help="The cluster's folder.", envvar="CAUDAL_CLUSTER")

@@ -14,8 +14,8 @@ from caudal.cli.consoles import output_console
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import MemberKind
 from caudal.cluster.upkeep import last_lines, nobody_answers
+from caudal.formats.medic_status import ProcessStatus, StatusReply
 from caudal.medic.supervision import State
-from caudal.medic.talk import ProcessStatus, StatusReply
 
 _COLOURS = {
     State.HEALTHY: "green",

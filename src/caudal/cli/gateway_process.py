@@ -3,7 +3,7 @@
 import os
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
@@ -13,6 +13,7 @@ from caudal.errors import StoreError, UsageError
 from caudal.formats.quotas import NONE_GIVEN, Quotas, read_quotas
 from caudal.gateway import process
 from caudal.gateway.audit import Audit
+from caudal.gateway.cluster_view import ClusterView, NoMedics
 from caudal.gateway.compute import SharedCompute
 from caudal.gateway.figures import GatewayMetrics
 from caudal.gateway.limits import GatewayLimits
@@ -21,6 +22,7 @@ from caudal.gateway.tokens import Tokens, check_host
 from caudal.gateway.upkeep import Pauses
 from caudal.jobs.ports import Bounds, Ports
 from caudal.jobs.runs import JobRuns
+from caudal.medic.visitor import MedicVisitor
 from caudal.process.certificates import Certificate
 from caudal.process.clock import SystemClock, new_id
 from caudal.process.frame import ProcessExit
@@ -55,7 +57,7 @@ def serve(
     """Serve until a stop is requested; the options are those of `caudal gateway`."""
     known = name or f"gateway-{port}"
     limits = GatewayLimits(rate_per_second=rate, rate_burst=2 * rate)
-    settings = access.settings(host, port, limits, known)
+    settings = replace(access.settings(host, port, limits, known), cluster=_view(known, beating))
     figures, stop = GatewayMetrics(), Stop()
     set_up_logs(log_format, "gateway", known)
     with ExitStack() as held:
@@ -88,6 +90,13 @@ def serve(
             sys.stderr.flush()
             os._exit(0)  # a thread waits for an unresponsive store; nothing depends on it
         compute.close()
+
+
+def _view(name: str, beating: Heart | None) -> ClusterView:
+    """Return how the gateway sees its cluster: through the medics that hear its heart."""
+    if beating is None:
+        return NoMedics(name)
+    return MedicVisitor(name, beating.file.medics, beating.seal)
 
 
 def _beat_with_refusals(beating: Heart, figures: GatewayMetrics) -> OnTick:

@@ -17,7 +17,7 @@ from caudal.process.heart import Heart
 from caudal.process.logs import Style, set_up_logs
 from caudal.process.metrics import serving_metrics
 from caudal.process.signals import Stop
-from caudal.process.ticks import OnTick, ignore
+from caudal.process.ticks import OnTick, Tick, ignore
 from caudal.process.tokens import read_bearer
 from caudal.sizes import parse_bytes
 from caudal.store import open_store
@@ -65,11 +65,16 @@ def work(
             beating.progress = lambda: figures.done
             beating.ready = False  # until kernels are compiled, and store and broker are reachable
             worker.on_ready = partial(setattr, beating, "ready", True)
-            on_tick = beating.beat
+            on_tick = partial(_beat, beating, figures)
         if worker.run(on_tick) is ProcessExit.ABANDONED:
             _leave(folder)
     if worker.outgrown and beating is None:
         os.execv(sys.executable, sys.orig_argv)  # without a medic it restarts itself
+
+
+def _beat(beating: Heart, figures: WorkerMetrics, tick: Tick) -> None:
+    """Send a heartbeat that says what the worker computes."""
+    beating.beat(tick, figures.doing)
 
 
 def _token(path: Path | None) -> str | None:

@@ -10,25 +10,17 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
 from random import Random
 
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member, MemberKind
 from caudal.cluster.upkeep import look, nobody_answers
+from caudal.formats.medic_status import FaultKind, StatusReply
 from caudal.medic.supervision import State
-from caudal.medic.talk import StatusReply
 from caudal.process.records import is_frozen, is_running, read_record, send_signal
 
 _LOOK_SECONDS = 0.1
 PATIENCE_SECONDS = 120.0
-
-
-class FaultKind(StrEnum):
-    """How a victim is hit. A frozen one must miss four heartbeats before it can be noticed."""
-
-    KILL = "killed"
-    FREEZE = "frozen"
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ broker = "{broker}"
 tokens = ""            # file that `caudal token new` writes; without it gateways use loopback only
 worker_memory = "{worker_memory}"  # limit of each worker; more spills to disk
 keep_results = ""      # after a job's end, such as "12h" or "7d"; empty: the job decides (1 day)
+chaos = false          # whether an admin may kill processes by the page, to see them return
 launcher = "local"     # "local": processes of this machine; "docker": containers with these names
 mount = ""             # docker only: where the containers see this folder
 
@@ -88,6 +89,7 @@ class ClusterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokens: str = ""
     worker_memory: str = "700MB"
     keep_results: str = ""
+    chaos: bool = False
     launcher: str = "local"
     mount: str = ""
     tls: Tls = Tls()

@@ -23,10 +23,11 @@ from caudal.cluster.roster import Member, MemberKind, medics
 from caudal.cluster.settings import FILE, PRIVATE
 from caudal.cluster.start_note import remove_note, write_note
 from caudal.errors import UnreachableError, UsageError
+from caudal.formats.medic_status import StatusReply
 from caudal.medic.docker import DockerLauncher
 from caudal.medic.launcher import Launcher, LocalLauncher
 from caudal.medic.supervision import State
-from caudal.medic.talk import StatusReply, ask
+from caudal.medic.visitor import newest_view
 from caudal.process.loopback import is_loopback
 from caudal.process.privacy import keep_private
 from caudal.process.wire import Seal, read_secret
@@ -34,7 +35,6 @@ from caudal.process.wire import Seal, read_secret
 GRACE_SECONDS = 15.0
 _BROKER_SECONDS = 60.0
 _LOOK_SECONDS = 0.25
-_MOMENT_SECONDS = 0.2
 
 
 def launcher_of(cluster: Cluster) -> Launcher:
@@ -159,27 +159,8 @@ def nobody_answers(cluster: Cluster) -> UnreachableError:
 async def _look(cluster: Cluster) -> StatusReply | None:
     if not cluster.secret.exists() and not cluster.is_running:
         return None
-    seal = Seal(read_secret(cluster.secret))
-    waiting = {
-        asyncio.create_task(ask(one.address, one.port, seal)) for one in medics(cluster.members)
-    }
-    answers: list[StatusReply] = []
-    while waiting:  # wait for all; once a leader has answered only briefly: one may be frozen
-        seconds = _MOMENT_SECONDS if _leading(answers) else None
-        done, waiting = await asyncio.wait(
-            waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
-        )
-        answers += [told for one in done if (told := one.result()) is not None]
-        if not done:
-            break
-    for one in waiting:
-        one.cancel()
-    await asyncio.gather(*waiting, return_exceptions=True)
-    return max(_leading(answers) or answers, key=lambda one: one.term, default=None)
-
-
-def _leading(answers: list[StatusReply]) -> list[StatusReply]:
-    return [one for one in answers if one.medic == one.leader]
+    places = [(one.address, one.port) for one in medics(cluster.members)]
+    return await newest_view(places, Seal(read_secret(cluster.secret)))
 
 
 def wait_until_healthy(

@@ -14,6 +14,7 @@ are never used:
 
     jobs/J/RUN/seen/{slot:010}-GATEWAY          mark: a gateway heard the client
     jobs/J/RUN/running/KIND/NAME/NUMBER/{beat:06}-WORKER   mark: a worker computes that task
+    jobs/J/RUN/facts/...                        what workers did, for people (task_facts.py)
     jobs/J/RUN/crowded                          mark: other owners wait, long tasks give way
 
 A group is 256 consecutive batches (job.json states the number). So a worker that finishes a batch
@@ -155,6 +156,9 @@ class Keys:
 
     def seen(self) -> str:
         return f"{self.root}/seen/"
+
+    def facts(self) -> str:
+        return f"{self.root}/facts/"
 
     @property
     def crowded(self) -> str:

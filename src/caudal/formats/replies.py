@@ -7,7 +7,9 @@ import msgspec
 
 from caudal.formats.frame import Reason
 from caudal.formats.job import Options
+from caudal.formats.medic_status import ProcessStatus
 from caudal.formats.outcomes import Outcome, State
+from caudal.formats.task_facts import ProcessSample, TaskFact
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,111 @@ class JobEntry(msgspec.Struct, frozen=True):
     created: float
     application: str
     failed: tuple[str, ...] = ()  # failed queries, after the job is done
+
+
+class TaskPage(msgspec.Struct, frozen=True):
+    """Tasks of a run, in the order in which workers wrote them; `last` is the next `after`."""
+
+    tasks: tuple[TaskFact, ...]
+    last: str
+    more: bool = False  # whether there are more now
+
+
+class ResultColumn(msgspec.Struct, frozen=True):
+    """A column of a result, with its Arrow type."""
+
+    name: str
+    type: str
+
+
+class ResultAbout(msgspec.Struct, frozen=True):
+    """What a result holds, without its rows."""
+
+    query: str
+    title: str
+    rows: int
+    bytes: int
+    columns: tuple[ResultColumn, ...]
+
+
+class PlanNode(msgspec.Struct, frozen=True):
+    """A node of a plan's graph. `stage` names its rows in task facts, `sql` what it runs."""
+
+    name: str
+    lines: tuple[str, ...]
+    shape: str
+    group: str = ""
+    sql: str = ""
+    stage: str = ""
+
+
+class PlanEdge(msgspec.Struct, frozen=True):
+    """Rows go from `source` to `target`; a dotted edge carries only keys."""
+
+    source: str
+    target: str
+    label: str = ""
+    dotted: bool = False
+
+
+class PlanGraph(msgspec.Struct, frozen=True):
+    """The plan of one query."""
+
+    title: str
+    nodes: tuple[PlanNode, ...]
+    edges: tuple[PlanEdge, ...]
+
+
+class PlanPage(msgspec.Struct, frozen=True):
+    """The plans of all queries of a job, by query."""
+
+    queries: dict[str, PlanGraph]
+
+
+class ServiceHealth(msgspec.Struct, frozen=True):
+    """Whether the store or the broker answers this gateway, and how fast."""
+
+    ok: bool
+    seconds: float
+    reason: str = ""
+
+
+class ClusterPage(msgspec.Struct, frozen=True):
+    """The cluster as one gateway sees it; `processes` is empty without medics."""
+
+    gateway: str
+    gateways: tuple[str, ...]
+    admin: bool
+    chaos: bool
+    leader: str
+    term: int
+    medic: str
+    processes: tuple[ProcessStatus, ...]
+    lanes: dict[str, int]
+    store: ServiceHealth
+    broker: ServiceHealth
+
+
+class SamplePage(msgspec.Struct, frozen=True):
+    """Process samples, oldest first."""
+
+    samples: tuple[ProcessSample, ...]
+
+
+class StrikeRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which process to hit, and how."""
+
+    process: str
+    incarnation: int
+    fault: Literal["kill", "freeze"]
+
+
+class StrikeReceipt(msgspec.Struct, frozen=True):
+    """The process was hit, `at` seconds since 1970."""
+
+    process: str
+    incarnation: int
+    at: float
 
 
 class Used(msgspec.Struct, frozen=True):

@@ -21,8 +21,10 @@ import pyarrow as pa
 
 from caudal.errors import FormatError
 from caudal.formats.arrays import check, is_bytes, is_list
+from caudal.formats.frame import Read
 from caudal.formats.stream_heads import heads_of
 
+_SCHEMA_MOST = 1 << 20  # bytes of a schema
 _ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError)
 
 
@@ -69,6 +71,16 @@ def read_rows(
     if rows is not None and table.num_rows != rows:
         raise FormatError(f"{key} is damaged: it has {table.num_rows} rows instead of {rows}")
     return table
+
+
+def read_schema(read: Read, offset: int, length: int, key: str) -> pa.Schema:
+    """Return the schema of a stream that begins at `offset`, without reading its rows."""
+    try:
+        found = pa.ipc.read_schema(pa.py_buffer(read(offset, min(length, _SCHEMA_MOST))))
+        _require_types(found, key, OWN)
+    except _ARROW_ERRORS as error:
+        raise FormatError(f"{key} is damaged: {_one_line(error)}") from error
+    return found
 
 
 def claims(stream: bytes, key: str, terms: Terms) -> tuple[int, int]:

@@ -19,10 +19,12 @@ from caudal.errors import UsageError
 from caudal.formats.quotas import NONE_GIVEN, Quotas
 from caudal.gateway.application import make_application
 from caudal.gateway.audit import Audit
+from caudal.gateway.cluster_view import ClusterView, NoMedics
 from caudal.gateway.connections import Arrivals, Handshake
 from caudal.gateway.figures import GatewayMetrics
 from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.protocol import protocol_with
+from caudal.gateway.samples import Sampling
 from caudal.gateway.service import Service
 from caudal.gateway.tokens import Tokens, check_host
 from caudal.gateway.upkeep import Pauses, start_upkeep
@@ -56,6 +58,7 @@ class GatewaySettings:
     quotas: Callable[[], Quotas] = lambda: NONE_GIVEN
     audit: Audit = field(default_factory=Audit)
     stale_files: Callable[[], int] = lambda: 0
+    cluster: ClusterView = field(default_factory=NoMedics)
 
 
 class Server(uvicorn.Server):
@@ -112,6 +115,7 @@ def serve(
         quotas=settings.quotas,
         audit=settings.audit,
         stale_files=settings.stale_files,
+        cluster=settings.cluster,
     )
     with listening(settings.host, settings.port) as listener:
         return asyncio.run(_serve(settings, service, stop, on_tick, listener))
@@ -156,8 +160,14 @@ async def _serve(
 
     stop_on_signals(asyncio.get_running_loop(), stop, leave)
     ticks = asyncio.create_task(ticking(on_tick))
+    samples = Sampling(service.ports.store, service.ports.clock, service.cluster)
     upkeep = start_upkeep(
-        service.ports, service.figures, stop.requested, settings.pauses, service.census.round
+        service.ports,
+        service.figures,
+        stop.requested,
+        settings.pauses,
+        service.census.round,
+        samples.round,
     )
     host, port = listener.getsockname()[:2]
     _log.info("listening", extra=fields(host=host, port=port))

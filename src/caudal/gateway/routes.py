@@ -4,11 +4,32 @@ from typing import Any
 
 from caudal.formats.job import Request
 from caudal.formats.outcomes import End, Outcome
-from caudal.formats.replies import JobPage, JobStatus, QuotaPage
+from caudal.formats.replies import (
+    ClusterPage,
+    JobPage,
+    JobStatus,
+    PlanPage,
+    QuotaPage,
+    ResultAbout,
+    SamplePage,
+    StrikeReceipt,
+    StrikeRequest,
+    TaskPage,
+)
 from caudal.formats.tokens import Right
 from caudal.gateway import accept_header
 from caudal.gateway.bodies import JSON
-from caudal.gateway.handlers import health, jobs, quotas, results, streams, tables
+from caudal.gateway.handlers import (
+    cluster,
+    facts,
+    health,
+    jobs,
+    page,
+    quotas,
+    results,
+    streams,
+    tables,
+)
 from caudal.gateway.operations import MediaContent, Operation, Parameter, Room
 from caudal.gateway.replies import ReceiptBody
 
@@ -61,6 +82,44 @@ _LAST_EVENT = Parameter(
     required=False,
 )
 
+_QUIET = Parameter(
+    "quiet",
+    "query",
+    {"type": "boolean"},
+    "True: this is not the client, so it is no sign that the client is alive.",
+    required=False,
+)
+_WINDOW = (
+    Parameter(
+        "offset", "query", {"type": "integer", "minimum": 0, "maximum": 999_999_999_999},
+        "The first row; only with JSON, CSV or Parquet.", required=False,
+    ),
+    Parameter(
+        "limit", "query", {"type": "integer", "minimum": 0, "maximum": 999_999_999_999},
+        "The most rows; only with JSON, CSV or Parquet.", required=False,
+    ),
+)  # fmt: skip
+_AFTER_TASKS = Parameter(
+    "after",
+    "query",
+    {"type": "string", "maxLength": 100, "pattern": "^[A-Za-z0-9_-]*$"},
+    "The `last` of an earlier answer: return what was written since.",
+    required=False,
+)
+_SECONDS = Parameter(
+    "seconds",
+    "query",
+    {"type": "integer", "minimum": 1, "maximum": 3600},
+    "How far to look back.",
+    required=False,
+)
+_PAGE = (
+    MediaContent(page.HTML, schema=_TEXT),
+    MediaContent(page.SCRIPT, schema=_TEXT),
+    MediaContent(page.STYLE, schema=_TEXT),
+    MediaContent(page.ICON, schema=_TEXT),
+)
+
 OPERATIONS = (
     Operation(
         "PUT", _JOB, jobs.create, "Create a job. It is safe to repeat.",
@@ -73,7 +132,7 @@ OPERATIONS = (
     ),
     Operation(
         "GET", _JOB, jobs.status, "Return a job's progress and outcome.",
-        {200: _json(JobStatus)}, (404,),
+        {200: _json(JobStatus)}, (404,), parameters=(_QUIET,),
     ),
     Operation(
         "DELETE", _JOB, jobs.cancel, "Cancel a job and return its outcome.",
@@ -99,11 +158,24 @@ OPERATIONS = (
     ),
     Operation(
         "GET", _RESULT, results.result, "Return the rows of a query.", _RESULTS,
-        (404, 406, 410, 422), action="fetch",
+        (404, 406, 410, 422), parameters=_WINDOW, action="fetch",
+    ),
+    Operation(
+        "GET", f"{_RESULT}/about", facts.about, "Return what a result holds, without its rows.",
+        {200: _json(ResultAbout)}, (404, 410, 422),
     ),
     Operation(
         "GET", f"{_JOB}/rejects", results.rejects, "Return the rejects report.", _RESULTS,
-        (404, 406, 410), action="fetch",
+        (404, 406, 410), parameters=_WINDOW, action="fetch",
+    ),
+    Operation(
+        "GET", f"{_JOB}/plan", facts.plan, "Return the plans of all queries as graphs.",
+        {200: _json(PlanPage)}, (404,),
+    ),
+    Operation(
+        "GET", f"{_JOB}/tasks", facts.tasks,
+        "Return what workers did for a job, as far as it is known.",
+        {200: _json(TaskPage)}, (404,), parameters=(_AFTER_TASKS,),
     ),
     Operation(
         "GET", f"{_JOB}/events", streams.job, "Stream progress, ended queries and the outcome.",
@@ -118,6 +190,28 @@ OPERATIONS = (
         "GET", "/quotas", quotas.listing,
         "Return your usage and quotas; with the right `admin`, those of all owners.",
         {200: _json(QuotaPage)},
+    ),
+    Operation(
+        "GET", "/cluster", cluster.show, "Return all processes, lanes and services.",
+        {200: _json(ClusterPage)},
+    ),
+    Operation(
+        "GET", "/cluster/history", cluster.history,
+        "Return how the processes were, as far as it is known.",
+        {200: _json(SamplePage)}, parameters=(_SECONDS,),
+    ),
+    Operation(
+        "POST", "/cluster/strikes", cluster.strike,
+        "Kill or freeze a process, where cluster.toml allows chaos.",
+        {200: _json(StrikeReceipt)}, (408, 409, 413, 415), MediaContent(JSON, StrikeRequest),
+        right=Right.ADMIN, action="strike",
+    ),
+    Operation(
+        "GET", "/", page.index, "Return the page.", {200: _PAGE[:1], 304: ()}, room=Room.OPEN,
+    ),
+    Operation(
+        "GET", "/page/{file}", page.file, "Return a file of the page.",
+        {200: _PAGE, 304: ()}, (404,), room=Room.OPEN,
     ),
     Operation(
         "GET", "/healthz", health.healthz, "Check that the process is alive.",

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from caudal.formats.quotas import IN_STORE, NONE_GIVEN, Allowances, Quota, Quotas
 from caudal.gateway.audit import Audit
 from caudal.gateway.census import OwnerUsage, QuotaRoom
+from caudal.gateway.cluster_view import ClusterView, NoMedics
 from caudal.gateway.figures import GatewayMetrics
 from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.plan_waits import PlanWaits
@@ -35,6 +36,7 @@ class Service:
     stopping: Callable[[], bool] = lambda: False
     quotas: Callable[[], Quotas] = lambda: NONE_GIVEN
     audit: Audit = field(default_factory=Audit)
+    cluster: ClusterView = field(default_factory=NoMedics)
     stale_files: Callable[[], int] = lambda: 0  # changed but invalid files, which are not used
     # One thread pool per kind of work, so that slow or stuck calls only delay their own kind.
     threads: Threads = field(init=False)  # call the store

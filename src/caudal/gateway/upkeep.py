@@ -1,4 +1,4 @@
-"""The upkeep loops of all jobs: reconciler, janitor and census, each in a thread.
+"""The upkeep loops: reconciler, janitor, census and process samples, each in a thread.
 
 Rules
 1. Pauses are jittered, so that the loops of several gateways do not run in step. After a long
@@ -37,6 +37,7 @@ class Pauses:
     reconciler: float = 1.0
     janitor: float = 5.0
     census: float = 5.0
+    samples: float = 5.0
 
 
 @dataclass
@@ -83,6 +84,7 @@ def start_upkeep(
     stopping: Callable[[], bool],
     pauses: Pauses,
     census: Callable[[], None],
+    samples: Callable[[], None] = lambda: None,
 ) -> list[Thread]:
     """Start all loops. They end when `stopping` is true; the clock's pauses should end then too."""
     counting = replace(
@@ -96,6 +98,7 @@ def start_upkeep(
         ("reconciler", pauses.reconciler, reconciler.round),
         ("janitor", pauses.janitor, janitor.round),
         ("census", pauses.census, census),
+        ("samples", pauses.samples, samples),
     )
     threads = [
         Thread(

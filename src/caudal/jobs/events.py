@@ -5,11 +5,12 @@ Rules
 2. Events change no decision. A listener must not raise.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
 from caudal.broker.port import Delivery
+from caudal.formats.output_sizes import Sizes
 
 
 class TaskEnd(StrEnum):
@@ -30,6 +31,7 @@ class TaskReport:
     end: TaskEnd = TaskEnd.SKIPPED
     bytes_in: int = 0  # of the inputs that were given to the computation
     bytes_out: int = 0  # of the output that was created
+    stages: Sizes = field(default_factory=dict)  # rows and bytes of each stage in the output
     reason: str | None = None
 
     def note(self, end: TaskEnd, error: Exception | str) -> None:

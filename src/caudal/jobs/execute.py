@@ -21,6 +21,7 @@ from caudal.errors import (
     UsageError,
 )
 from caudal.formats.keys import MOST_SLOW, Task
+from caudal.formats.output_sizes import stage_sizes
 from caudal.jobs import objects
 from caudal.jobs.beat import Stopping, TaskBeat
 from caudal.jobs.events import TaskEnd, TaskReport
@@ -217,6 +218,7 @@ def _make(turn: TaskTurn) -> Made:
         turn.report.end = TaskEnd.ADOPTED
         return Made.BY_ANOTHER
     turn.report.end, turn.report.bytes_out = TaskEnd.DONE, len(data)
+    turn.report.stages = stage_sizes(task, data)
     return Made.HERE
 
 

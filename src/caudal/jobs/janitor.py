@@ -3,9 +3,9 @@
 Rules
 1. List first, then read job.json. Objects of a run exist only after job.json named it, and
    job.json never names a run twice. So a run that was listed and is not named now is garbage.
-2. When a run has its outcome, its data is deleted: all but results, the outcome, and the ends of
-   tables, with which a late client can check its data. Objects that a late worker still adds are
-   deleted in a later round.
+2. When a run has its outcome, its data is deleted: all but results, the outcome, the facts that
+   the page shows of a job that is done or failed, and the ends of tables, with which a late client
+   can check its data. Objects that a late worker still adds are deleted in a later round.
 3. When the results expire, delete first the results, then job.json, then the outcome. A job with
    job.json but without outcome would seem to run. Results expire when this clock and the store's
    clock, if it has one, both say so. So a clock that is ahead deletes nothing early.
@@ -71,8 +71,11 @@ class Janitor:
 
     def _clean_ended(self, job_run: JobRun, outcome: Outcome) -> None:
         keys = job_run.keys
-        kept = (keys.results(), keys.outcome)
-        but = (*kept, keys.ends()) if outcome.state == "done" else kept
+        but: tuple[str, ...] = (keys.results(), keys.outcome)
+        if outcome.state in ("done", "failed"):
+            but = (*but, keys.facts())
+        if outcome.state == "done":
+            but = (*but, keys.ends())
         deleted = self._delete(f"{keys.root}/", but=but)
         left = self._left(job_run, outcome)
         if left <= 0:

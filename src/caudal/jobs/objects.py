@@ -26,6 +26,7 @@ from caudal.formats.mapped import MappedReader, Span
 from caudal.formats.merged import Merged
 from caudal.formats.outcomes import End, Outcome
 from caudal.formats.outputs import Folded, Whose
+from caudal.formats.task_facts import ProcessSample, TaskFacts, decode_sample, decode_tasks
 from caudal.jobs.stored_results import StoredResult
 from caudal.store.port import Store
 
@@ -104,6 +105,14 @@ def result(store: Store, keys: Keys, query: str) -> StoredResult:
     key = keys.output(Task("finish", query))
     read = partial(store.read, key)
     return StoredResult(key, outputs.result_head(read, Whose(keys.job, keys.run, query), key), read)
+
+
+def task_facts(store: Store, key: str) -> TaskFacts:
+    return decode_tasks(store.read(key), key)
+
+
+def process_sample(store: Store, key: str) -> ProcessSample:
+    return decode_sample(store.read(key), key)
 
 
 def streams(store: Store, key: str, body: int, spans: Sequence[Span]) -> Iterator[bytes]:

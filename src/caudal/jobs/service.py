@@ -160,9 +160,12 @@ class JobService:
         except NotFoundError:
             return None
 
-    def status(self, job_id: str, owner: str) -> JobStatus:
-        """Return the progress of a job, and its outcome if it has ended."""
-        job_run = self._job_run(job_id, owner)
+    def status(self, job_id: str, owner: str, *, quiet: bool = False) -> JobStatus:
+        """Return the progress of a job, and its outcome if it has ended.
+
+        `quiet`: somebody else than the client asks, so this is no sign of life of the client.
+        """
+        job_run = self.seen(job_id, owner) if quiet else self._job_run(job_id, owner)
         return status_of(self._ports.store, job_run)
 
     def result(self, job_id: str, owner: str, query: str, run: str) -> bytes:
@@ -320,12 +323,17 @@ class JobService:
             return True
         return False
 
-    def _job_run(self, job_id: str, owner: str) -> JobRun:
+    def seen(self, job_id: str, owner: str) -> JobRun:
+        """Return the current run, without a mark that the client was heard."""
         check_job_id(job_id)
         job_run = self._ports.job_runs.open(job_id)
         if job_run is None:
             raise self._gone(job_id)
         self._check_owner(job_run, job_id, owner)
+        return job_run
+
+    def _job_run(self, job_id: str, owner: str) -> JobRun:
+        job_run = self.seen(job_id, owner)
         self._hear(job_run)
         return job_run
 

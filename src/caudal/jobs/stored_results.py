@@ -14,10 +14,33 @@ import pyarrow as pa
 from caudal.errors import FormatError, QueryError
 from caudal.formats import frame, mapped, outputs, streams
 from caudal.formats.digest import Digesting
+from caudal.formats.replies import ResultAbout, ResultColumn
 from caudal.formats.stream_cuts import cut
 from caudal.formats.streams import PARTS
 
 PIECE_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class Window:
+    """Some of the rows: at most `limit` from `offset` on.
+
+    >>> Window(5, 10).within(0, 8), Window(5, 10).within(8, 100), Window(5, 10).meets(15, 1)
+    ((5, 3), (0, 7), False)
+    """
+
+    offset: int
+    limit: int
+
+    def meets(self, first: int, count: int) -> bool:
+        """Return whether any of these rows is wanted."""
+        return self.within(first, count)[1] > 0
+
+    def within(self, first: int, count: int) -> tuple[int, int]:
+        """Return which of `count` rows from `first` on are wanted: the first one, how many."""
+        begin = min(max(self.offset - first, 0), count)
+        end = min(max(self.offset + self.limit - first, begin), count)
+        return begin, end - begin
 
 
 @dataclass(frozen=True)
@@ -64,18 +87,35 @@ class StoredResult:
             )
         return max(unpacked for _, unpacked in found)
 
-    def parts(self, size: int = PIECE_BYTES) -> Iterator[pa.Table]:
+    def parts(self, size: int = PIECE_BYTES, window: Window | None = None) -> Iterator[pa.Table]:
         """Yield the rows, one record batch at a time; one empty batch if there are no rows.
 
-        Call `largest` first.
+        Call `largest` first. With a window, yield only its rows, and unpack only the record
+        batches that hold any of them; the last yield still comes after the whole was checked.
         """
         last: pa.Table | None = None
+        passed = 0
         for one in self._cut(size):
-            if last is not None:
-                yield last
-            last = streams.read_rows(one, self.key, PARTS)
+            wanted, rows = True, 0
+            if window is not None:
+                rows, _ = streams.claims(one, self.key, PARTS)
+                wanted = last is None or window.meets(passed, rows)
+            if wanted:
+                if last is not None:
+                    yield last
+                last = streams.read_rows(one, self.key, PARTS)
+                if window is not None:
+                    last = last.slice(*window.within(passed, rows))
+            passed += rows
         if last is not None:
             yield last
+
+    def about(self) -> ResultAbout:
+        """Return what the result holds, from its head and its schema."""
+        schema = streams.read_schema(self.read, len(self.head), self.index.rows.length, self.key)
+        columns = tuple(ResultColumn(field.name, str(field.type)) for field in schema)
+        index = self.index
+        return ResultAbout(index.query, index.title, index.rows.rows, index.rows.length, columns)
 
     def _cut(self, size: int) -> Iterator[bytes]:
         """Yield the stream as small streams of one record batch each; check it at the last one."""

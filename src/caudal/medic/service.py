@@ -22,19 +22,21 @@ from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member, MemberKind, digest_of, medics
 from caudal.errors import UsageError
 from caudal.formats.frame import JSON_ERRORS
+from caudal.formats.medic_status import ProcessStatus, StatusReply
 from caudal.medic import election, supervision
 from caudal.medic.complaints import Complaints
 from caudal.medic.election import ElectionState, Role
 from caudal.medic.launcher import Launcher, shorten
 from caudal.medic.loop import TICK_SECONDS, LoopTicks, open_ear
+from caudal.medic.strikes import refusal_of_strike
 from caudal.medic.supervision import RestartOrder, State, SupervisionTiming, WatchList
 from caudal.medic.talk import (
     ElectionWord,
     MedicLink,
-    ProcessStatus,
     StartOrder,
-    StatusReply,
     StatusRequest,
+    StrikeOrder,
+    StrikeReply,
     Words,
     serve,
 )
@@ -335,7 +337,15 @@ class Medic:
                 self._obey(words, now)
             case StatusRequest():
                 return self._told(now)
+            case StrikeOrder():
+                return await self._strike(words)
         return None
+
+    async def _strike(self, words: StrikeOrder) -> StrikeReply:
+        refusal = await asyncio.to_thread(refusal_of_strike, self.cluster, words, self.me.name)
+        about = fields(process=words.name, incarnation=words.incarnation, reason=refusal or None)
+        _log.warning("strike refused" if refusal else f"strike: {words.fault}", extra=about)
+        return StrikeReply(refusal)
 
     def _told(self, now: float) -> StatusReply:
         processes = [self._status(one, now) for one in self.cluster.members]
@@ -347,6 +357,7 @@ class Medic:
             processes,
             self.complaints.unverified,
             sorted(self.complaints.differing),
+            self.cluster.settings.chaos,
         )
 
     def _status(self, member: Member, now: float) -> ProcessStatus:
@@ -367,6 +378,7 @@ class Medic:
             detail=pulse.detail,
             address=f"{member.address}:{member.port}" if member.port else member.address,
             version=pulse.version,
+            cpu=pulse.cpu,
         )
 
     def _state(self, member: Member, now: float) -> State:

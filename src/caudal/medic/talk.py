@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from caudal.formats.frame import JSON_ERRORS
+from caudal.formats.medic_status import FaultKind, StatusReply
 from caudal.medic.election import MessageKind as Word
 from caudal.process.wire import FRAME_MOST, LENGTH_BYTES, NONCE_BYTES, Frames, Seal
 
@@ -41,41 +42,28 @@ class StartOrder(msgspec.Struct, frozen=True, tag="start"):
     term: int | None = None  # of the leader; None from a medic of an earlier version
 
 
+class StrikeOrder(msgspec.Struct, frozen=True, tag="strike"):
+    """A request to kill or freeze a process of the medic's host, if its cluster allows chaos.
+
+    It names the incarnation that it means. So a repeated request never hits the next one.
+    """
+
+    name: str
+    incarnation: int
+    fault: FaultKind
+
+
+class StrikeReply(msgspec.Struct, frozen=True, tag="struck"):
+    """The answer: empty if the process was hit, or why it was not."""
+
+    refusal: str = ""
+
+
 class StatusRequest(msgspec.Struct, frozen=True, tag="ask"):
     """A request for the status of all processes."""
 
 
-class ProcessStatus(msgspec.Struct, frozen=True):
-    """One process, as the asked medic sees it."""
-
-    name: str
-    kind: str
-    host: str
-    state: str
-    incarnation: int
-    restarts: int
-    heard_seconds: float | None  # since its last heartbeat
-    progress: int
-    memory: int
-    pid: int
-    detail: str
-    address: str
-    version: str = ""  # of Caudal
-
-
-class StatusReply(msgspec.Struct, frozen=True, tag="told"):
-    """The answer: the medic that answers, the leader that it knows, and all processes."""
-
-    medic: str
-    role: str
-    term: int
-    leader: str
-    processes: list[ProcessStatus]
-    unverified: int = 0  # messages that the medic received and that another secret signed
-    differing: list[str] = []  # hosts whose cluster.toml names other members
-
-
-Words = ElectionWord | StartOrder | StatusRequest | StatusReply
+Words = ElectionWord | StartOrder | StatusRequest | StatusReply | StrikeOrder | StrikeReply
 Answer = Callable[[Words], Awaitable[Words | None]]
 _DECODER = msgspec.json.Decoder(Words)
 
@@ -202,19 +190,26 @@ def _limit_wait(writer: asyncio.StreamWriter) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNDELIVERED_MS)
 
 
-async def ask(address: str, port: int, seal: Seal, seconds: float = 2.0) -> StatusReply | None:
-    """Return one medic's view of all processes; None if it does not answer."""
+async def converse(
+    address: str, port: int, seal: Seal, words: Words, seconds: float = 2.0
+) -> Words | None:
+    """Say one thing to a medic and return its reply; None if it does not answer."""
 
-    async def conversation() -> StatusReply | None:
+    async def conversation() -> Words | None:
         reader, writer = await asyncio.open_connection(address, port)
         try:
             nonce = await reader.readexactly(NONCE_BYTES)
-            writer.write(Frames(seal, nonce, b"there").close(msgspec.json.encode(StatusRequest())))
-            words = await _read(reader, Frames(seal, nonce, b"back"))
-            return words if isinstance(words, StatusReply) else None
+            writer.write(Frames(seal, nonce, b"there").close(msgspec.json.encode(words)))
+            return await _read(reader, Frames(seal, nonce, b"back"))
         finally:
             writer.close()
 
     with contextlib.suppress(OSError, EOFError, TimeoutError):
         return await asyncio.wait_for(conversation(), seconds)
     return None
+
+
+async def ask(address: str, port: int, seal: Seal, seconds: float = 2.0) -> StatusReply | None:
+    """Return one medic's view of all processes; None if it does not answer."""
+    reply = await converse(address, port, seal, StatusRequest(), seconds)
+    return reply if isinstance(reply, StatusReply) else None

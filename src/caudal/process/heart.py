@@ -15,6 +15,7 @@ import fcntl
 import importlib
 import os
 import socket
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from io import FileIO
@@ -138,6 +139,7 @@ class Heart:
             detail=detail,
             ready=self.ready,
             version=__version__,
+            cpu=round(time.process_time(), 2),
         )
 
     def close(self) -> None:

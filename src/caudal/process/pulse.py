@@ -17,6 +17,7 @@ class Pulse:
     detail: str = ""  # a medic: its role and term
     ready: bool = True  # False while it loads
     version: str = ""  # of Caudal
+    cpu: float = 0.0  # seconds that it computed since its start
 
 
 @dataclass(frozen=True)

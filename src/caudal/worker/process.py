@@ -43,6 +43,7 @@ from caudal.worker.compute import LocalCompute
 from caudal.worker.figures import WorkerMetrics
 from caudal.worker.settings import WorkerSettings
 from caudal.worker.suspect_tasks import Suspects
+from caudal.worker.task_facts import TaskFactsLog
 from caudal.worker.task_log import TaskLog
 from caudal.worker.warm_up import warm_up
 
@@ -140,6 +141,14 @@ class Worker:
         return store
 
     def _loop(self, store: Store) -> None:
+        facts = TaskFactsLog(store, self.settings.name, new_id())
+        facts.start()
+        try:
+            self._loop_with(store, TaskLog(self.figures, facts))
+        finally:
+            facts.close()
+
+    def _loop_with(self, store: Store, log: TaskLog) -> None:
         ports = Ports(
             store=store,
             broker=self.broker,
@@ -148,7 +157,7 @@ class Worker:
             new_id=new_id,
             job_runs=JobRuns(store),
             bounds=Bounds(quick=self.settings.quick),
-            events=TaskLog(self.figures),
+            events=log,
         )
         self.figures.watch_broker(lambda: self.broker.connected, lambda: self.broker.dropped)
         while not self.stop.requested():

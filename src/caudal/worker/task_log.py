@@ -6,7 +6,7 @@ from typing import Any
 
 from caudal.broker.port import Delivery
 from caudal.formats.keys import Message
-from caudal.jobs.events import TaskEnd, TaskReport
+from caudal.jobs.events import TaskEnd, TaskEvents, TaskReport
 from caudal.process.logs import fields
 from caudal.worker.figures import WorkerMetrics
 
@@ -30,23 +30,38 @@ def names_of(message: Message) -> dict[str, Any]:
     return found
 
 
+def told_task(message: Message) -> str:
+    """Return a task in a few words, without its job.
+
+    >>> told_task(Message("j", "r", Task("map", "reviews", 12)))
+    'map reviews 12'
+    """
+    task = message.task
+    return f"{task.kind} {task.name}" + ("" if task.kind == "finish" else f" {task.number}")
+
+
 class TaskLog:
     """The log and metrics of one worker's tasks, one task at a time."""
 
-    def __init__(self, figures: WorkerMetrics) -> None:
+    def __init__(self, figures: WorkerMetrics, facts: TaskEvents) -> None:
         self._figures = figures
+        self._facts = facts
         self._began = 0.0
 
     def began(self, delivery: Delivery) -> None:
         """See TaskEvents."""
         self._began = time.monotonic()
         self._figures.held.set(1)
+        self._figures.doing = told_task(delivery.message)
+        self._facts.began(delivery)
 
     def ended(self, report: TaskReport) -> None:
         """See TaskEvents."""
         message, seconds = report.delivery.message, time.monotonic() - self._began
         kind, figures = message.task.kind, self._figures
         figures.held.set(0)
+        figures.doing = ""
+        self._facts.ended(report)
         figures.done += 1
         figures.tasks.labels(kind, report.end).inc()
         figures.seconds.labels(kind).observe(seconds)

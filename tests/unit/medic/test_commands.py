@@ -13,7 +13,7 @@ from caudal.cluster import upkeep
 from caudal.cluster.folder import Cluster
 from caudal.cluster.settings import FILE
 from caudal.cluster.write_config import write_settings
-from caudal.medic.talk import ProcessStatus, StatusReply
+from caudal.formats.medic_status import ProcessStatus, StatusReply
 from caudal.process.records import write_record
 
 AWAY = "amqp://nobody@127.0.0.1:1/"

@@ -11,7 +11,8 @@ from tests.harness.cluster_folder import laid_out
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import medics
 from caudal.cluster.upkeep import look
-from caudal.medic.talk import StatusReply, StatusRequest, Words, serve
+from caudal.formats.medic_status import StatusReply
+from caudal.medic.talk import StatusRequest, Words, serve
 from caudal.process.wire import Seal, read_secret
 
 FROZEN, GONE = "frozen", "gone"

@@ -10,7 +10,7 @@ import pytest
 from caudal.broker import MemoryBroker
 from caudal.errors import QueryError
 from caudal.formats.keys import Message, Task
-from caudal.jobs.events import TaskEnd, TaskReport
+from caudal.jobs.events import NoTaskEvents, TaskEnd, TaskReport
 from caudal.process.logs import STABLE
 from caudal.process.signals import Stop
 from caudal.store.memory import MemoryStore
@@ -29,7 +29,7 @@ class Scene:
         caplog.set_level("INFO")
         self.caplog = caplog
         self.figures = WorkerMetrics()
-        self.task_log = TaskLog(self.figures)
+        self.task_log = TaskLog(self.figures, NoTaskEvents())
         broker = MemoryBroker()
         broker.publish([MESSAGE])
         delivery = broker.consume().take()

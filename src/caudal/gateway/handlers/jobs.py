@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 
 from starlette.responses import Response
 
@@ -73,7 +74,9 @@ async def listing(service: Service, call: RequestCall) -> Response:
 
 async def status(service: Service, call: RequestCall) -> Response:
     """GET /jobs/{job}"""
-    return json_answer(await service.threads.run(service.gateway.status, *call.job))
+    quiet = call.request.query_params.get("quiet", "false") == "true"
+    ask = partial(service.gateway.status, *call.job, quiet=quiet)
+    return json_answer(await service.threads.run(ask))
 
 
 async def cancel(service: Service, call: RequestCall) -> Response:

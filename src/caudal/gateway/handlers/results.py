@@ -23,13 +23,14 @@ from caudal.formats.streams import TooLargeError
 from caudal.gateway import accept_header
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.service import RequestCall, Service
-from caudal.jobs.stored_results import StoredResult
+from caudal.jobs.stored_results import StoredResult, Window
 from caudal.results.representations import parquet_of
 
 _WRITTEN = (accept_header.JSON, accept_header.CSV, accept_header.PARQUET)
 _VARY = {"vary": "accept"}
 _MOST_ROW = 16 << 20  # largest weight of a row as Python values (results/weight.py)
 _TEXT_BYTES = 16 << 20  # of the few rows that are text at a time, with their source values
+_DIGITS = 12  # of a row's number, at most
 _TIMES = 32  # a small batch grows to at most this many times its size
 
 
@@ -44,6 +45,7 @@ async def rejects(service: Service, call: RequestCall) -> Response:
 
 
 async def _answer(service: Service, call: RequestCall, query: str) -> Response:
+    window = _window(call)
     form = accept_header.choose(call.request.headers.get("accept"))
     if form is None:
         offered = ", ".join(accept_header.OFFERED)
@@ -54,15 +56,31 @@ async def _answer(service: Service, call: RequestCall, query: str) -> Response:
             raise Refusal(422, "query_failed", found.index.error, headers=_VARY)
         return Response(found.head, media_type=form, headers=_VARY)
     if form in _WRITTEN:
-        return await _converted(service, call, found, form)
+        return await _converted(service, call, found, form, window)
+    if window is not None:
+        raise Refusal(406, "not_acceptable", "offset and limit need JSON, CSV or Parquet")
     head = found.head if form == accept_header.RESULT else b""
     pieces = itertools.chain([head], await service.threads.run(_begun, found.pieces()))
     headers = {**_VARY, "content-length": str(len(head) + found.index.rows.length)}
     return StreamingResponse(service.threads.each(pieces), media_type=form, headers=headers)
 
 
+def _window(call: RequestCall) -> Window | None:
+    """Return which rows are asked for; None for all."""
+    asked = call.request.query_params
+    if "offset" not in asked and "limit" not in asked:
+        return None
+    return Window(_number(asked.get("offset", "0")), _number(asked.get("limit", "1000")))
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS:
+        raise Refusal(400, "bad_request", "offset and limit must be whole numbers")
+    return int(text)
+
+
 async def _converted(
-    service: Service, call: RequestCall, found: StoredResult, form: str
+    service: Service, call: RequestCall, found: StoredResult, form: str, window: Window | None
 ) -> Response:
     """Return the rows converted to `form`, with memory reserved for them (rule 2)."""
     async with AsyncExitStack() as stack:
@@ -70,7 +88,7 @@ async def _converted(
             largest = await service.threads.run(found.largest)
             held = largest + min(_TEXT_BYTES, _TIMES * largest)
             await stack.enter_async_context(service.bodies.holding(call.caller.owner, held))
-            written = _written(form, found.parts())
+            written = _written(form, found.parts(window=window))
             pieces = await service.threads.run(_begun, written)
         except (TooLargeError, UsageError) as error:
             offered = f"ask for {accept_header.ARROW}"

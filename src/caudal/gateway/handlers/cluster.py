@@ -1,0 +1,104 @@
+"""The cluster: its processes, lanes and services; strikes of an admin."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from starlette.responses import Response
+
+from caudal.broker.port import BrokerError
+from caudal.errors import StoreError
+from caudal.formats.medic_status import FaultKind, StatusReply
+from caudal.formats.replies import (
+    ClusterPage,
+    SamplePage,
+    ServiceHealth,
+    StrikeReceipt,
+    StrikeRequest,
+)
+from caudal.gateway.bodies import json_body
+from caudal.gateway.refusals import Refusal
+from caudal.gateway.replies import json_answer
+from caudal.gateway.room import Threads
+from caudal.gateway.service import RequestCall, Service
+from caudal.jobs.shown_facts import KEPT_SECONDS, samples_since
+
+_PATIENCE_SECONDS = 3.0
+_FAULTS = {"kill": FaultKind.KILL, "freeze": FaultKind.FREEZE}
+_NOBODY = StatusReply("", "", 0, "", [])
+
+
+async def show(service: Service, call: RequestCall) -> Response:
+    """GET /cluster"""
+    lanes: dict[str, int] = {}
+
+    def depths() -> None:
+        lanes.update({lane.value: depth for lane, depth in service.ports.broker.depths().items()})
+
+    def first_key() -> None:
+        service.ports.store.list("jobs/", recursive=False, limit=1)
+
+    told, store, broker = await asyncio.gather(
+        service.threads.run(service.cluster.look),
+        _health(service.threads, first_key),
+        _health(service.takers, depths),
+    )
+    seen = told or _NOBODY
+    return json_answer(
+        ClusterPage(
+            gateway=service.cluster.name,
+            gateways=_gateways(seen),
+            admin=call.caller.is_admin,
+            chaos=seen.chaos,
+            leader=seen.leader,
+            term=seen.term,
+            medic=seen.medic,
+            processes=tuple(seen.processes),
+            lanes=lanes,
+            store=store,
+            broker=broker,
+        )
+    )
+
+
+def _gateways(told: StatusReply) -> tuple[str, ...]:
+    return tuple(one.address for one in told.processes if one.kind == "gateway")
+
+
+async def history(service: Service, call: RequestCall) -> Response:
+    """GET /cluster/history"""
+    text = call.request.query_params.get("seconds", "600")
+    if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:9]) <= KEPT_SECONDS:
+        raise Refusal(400, "bad_request", f"seconds must lie between 1 and {KEPT_SECONDS:.0f}")
+    since = service.ports.clock.now() - int(text)
+
+    def read() -> SamplePage:
+        return SamplePage(tuple(samples_since(service.ports.store, since)))
+
+    return json_answer(await service.threads.run(read))
+
+
+async def strike(service: Service, call: RequestCall) -> Response:
+    """POST /cluster/strikes"""
+    async with json_body(service, call, StrikeRequest) as asked:
+        fault = _FAULTS[asked.fault]
+        at = service.ports.clock.now()
+        refusal = await service.threads.run(
+            service.cluster.strike, asked.process, asked.incarnation, fault
+        )
+    if refusal:
+        raise Refusal(409, "conflict", f"{asked.process} was not {fault}: {refusal}")
+    return json_answer(StrikeReceipt(asked.process, asked.incarnation, at))
+
+
+async def _health(threads: Threads, ask: Callable[[], None]) -> ServiceHealth:
+    began = time.monotonic()
+    reason = ""
+    try:
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            await threads.run(ask)
+    except (StoreError, BrokerError) as error:
+        reason = str(error)
+    except TimeoutError:
+        reason = "it does not answer"
+    return ServiceHealth(not reason, round(time.monotonic() - began, 4), reason)

@@ -1,0 +1,79 @@
+"""The page: files of the package, served as they are. Its own requests use the API like any other.
+
+Rules
+1. Only the files that were found at the start are served; a name from outside is only looked up.
+2. No file of another host, no inline script, no cookie: the policy forbids them to the browser too.
+3. A browser asks each time whether its copy is the newest; a tag answers without the file.
+"""
+
+import gzip
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from starlette.responses import Response
+
+from caudal.formats.digest import digest
+from caudal.gateway.refusals import Refusal
+from caudal.gateway.service import RequestCall, Service
+
+INDEX = "index.html"
+HTML, SCRIPT, STYLE, ICON = "text/html", "text/javascript", "text/css", "image/svg+xml"
+_TYPES = {"html": HTML, "js": SCRIPT, "css": STYLE, "svg": ICON}
+_HEADERS = {
+    "content-security-policy": "default-src 'self'; frame-ancestors 'none'; form-action 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-cache",
+    "vary": "accept-encoding",
+}
+
+
+@dataclass(frozen=True)
+class PageFile:
+    """A file of the page, ready to be sent."""
+
+    media: str
+    data: bytes
+    packed: bytes
+    tag: str
+
+
+@cache
+def page_files() -> dict[str, PageFile]:
+    """Return all files of the page by name."""
+    found = {}
+    for one in resources.files("caudal.gateway").joinpath("page").iterdir():
+        media = _TYPES.get(one.name.rpartition(".")[2])
+        if media is not None:
+            data = one.read_bytes()
+            packed = gzip.compress(data, mtime=0)
+            found[one.name] = PageFile(media, data, packed, f'"{digest(data)}"')
+    return found
+
+
+async def index(service: Service, call: RequestCall) -> Response:
+    """GET /"""
+    del service
+    return _answer(call, INDEX)
+
+
+async def file(service: Service, call: RequestCall) -> Response:
+    """GET /page/{file}"""
+    del service
+    return _answer(call, call.name("file"))
+
+
+def _answer(call: RequestCall, name: str) -> Response:
+    found = page_files().get(name)
+    if found is None:
+        raise Refusal(404, "no_path", "the page has no such file")
+    headers = {**_HEADERS, "etag": found.tag}
+    asked = call.request.headers
+    if asked.get("if-none-match") == found.tag:
+        return Response(status_code=304, headers=headers)
+    if "gzip" in asked.get("accept-encoding", ""):
+        headers["content-encoding"] = "gzip"
+        return Response(found.packed, media_type=found.media, headers=headers)
+    return Response(found.data, media_type=found.media, headers=headers)

@@ -1,0 +1,42 @@
+// The view is in the address: #/jobs/ID?query=q1&tab=plan. So it can be shared and reloaded.
+import { signal } from "@preact/signals";
+
+export interface Route {
+  parts: string[];
+  options: URLSearchParams;
+}
+
+export function parseRoute(hash: string): Route {
+  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const parts = path.split("/").filter(Boolean).map(decodeURIComponent);
+  return { parts: parts.length ? parts : ["jobs"], options: new URLSearchParams(query) };
+}
+
+export function written(route: Route): string {
+  const query = route.options.toString();
+  return `#/${route.parts.map(encodeURIComponent).join("/")}${query ? `?${query}` : ""}`;
+}
+
+export const route = signal<Route>({ parts: ["jobs"], options: new URLSearchParams() });
+
+export function follow(): void {
+  const take = () => {
+    route.value = parseRoute(location.hash);
+  };
+  window.addEventListener("hashchange", take);
+  take();
+}
+
+/** Changes one option of the address; an empty value removes it. */
+export function choose(name: string, value: string): void {
+  const { parts, options } = route.value;
+  const changed = new URLSearchParams(options);
+  if (value) changed.set(name, value);
+  else changed.delete(name);
+  const next = { parts, options: changed };
+  history.replaceState(null, "", written(next));
+  route.value = next;
+}
+
+export const option = (name: string, otherwise = ""): string =>
+  route.value.options.get(name) ?? otherwise;

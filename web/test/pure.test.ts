@@ -1,0 +1,171 @@
+// Decisions of the page that need no browser.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { bins, choose } from "../src/charts.ts";
+import { filled } from "../src/filling.ts";
+import type { JobEntry, Process, Row, Sample, Status, Task } from "../src/kinds.ts";
+import { parseRoute, written } from "../src/route.ts";
+import { parse } from "../src/sse.ts";
+import { bytes, seconds, shown } from "../src/words.ts";
+
+
+const { arranged, compare } = await import("../src/grid.tsx");
+const { filtered, progress, rowsPerSecond } = await import("../src/jobs.tsx");
+const { cpuOf, healed, terms } = await import("../src/cluster.tsx");
+const { settled } = await import("../src/live.tsx");
+const { look, marks, tick } = await import("../src/timeline.tsx");
+const { inSight } = await import("../src/virtual.tsx");
+const { sums } = await import("../src/plan.tsx");
+
+test("events are split where they end, and the rest waits", () => {
+  const { events, rest } = parse(': alive\n\nid: 3\nevent: rows\ndata: {"a":1}\n\nevent: pro');
+  assert.deepEqual(events, [{ name: "rows", data: '{"a":1}', id: "3" }]);
+  assert.equal(rest, "event: pro");
+});
+
+test("an address and its options survive being written", () => {
+  const route = parseRoute("#/jobs/a%20b?query=q1&as=chart");
+  assert.deepEqual(route.parts, ["jobs", "a b"]);
+  assert.equal(written(route), "#/jobs/a%20b?query=q1&as=chart");
+  assert.deepEqual(parseRoute("").parts, ["jobs"]);
+});
+
+test("a chart is chosen by the types of the columns", () => {
+  const text = { name: "title", type: "string" };
+  const number = { name: "n", type: "int64" };
+  assert.equal(choose([text, number])?.kind, "bar");
+  assert.equal(choose([{ name: "decade", type: "int64" }, number])?.kind, "line");
+  assert.equal(choose([{ name: "at", type: "timestamp[us]" }, number])?.kind, "line");
+  assert.equal(choose([number])?.kind, "histogram");
+  assert.equal(choose([text]), null);
+});
+
+test("bins count every value once", () => {
+  const found = bins([1, 1, 2, 10]);
+  assert.equal(
+    found.reduce((sum, one) => sum + one.count, 0),
+    4,
+  );
+  assert.equal(bins([7, 7]).length, 1);
+  assert.deepEqual(bins([]), []);
+});
+
+test("rows are sorted by value, nulls last, and filtered by any column", () => {
+  const rows: Row[] = [{ a: 10 }, { a: null }, { a: 9 }];
+  assert.deepEqual(
+    arranged(rows, "", "a", false).map((row) => row.a),
+    [9, 10, null],
+  );
+  assert.equal(arranged([{ a: "Öl" }, { a: "x" }], "öl", "", false).length, 1);
+  assert.ok(compare("b10", "b9") > 0);
+});
+
+test("a million rows fit an element, and every row can be reached", () => {
+  const all = 1_000_000;
+  assert.equal(inSight(all, 0, 500).first, 0);
+  const whole = 15_000_000;
+  const end = inSight(all, whole - 500, 500);
+  assert.equal(end.last, all);
+  assert.ok(end.last - end.first < 60);
+  assert.equal(inSight(3, 0, 500).last, 3);
+});
+
+const job = (id: string, state: string, created: number, failed: string[] = []) =>
+  ({ id, state, created, failed, application: "books" }) as JobEntry;
+
+test("jobs are filtered, newest or errors first", () => {
+  const jobs = [job("a", "done", 1), job("b", "failed", 2), job("c", "done", 3, ["q1"])];
+  const ids = (found: JobEntry[]) => found.map((one) => one.id).join("");
+  assert.equal(ids(filtered(jobs, "", "", "")), "cba");
+  assert.equal(ids(filtered(jobs, "", "", "errors")), "cba");
+  assert.equal(ids(filtered([...jobs, job("d", "done", 9)], "", "", "errors")), "cbda");
+  assert.equal(ids(filtered(jobs, "errors", "", "")), "cb");
+  assert.equal(ids(filtered(jobs, "", "A", "")), "a");
+});
+
+test("progress never passes one and ends there", () => {
+  const status = {
+    outcome: null,
+    tables: { t: { batches: 4, arrived: 4, mapped: 4 } },
+    folds: { f: [2, 4] },
+    queries: ["q"],
+    results: [],
+  } as unknown as Status;
+  assert.ok(Math.abs(progress(status) - 0.8) < 1e-9);
+  assert.equal(progress({ ...status, outcome: { state: "done" } } as Status), 1);
+});
+
+const task = (more: Partial<Task>): Task => ({
+  kind: "map",
+  name: "t",
+  number: 0,
+  worker: "w",
+  began: 0,
+  ended: 1,
+  end: "done",
+  ...more,
+});
+
+test("rows and bytes are added up by stage", () => {
+  const found = sums([task({ stages: { s: [2, 10] } }), task({ stages: { s: [3, 5] } })]);
+  assert.deepEqual(found.get("s"), { rows: 5, bytes: 15, tasks: 2, seconds: 2 });
+  assert.equal(rowsPerSecond([task({ stages: { s: [10, 1], r: [4, 1] } })]), 10);
+  assert.equal(rowsPerSecond([]), null);
+});
+
+test("retries and adopted work look different", () => {
+  assert.equal(look(task({})), "map");
+  assert.equal(look(task({ deliveries: 2 })), "retry");
+  assert.equal(look(task({ end: "adopted" })), "adopted");
+  assert.equal(tick(0.3), 0.5);
+});
+
+const sample = (at: number, incarnation: number, state = "healthy", cpu = 0): Sample => ({
+  at,
+  leader: "m",
+  term: incarnation,
+  processes: [{ name: "w", state, incarnation, cpu }],
+});
+
+test("deaths, restarts, terms and CPU come from samples", () => {
+  const samples = [sample(0, 1), sample(5, 1, "dead"), sample(10, 2)];
+  assert.deepEqual(
+    marks(samples, new Set(["w"])).map((one) => one.at),
+    [5, 10],
+  );
+  assert.deepEqual(
+    terms(samples).map((one) => one.term),
+    [1, 2],
+  );
+  assert.deepEqual(cpuOf([sample(0, 1, "", 1), sample(2, 1, "", 2), sample(4, 2, "", 0)], "w"), [
+    null,
+    0.5,
+    null,
+  ]);
+});
+
+test("a strike is healed by a newer incarnation only", () => {
+  const strike = { process: "w", incarnation: 1, fault: "kill" as const, at: 10, healed: null };
+  const process = { name: "w", state: "healthy", incarnation: 1 } as Process;
+  assert.equal(healed([strike], [process], 12)[0]?.healed, null);
+  assert.equal(healed([strike], [{ ...process, incarnation: 2 }], 12)[0]?.healed, 2);
+});
+
+test("facts are read again for ten seconds", () => {
+  assert.equal(settled("1700000020000-x", ""), "1700000010000");
+  assert.equal(settled("1700000020000-x", "1700000015000"), "1700000015000");
+});
+
+test("data cannot end the script that holds it", () => {
+  const text = filled("<script>/*data*/</script>", { title: "</script><b>$&" });
+  assert.equal(text, '<script>{"title":"\\u003c/script>\\u003cb>$&"}</script>');
+});
+
+test("numbers are written for people", () => {
+  assert.equal(bytes(999), "999 B");
+  assert.equal(bytes(1_234_567), "1.2 MB");
+  assert.equal(seconds(75), "1 min 15 s");
+  assert.equal(shown(0.1 + 0.2), "0.3");
+  assert.equal(shown(null), "NULL");
+  assert.equal(shown([1, "a"]), '[1,"a"]');
+});
