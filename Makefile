@@ -3,7 +3,7 @@ PYTHON ?= python3
 SCALE ?= 0.01
 BIN := .venv/bin
 
-.PHONY: compiled demo test lint types unit transformers bench bench-cluster bench-series fuzz-planner fuzz-inputs properties simulate chaos format pictures clean lock
+.PHONY: compiled demo test lint types unit transformers bench bench-cluster bench-series fuzz-planner fuzz-inputs properties simulate chaos format pictures clean lock web test-page
 
 # Bytecode of our own modules, also where PYTHONDONTWRITEBYTECODE is set: a cluster starts many
 # processes, and each would compile them anew. And the kernels, if their sources have changed.
@@ -21,7 +21,7 @@ demo: compiled
 
 # First what needs one core each, side by side; then the tests, which take all of them.
 test: .venv/ready
-	@$(MAKE) --no-print-directory -j 2 --output-sync types lint compiled .venv/rabbitmq .venv/transformers
+	@$(MAKE) --no-print-directory -j 2 --output-sync types lint compiled .venv/rabbitmq .venv/chromium .venv/transformers
 	@$(MAKE) --no-print-directory unit transformers
 
 lint: .venv/ready
@@ -122,6 +122,19 @@ pictures: compiled
 .venv/rabbitmq: .venv/ready
 	@sh tests/harness/install_rabbitmq.sh
 	@touch $@
+
+# Chromium for the tests of the page, and the packages of web/; without them those tests skip.
+.venv/chromium: .venv/ready web/package-lock.json
+	@sh tests/harness/install_chromium.sh
+	@touch $@
+
+# The page of gateways: checked, tested and built from web/ into the package. It needs node.
+web:
+	cd web && npm ci --silent && npm run --silent check && npm test --silent && npm run --silent build
+
+# The page with ten thousand jobs and a million rows, in a real Chromium.
+test-page: compiled .venv/chromium
+	$(BIN)/pytest -q -n 0 tests/page/test_browser.py tests/page/many.py
 
 # PySpark and Dask for bench-cluster, in an environment of their own: they are too large for the
 # lock. Where they cannot be had, the benchmark says so in their place.
