@@ -5,7 +5,7 @@ A SELECT reads those columns that remain in DuckDB's plan after unused columns a
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import duckdb
 
@@ -15,6 +15,8 @@ from caudal.errors import ApplicationError
 from caudal.sql.planner import Reads
 from caudal.sql.quoting import quote
 from caudal.sql.table_needs import Schema
+
+_WORD = re.compile(r"\w+")
 
 
 @contextlib.contextmanager
@@ -52,7 +54,7 @@ def describe(cursor: duckdb.DuckDBPyConnection, sql: str, origin: str) -> list[t
     except duckdb.Error as error:
         raise point_out(ApplicationError(f"{origin}: {one_line(error)}"), error) from None
     names = [row[0] for row in rows]
-    if not all(_is_spelled_once(name, sql) for name in names):
+    if not _are_spelled_once(names, sql):
         from caudal.sql.footprint import output_names
 
         declared = output_names(sql)
@@ -61,10 +63,16 @@ def describe(cursor: duckdb.DuckDBPyConnection, sql: str, origin: str) -> list[t
     return [(name, row[1]) for name, row in zip(names, rows, strict=True)]
 
 
-def _is_spelled_once(name: str, sql: str) -> bool:
-    """Return whether the text holds the name, always in this case: then no alias changes it."""
-    found = re.findall(re.escape(name), sql, re.IGNORECASE)
-    return bool(found) and all(one == name for one in found)
+def _are_spelled_once(names: Sequence[str], sql: str) -> bool:
+    """Return whether the text holds all words of the names, always in this case.
+
+    Then no alias changes a name. The text is read once, however many names there are.
+    """
+    spellings: dict[str, set[str]] = {}
+    for word in set(_WORD.findall(sql)):
+        spellings.setdefault(word.lower(), set()).add(word)
+    words = {word for name in names for word in _WORD.findall(name)}
+    return all(spellings.get(word.lower()) == {word} for word in words)
 
 
 def _require_one_select(statements: list[duckdb.Statement], origin: str) -> None:

@@ -26,6 +26,8 @@ from caudal.sql.table_needs import (
     VisibleRows,
 )
 
+_MOST_COLUMNS = 400  # of a table whose SQL is parsed, 3 ms for each column
+
 
 def bind_table(cursor: duckdb.DuckDBPyConnection, table: Table) -> Schema:
     """Return the result columns of a table's SQL with `reject`. Create an empty table of them."""
@@ -35,9 +37,9 @@ def bind_table(cursor: duckdb.DuckDBPyConnection, table: Table) -> Schema:
     columns = describe(cursor, table.sql, table.origin)
     require_row_wise(cursor, table.sql, table.columns, table.origin)
     names = [name.lower() for name, _ in columns]
-    doubled = [name for name in names if names.count(name) > 1]
-    if doubled:
-        raise ApplicationError(f"{table.origin}: gives two columns called {doubled[0]!r}")
+    if len(set(names)) < len(names):
+        doubled = next(name for name in names if names.count(name) > 1)
+        raise ApplicationError(f"{table.origin}: gives two columns called {doubled!r}")
     schema = dict(columns)
     if not without_reject(schema):
         raise ApplicationError(f"{table.origin}: gives no column besides `reject`")
@@ -139,7 +141,13 @@ def _over_raw(
     cleaned: Schema,
     visible_rows: Sequence[VisibleRows],
 ) -> _OverRaw:
-    """What can be moved from a table's SQL into the reader; DuckDB has the last word."""
+    """What can be moved from a table's SQL into the reader; DuckDB has the last word.
+
+    Nothing is moved if the table is very wide: to parse its SQL would take longer than it saves.
+    """
+    if len(table.columns) > _MOST_COLUMNS:
+        create_empty(cursor, "raw", dict.fromkeys(table.columns, "VARCHAR"))
+        return _OverRaw(table.sql)
     from caudal.sql.number_columns import extract_numbers
     from caudal.sql.prefilters import project
 
