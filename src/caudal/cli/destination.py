@@ -35,10 +35,6 @@ class Destination:
         """Return the file for one answer; None for standard output."""
         return self.file if self.folder is None else self.folder / f"{query}{self.form.ending}"
 
-    @property
-    def can_stream(self) -> bool:
-        return self.form not in BINARY
-
 
 def choose_destination(
     form: Format | None, out: Path | None, queries: int, *, on_terminal: bool = False

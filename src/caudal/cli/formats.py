@@ -37,15 +37,17 @@ ENDINGS = {form.ending: form for form in Format if form not in SCREEN} | {".ndjs
 
 def encode(result: Result, form: Format) -> Iterator[bytes]:
     """Yield one result in a format."""
+    return encode_rows([result.table], form, result.name)
+
+
+def encode_rows(
+    parts: Iterable["pa.Table"], form: Format, name: str = "the result"
+) -> Iterator[bytes]:
+    """Yield the rows of a query in a format; CSV if the format is for a screen."""
     if form is Format.PARQUET:
-        return representations.parquet_pieces(result)
+        return representations.parquet_of(representations.in_groups(parts), name)
     if form is Format.ARROW:
-        return representations.arrow_pieces(result)
-    return encode_rows([result.table], form)
-
-
-def encode_rows(parts: Iterable["pa.Table"], form: Format) -> Iterator[bytes]:
-    """Yield rows in a text format; CSV if the format is for a screen."""
+        return representations.arrow_of(representations.in_groups(parts))
     from caudal.results import text_formats
 
     writers: dict[Format, Callable[[Iterable[pa.Table]], Iterator[bytes]]] = {

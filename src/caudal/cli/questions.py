@@ -79,7 +79,7 @@ def run(
         deliver(application.name, answers, destination, quiet=asking.quiet)
         require_all(answers.failures)
         return
-    if store is None and not resume and _streams(asking, destination, len(set(names))):
+    if store is None and not resume and _streams(asking, len(set(names))):
         _answer_one(application, names[0], values, asking, destination)
         return
     with (
@@ -96,10 +96,10 @@ def run(
     require_all(answers.failures)
 
 
-def _streams(asking: QueryOptions, destination: Destination, queries: int) -> bool:
+def _streams(asking: QueryOptions, queries: int) -> bool:
     """Return whether rows can be written while the query runs."""
     embedded = asking.engine is Engine.EMBEDDED and not asking.profile
-    return embedded and queries == 1 and destination.can_stream
+    return embedded and queries == 1
 
 
 def _answer_one(
@@ -188,7 +188,7 @@ def sql(
             answers = ask_dataset(application, dataset, None, {}, asking)
             deliver(application.name, answers, destination, quiet=asking.quiet)
             require_all(answers.failures)
-        elif _streams(asking, destination, 1):
+        elif _streams(asking, 1):
             _answer_one(application, ADHOC, {}, asking, destination)
         else:
             _answer_whole(application, asking, destination)

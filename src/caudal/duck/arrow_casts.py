@@ -127,7 +127,7 @@ def presented(relation: duckdb.DuckDBPyRelation) -> pa.Table:
 def presented_parts(relation: duckdb.DuckDBPyRelation, names: list[str]) -> Iterator[pa.Table]:
     """Yield the rows of `presented` while they are computed, at least one table.
 
-    Parts may differ in the width of a HUGEINT, so they are for text formats.
+    Parts may differ in the width of a HUGEINT.
     """
     types = [str(kind) for kind in relation.types]
     reader = _shown_as(relation, types).to_arrow_reader(_PART_ROWS)
