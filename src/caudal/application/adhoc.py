@@ -153,14 +153,10 @@ def _files(pattern: str, folder: Path, reading: Reading) -> "list[InputFile]":
 def notes(app: Application) -> Iterator[str]:
     """Yield what to tell about the files of the tables: how they are read, what is left out."""
     for table in app.tables:
-        from caudal.files.typed import typed_notes
+        from caudal.files.file_notes import file_notes
 
         files = Sources(app.folder).files(table)
-        told: dict[str, str] = {}
-        for file in files:
-            for note in (*file.notes, *typed_notes(file)):
-                told.setdefault(note, file.name)
-        yield from (f"{name}: {note}" for note, name in told.items())
+        yield from file_notes(files)
         yield from _left_out(table, files)
 
 

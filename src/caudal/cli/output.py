@@ -20,7 +20,7 @@ from caudal.cli.formats import Format, encode, encode_rows, json_object
 from caudal.cli.show import ROWS_ON_SCREEN, print_rejects, print_result, profile_tables
 from caudal.errors import QueryError
 from caudal.model import ADHOC, RejectedRow
-from caudal.results.answers import Answers, Result
+from caudal.results.answers import Answers, Result, one_line
 from caudal.results.rejects import Rejects
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ def report(name: str, rejects: Rejects, *, quiet: bool) -> None:
     console = message_console()
     print_rejects(rejects, console)
     if not quiet:
+        for note in rejects.notes if name != ADHOC else ():  # of files by name they are told before
+            console.print(f"note: {one_line(note)}", highlight=False, markup=False)
         console.print(f"{name}: {seconds_so_far():.2f} s in all", highlight=False)
 
 
@@ -83,7 +85,7 @@ def give_stream(result: "StreamedResult", destination: Destination, *, quiet: bo
         if destination.takes_all_at_once and result.name != ADHOC:
             file.writelines(json_object({result.name: result.parts}))
         else:
-            file.writelines(encode_rows(result.parts, destination.form))
+            file.writelines(encode_rows(result.parts, destination.form, result.name))
 
 
 def show_stream(result: "StreamedResult", form: Format, *, timed: bool = True) -> None:

@@ -19,6 +19,7 @@ from caudal.duck.clean import note_rejects
 from caudal.duck.database import Connection
 from caudal.embedded.cleaners import cleaners
 from caudal.embedded.read_progress import ReadingProfile
+from caudal.files.file_notes import file_notes
 from caudal.files.inputs import InputFile
 from caudal.files.ordered import in_order
 from caudal.files.pieces import pieces
@@ -74,6 +75,7 @@ class Loader:
                 rows.append(cleaned.rows)
                 profile.note(cleaned)
         rows.insert()
+        self.rejects.notes += file_notes(files)
         return profile.finished()
 
 

@@ -25,6 +25,7 @@ from caudal.duck.profile import MeasuredSandbox, Measurements, profile_stages
 from caudal.duck.sandbox import Sandbox, SandboxLimits
 from caudal.errors import CaudalError, NotFoundError, QueryError, UsageError
 from caudal.files.batches import CutNote, Packing, cut_files
+from caudal.files.file_notes import file_notes
 from caudal.files.inputs import InputFile
 from caudal.files.pieces import Cleaned
 from caudal.files.sources import Sources
@@ -168,6 +169,7 @@ class LocalJob:
         ):
             self.workers.start()
             profiles = tuple(self._send(job_run, table, files[table]) for table in files)
+            self.rejects.notes += (note for some in files.values() for note in file_notes(some))
             while not self._has_ended(job_run):
                 self._pause()
             return self._collected(job_run, profiles)

@@ -46,6 +46,7 @@ class Rejects:
 
     sink: Callable[[RejectedRow], None] | None = None
     repaired: dict[str, int] = field(default_factory=dict)  # rows with invalid UTF-8
+    notes: list[str] = field(default_factory=list)  # what was found about the forms of files
     lines_kept: int | None = _LINES_KEPT  # per reason; None: all
     _reasons: dict[tuple[str, str], RejectReason] = field(default_factory=dict)
 
