@@ -8,7 +8,7 @@ import itertools
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 
 import pyarrow as pa
 
@@ -21,7 +21,7 @@ from caudal.errors import DataError, OutputError, UsageError
 from caudal.files.compressed import COMPRESSION
 from caudal.files.find import shown_path
 from caudal.files.inputs import InputFile
-from caudal.files.places import LocalPlace
+from caudal.files.places import S3, LocalPlace, Place, find_objects
 from caudal.files.reading import USUAL
 from caudal.files.sources import Sources
 from caudal.model import Reading
@@ -32,17 +32,21 @@ _CASE = "first_rows"
 _CASE_ROWS = 5
 
 
-def write_application(folder: Path, files: Sequence[Path], reading: Reading = USUAL) -> list[Path]:
+def write_application(
+    folder: Path, files: Sequence[Path | str], reading: Reading = USUAL
+) -> list[Path]:
     """Write an application folder with one table per file; return the written paths.
 
-    Runs find the files with `--data` set to their `data_folder`. What `reading` does not say about
-    the files is found in them, and written into app.toml.
+    Runs find the files with `--data` set to their `data_folder`; an object in S3 is named with
+    `--file`. What `reading` does not say about the files is found in them, and written into
+    app.toml.
     """
-    _check_request(folder, files)
-    _check_paths([folder, *files])
-    found = {path: examine([InputFile(LocalPlace(path), reading)]) for path in files}
+    places = [_place(file) for file in files]
+    _check_request(folder, places)
+    _check_paths([folder, *(place.path for place in places)])
+    found = {place: examine([InputFile(place, reading)]) for place in places}
     root = data_folder(files)
-    tables = [_draft(path, root, one) for path, one in found.items()]
+    tables = [_draft(place, root, one) for place, one in found.items()]
     first_rows = {
         table: one.rows.slice(0, _CASE_ROWS)
         for table, one in zip(tables, found.values(), strict=True)
@@ -60,42 +64,69 @@ def write_application(folder: Path, files: Sequence[Path], reading: Reading = US
         raise OutputError(f"cannot write {folder}: {error.strerror}") from error
 
 
-def data_folder(files: Sequence[Path]) -> Path:
-    """Return the innermost folder that contains all the files."""
-    parents = (path.absolute().parent.parts for path in files)
+def data_folder(files: Sequence[Path | str]) -> Path:
+    """Return the innermost folder that contains all the local files."""
+    local = (Path(file) for file in files if not _is_object(file))
+    parents = (path.absolute().parent.parts for path in local)
     shared = itertools.takewhile(lambda parts: len(set(parts)) == 1, zip(*parents, strict=False))
     return Path(*(parts[0] for parts in shared))
 
 
-def _check_request(folder: Path, files: Sequence[Path]) -> None:
+def needed_options(files: Sequence[Path | str]) -> list[str]:
+    """Return the options with which a run of the application finds the files."""
+    local = [file for file in files if not _is_object(file)]
+    options = ["--data", str(data_folder(local))] if local else []
+    for url in (str(file) for file in files if _is_object(file)):
+        options += ["--file", f"{_table_name(PurePosixPath(url))}={url}"]
+    return options
+
+
+def _is_object(file: Path | str) -> bool:
+    return isinstance(file, str) and file.startswith(S3)
+
+
+def _place(file: Path | str) -> Place:
+    if not _is_object(file):
+        return LocalPlace(Path(file))
+    found = find_objects(str(file))
+    if len(found) > 1:
+        raise UsageError(f"{file} names {len(found):,} objects: name one, which becomes a table")
+    return found[0]
+
+
+def _check_request(folder: Path, files: Sequence[Place]) -> None:
     if not files:
         raise UsageError("name at least one CSV file: each becomes a table")
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise UsageError(f"{folder} exists already: choose another name, or remove it first")
-    names: dict[str, Path] = {}
-    for path in files:
-        if not path.is_file():
-            raise DataError(f"no file {path}: name existing CSV files")
-        if path.stat().st_size == 0:
-            raise DataError(f"{path} is empty: a CSV file begins with a line of column names")
-        name = _table_name(path)
+    names: dict[str, str] = {}
+    for place in files:
+        if isinstance(place, LocalPlace) and not place.path.is_file():
+            raise DataError(f"no file {place.path}: name existing CSV files")
+        if place.size() == 0:
+            raise DataError(f"{place.name} is empty: a CSV file begins with a line of column names")
+        name = _table_name(place.path)
         if name in names:
-            raise UsageError(f"{names[name]} and {path} would both be table {name!r}: rename one")
-        names[name] = path
+            both = f"{names[name]} and {place.name}"
+            raise UsageError(f"{both} would both be table {name!r}: rename one")
+        names[name] = place.name
 
 
-def _check_paths(paths: Sequence[Path]) -> None:
+def _check_paths(paths: Sequence[PurePath]) -> None:
     """Raise UsageError for a path that is not UTF-8: app.toml holds the names in UTF-8."""
     for path in paths:
         if shown_path(path) != str(path):
             raise UsageError(f"the name {shown_path(path)} is not UTF-8: rename it first")
 
 
-def _draft(path: Path, root: Path, found: Examined) -> drafting.DraftTable:
+def _draft(place: Place, root: Path, found: Examined) -> drafting.DraftTable:
     """Return the table of a file. Its file name has no compression suffix: readers try all."""
+    path = place.path
     bare = path.with_suffix("") if path.suffix in COMPRESSION else path
     name = f"{bare.stem}.csv" if bare.suffix == ".parquet" else bare.name
-    file = path.absolute().parent.relative_to(root) / name
+    file = Path(name)
+    if isinstance(place, LocalPlace):
+        file = place.path.absolute().parent.relative_to(root) / name
     columns = tuple(drafting.draft_columns(found.columns))
     return drafting.DraftTable(_table_name(path), file.as_posix(), columns, _pinned(found))
 
@@ -115,12 +146,12 @@ def _pinned(found: Examined) -> Reading:
     )
 
 
-def _stem(path: Path) -> str:
+def _stem(path: PurePath) -> str:
     bare = path.with_suffix("") if path.suffix in COMPRESSION else path
     return bare.stem if bare.suffix in _SUFFIXES else bare.name
 
 
-def _table_name(path: Path) -> str:
+def _table_name(path: PurePath) -> str:
     return drafting.table_name(_stem(path))
 
 

@@ -12,7 +12,7 @@ from caudal.application.cases import run_cases
 from caudal.application.check import check_application
 from caudal.application.checks import run_checks
 from caudal.application.copy import copy_application
-from caudal.application.new import data_folder, write_application
+from caudal.application.new import needed_options, write_application
 from caudal.application.record_case import CaseRequest, record_case
 from caudal.cli.options import (
     AppArgument,
@@ -138,7 +138,8 @@ def new(
     name: Annotated[Path, typer.Argument(help="The folder to create.")],
     reading: ReadingOptions,
     files: Annotated[
-        list[Path] | None, typer.Argument(help="Data files; each becomes a table.")
+        list[str] | None,
+        typer.Argument(help="Data files, or objects as s3://…; each becomes a table."),
     ] = None,
     source: Annotated[
         str | None, typer.Option("--from", metavar="APP", help="Copy this application instead.")
@@ -165,7 +166,7 @@ def new(
         raise UsageError("name data files, each becomes a table; or --from APP to copy one")
     for path in write_application(name, files, reading.reading()):
         typer.echo(str(path), err=True)
-    words = ["caudal", "run", _shown_folder(name), "--data", str(data_folder(files))]
+    words = ["caudal", "run", _shown_folder(name), *needed_options(files)]
     typer.echo(f"now try: {shlex.join(words)}")
 
 

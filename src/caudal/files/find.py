@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from caudal.errors import DataError
 
@@ -49,6 +49,6 @@ def _match(folder: Path, pattern: str) -> list[Path]:
     return sorted(path for path in (folder / anchor).glob(str(glob)) if path.is_file())
 
 
-def shown_path(path: Path) -> str:
+def shown_path(path: PurePath) -> str:
     """Return a path as valid text; bytes that are not UTF-8 are escaped."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
