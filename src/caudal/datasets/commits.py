@@ -11,6 +11,9 @@
    finds its files in the list of a vacuum since its contents were read must not add them: it fails,
    and its caller writes them again, under other names.
 4. Checkpoints are derived and may be missing. A damaged one is passed over.
+5. Version n is durable before its Delta commits are written by anyone, and before anyone reports
+   that it brought something (store/history.py). Otherwise a power cut could remove the version of
+   a loader that died, and leave the Delta commits that another one wrote for it.
 
 Every conflict means that another version was committed, so somebody makes progress.
 """
@@ -40,6 +43,7 @@ from caudal.datasets.documents import (
 )
 from caudal.datasets.types import check_stored
 from caudal.errors import AlreadyExistsError, FormatError, NotFoundError, StoreError, UsageError
+from caudal.store.history import History
 from caudal.store.port import Store, entries
 
 CHECKPOINT_EVERY = 100
@@ -99,13 +103,18 @@ def open_contents(store: Store, as_of: int | None = None) -> Contents:
 
 def newer(store: Store, contents: Contents) -> Contents:
     """Return the contents with all versions that were committed since."""
-    found = _versions_after(store, contents.number)
+    found = _versions(store).after(contents.number)
     return follow(contents, found) if found else contents
 
 
 def read_version(store: Store, number: int) -> DatasetVersion:
     """Return one version. Raises NotFoundError."""
-    return decode_version(store.read(keys.version_key(number)), number)
+    return _versions(store).read(number)
+
+
+def settle(store: Store, contents: Contents) -> None:
+    """Make the newest version of these contents durable, before something in it is reported."""
+    _versions(store).settle(contents.number)
 
 
 def commit(store: Store, contents: Contents, decide: Decide) -> Contents:
@@ -113,24 +122,25 @@ def commit(store: Store, contents: Contents, decide: Decide) -> Contents:
 
     Steps, in this order:
       1. Read the versions that others committed.
-      2. Write the Delta commits of the newest version, which may be missing.
+      2. Make the newest version durable. Write its Delta commits, which may be missing.
       3. Let `decide` make the next version from those contents.
       4. Create it. If the number is taken, begin again.
       5. Write its Delta commits, and a checkpoint if the last one is far behind.
     """
-    deleted: set[tuple[str, str]] = set()
+    history, deleted = _versions(store), set[tuple[str, str]]()
     for _ in range(_MOST_CONFLICTS):
-        versions = _versions_after(store, contents.number)
+        versions = history.after(contents.number)
         deleted.update(*map(deleted_by, versions))
         contents = follow(contents, versions)
-        write_logs(store, read_version(store, contents.number), contents.head)
+        history.settle(contents.number)
+        write_logs(store, history.read(contents.number), contents.head)
         version = decide(contents)
         if version is None:
             return contents
         if deleted & _added_by(version):
             raise FilesVacuumedError("a vacuum deleted files of this load: load again")
         try:
-            store.create(keys.version_key(version.number), encode_version(version))
+            history.create(version.number, encode_version(version))
         except AlreadyExistsError:
             continue
         contents = follow(contents, [version])
@@ -157,13 +167,8 @@ def write_logs(store: Store, version: DatasetVersion, head: DatasetHead) -> None
             ) from None
 
 
-def _versions_after(store: Store, number: int) -> list[DatasetVersion]:
-    found: list[DatasetVersion] = []
-    while True:
-        try:
-            found.append(read_version(store, number + 1 + len(found)))
-        except NotFoundError:
-            return found
+def _versions(store: Store) -> History[DatasetVersion]:
+    return History(store, keys.version_key, decode_version)
 
 
 def _added_by(version: DatasetVersion) -> set[tuple[str, str]]:

@@ -27,6 +27,7 @@ from caudal.datasets.commits import (
     newer,
     next_version,
     open_contents,
+    settle,
 )
 from caudal.datasets.contents import Contents, first_contents
 from caudal.datasets.documents import (
@@ -123,6 +124,7 @@ class DatasetLoader:
         new = _chosen(sources, sorted_)
         rejects = Rejects(self.tools.options.reject_sink)
         if not new:
+            settle(self.tools.store, contents)
             return LoadReport(contents, None, 0, rejects, sorted_.skipped, 0.0)
         offered = [one.offered for one in new]
         load = load_id(contents, offered, self.tools.options.batch_bytes, self.tools.bound.made_by)

@@ -15,6 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
+from caudal.datasets.commits import settle
 from caudal.datasets.documents import StreamPart
 from caudal.datasets.sources import Offered
 from caudal.datasets.stream_parts import HEAD_BYTES, Beginning, StreamStep, next_step, parts_of
@@ -111,7 +112,8 @@ class StreamLoader:
     def _settle(self, header: Header, raw: bytes, beginning: Beginning, *, is_end: bool) -> None:
         """Skip parts that were loaded, then load the whole records that remain."""
         while self._data:
-            parts = parts_of(self.loader.contents(), self.table)
+            contents = self.loader.contents()
+            parts = parts_of(contents, self.table)
             with memoryview(bytes(self._data)) as data:
                 step = next_step(parts, beginning, data, is_end=is_end)
             if step.kind == "wait" and len(self._data) < 2 * self.most_bytes:
@@ -120,6 +122,7 @@ class StreamLoader:
                 raise _torn(step)
             if step.kind == "skip":
                 self._take(step.bytes, beginning)
+                settle(self.loader.tools.store, contents)
                 self.report(SkippedPart(step.bytes, step.version))
                 continue
             size = self._whole(header, is_end=is_end)

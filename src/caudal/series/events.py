@@ -10,10 +10,9 @@ Rules:
    listed: any process may delete it. In the folder of a number that is not committed yet, a
    running ingest may still need it: no other process deletes it. It is deleted after that number
    is taken.
-4. A manifest that can be read may not be durable yet: its writer may be about to sync it. A
-   process that builds on it (a next version, a projection, or the answer that all is known) first
-   creates it again with the same bytes, which makes it durable (port rule 2). So a power cut never
-   removes a version that something was built on, or that was promised.
+4. A manifest that can be read may not be durable yet. A process that builds on it (a next version,
+   a projection, or the answer that all is known) settles it first (store/history.py). So a power
+   cut never removes a version that something was built on, or that was promised.
 5. All parts of a version have the name of one attempt. So a version can only have unlisted parts
    if several attempts left parts in its folder. The sweep reads only the manifests of such
    versions.
@@ -31,6 +30,8 @@ from caudal.series.layout import Month
 from caudal.series.manifest import NO_INPUTS, MonthInputs, MonthPart, VersionManifest
 from caudal.store.port import Store, folder_names, key_in, pages
 
+from caudal.series.merging import merge
+from caudal.store.history import History
 
 class EventLog:
     """The versions of one dataset. Manifests never change, so each is read once."""
@@ -40,7 +41,9 @@ class EventLog:
         self.dataset_id = dataset_id
         self._manifests: dict[int, VersionManifest] = {}
         self._head = 0
-        self._settled = 0
+        self._history = History(
+            store, lambda number: layout.version_manifest(dataset_id, number), self._decoded
+        )
         self._lock = Lock()
 
     def head(self) -> VersionManifest | None:
@@ -48,15 +51,15 @@ class EventLog:
         with self._lock:
             if not self._head:
                 self._head = self._find_head()
-            while self._exists(self._head + 1):
-                self._head += 1
+            for found in self._history.after(self._head):
+                self._head = found.version
+                self._manifests[found.version] = found
             return self.version(self._head) if self._head else None
 
     def version(self, number: int) -> VersionManifest:
         """Return the manifest of a version. Raise NotFoundError if it is not committed."""
         if number not in self._manifests:
-            key = layout.version_manifest(self.dataset_id, number)
-            self._manifests[number] = self._decoded(self._store.read(key), number, key)
+            self._manifests[number] = self._history.read(number)
         return self._manifests[number]
 
     def inputs(self, month: Month) -> MonthInputs:
@@ -91,16 +94,12 @@ class EventLog:
         Raises AlreadyExistsError if another ingest took the number.
         """
         self.settle(version.version - 1)
-        key = layout.version_manifest(self.dataset_id, version.version)
-        self._store.create(key, manifest.encode(version))
-        self._settled = version.version
+        self._history.create(version.version, manifest.encode(version))
 
     def settle(self, version: int) -> None:
         """Make a committed version durable before anything builds on it (rule 4)."""
-        if version > self._settled:
-            key = layout.version_manifest(self.dataset_id, version)
-            self._store.create(key, self._store.read(key))
-            self._settled = version
+        if version:
+            self._history.settle(version)
 
     def sweep(self, first_version: int = 1) -> int:
         """Delete parts that no manifest lists, in committed versions from `first_version` on.
@@ -136,7 +135,8 @@ class EventLog:
                     swept += 1
         return swept
 
-    def _decoded(self, data: bytes, number: int, key: str) -> VersionManifest:
+    def _decoded(self, data: bytes, number: int) -> VersionManifest:
+        key = layout.version_manifest(self.dataset_id, number)
         try:
             found = manifest.decode(data, VersionManifest, key)
             if (found.dataset_id, found.version) != (self.dataset_id, number):

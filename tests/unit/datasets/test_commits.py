@@ -5,6 +5,7 @@ import json
 import msgspec
 import pytest
 from tests.harness.datasets import HEAD, append, new_dataset, some_rows
+from tests.harness.misbehaving_stores import Powered
 
 from caudal.datasets import commits, keys
 from caudal.datasets.commits import (
@@ -16,6 +17,7 @@ from caudal.datasets.commits import (
     next_version,
     open_contents,
     read_version,
+    settle,
 )
 from caudal.datasets.compaction import compact
 from caudal.datasets.contents import Contents
@@ -65,6 +67,43 @@ def test_the_same_content_is_loaded_once() -> None:
     store = MemoryStore()
     contents = append(store, append(store, new_dataset(store), 1, 2), 1, 2)
     assert contents.number == 1
+
+
+def with_doubtful_version() -> tuple[Powered, Contents]:
+    """A dataset whose loader of version 1 died between naming the version and syncing the name."""
+    store = Powered(MemoryStore())
+    start = new_dataset(store)
+    aside = MemoryStore()
+    append(aside, new_dataset(aside), 1)
+    for entry in entries(aside, keys.TABLES):
+        store.create(entry.key, aside.read(entry.key))
+    version = keys.version_key(1)
+    store.create(version, aside.read(version), lasting=False)
+    for table in ("numbers", "rejects"):
+        store.delete(keys.delta_key(table, 1))
+    return store, start
+
+
+def cut_power(store: Powered) -> None:
+    store.cut(lambda states: states[0])
+
+
+def test_a_version_is_durable_before_its_delta_commits() -> None:
+    store, start = with_doubtful_version()
+    append(store, start, 2)
+    cut_power(store)
+    assert numbers(store, open_contents(store)) == [1, 2]
+
+
+def test_a_version_is_durable_before_it_is_reported() -> None:
+    store, start = with_doubtful_version()
+    assert append(store, start, 1).number == 1
+    cut_power(store)
+    assert numbers(store, open_contents(store)) == [1]
+    store, start = with_doubtful_version()
+    settle(store, open_contents(store))
+    cut_power(store)
+    assert open_contents(store).number == 1
 
 
 def test_an_old_version_is_still_there() -> None:
