@@ -20,7 +20,7 @@ from caudal.series.manifest import (
     MonthInputs,
     ProjectionFile,
 )
-from caudal.series.merging import merge, split
+from caudal.series.merging import split
 
 AGAIN = "run `caudal series consolidate` again"
 
@@ -134,13 +134,13 @@ class Attempt:
 
     def _write(self, begun: ConsolidationManifest) -> tuple[ProjectionFile, ...]:
         catalog, month = self._catalog, self._month
-        events = catalog.log(month.dataset_id).events(month, begun.versions)
+        merged = catalog.log(month.dataset_id).merged(month, begun.versions)
         return tuple(
             catalog.workers.each(
                 lambda one: catalog.write_series_projection_temp(
                     month, one[0], begun.attempt, one[1]
                 ),
-                split(merge(events)),
+                split(merged),
             )
         )
 

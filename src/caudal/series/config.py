@@ -72,6 +72,11 @@ class SeriesConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     def month(self, year: int, month: int) -> Month:
         return Month(self.dataset_id, year, month)
 
+    @property
+    def is_by_day(self) -> bool:
+        """Whether a day has one observation, whatever its time."""
+        return "obs_time" not in self.primary_keys
+
     def find(self, series_code: str) -> Series:
         """Return the series with this code.
 
@@ -127,8 +132,10 @@ def _problem(config: SeriesConfig) -> str:
     """Return the first problem of a config, or an empty string."""
     if problem := _name_problem("dataset_id", config.dataset_id):
         return problem
-    if sorted(config.primary_keys) != sorted(rows.PRIMARY_KEYS):
-        return f"primary_keys must be {list(rows.PRIMARY_KEYS)}: they identify an observation"
+    if problem := _key_problem(config.primary_keys):
+        return f"primary_keys: {problem}"
+    if problem := _source_problem(config.source):
+        return f"source: {problem}"
     if not _is_timezone(config.timezone):
         return f"timezone {config.timezone!r} is unknown: write it like America/Argentina/Ushuaia"
     if not config.series:
@@ -146,6 +153,28 @@ def _problem(config: SeriesConfig) -> str:
 def _name_problem(field: str, name: str) -> str:
     if len(name) > _LONGEST_NAME:
         return f"{field} is longer than {_LONGEST_NAME} characters: {name[:20]}…"
+def _source_problem(source: SeriesSource) -> str:
+    if not source.url:
+        return ""
+    if source.kind is not SourceKind.HTTP:
+        return 'url is for kind = "http": change the kind, or remove url'
+    problem = address_problem(source.url)
+    return f"url {problem}" if problem else ""
+
+
+def _key_problem(keys: tuple[str, ...]) -> str:
+    for name in keys:
+        if name not in rows.KEY_COLUMNS:
+            return f"{name!r} is none of the columns for keys: {', '.join(rows.KEY_COLUMNS)}"
+        if keys.count(name) > 1:
+            return f"{name!r} is there twice"
+    if "internal_series_code" not in keys:
+        return "add internal_series_code: every series has files of its own"
+    if not {"obs_time", "obs_date"} & set(keys):
+        return "add obs_time or obs_date: observations are kept by month"
+    return ""
+
+
     return "" if NAME.match(name) else f"{field} {name!r} must be letters, digits, _ . and -"
 
 

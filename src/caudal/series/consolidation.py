@@ -93,6 +93,7 @@ def consolidate_month(
     """
     run = _MonthRun(catalog, config.month(year, month))
     try:
+        catalog.log(config.dataset_id).require_same(config)
         return run.run(force=force, placed=placed)
     except (ConsolidationError, TruncatedLogError):
         raise

@@ -7,6 +7,10 @@ class ConfigError(UsageError):
     """The TOML file of a dataset is wrong. Fix what the message names."""
 
 
+class ChangedConfigError(UsageError):
+    """A dataset was started with something that its TOML file now says differently."""
+
+
 class SourceError(DataError):
     """A source file cannot be read at all (no such sheet, no such column, not a workbook)."""
 

@@ -26,12 +26,14 @@ import pyarrow as pa
 from caudal.errors import FormatError, NotFoundError, StoreError
 from caudal.formats.digest import digest
 from caudal.series import layout, manifest, rows
+from caudal.series.config import SeriesConfig
+from caudal.series.errors import ChangedConfigError
 from caudal.series.layout import Month
 from caudal.series.manifest import NO_INPUTS, MonthInputs, MonthPart, VersionManifest
-from caudal.store.port import Store, folder_names, key_in, pages
-
 from caudal.series.merging import merge
 from caudal.store.history import History
+from caudal.store.port import Store, folder_names, key_in, pages
+
 
 class EventLog:
     """The versions of one dataset. Manifests never change, so each is read once."""
@@ -40,10 +42,10 @@ class EventLog:
         self._store = store
         self.dataset_id = dataset_id
         self._manifests: dict[int, VersionManifest] = {}
-        self._head = 0
         self._history = History(
             store, lambda number: layout.version_manifest(dataset_id, number), self._decoded
         )
+        self._head = 0
         self._lock = Lock()
 
     def head(self) -> VersionManifest | None:
@@ -81,6 +83,33 @@ class EventLog:
             for part in self.version(version).parts
             if part.month == str(month)
         ]
+
+    def merged(self, month: Month, versions: Iterable[int]) -> pa.Table:
+        """Return what these versions say about a month: the newest row of every primary key."""
+        return merge(self.events(month, versions), self.primary_keys)
+
+    @property
+    def primary_keys(self) -> tuple[str, ...]:
+        """Return the columns that identify an observation. Version 1 decides for all."""
+        try:
+            return self.version(1).primary_keys
+        except NotFoundError:
+            return rows.PRIMARY_KEYS
+
+    def require_same(self, config: SeriesConfig) -> None:
+        """Raise ChangedConfigError if the dataset was started with another timezone or key.
+
+        In another timezone every day is another moment, so all known observations would be added
+        again. With another key, old and new versions would be merged by different rules.
+        """
+        head = self.head()
+        if head is None:
+            return
+        if head.timezone not in ("", config.timezone):
+            raise _changed(config, f"timezone {head.timezone}", config.timezone)
+        if set(self.primary_keys) != set(config.primary_keys):
+            before, now = list(self.primary_keys), list(config.primary_keys)
+            raise _changed(config, f"primary_keys {before}", f"{now}")
 
     def write_part(self, month: Month, version: int, attempt: str, table: pa.Table) -> MonthPart:
         """Store rows as a part of a version that is not committed yet."""
@@ -177,3 +206,10 @@ class EventLog:
         except NotFoundError:
             return False
         return True
+
+
+def _changed(config: SeriesConfig, before: str, now: str) -> ChangedConfigError:
+    return ChangedConfigError(
+        f"{config.dataset_id} was started with {before}, but the config says {now}: "
+        "change it back, or use another dataset_id"
+    )

@@ -29,8 +29,13 @@ from caudal.series.errors import IngestError
 from caudal.series.events import EventLog
 from caudal.series.layout import Month
 from caudal.series.manifest import NO_INPUTS, MonthInputs, MonthPart, VersionManifest
-from caudal.series.merging import merge
-from caudal.series.sources import Observation, RejectedCell, SourceReading, read_source
+from caudal.series.sources import (
+    Observation,
+    RejectedCell,
+    SourceReading,
+    parse_source,
+    read_source,
+)
 
 _MOST_RACES = 100
 
@@ -55,13 +60,38 @@ def ingest(catalog: Catalog, config: SeriesConfig, source: Path | str) -> Ingest
 
     Consolidation is a separate step: `consolidate_all` finds the months that became stale.
     """
-    reading = read_source(config, source, catalog.store)
+    if config.source.kind is SourceKind.HTTP:
+        return _ingest_address(catalog, config, str(source))
+    return _ingest(catalog, config, Path(source).name, read_source(config, source, catalog.store))
+
+
+def _ingest_address(catalog: Catalog, config: SeriesConfig, address: str) -> IngestOutcome:
+    from caudal.series.sources.http import fetch
+
+    log = catalog.log(config.dataset_id)
+    log.require_same(config)
+    fetched = fetch(address, known_etag(catalog, config, address))
+    head = log.head()
+    if fetched.data is None and head is not None:
+        log.settle(head.version)
+        return IngestOutcome(None, is_unchanged=True)
+    reading = parse_source(config, told_address(address), fetched.data or b"")
+    outcome = _ingest(catalog, config, address_name(address), reading)
+    newest = log.version(outcome.newest)
+    if fetched.etag:
+        remember(catalog, config, address, fetched.etag, newest)
+    return outcome
+
+
+def _ingest(
+    catalog: Catalog, config: SeriesConfig, source: str, reading: SourceReading
+) -> IngestOutcome:
     months = delta.by_month(config.dataset_id, reading.observations)
     log = catalog.log(config.dataset_id)
     for races in range(_MOST_RACES):
         head = log.head()
-        _require_same_timezone(config, head)
-        changed = _changes(catalog, log, months, head)
+        log.require_same(config)
+        changed = _changes(catalog, config, months, head)
         if not changed:
             if head is not None:
                 log.settle(head.version)
@@ -154,6 +184,7 @@ class _IngestRun:
             self._log.commit(version)
         except AlreadyExistsError:
             raise
+            primary_keys=self._log.primary_keys if self._head else self._config.primary_keys,
         except StoreError as error:
             with contextlib.suppress(StoreError):
                 if self._log.version(version.version) == version:
@@ -164,32 +195,21 @@ class _IngestRun:
             ) from error
 
 
-def _require_same_timezone(config: SeriesConfig, head: VersionManifest | None) -> None:
-    """Raise IngestError if the timezone of the dataset has changed.
-
-    In another timezone every day is another moment, so all known observations would be added
-    again.
-    """
-    if head is not None and head.timezone not in ("", config.timezone):
-        raise IngestError(
-            f"{config.dataset_id} was started with timezone {head.timezone}, but the config says "
-            f"{config.timezone}: change it back, or use another dataset_id"
-        )
-
-
 def _changes(
     catalog: Catalog,
-    log: EventLog,
+    config: SeriesConfig,
     months: dict[Month, list[Observation]],
     head: VersionManifest | None,
 ) -> dict[Month, list[Change]]:
     def changes(month: Month) -> list[Change]:
         inputs = head.months.get(str(month), NO_INPUTS) if head else NO_INPUTS
-        before = delta.known(merge(log.events(month, inputs.versions)))
-        return delta.changes(months[month], before)
+        before = delta.known(log.merged(month, inputs.versions), config)
+        return delta.changes(months[month], before, config)
 
     found = zip(months, catalog.workers.each(changes, months), strict=True)
     return {month: some for month, some in found if some}
+    log = catalog.log(config.dataset_id)
+
 
 
 def _count(changed: dict[Month, list[Change]]) -> tuple[int, int]:

@@ -11,6 +11,7 @@ import msgspec
 from caudal.errors import FormatError
 from caudal.formats.digest import digest
 from caudal.series.layout import Month
+from caudal.series.rows import PRIMARY_KEYS
 
 FORMAT = 1
 
@@ -65,6 +66,7 @@ class VersionManifest(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[MonthPart, ...]
     months: dict[str, MonthInputs]
     timezone: str = ""  # of the local days; empty in manifests of older releases
+    primary_keys: tuple[str, ...] = PRIMARY_KEYS  # what older releases always had
     format: int = FORMAT
 
 

@@ -1,28 +1,34 @@
 """Merge the events of a month: keep the newest version of every primary key. Pure."""
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from caudal.series.rows import SCHEMA
+from caudal.series.rows import PRIMARY_KEYS, SCHEMA
+
+_ORDER = ("version", "obs_time", "internal_series_code")  # the last one decides first
 
 
-def merge(parts: Sequence[pa.Table]) -> pa.Table:
-    """Return the rows with the highest version of their key, sorted by series code and time."""
+def merge(parts: Sequence[pa.Table], keys: Sequence[str] = PRIMARY_KEYS) -> pa.Table:
+    """Return the rows with the highest version of their key.
+
+    They are sorted by series code, time and version.
+    """
     if not parts:
         return SCHEMA.empty_table()
     table = pa.concat_tables(parts).combine_chunks()
-    codes = _ranks(table.column("internal_series_code"))
-    times = _numbers(table.column("obs_time").cast(pa.int64()))
-    versions = _numbers(table.column("version"))
-    order = np.lexsort((versions, times, codes))
-    codes, times = codes[order], times[order]
-    last = np.ones(len(order), dtype=bool)
-    last[:-1] = (codes[1:] != codes[:-1]) | (times[1:] != times[:-1])
-    return table.take(_places(order[last]))
+    columns = {name: _sortable(table.column(name)) for name in {*keys, *_ORDER}}
+    kept = np.lexsort([columns["version"], *(columns[key] for key in keys)])
+    sorted_keys = [columns[key][kept] for key in keys]
+    last = np.ones(len(kept), dtype=bool)
+    last[:-1] = reduce(np.logical_or, (key[1:] != key[:-1] for key in sorted_keys))
+    kept = kept[last]
+    order = np.lexsort([columns[name][kept] for name in _ORDER])
+    return table.take(_places(kept[order]))
 
 
 def split(merged: pa.Table) -> Iterable[tuple[str, pa.Table]]:
@@ -46,6 +52,15 @@ def known_until(
     if vintage is not None:
         table = table.filter(pc.less_equal(table.column("vintage_date"), vintage))
     return table
+
+
+def _sortable(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Return numbers in the order of a column's values."""
+    if pa.types.is_string(column.type):
+        return _ranks(column)
+    if pa.types.is_date32(column.type):
+        column = column.cast(pa.int32())
+    return _numbers(column.cast(pa.int64()))
 
 
 def _ranks(column: pa.ChunkedArray) -> NDArray[np.int64]:

@@ -154,8 +154,8 @@ def _files(
 def _from_events(
     catalog: Catalog, manifest: ConsolidationManifest, wanted: frozenset[str] | None
 ) -> dict[str, pa.Table]:
-    events = catalog.log(manifest.dataset_id).events(manifest.of, manifest.versions)
-    return {code: table for code, table in split(merge(events)) if wanted is None or code in wanted}
+    merged = catalog.log(manifest.dataset_id).merged(manifest.of, manifest.versions)
+    return {code: table for code, table in split(merged) if wanted is None or code in wanted}
 
 
 def _months(
@@ -186,12 +186,14 @@ def _day_hint(number: int) -> str:
 def _as_known(
     catalog: Catalog, month: Month, inputs: MonthInputs, as_of: int | date, series_code: str
 ) -> pa.Table:
-    events = catalog.log(month.dataset_id).events(month, inputs.versions)
+    log = catalog.log(month.dataset_id)
+    events = log.events(month, inputs.versions)
     if isinstance(as_of, int):
-        table = merge([known_until(table, version=as_of) for table in events])
+        known = [known_until(table, version=as_of) for table in events]
     else:
         vintage = pa.scalar(as_of, pa.date32())
-        table = merge([known_until(table, vintage=vintage) for table in events])
+        known = [known_until(table, vintage=vintage) for table in events]
+    table = merge(known, log.primary_keys)
     return table.filter(pc.equal(table.column("internal_series_code"), series_code))
 
 

@@ -12,6 +12,17 @@ import pyarrow.parquet as pq
 from caudal.errors import FormatError
 
 PRIMARY_KEYS = ("obs_time", "internal_series_code")
+MADE_BY_INGEST = ("vintage_date", "version")  # a source does not have them
+KEY_COLUMNS = (
+    *PRIMARY_KEYS,
+    "obs_date",
+    "provider",
+    "frequency",
+    "unit",
+    "source_kind",
+    *MADE_BY_INGEST,
+)
+"""The columns that a primary key may contain. The others are what a key finds."""
 
 SCHEMA = pa.schema(
     [

@@ -107,6 +107,7 @@ def consolidate_each(
     catalog: Catalog, config: SeriesConfig, *, force: bool = False
 ) -> Consolidated:
     """Do the same as `consolidate_all`, but also return the results if some months fail."""
+    catalog.log(config.dataset_id).require_same(config)
     # Several months at a time: while one waits for its manifest, another writes its files.
     workers = WorkerPool(min(_MONTHS_AT_ONCE, catalog.workers.threads))
     ended = workers.each(

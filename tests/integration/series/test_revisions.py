@@ -17,7 +17,7 @@ from caudal.series import (
     read_series,
     survey,
 )
-from caudal.series.errors import ConfigError, IngestError, TruncatedLogError
+from caudal.series.errors import ChangedConfigError, ConfigError, TruncatedLogError
 from caudal.store import MemoryStore
 
 
@@ -112,7 +112,9 @@ def test_a_changed_timezone_would_add_everything_again_and_is_refused(world: Wor
     world.run(store, world.uniform(1))
     before = settled(store)
     elsewhere = msgspec.structs.replace(world.config, timezone="Europe/Madrid")
-    with pytest.raises(IngestError, match="started with timezone America/Argentina/Buenos_Aires"):
+    with pytest.raises(
+        ChangedConfigError, match="started with timezone America/Argentina/Buenos_Aires"
+    ):
         ingest(world.catalog(store), elsewhere, world.uniform(2))
     assert settled(store) == before
 

@@ -9,7 +9,8 @@ Rules:
    formula error is not blank, wherever it is: it is reported, and so is a blank date beside it, as
    beside any other value. So a formula that fails under the table gives two rejected cells.
 3. A date that is repeated with the same value is counted. With another value, the later cell is
-   rejected, because it is unknown which of the two is right.
+   rejected, because it is unknown which of the two is right. If the primary key has days instead
+   of times, two times of a day are a repeated date.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +19,7 @@ from datetime import date, datetime
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from caudal.series.config import Series
+from caudal.series.config import Series, SeriesConfig
 from caudal.series.errors import SourceError
 from caudal.series.sources.cells import EMPTY, Bad, Cell, Moment, is_blank, read_moment, read_number
 
@@ -89,10 +90,15 @@ class NoObservationsError(SourceError):
 
 
 def read_series(
-    series: Series, rows: Iterable[Row], zone: ZoneInfo, reading: SourceReading, empty: str = EMPTY
+    series: Series,
+    rows: Iterable[Row],
+    config: SeriesConfig,
+    reading: SourceReading,
+    empty: str = EMPTY,
 ) -> None:
     """Add the observations and the rejected cells of one series to a reading."""
-    first_seen: dict[datetime, tuple[int, float]] = {}
+    zone = ZoneInfo(config.timezone)
+    first_seen: dict[date, tuple[int, float]] = {}
     code = series.internal_series_code
 
     def reject(row: Row, column: str, reason: str, kind: str) -> None:
@@ -111,7 +117,8 @@ def read_series(
             reject(row, series.value_column, value.reason, value.kind)
         if isinstance(moment, Bad) or isinstance(value, Bad):
             continue
-        earlier = first_seen.setdefault(moment.time, (row.number, value))
+        repeatable = moment.day if config.is_by_day else moment.time
+        earlier = first_seen.setdefault(repeatable, (row.number, value))
         if earlier[0] == row.number:
             reading.observations.append(Observation(code, moment.time, moment.day, value))
         elif earlier[1] == value:

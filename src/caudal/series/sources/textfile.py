@@ -1,7 +1,6 @@
 """The cells of a CSV file, by line and column name, read by the CSV reader in kernels/csv."""
 
 from collections.abc import Sequence
-from zoneinfo import ZoneInfo
 
 from caudal.kernels.csv import Batch, Stream, cut_batches, read_batch
 from caudal.series.config import Series, SeriesConfig
@@ -11,12 +10,12 @@ from caudal.series.sources.observations import RejectedCell, Row, SourceReading,
 
 def read_csv(stream: Stream, name: str, config: SeriesConfig) -> SourceReading:
     """Read the observations of every configured series of a CSV file."""
-    zone, reading = ZoneInfo(config.timezone), SourceReading()
+    reading = SourceReading()
     rows: dict[str, list[Row]] = {series.internal_series_code: [] for series in config.series}
     for batch in cut_batches(stream, name):
         _gather(batch, name, config.series, rows, reading)
     for series in config.series:
-        read_series(series, rows[series.internal_series_code], zone, reading)
+        read_series(series, rows[series.internal_series_code], config, reading)
     return reading
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
-from zoneinfo import ZoneInfo
 
 from caudal.errors import WorkbookError
 from caudal.files.excel.places import column_index
@@ -34,14 +33,14 @@ def read_workbook(data: bytes, name: str, config: SeriesConfig) -> SourceReading
 
 def _read(data: bytes, name: str, config: SeriesConfig) -> SourceReading:
     workbook = open_workbook(data, name)
-    zone, reading = ZoneInfo(config.timezone), SourceReading()
+    reading = SourceReading()
     sheets: dict[str, _SheetCells] = {}
     for series in config.series:
         if series.sheet not in sheets:
             cells = sheet_cells(workbook, name, series.sheet)
             sheets[series.sheet] = _SheetCells(cells, _mark_errors(cells, data, series.sheet))
         sheet = sheets[series.sheet]
-        read_series(series, _rows(sheet.cells, name, series), zone, reading, sheet.empty)
+        read_series(series, _rows(sheet.cells, name, series), config, reading, sheet.empty)
     return reading
 
 
