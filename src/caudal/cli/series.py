@@ -37,10 +37,12 @@ from caudal.series import (
 from caudal.series import ingest as ingest_source
 from caudal.series.plotting import draw, plot_format
 from caudal.series.sources import NoObservationsError, require_source
+    vacuum_series,
 
 _VERSION = re.compile(r"[0-9]{1,9}\Z")
 _SHOWN = 40  # characters of an argument in a message
 
+from caudal.sizes import parse_seconds
 series = typer.Typer(
     name="series",
     help="Manage time series in a store: an event log and atomically updated monthly projections.",
@@ -230,6 +232,28 @@ def _ingest(
         except NoObservationsError as error:
             write_rejects(error.rejected, file)
             failure = error
+@series.command()
+def vacuum(
+    config: ConfigArgument,
+    store: StoreOption,
+    keep: Annotated[
+        str, typer.Option("--keep", help="Keep the manifests of this time: 30d.")
+    ] = "30d",
+) -> None:
+    """Delete old manifests of consolidations. Values, versions and revisions all stay.
+
+    Examples:
+
+    - `caudal series vacuum bcra_infomondia --store data`
+    - `caudal series vacuum bcra_infomondia --store data --keep 7d`
+    """
+    described, seconds = find_config(config), parse_seconds(keep)
+    catalog = open_catalog(store, changes=True)
+    report = vacuum_series(catalog, described.dataset_id, seconds)
+    told = f"deleted {report.manifests:,} manifests of {report.months:,} months"
+    typer.echo(f"{described.dataset_id}: {told if report.manifests else 'nothing to delete'}")
+
+
         else:
             print_ingest(described.dataset_id, outcome, rejects)
             write_rejects(outcome.rejected, file)

@@ -21,6 +21,7 @@ from caudal.series.upkeep import (
     survey,
 )
 
+from caudal.series.vacuum import SeriesVacuumReport, vacuum_series
 __all__ = [
     "Catalog",
     "Consolidated",
@@ -38,6 +39,7 @@ __all__ = [
     "SeriesRead",
     "VersionManifest",
     "consolidate_all",
+    "SeriesVacuumReport",
     "consolidate_each",
     "consolidate_month",
     "find_config",
@@ -48,3 +50,4 @@ __all__ = [
     "shipped_configs",
     "survey",
 ]
+    "vacuum_series",

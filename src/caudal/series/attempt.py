@@ -58,7 +58,7 @@ class Attempt:
             versions=inputs.versions,
             standing=standing.number if standing else None,
         )
-        self._create(begun)
+        self._create(begun, newest)
         return begun
 
     def write(self, begun: ConsolidationManifest) -> tuple[ProjectionFile, ...]:
@@ -87,13 +87,13 @@ class Attempt:
         """
         committed = self._following(begun, ManifestStatus.COMMITTED, files)
         try:
-            self._create(committed)
+            self._create(committed, begun)
         except OvertakenError:
             with contextlib.suppress(StoreError):  # then the winner or the next run deletes them
                 self._catalog.delete(self._temps(begun.attempt, files))
             raise
         except StoreError as error:
-            if not self._landed(committed):
+            if not self._landed(committed, begun):
                 raise ConsolidationError(
                     f"{self._month}: it is unknown whether the commit succeeded: {error}; "
                     f"readers see a complete month in both cases; {AGAIN}"
@@ -105,7 +105,7 @@ class Attempt:
         files = self._moved(committed)
         completed = self._following(committed, ManifestStatus.COMPLETED, files)
         try:
-            self._create(completed)
+            self._create(completed, committed)
         except StoreError as error:
             raise ConsolidationError(
                 f"{self._month} is committed and every file is in its place, but the manifest "
@@ -129,7 +129,7 @@ class Attempt:
     ) -> ConsolidationManifest:
         """Record new tags of files that have the committed bytes."""
         recorded = self._following(completed, ManifestStatus.COMPLETED, files)
-        self._create(recorded)
+        self._create(recorded, completed)
         return recorded
 
     def _write(self, begun: ConsolidationManifest) -> tuple[ProjectionFile, ...]:
@@ -179,16 +179,18 @@ class Attempt:
             timestamp=self._catalog.timestamp(),
         )
 
-    def _create(self, manifest: ConsolidationManifest) -> None:
+    def _create(
+        self, manifest: ConsolidationManifest, before: ConsolidationManifest | None
+    ) -> None:
         try:
-            self._catalog.write_consolidation_manifest(manifest)
+            self._catalog.write_consolidation_manifest(manifest, before)
         except AlreadyExistsError as error:
             raise OvertakenError from error
 
-    def _landed(self, manifest: ConsolidationManifest) -> bool:
+    def _landed(self, manifest: ConsolidationManifest, before: ConsolidationManifest) -> bool:
         with contextlib.suppress(StoreError):
             found = self._catalog.read_numbered_manifest(self._month, manifest.number)
-            return found == manifest
+            return found == manifest and self._catalog.follows(self._month, before)
         return False
 
     def _is_overtaken(self, begun: ConsolidationManifest) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from caudal.errors import FormatError, NotFoundError, StoreError
+from caudal.errors import AlreadyExistsError, FormatError, NotFoundError, StoreError
 from caudal.formats.digest import digest
 from caudal.series import layout, rows
 from caudal.series import manifest as manifests
@@ -26,6 +26,8 @@ from caudal.series.manifest import ConsolidationManifest, ManifestStatus, Projec
 from caudal.series.parallel import WorkerPool
 from caudal.series.transfer import BIG_FILE_BYTES, checked_bytes
 from caudal.store.port import Entry, Store, entries, folder_names, key_in, pages
+
+_MOST_ROUNDS = 100
 
 
 @dataclass
@@ -102,8 +104,13 @@ class Catalog:
 
     def read_consolidation_manifest(self, month: Month) -> ConsolidationManifest | None:
         """Return the newest manifest of a month, or None if there is none."""
-        numbers = self._manifest_numbers(month)
-        return self.read_numbered_manifest(month, max(numbers)) if numbers else None
+        for _ in range(_MOST_ROUNDS):
+            numbers = self._manifest_numbers(month)
+            if not numbers:
+                return None
+            with contextlib.suppress(NotFoundError):  # there are newer ones, and a vacuum ran
+                return self.read_numbered_manifest(month, max(numbers))
+        raise StoreError(f"{month}: manifests disappear again and again: try again later")
 
     def read_committed_manifest(
         self, month: Month, newest: ConsolidationManifest | None = None
@@ -116,7 +123,11 @@ class Catalog:
             return None
         try:
             return self.read_numbered_manifest(month, newest.standing)
-        except NotFoundError:  # it was damaged, and a person moved it away
+        except NotFoundError:
+            again = self.read_consolidation_manifest(month)
+            if again is not None and again.number > newest.number:  # and a vacuum ran
+                return self.read_committed_manifest(month, again)
+            # It was damaged, and a person moved it away.
             return self._committed_below(month, newest.standing)
 
     def read_numbered_manifest(self, month: Month, number: int) -> ConsolidationManifest:
@@ -139,23 +150,41 @@ class Catalog:
 
     def newest_manifest_numbers(self, dataset_id: str) -> dict[Month, int]:
         """Return the number of the newest manifest of every month, from one listing."""
-        newest: dict[Month, int] = {}
-        for entry in entries(self.store, layout.consolidation(dataset_id)):
-            found = layout.parse_manifest(dataset_id, entry.key)
-            if found:
-                newest[found[0]] = max(found[1], newest.get(found[0], 0))
-        return newest
+        found = self.numbered_manifests(dataset_id)
+        return {month: max(numbers) for month, numbers in found.items()}
 
-    def write_consolidation_manifest(self, manifest: ConsolidationManifest) -> None:
+    def write_consolidation_manifest(
+        self, manifest: ConsolidationManifest, before: ConsolidationManifest | None
+    ) -> None:
         """Create the numbered manifest, then the copy `manifest.json`.
 
-        Raises AlreadyExistsError if the number is taken. If the copy cannot be written, it stays
-        old until the next run; no reader relies on it.
+        `before` is the manifest that it follows. Raises AlreadyExistsError if the number is taken,
+        or was taken once. If the copy cannot be written, it stays old until the next run; no
+        reader relies on it.
         """
-        data = manifests.encode(manifest)
-        self.store.create(layout.manifest(manifest.of, manifest.number), data)
+        data, key = manifests.encode(manifest), layout.manifest(manifest.of, manifest.number)
+        self.store.create(key, data)
+        if not self.follows(manifest.of, before):
+            raise AlreadyExistsError(f"a vacuum deleted the first {key}")
         with contextlib.suppress(StoreError):
             self.store.replace(layout.manifest_copy(manifest.of), data)
+
+    def follows(self, month: Month, before: ConsolidationManifest | None) -> bool:
+        """Return whether a manifest that was just created behind another one counts (vacuum.py)."""
+        if before is None:
+            return self._manifest_numbers(month) == [1]
+        try:
+            return self.read_numbered_manifest(month, before.number) == before
+        except NotFoundError:
+            return False
+
+    def numbered_manifests(self, dataset_id: str) -> dict[Month, dict[int, Entry]]:
+        """Return the entries of all numbered manifests, from one listing."""
+        found: defaultdict[Month, dict[int, Entry]] = defaultdict(dict)
+        for entry in entries(self.store, layout.consolidation(dataset_id)):
+            if numbered := layout.parse_manifest(dataset_id, entry.key):
+                found[numbered[0]][numbered[1]] = entry
+        return found
 
     def refresh_manifest_copy(self, newest: ConsolidationManifest) -> None:
         """Update the copy `manifest.json` if a crash or a late writer left an older one."""
@@ -171,9 +200,10 @@ class Catalog:
     def _committed_below(self, month: Month, number: int) -> ConsolidationManifest | None:
         for lower in sorted(self._manifest_numbers(month), reverse=True):
             if lower < number:
-                found = self.read_numbered_manifest(month, lower)
-                if found.status is not ManifestStatus.IN_PROGRESS:
-                    return found
+                with contextlib.suppress(NotFoundError):
+                    found = self.read_numbered_manifest(month, lower)
+                    if found.status is not ManifestStatus.IN_PROGRESS:
+                        return found
         return None
 
     def _manifest_numbers(self, month: Month) -> list[int]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from caudal.errors import CaudalError, FormatError, StoreError
+from caudal.errors import CaudalError, FormatError, NotFoundError, StoreError
 from caudal.series.catalog import Catalog, Placed
 from caudal.series.config import SeriesConfig
 from caudal.series.consolidation import MonthOutcome, MonthResult, consolidate_month
@@ -151,11 +151,18 @@ def _newest(
     if month not in numbers:
         return None
     try:
-        newest = catalog.read_numbered_manifest(month, numbers[month])
+        newest = _numbered(catalog, month, numbers[month])
         catalog.read_committed_manifest(month, newest)
     except FormatError as error:
         return error
     return newest
+
+
+def _numbered(catalog: Catalog, month: Month, number: int) -> ConsolidationManifest | None:
+    try:
+        return catalog.read_numbered_manifest(month, number)
+    except NotFoundError:  # there are newer ones, and a vacuum ran
+        return catalog.read_consolidation_manifest(month)
 
 
 def _status(
