@@ -14,6 +14,7 @@ from caudal.cli.consoles import output_console
 from caudal.cli.files import whole_file
 from caudal.cli.formats import BINARY, SCREEN, Format, encode
 from caudal.cli.series_show import (
+    datasets_table,
     print_ingest,
     print_months,
     print_values,
@@ -25,24 +26,27 @@ from caudal.errors import UsageError
 from caudal.results.answers import Result
 from caudal.series import (
     Catalog,
+    Freshness,
     IngestOutcome,
+    MonthStatus,
     SeriesConfig,
     SeriesRead,
     consolidate_each,
     consolidate_month,
     find_config,
+    list_datasets,
     read_series,
     survey,
+    vacuum_series,
 )
 from caudal.series import ingest as ingest_source
 from caudal.series.plotting import draw, plot_format
 from caudal.series.sources import NoObservationsError, require_source
-    vacuum_series,
+from caudal.sizes import parse_seconds
 
 _VERSION = re.compile(r"[0-9]{1,9}\Z")
 _SHOWN = 40  # characters of an argument in a message
 
-from caudal.sizes import parse_seconds
 series = typer.Typer(
     name="series",
     help="Manage time series in a store: an event log and atomically updated monthly projections.",
@@ -79,8 +83,11 @@ AsOfOption = Annotated[
 @series.command()
 def ingest(
     config: ConfigArgument,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="The source to read.")],
     store: StoreOption,
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE]", help="The source to read; the url of CONFIG if left out."),
+    ] = None,
     consolidate: Annotated[
         bool,
         typer.Option("--consolidate/--no-consolidate", help="Also update stale months."),
@@ -89,14 +96,20 @@ def ingest(
         Path | None, typer.Option("--rejects", help="Write every rejected cell to this CSV file.")
     ] = None,
 ) -> None:
-    """Add the new data of a file as one version, then consolidate the months that became stale.
+    """Add the new data of a source as one version, then consolidate the months that became stale.
 
-    Example: `caudal series ingest bcra_infomondia infomondia.xlsx --store data`
+    FILE is a file, or an address (https://…) if CONFIG says `kind = "http"`. An address that has
+    not changed since the last time is not read again.
+
+    Examples:
+
+    - `caudal series ingest bcra_infomondia infomondia.xlsx --store data`
+    - `caudal series ingest my.toml https://example.org/rates.csv --store data`
     """
     described = find_config(config)
-    require_source(described, file)
+    source = require_source(described, file)
     catalog = open_catalog(store, makes=True, changes=True)
-    outcome = _ingest(catalog, described, file, rejects)
+    outcome = _ingest(catalog, described, source, rejects)
     if consolidate:
         _consolidate(catalog, described)
     elif outcome.months:
@@ -171,11 +184,35 @@ def read(
         sys.stdout.buffer.writelines(encode(result, form))
 
 
+@series.command("list")
+def list_series(store: StoreOption) -> None:
+    """List the datasets of a store: versions, months, series.
+
+    Example: `caudal series list --store data`
+    """
+    found = list_datasets(open_catalog(store))
+    if not found:
+        typer.echo("no dataset in this store: `caudal series ingest` makes one")
+        return
+    output_console().print(datasets_table(found))
+
+
 @series.command()
-def status(config: ConfigArgument, store: StoreOption) -> None:
+def status(
+    config: ConfigArgument,
+    store: StoreOption,
+    state: Annotated[
+        list[Freshness] | None, typer.Option("--state", help="Only months in this state.")
+    ] = None,
+    year: Annotated[int | None, typer.Option("--year", min=1, max=9999)] = None,
+    month: Annotated[int | None, typer.Option("--month", min=1, max=12)] = None,
+) -> None:
     """Show for every month its consolidation state, its versions, and whether it is fresh.
 
-    Example: `caudal series status bcra_infomondia --store data`
+    Examples:
+
+    - `caudal series status bcra_infomondia --store data`
+    - `caudal series status bcra_infomondia --store data --state stale --state missing --year 2025`
     """
     described, catalog = find_config(config), open_catalog(store)
     months = list(survey(catalog, described.dataset_id))
@@ -183,12 +220,38 @@ def status(config: ConfigArgument, store: StoreOption) -> None:
     if head is None:
         typer.echo(_no_events(described))
         return
-    output_console().print(status_table(months))
+    shown = [one for one in months if _is_chosen(one, state, year, month)]
+    if shown:
+        output_console().print(status_table(shown))
+    else:
+        typer.echo(f"none of {len(months)} months is like that")
     counts = Counter(str(one.freshness) for one in months)
     told = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
     typer.echo(f"{described.dataset_id}: version {head.version} of {head.vintage_date}; {told}")
     if any(not one.is_tidy for one in months):
         typer.echo("run `caudal series consolidate` to bring them up to date")
+
+
+@series.command()
+def vacuum(
+    config: ConfigArgument,
+    store: StoreOption,
+    keep: Annotated[
+        str, typer.Option("--keep", help="Keep the manifests of this time: 30d.")
+    ] = "30d",
+) -> None:
+    """Delete old manifests of consolidations. Values, versions and revisions all stay.
+
+    Examples:
+
+    - `caudal series vacuum bcra_infomondia --store data`
+    - `caudal series vacuum bcra_infomondia --store data --keep 7d`
+    """
+    described, seconds = find_config(config), parse_seconds(keep)
+    catalog = open_catalog(store, changes=True)
+    report = vacuum_series(catalog, described.dataset_id, seconds)
+    told = f"deleted {report.manifests:,} manifests of {report.months:,} months"
+    typer.echo(f"{described.dataset_id}: {told if report.manifests else 'nothing to delete'}")
 
 
 @series.command()
@@ -218,6 +281,16 @@ def plot(
     typer.echo(str(out), err=True)
 
 
+def _is_chosen(
+    found: MonthStatus, states: list[Freshness] | None, year: int | None, month: int | None
+) -> bool:
+    return (
+        (not states or found.freshness in states)
+        and year in (None, found.month.year)
+        and month in (None, found.month.month)
+    )
+
+
 def _ingest(
     catalog: Catalog, described: SeriesConfig, source: str, rejects: Path | None
 ) -> IngestOutcome:
@@ -232,28 +305,6 @@ def _ingest(
         except NoObservationsError as error:
             write_rejects(error.rejected, file)
             failure = error
-@series.command()
-def vacuum(
-    config: ConfigArgument,
-    store: StoreOption,
-    keep: Annotated[
-        str, typer.Option("--keep", help="Keep the manifests of this time: 30d.")
-    ] = "30d",
-) -> None:
-    """Delete old manifests of consolidations. Values, versions and revisions all stay.
-
-    Examples:
-
-    - `caudal series vacuum bcra_infomondia --store data`
-    - `caudal series vacuum bcra_infomondia --store data --keep 7d`
-    """
-    described, seconds = find_config(config), parse_seconds(keep)
-    catalog = open_catalog(store, changes=True)
-    report = vacuum_series(catalog, described.dataset_id, seconds)
-    told = f"deleted {report.manifests:,} manifests of {report.months:,} months"
-    typer.echo(f"{described.dataset_id}: {told if report.manifests else 'nothing to delete'}")
-
-
         else:
             print_ingest(described.dataset_id, outcome, rejects)
             write_rejects(outcome.rejected, file)

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
@@ -15,12 +16,13 @@ from rich.table import Table
 from caudal.cli.formats import Format
 from caudal.cli.show import print_result
 from caudal.results.answers import Result
-from caudal.series import IngestOutcome, MonthOutcome, MonthResult, MonthStatus
+from caudal.series import IngestOutcome, ListedDataset, MonthOutcome, MonthResult, MonthStatus
 from caudal.series.sources import RejectedCell
 
 _CELLS_SHOWN = 5
 _REJECTS_SHOWN = 20  # lines
 _MONTHS_SHOWN = 12
+_NUMBERS = ("version", "series", "months")
 _COLUMNS_SHOWN = ["obs_date", "value", "unit", "version", "vintage_date", "quality_flag"]
 
 
@@ -31,7 +33,9 @@ def print_values(result: Result, console: Console, form: Format) -> None:
 
 def print_ingest(dataset_id: str, outcome: IngestOutcome, rejects: Path | None) -> None:
     """Print what an ingest added and rejected; `rejects` is the file with all rejected cells."""
-    if outcome.version is None:
+    if outcome.is_unchanged:
+        told = "nothing new: the source has not changed since the last ingest"
+    elif outcome.version is None:
         told = f"nothing new: all {outcome.observations:,} observations are known already"
     else:
         told = (
@@ -108,6 +112,29 @@ def print_months(outcomes: list[MonthOutcome]) -> None:
     swept = sum(outcome.swept for outcome in outcomes)
     told = ", ".join(f"{count} {ending}" for ending, count in counts.items()) or "none"
     typer.echo(f"months: {told}" + (f"; deleted {swept} abandoned files" if swept else ""))
+
+
+def datasets_table(datasets: Sequence[ListedDataset]) -> Table:
+    """Return a table with one row per dataset."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("dataset", "version", "of", "series", "months", "from", "to", "problem"):
+        table.add_column(name, justify="right" if name in _NUMBERS else "left")
+    for one in datasets:
+        if one.head is None:
+            table.add_row(one.dataset_id, *[""] * 6, one.problem)
+            continue
+        months = sorted(one.head.months)
+        table.add_row(
+            one.dataset_id,
+            f"{one.head.version:,}",
+            one.head.vintage_date,
+            f"{one.series:,}",
+            f"{len(months):,}",
+            months[0],
+            months[-1],
+            "",
+        )
+    return table
 
 
 def status_table(months: list[MonthStatus]) -> Table:

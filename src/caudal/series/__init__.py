@@ -5,6 +5,7 @@ from caudal.series.config import SeriesConfig, find_config, load_config, shipped
 from caudal.series.consolidation import MonthOutcome, MonthResult, consolidate_month
 from caudal.series.ingesting import IngestOutcome, ingest
 from caudal.series.layout import Month
+from caudal.series.listing import ListedDataset, list_datasets
 from caudal.series.manifest import (
     ConsolidationManifest,
     ManifestStatus,
@@ -20,14 +21,15 @@ from caudal.series.upkeep import (
     consolidate_each,
     survey,
 )
-
 from caudal.series.vacuum import SeriesVacuumReport, vacuum_series
+
 __all__ = [
     "Catalog",
     "Consolidated",
     "ConsolidationManifest",
     "Freshness",
     "IngestOutcome",
+    "ListedDataset",
     "ManifestStatus",
     "Month",
     "MonthOutcome",
@@ -37,17 +39,18 @@ __all__ = [
     "ProjectionFile",
     "SeriesConfig",
     "SeriesRead",
+    "SeriesVacuumReport",
     "VersionManifest",
     "consolidate_all",
-    "SeriesVacuumReport",
     "consolidate_each",
     "consolidate_month",
     "find_config",
     "ingest",
+    "list_datasets",
     "load_config",
     "read_month",
     "read_series",
     "shipped_configs",
     "survey",
-]
     "vacuum_series",
+]

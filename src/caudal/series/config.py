@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from caudal.series import rows
+from caudal.series.addresses import address_problem
 from caudal.series.errors import ConfigError
 from caudal.series.layout import NAME, Month
 
@@ -22,10 +23,11 @@ _SAMPLE = datetime(2024, 1, 31, tzinfo=UTC)
 
 
 class SourceKind(StrEnum):
-    """The place of the source: a local file, or an object in the store."""
+    """The place of the source: a local file, an object in the store, or an HTTP address."""
 
     FILE = "file"
     OBJECT = "object"
+    HTTP = "http"
 
 
 class SourceFormat(StrEnum):
@@ -41,6 +43,7 @@ class SeriesSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     format: SourceFormat
     kind: SourceKind = SourceKind.FILE
+    url: str = ""  # of kind http, for an ingest that names no source
 
 
 class Series(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -69,13 +72,13 @@ class SeriesConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     primary_keys: tuple[str, ...] = rows.PRIMARY_KEYS
     title: str = ""
 
-    def month(self, year: int, month: int) -> Month:
-        return Month(self.dataset_id, year, month)
-
     @property
     def is_by_day(self) -> bool:
         """Whether a day has one observation, whatever its time."""
         return "obs_time" not in self.primary_keys
+
+    def month(self, year: int, month: int) -> Month:
+        return Month(self.dataset_id, year, month)
 
     def find(self, series_code: str) -> Series:
         """Return the series with this code.
@@ -150,9 +153,6 @@ def _problem(config: SeriesConfig) -> str:
     return next(filter(None, problems), "")
 
 
-def _name_problem(field: str, name: str) -> str:
-    if len(name) > _LONGEST_NAME:
-        return f"{field} is longer than {_LONGEST_NAME} characters: {name[:20]}…"
 def _source_problem(source: SeriesSource) -> str:
     if not source.url:
         return ""
@@ -175,6 +175,9 @@ def _key_problem(keys: tuple[str, ...]) -> str:
     return ""
 
 
+def _name_problem(field: str, name: str) -> str:
+    if len(name) > _LONGEST_NAME:
+        return f"{field} is longer than {_LONGEST_NAME} characters: {name[:20]}…"
     return "" if NAME.match(name) else f"{field} {name!r} must be letters, digits, _ . and -"
 
 

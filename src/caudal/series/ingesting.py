@@ -22,11 +22,12 @@ from zoneinfo import ZoneInfo
 
 from caudal.errors import AlreadyExistsError, CaudalError, StoreError
 from caudal.series import delta
+from caudal.series.addresses import address_name, told_address
 from caudal.series.catalog import Catalog
-from caudal.series.config import SeriesConfig
+from caudal.series.config import SeriesConfig, SourceKind
 from caudal.series.delta import Change
 from caudal.series.errors import IngestError
-from caudal.series.events import EventLog
+from caudal.series.fetching import known_etag, remember
 from caudal.series.layout import Month
 from caudal.series.manifest import NO_INPUTS, MonthInputs, MonthPart, VersionManifest
 from caudal.series.sources import (
@@ -42,7 +43,11 @@ _MOST_RACES = 100
 
 @dataclass(frozen=True)
 class IngestOutcome:
-    """The result of an ingest. `version` is None if nothing was new."""
+    """The result of an ingest. `version` is None if nothing was new.
+
+    `is_unchanged`: the source was not read, because it has not changed since the last time.
+    `newest` is the version at which the log has everything that was read.
+    """
 
     version: int | None
     added: int = 0
@@ -53,6 +58,8 @@ class IngestOutcome:
     blank_rows: int = 0
     repeated: int = 0
     rejected: tuple[RejectedCell, ...] = field(default=(), repr=False)
+    is_unchanged: bool = False
+    newest: int = 0
 
 
 def ingest(catalog: Catalog, config: SeriesConfig, source: Path | str) -> IngestOutcome:
@@ -93,10 +100,10 @@ def _ingest(
         log.require_same(config)
         changed = _changes(catalog, config, months, head)
         if not changed:
-            if head is not None:
-                log.settle(head.version)
-            return _outcome(reading, None, {}, races)
-        run = _IngestRun(catalog, config, Path(source).name, head)
+            newest = head.version if head else 0
+            log.settle(newest)
+            return _outcome(reading, None, {}, races, newest)
+        run = _IngestRun(catalog, config, source, head)
         try:
             version = run.commit(changed)
         except AlreadyExistsError:
@@ -104,7 +111,7 @@ def _ingest(
             continue
         with contextlib.suppress(StoreError):  # every consolidation sweeps too
             log.sweep(version.version)
-        return _outcome(reading, version, changed, races)
+        return _outcome(reading, version, changed, races, version.version)
     raise IngestError(f"{source}: too many other ingests at once: nothing was added; try again")
 
 
@@ -177,6 +184,7 @@ class _IngestRun:
             parts=tuple(self._parts),
             months=dict(sorted(months.items())),
             timezone=self._config.timezone,
+            primary_keys=self._log.primary_keys if self._head else self._config.primary_keys,
         )
 
     def _create(self, version: VersionManifest) -> None:
@@ -184,7 +192,6 @@ class _IngestRun:
             self._log.commit(version)
         except AlreadyExistsError:
             raise
-            primary_keys=self._log.primary_keys if self._head else self._config.primary_keys,
         except StoreError as error:
             with contextlib.suppress(StoreError):
                 if self._log.version(version.version) == version:
@@ -201,6 +208,8 @@ def _changes(
     months: dict[Month, list[Observation]],
     head: VersionManifest | None,
 ) -> dict[Month, list[Change]]:
+    log = catalog.log(config.dataset_id)
+
     def changes(month: Month) -> list[Change]:
         inputs = head.months.get(str(month), NO_INPUTS) if head else NO_INPUTS
         before = delta.known(log.merged(month, inputs.versions), config)
@@ -208,8 +217,6 @@ def _changes(
 
     found = zip(months, catalog.workers.each(changes, months), strict=True)
     return {month: some for month, some in found if some}
-    log = catalog.log(config.dataset_id)
-
 
 
 def _count(changed: dict[Month, list[Change]]) -> tuple[int, int]:
@@ -224,6 +231,7 @@ def _outcome(
     version: VersionManifest | None,
     changed: dict[Month, list[Change]],
     races: int,
+    newest: int,
 ) -> IngestOutcome:
     return IngestOutcome(
         version=version.version if version else None,
@@ -235,4 +243,5 @@ def _outcome(
         blank_rows=reading.blank_rows,
         repeated=reading.repeated,
         rejected=tuple(reading.rejected),
+        newest=newest,
     )

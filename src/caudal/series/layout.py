@@ -7,6 +7,7 @@
       projections/windows/{series_code}/year=YYYY/month=MM/.tmp/{attempt}/data.parquet
       projections/consolidation/YYYY/MM/{number:08}.json           manifests, each made once
       projections/consolidation/YYYY/MM/manifest.json              copy of the newest
+      sources/{digest of an address}.json                          its ETag, see fetching.py
 
 Numbers are padded so that a listing shows them in order. No code relies on that order.
 """
@@ -14,6 +15,7 @@ Numbers are padded so that a listing shows them in order. No code relies on that
 import re
 from dataclasses import dataclass
 
+DATASETS = "datasets/"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 
 _PROJECTION = re.compile(
@@ -67,7 +69,7 @@ class PartKey:
 
 
 def dataset(dataset_id: str) -> str:
-    return f"datasets/{dataset_id}/"
+    return f"{DATASETS}{dataset_id}/"
 
 
 def events(dataset_id: str) -> str:
@@ -85,6 +87,10 @@ def version_manifest(dataset_id: str, version: int) -> str:
 def part(month: Month, version: int, attempt: str) -> str:
     folder = f"data/year={month.year:04}/month={month.month:02}"
     return f"{version_folder(month.dataset_id, version)}{folder}/part-{attempt}.parquet"
+
+
+def remembered_source(dataset_id: str, name: str) -> str:
+    return f"{dataset(dataset_id)}sources/{name}.json"
 
 
 def windows(dataset_id: str) -> str:

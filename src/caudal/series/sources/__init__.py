@@ -6,13 +6,14 @@ from caudal.series.sources.observations import (
     RejectedCell,
     SourceReading,
 )
-from caudal.series.sources.reading import read_source, require_source
+from caudal.series.sources.reading import parse_source, read_source, require_source
 
 __all__ = [
     "NoObservationsError",
     "Observation",
     "RejectedCell",
     "SourceReading",
+    "parse_source",
     "read_source",
     "require_source",
 ]

@@ -1,9 +1,10 @@
-"""Read a source in the format of its config, from a file or from the store."""
+"""Read a source in the format of its config, from a file, from the store or from an address."""
 
 from io import BytesIO
 from pathlib import Path
 
 from caudal.errors import NotFoundError
+from caudal.series.addresses import address_problem, is_address, told_address
 from caudal.series.config import SeriesConfig, SourceFormat, SourceKind
 from caudal.series.errors import SourceError
 from caudal.series.sources.observations import NoObservationsError, SourceReading
@@ -17,9 +18,13 @@ def read_source(config: SeriesConfig, source: Path | str, store: Store) -> Sourc
 
     Raises SourceError if it cannot be read, or contains no observation.
     """
-    name = str(source)
     stored = config.source.kind is SourceKind.OBJECT
-    data = _object(store, name) if stored else _file(Path(source))
+    data = _object(store, str(source)) if stored else _file(Path(source))
+    return parse_source(config, str(source), data)
+
+
+def parse_source(config: SeriesConfig, name: str, data: bytes) -> SourceReading:
+    """Read the observations in the bytes of a source. `name` is for messages."""
     if config.source.format is SourceFormat.CSV:
         reading = read_csv(BytesIO(data), name, config)
     else:
@@ -29,16 +34,31 @@ def read_source(config: SeriesConfig, source: Path | str, store: Store) -> Sourc
     return reading
 
 
-def require_source(config: SeriesConfig, source: Path | str) -> None:
-    """Raise SourceError for a local file that cannot be read.
+def require_source(config: SeriesConfig, source: str | None) -> str:
+    """Return the source to ingest: the one that is given, or that of the config.
 
-    Objects in the store are checked later, when they are read.
+    Raises SourceError for a local file that cannot be read, and for something that is not of the
+    kind of the config. Objects and addresses are checked later, when they are read.
     """
-    if config.source.kind is SourceKind.FILE:
+    kind = config.source.kind
+    source = source or config.source.url
+    if not source:
+        raise SourceError(f"give FILE: the source to read (kind = {kind})")
+    if kind is SourceKind.HTTP:
+        if problem := address_problem(source):
+            shown = told_address(source) if is_address(source) else source
+            raise SourceError(f"{shown} {problem} (the config says kind = http)")
+    elif is_address(source):
+        raise SourceError(
+            f"{told_address(source)} is an address, but the config says kind = {kind}: "
+            'write kind = "http" in [source]'
+        )
+    elif kind is SourceKind.FILE:
         try:
             Path(source).open("rb").close()
         except OSError as error:
             raise _unreadable(source, error) from error
+    return source
 
 
 def _file(path: Path) -> bytes:
