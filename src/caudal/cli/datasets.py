@@ -51,6 +51,7 @@ PlaceArgument = Annotated[
     str, typer.Argument(metavar="DATASET", help="The dataset: a folder or s3://bucket/prefix.")
 ]
 _STREAM = "-"
+_LEAST_TARGET = 1 << 16  # bytes of a compacted file
 _NOT_FOR_LOADS = ("form", "out", "engine", "partitions", "profile")
 
 
@@ -129,9 +130,11 @@ def compact(
     - `caudal compact shelf`
     - `caudal compact shelf --size 256MiB`
     """
+    target = parse_bytes(size) if size else TARGET_BYTES
+    if target < _LEAST_TARGET:
+        raise UsageError(f"--size {size} is {target:,} bytes, too little for a file: try 64MiB")
     shelf = open_shelf(dataset)
     before = _count_files(shelf.contents)
-    target = parse_bytes(size) if size else TARGET_BYTES
     after = compact_files(shelf.store, time.time(), target)
     if after.number == shelf.contents.number:
         typer.echo(f"{dataset}: nothing to merge in {before:,} files")
@@ -157,8 +160,9 @@ def vacuum(
     - `caudal vacuum shelf`
     - `caudal vacuum shelf --keep 7d`
     """
+    kept, spared = parse_seconds(keep), parse_seconds(grace)
     shelf = open_shelf(dataset)
-    report = vacuum_files(shelf.store, time.time(), parse_seconds(keep), parse_seconds(grace))
+    report = vacuum_files(shelf.store, time.time(), kept, spared)
     if not report.files:
         typer.echo(f"{dataset}: nothing to delete")
         return

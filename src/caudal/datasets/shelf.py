@@ -7,6 +7,7 @@ from pathlib import Path
 from caudal.datasets import commits, vacuum
 from caudal.datasets.contents import Contents
 from caudal.datasets.documents import DatasetHead
+from caudal.datasets.misplaced import found_instead
 from caudal.errors import NotFoundError, UsageError
 from caudal.store.open_store import folder_of, open_store
 from caudal.store.port import Store
@@ -87,6 +88,7 @@ def _reload(app_name: str) -> str:
 
 
 def _no_dataset(place: str) -> UsageError:
-    return UsageError(
-        f"there is no dataset in {place}: make one with `caudal load APP --to {place}`"
-    )
+    folder = folder_of(place)
+    instead = found_instead(folder) if folder is not None else ""
+    make = f"make one with `caudal load APP --to {place}`"
+    return UsageError(f"there is no dataset in {place}: {instead or make}")

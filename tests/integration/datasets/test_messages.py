@@ -213,3 +213,13 @@ def test_a_full_disk_costs_only_the_time(tmp_path: Path, monkeypatch: pytest.Mon
         report = load_files(loader, tmp_path, sales=["s.csv"], shops=["shops.csv"])
     assert report.version == 1
     assert ask_sales(open_shelf(str(tmp_path / "shelf")))[0]["sales"] == 5
+
+
+def test_mistakes_with_versions_compact_and_vacuum(app: Path, capsys: Capture) -> None:
+    load(capsys, "--data", ".")
+    for command in ("versions", "compact", "vacuum"):
+        assert "there is no dataset in sehlf: make one" in told(capsys, command, "sehlf")[2]
+        assert "give its folder, " in told(capsys, command, "shelf/tables/sales")[2]
+    assert "--size 64 is 64 bytes" in told(capsys, "compact", "shelf", "--size", "64")[2]
+    assert "'30' is not a time: write it like" in told(capsys, "vacuum", "shelf", "--keep", "30")[2]
+    assert not Path("sehlf").exists()
