@@ -15,6 +15,8 @@ if TYPE_CHECKING:  # keep `import caudal` fast: heavy packages load on first use
     import polars
     import pyarrow as pa
 
+    from caudal.results.plotting import Plot
+
 _ROWS_SHOWN = 20
 _LONGEST_CELL = 60  # characters, in a table shown as text
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -71,6 +73,19 @@ class Result:
         from caudal.results.summary import summarize
 
         return replace(self, title="summary of the columns", table=summarize(self.table))
+
+    def summary(self) -> "Result":
+        """Return what `describe` returns."""
+        return self.describe()
+
+    def plot(self, kind: str | None = None, *, x: str = "", y: str = "") -> "Plot":
+        """Draw the rows as bars, a line or a histogram, chosen by the types of the columns.
+
+        `kind` is "bar", "line" or "histogram". Needs matplotlib: pip install 'caudal[plot]'.
+        """
+        from caudal.results.plotting import plot_rows
+
+        return plot_rows(self.table, self.title or self.name, kind, x, y)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows as dictionaries of Python values; a second column `a` becomes `a_1`.
