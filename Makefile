@@ -3,7 +3,7 @@ PYTHON ?= python3
 SCALE ?= 0.01
 BIN := .venv/bin
 
-.PHONY: compiled demo test lint types unit transformers bench bench-cluster bench-series fuzz-planner fuzz-inputs properties simulate chaos format pictures clean lock web test-page
+.PHONY: compiled demo test lint types unit transformers bench bench-cluster bench-series fuzz-planner fuzz-inputs properties simulate chaos format pictures clean lock web test-page screenshots
 
 # Bytecode of our own modules, also where PYTHONDONTWRITEBYTECODE is set: a cluster starts many
 # processes, and each would compile them anew. And the kernels, if their sources have changed.
@@ -135,6 +135,10 @@ web:
 # The page with ten thousand jobs and a million rows, in a real Chromium.
 test-page: compiled .venv/chromium
 	$(BIN)/pytest -q -n 0 tests/page/test_browser.py tests/page/many.py
+
+# The pictures of the README, from a real cluster under chaos.
+screenshots: compiled .venv/chromium
+	$(BIN)/python -m tests.page.pictures
 
 # PySpark and Dask for bench-cluster, in an environment of their own: they are too large for the
 # lock. Where they cannot be had, the benchmark says so in their place.

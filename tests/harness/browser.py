@@ -92,6 +92,13 @@ class Browser:
         actions = [{"type": "key", "id": "keys", "actions": pressed}]
         self.call("POST", "actions", {"actions": actions})
 
+    def press_with(self, held: str, key: str) -> None:
+        """Press a key while another one is held."""
+        ways = [("keyDown", held), ("keyDown", key), ("keyUp", key), ("keyUp", held)]
+        pressed = [{"type": way, "value": value} for way, value in ways]
+        actions = [{"type": "key", "id": "keys", "actions": pressed}]
+        self.call("POST", "actions", {"actions": actions})
+
     def look(self, width: int, height: int, *, dark: bool = False) -> None:
         """Set the size of the window, and light or dark."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}

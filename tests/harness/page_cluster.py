@@ -56,6 +56,10 @@ class PageCluster:
         words = ["--token-file", str(self.folder / "token")]
         command = self.cluster.submit(str(self.folder / "films"), self.folder / "data", *words)
         subprocess.run(command, capture_output=True, text=True, check=True)
+        return self.newest()
+
+    def newest(self) -> str:
+        """Return the job that was created last."""
         headers = {"authorization": f"Bearer {self.token}"}
         jobs = httpx.get(f"{self.url}/jobs", headers=headers, timeout=GUARD_SECONDS).json()["jobs"]
         return str(max(jobs, key=lambda one: one["created"])["id"])

@@ -5,12 +5,16 @@ import { login, offline, token, useToken } from "./api.ts";
 import { ClusterView } from "./cluster.tsx";
 import { Jobs } from "./jobs.tsx";
 import { LiveJob } from "./live.tsx";
-import { follow, route } from "./route.ts";
+import { choose, follow, option, route } from "./route.ts";
+import { SqlPage } from "./sql.tsx";
 
-const PAGES: [string, string][] = [
-  ["jobs", "Jobs"],
-  ["cluster", "Cluster"],
-];
+const embedded = document.getElementById("app")?.dataset.mode === "embedded";
+const PAGES: [string, string][] = embedded
+  ? [["sql", "SQL"]]
+  : [
+      ["jobs", "Jobs"],
+      ["cluster", "Cluster"],
+    ];
 
 function Login() {
   return (
@@ -42,6 +46,7 @@ function Login() {
 
 function Here() {
   const [page, name] = route.value.parts;
+  if (embedded) return login.value ? <p class="notice bad">{login.value}</p> : <SqlPage />;
   if (login.value) return <Login />;
   if (page === "jobs" && name) return <LiveJob key={name} job={name} />;
   if (page === "jobs") return <Jobs />;
@@ -50,7 +55,7 @@ function Here() {
 }
 
 function App() {
-  const [page] = route.value.parts;
+  const page = embedded ? "sql" : route.value.parts[0];
   const title = PAGES.find(([name]) => name === page)?.[1] ?? "Caudal";
   useEffect(() => {
     document.title = `${title} · Caudal`;
@@ -61,7 +66,7 @@ function App() {
         to the content
       </button>
       <header class="bar">
-        <a class="name" href="#/jobs">
+        <a class="name" href={embedded ? "#/sql" : "#/jobs"}>
           <img src="/page/icon.svg" alt="" />
           Caudal
         </a>
@@ -78,7 +83,7 @@ function App() {
             the gateway does not answer: trying again
           </span>
         )}
-        {token.value && (
+        {token.value && !embedded && (
           <button
             type="button"
             onClick={() => {
@@ -98,4 +103,8 @@ function App() {
 }
 
 follow();
+if (option("key")) {
+  useToken(option("key")); // of `caudal ui`: out of the address, so that it is not shared
+  choose("key", "");
+}
 render(<App />, document.getElementById("app") as HTMLElement);

@@ -161,6 +161,7 @@ function Results({ view }: { view: JobView }) {
         {source?.about.title && (
           <p class="dim" dir="auto" style={{ marginTop: 0 }}>
             {source.about.title}
+            {source.about.seconds ? `, computed in ${seconds(source.about.seconds)}` : ""}
           </p>
         )}
         {source &&
@@ -288,10 +289,12 @@ export function JobPage(view: JobView) {
           <dt>{status.outcome ? "took" : "since"}</dt>
           <dd>{seconds(Math.max(0, end - status.created))}</dd>
         </div>
-        <div>
-          <dt>tasks</dt>
-          <dd>{count(tasks.length)}</dd>
-        </div>
+        {tasks.length > 0 && (
+          <div>
+            <dt>tasks</dt>
+            <dd>{count(tasks.length)}</dd>
+          </div>
+        )}
       </dl>
       {status.outcome?.reason && <p class="notice bad">{status.outcome.reason}</p>}
       {view.note && <p class="dim small">{view.note}</p>}
@@ -305,11 +308,13 @@ export function JobPage(view: JobView) {
           <Plan graph={plan} tasks={tasks} busy={busy} />
         </section>
       )}
-      <section class="card" aria-label="timeline">
-        <h2>Timeline</h2>
-        <Timeline tasks={tasks} samples={samples} />
-        <Slowest tasks={tasks} />
-      </section>
+      {(tasks.length > 0 || job) && (
+        <section class="card" aria-label="timeline">
+          <h2>Timeline</h2>
+          <Timeline tasks={tasks} samples={samples} />
+          <Slowest tasks={tasks} />
+        </section>
+      )}
       <Rejects rows={view.rejects} />
     </>
   );

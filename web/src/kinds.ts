@@ -74,6 +74,7 @@ export interface About {
   rows: number;
   bytes: number;
   columns: Column[];
+  seconds?: number; // of a run without a cluster
 }
 export type Value = string | number | boolean | null | Value[] | { [name: string]: Value };
 export type Row = Record<string, Value>;

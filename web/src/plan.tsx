@@ -42,12 +42,9 @@ function layout(graph: PlanGraph) {
     drawn.setNode(node.name, { width, height: lines.length * LINE + 14 });
   }
   graph.edges.forEach((edge, place) => {
-    drawn.setEdge(
-      edge.source,
-      edge.target,
-      { width: 10, height: 14, labelpos: "c" },
-      String(place),
-    );
+    const width = Math.max(edge.label.length, edge.dotted ? 0 : 16) * 5.6;
+    const label = { width, height: 28, labelpos: "c" };
+    drawn.setEdge(edge.source, edge.target, label, String(place));
   });
   dagre.layout(drawn);
   return drawn;

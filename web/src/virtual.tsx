@@ -42,7 +42,11 @@ export function VirtualTable(props: {
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(560);
   useLayoutEffect(() => {
-    if (box.current) setHeight(box.current.clientHeight || 560);
+    const place = box.current;
+    if (!place) return;
+    const watch = new ResizeObserver(() => setHeight(Math.max(place.clientHeight, 10 * ROW)));
+    watch.observe(place);
+    return () => watch.disconnect();
   }, []);
   const sight = inSight(props.rows, top, height);
   const { first, last } = sight;

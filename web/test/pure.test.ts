@@ -8,7 +8,6 @@ import { parseRoute, written } from "../src/route.ts";
 import { parse } from "../src/sse.ts";
 import { bytes, seconds, shown } from "../src/words.ts";
 
-
 const { arranged, compare } = await import("../src/grid.tsx");
 const { filtered, progress, rowsPerSecond } = await import("../src/jobs.tsx");
 const { cpuOf, healed, terms } = await import("../src/cluster.tsx");
@@ -16,6 +15,7 @@ const { settled } = await import("../src/live.tsx");
 const { look, marks, tick } = await import("../src/timeline.tsx");
 const { inSight } = await import("../src/virtual.tsx");
 const { sums } = await import("../src/plan.tsx");
+const { parametersOf, remembered, typedValue } = await import("../src/sql.tsx");
 
 test("events are split where they end, and the rest waits", () => {
   const { events, rest } = parse(': alive\n\nid: 3\nevent: rows\ndata: {"a":1}\n\nevent: pro');
@@ -168,4 +168,14 @@ test("numbers are written for people", () => {
   assert.equal(shown(0.1 + 0.2), "0.3");
   assert.equal(shown(null), "NULL");
   assert.equal(shown([1, "a"]), '[1,"a"]');
+});
+
+test("parameters are found outside of texts, names and comments", () => {
+  assert.deepEqual(parametersOf("SELECT $a, '$b', \"$c\" -- $d\n/* $e */ + $a + $f"), ["a", "f"]);
+  assert.equal(typedValue(" 12.5"), 12.5);
+  assert.equal(typedValue("1e5x"), "1e5x");
+});
+
+test("the history holds each statement once, the newest first", () => {
+  assert.deepEqual(remembered(["b", "a"], "a"), ["a", "b"]);
 });

@@ -50,6 +50,13 @@ COMMANDS = (
         "Ask one SELECT after the other at a prompt; files are read once and kept.",
     ),
     Command(
+        "ui",
+        "caudal.cli.ui.command",
+        "ui",
+        "Ask SELECTs in a browser, over an application's files, files by name, or a dataset.",
+        extra="cluster",
+    ),
+    Command(
         "load",
         "caudal.cli.datasets",
         "load",
@@ -98,6 +105,13 @@ COMMANDS = (
         "caudal.cli.jobs",
         "results",
         "Give the answers of a job on a cluster that are ready.",
+        extra="cluster",
+    ),
+    Command(
+        "report",
+        "caudal.cli.report",
+        "report",
+        "Write a job as one HTML file: plans, timeline, answers with charts, rejected rows.",
         extra="cluster",
     ),
     Command("cancel", "caudal.cli.jobs", "cancel", "Cancel a job on a cluster.", extra="cluster"),

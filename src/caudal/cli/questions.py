@@ -38,7 +38,7 @@ from caudal.cli.progress import watch
 from caudal.errors import UsageError
 from caudal.local.engines import run_with
 from caudal.model import ADHOC, Application, ParameterValue
-from caudal.results.answers import one_line
+from caudal.results.answers import Answers, one_line
 from caudal.run_options import Engine
 from caudal.sql.adhoc import asker_mistakes, bind_values, with_adhoc_query
 
@@ -55,6 +55,10 @@ def run(
     resume: ResumeOption = False,
     source: FromOption = None,
     as_of: AsOfOption = None,
+    report_file: Annotated[
+        Path | None,
+        typer.Option("--report", help="Also write plans, answers and charts as one HTML file."),
+    ] = None,
 ) -> None:
     """Answer an application's queries over the files of a folder, or over a dataset.
 
@@ -76,10 +80,12 @@ def run(
             raise UsageError("--store is for reading files: leave it out with --from")
         dataset = chosen_dataset(source, as_of, asking)
         answers = ask_dataset(application, dataset, query, values, asking)
+        _save_report(report_file, application, answers, {})
         deliver(application.name, answers, destination, quiet=asking.quiet)
         require_all(answers.failures)
         return
-    if store is None and not resume and _streams(asking, len(set(names))):
+    is_plain = report_file is None and store is None and not resume
+    if is_plain and _streams(asking, len(set(names))):
         _answer_one(application, names[0], values, asking, destination)
         return
     with (
@@ -92,8 +98,29 @@ def run(
             answers = answer(
                 application, sources, query, values, options=options, progress=progress
             )
+        _save_report(report_file, application, answers, values)
         deliver(application.name, answers, destination, quiet=asking.quiet)
     require_all(answers.failures)
+
+
+def _save_report(
+    path: Path | None,
+    application: Application,
+    answers: Answers,
+    values: Mapping[str, ParameterValue],
+) -> None:
+    """Write the report of a run, if it was asked for."""
+    if path is None:
+        return
+    from caudal.cli.report_page import run_data, write_report
+    from caudal.embedded.explain import query_graph
+    from caudal.jobs.plan_pictures import graph_reply
+
+    plans = {
+        name: graph_reply(query_graph(application, name, values), one.title, {}, {})
+        for name, one in answers.results.items()
+    }
+    write_report(path, run_data(application.name, answers, plans))
 
 
 def _streams(asking: QueryOptions, queries: int) -> bool:

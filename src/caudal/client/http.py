@@ -1,7 +1,7 @@
 """The client's requests as HTTP (docs/formats/http.md), to any gateway that answers."""
 
 from collections.abc import Iterator, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -16,7 +16,18 @@ from caudal.formats import frame
 from caudal.formats.job import Request
 from caudal.formats.outcomes import End, Outcome
 from caudal.formats.outputs import Whose
-from caudal.formats.replies import JobEntry, JobPage, JobStatus, QuotaPage, Receipt
+from caudal.formats.replies import (
+    JobEntry,
+    JobPage,
+    JobStatus,
+    PlanPage,
+    QuotaPage,
+    Receipt,
+    ResultAbout,
+    SamplePage,
+    TaskPage,
+)
+from caudal.formats.task_facts import ProcessSample, TaskFact
 from caudal.jobs.requests import check_job_id, is_name
 
 _BATCH_TYPE = "application/vnd.caudal.batch"
@@ -100,6 +111,33 @@ class HttpGateways(Failover):
     def quotas(self) -> QuotaPage:
         """Return the usage of this token's owner; of all owners for an admin."""
         return self._get(QuotaPage, "GET", "/quotas")
+
+    def plans(self, job_id: str) -> PlanPage:
+        """Return the plans of all queries of a job."""
+        return self._get(PlanPage, "GET", _path(job_id, "plan"))
+
+    def tasks(self, job_id: str) -> Iterator[TaskFact]:
+        """Yield what workers did for a job, as far as it is known."""
+        after, more = "", True
+        while more:
+            page = self._get(TaskPage, "GET", f"{_path(job_id, 'tasks')}?after={quote(after)}")
+            yield from page.tasks
+            more = page.more and page.last > after
+            after = page.last
+
+    def about(self, job_id: str, query: str) -> ResultAbout:
+        """Return what a result holds, without its rows."""
+        return self._get(ResultAbout, "GET", _path(job_id, "results", query, "about"))
+
+    def first_rows(self, job_id: str, query: str | None, limit: int) -> list[dict[str, Any]]:
+        """Return the first rows of a result as JSON values; of the rejects report without query."""
+        path = _path(job_id, *(("results", query) if query else ("rejects",)))
+        kind, accept = list[dict[str, Any]], {"Accept": "application/json"}
+        return self._get(kind, "GET", f"{path}?offset=0&limit={limit}", headers=accept)
+
+    def samples(self) -> tuple[ProcessSample, ...]:
+        """Return how the processes were in the last hour, as far as it is known."""
+        return self._get(SamplePage, "GET", "/cluster/history?seconds=3600").samples
 
     def _get(
         self,

@@ -1,7 +1,7 @@
 """`caudal explain` for the embedded engine: the tables to read, and the operators in order."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from caudal.duck.bind import TableLoad, bind, choose_queries
@@ -9,8 +9,8 @@ from caudal.duck.database import Connection, open_database
 from caudal.duck.operators import PLUMBING, operator_word
 from caudal.embedded.draw import details, draw_query
 from caudal.kernels.sentiment import load_model
-from caudal.model import Application, ParameterValue
-from caudal.sql.graph import PlanFormat, render
+from caudal.model import Application, ParameterValue, Query
+from caudal.sql.graph import Graph, PlanFormat, render
 from caudal.sql.table_needs import ALL_ROWS, ComputedColumn
 
 
@@ -21,21 +21,34 @@ def explain_query(
     form: PlanFormat = PlanFormat.TEXT,
 ) -> str:
     """Return the tables that one query reads, and the operators that its rows pass."""
+    chosen, loads, roots = _planned(app, name, parameters)
+    if form is not PlanFormat.TEXT:
+        return render(draw_query(loads, roots, chosen), form)
+    lines = [f"{app.name} {name}: {chosen.title}", "engine: embedded", ""]
+    for load in loads:
+        lines += _table_lines(load)
+    lines.append("then")
+    lines += [f"  {place:>2}. {step}" for place, step in enumerate(_steps(roots), start=1)]
+    return "\n".join(lines)
+
+
+def query_graph(app: Application, name: str, parameters: Mapping[str, ParameterValue]) -> Graph:
+    """Return the graph of one query: its tables, and the operators that its rows pass."""
+    chosen, loads, roots = _planned(app, name, parameters)
+    return draw_query(loads, roots, chosen)
+
+
+def _planned(
+    app: Application, name: str, parameters: Mapping[str, ParameterValue]
+) -> tuple[Query, Sequence[TableLoad], list[dict[str, Any]]]:
+    """Return a query, the tables that it reads, and DuckDB's trees of operators."""
     chosen = choose_queries(app, [name], parameters)
     with open_database(load_model(app.sentiment)) as connection:
         binding = bind(app, chosen, parameters, connection)
         for load in binding.loads:
             for statement in load.create:
                 connection.execute(statement)
-        roots = _operator_trees(connection, binding.queries[0].sql)
-    if form is not PlanFormat.TEXT:
-        return render(draw_query(binding.loads, roots, chosen[0]), form)
-    lines = [f"{app.name} {name}: {chosen[0].title}", "engine: embedded", ""]
-    for load in binding.loads:
-        lines += _table_lines(load)
-    lines.append("then")
-    lines += [f"  {place:>2}. {step}" for place, step in enumerate(_steps(roots), start=1)]
-    return "\n".join(lines)
+        return chosen[0], binding.loads, _operator_trees(connection, binding.queries[0].sql)
 
 
 def operator_steps(connection: Connection, sql: str) -> list[str]:

@@ -17,7 +17,7 @@ _PARTS: Mapping[str, Mapping[str, Any]] = {
     "job": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_-]+$"},
     "table": _NAME,
     "query": _NAME,
-    "file": {"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[a-z0-9.-]+$"},
+    "file": {"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[A-Za-z0-9.-]+$"},
     "number": {"type": "integer", "minimum": 0, "maximum": 999_999_999},
 }
 _SAID = {

@@ -55,10 +55,10 @@ def shell(
     - `caudal shell books --data data --format csv < statements.sql`
     - `caudal shell books --from shelf`
     """
-    application, takes_files = _tables(tables or [], asking)
+    application, takes_files = open_tables(tables or [], asking)
     with (
         reject_file(asking.rejects) as sink,
-        _session(application, asking, sink, source, as_of) as session,
+        tables_session(application, asking, sink, source, as_of) as session,
     ):
         prompt = Shell(
             session,
@@ -78,7 +78,7 @@ def shell(
             run_script(prompt, statements(_script()))
 
 
-def _session(
+def tables_session(
     app: Application,
     asking: QueryOptions,
     sink: Callable[[RejectedRow], None] | None,
@@ -103,7 +103,7 @@ def _script() -> str:
         raise UsageError(f"standard input is not UTF-8 text: {error}") from None
 
 
-def _tables(names: list[str], asking: QueryOptions) -> tuple[Application, bool]:
+def open_tables(names: list[str], asking: QueryOptions) -> tuple[Application, bool]:
     """Return the application with the tables of the prompt, and whether a SELECT may name files."""
     if len(names) == 1 and (names[0] in shipped_applications() or Path(names[0]).is_dir()):
         return find_application(names[0]), False

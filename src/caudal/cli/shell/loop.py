@@ -85,7 +85,7 @@ class Shell:
         keywords = [*self.session.names(_KEYWORDS), *_MORE_KEYWORDS]
         return KnownNames(tables, sorted(self.session.names(_FUNCTIONS)), sorted(keywords))
 
-    def _asked(self, select: str) -> Application:
+    def asked(self, select: str) -> Application:
         """Return the application whose only query is this SELECT."""
         given = {name: value for name, value in self.values.items() if f"${name}" in select}
         bound = bind_values(select, given, self.app.parameters)
@@ -104,7 +104,7 @@ class Shell:
 
     def _answer(self, select: str) -> None:
         with asker_mistakes(), contextlib.ExitStack() as running:
-            application = self._asked(select)
+            application = self.asked(select)
             with watch(Console(stderr=True), quiet=self.quiet) as progress:
                 result = running.enter_context(
                     self.session.stream(application, self.sources, progress)
@@ -144,7 +144,7 @@ class Shell:
         if not argument:
             raise UsageError("write .explain SELECT …")
         with asker_mistakes():
-            typer.echo(explain_query(self._asked(argument.rstrip(";")), ADHOC, {}))
+            typer.echo(explain_query(self.asked(argument.rstrip(";")), ADHOC, {}))
 
     def _mode(self, argument: str) -> None:
         if argument and argument not in set(Format):

@@ -7,10 +7,12 @@ Rules
 """
 
 import gzip
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from starlette.requests import Request
 from starlette.responses import Response
 
 from caudal.formats.digest import digest
@@ -20,6 +22,7 @@ from caudal.gateway.service import RequestCall, Service
 INDEX = "index.html"
 HTML, SCRIPT, STYLE, ICON = "text/html", "text/javascript", "text/css", "image/svg+xml"
 _TYPES = {"html": HTML, "js": SCRIPT, "css": STYLE, "svg": ICON}
+_NONE: Mapping[bytes, bytes] = {}
 _HEADERS = {
     "content-security-policy": "default-src 'self'; frame-ancestors 'none'; form-action 'none'",
     "x-content-type-options": "nosniff",
@@ -56,21 +59,27 @@ def page_files() -> dict[str, PageFile]:
 async def index(service: Service, call: RequestCall) -> Response:
     """GET /"""
     del service
-    return _answer(call, INDEX)
+    return file_answer(call.request, INDEX)
 
 
 async def file(service: Service, call: RequestCall) -> Response:
     """GET /page/{file}"""
     del service
-    return _answer(call, call.name("file"))
+    return file_answer(call.request, call.name("file"))
 
 
-def _answer(call: RequestCall, name: str) -> Response:
+def file_answer(request: Request, name: str, changed: Mapping[bytes, bytes] = _NONE) -> Response:
+    """Return a file of the page; `changed` replaces some of its bytes."""
     found = page_files().get(name)
     if found is None:
         raise Refusal(404, "no_path", "the page has no such file")
+    if changed:
+        data = found.data
+        for old, new in changed.items():
+            data = data.replace(old, new)
+        return Response(data, media_type=found.media, headers=_HEADERS)
     headers = {**_HEADERS, "etag": found.tag}
-    asked = call.request.headers
+    asked = request.headers
     if asked.get("if-none-match") == found.tag:
         return Response(status_code=304, headers=headers)
     if "gzip" in asked.get("accept-encoding", ""):

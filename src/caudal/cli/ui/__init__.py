@@ -1,0 +1,1 @@
+"""The SQL page without a cluster."""

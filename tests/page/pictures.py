@@ -1,0 +1,80 @@
+"""Makes the pictures of the README from a real cluster under chaos: `make screenshots`.
+
+python -m tests.page.pictures
+"""
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tests.acceptance.cluster import CAUDAL
+from tests.harness.browser import Browser, browsing
+from tests.harness.page_cluster import PageCluster, page_cluster
+
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+SIZE = (1280, 900)
+
+
+def main() -> None:
+    IMAGES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as held:
+        folder = Path(held)
+        data = folder / "books"
+        command = [*CAUDAL, "generate", "books", "--scale", "0.02", "--out", str(data)]
+        subprocess.run(command, check=True)
+        with page_cluster(folder) as place, browsing(folder / "browser") as browser:
+            browser.look(*SIZE)
+            _enter(browser, place)
+            _under_chaos(browser, place, data)
+
+
+def _enter(browser: Browser, place: PageCluster) -> None:
+    browser.open(f"{place.url}/#/jobs")
+    browser.run("sessionStorage.setItem('caudal-token', arguments[0])", place.token)
+    browser.reload()
+    browser.shows("There is no job yet")
+
+
+def _under_chaos(browser: Browser, place: PageCluster, data: Path) -> None:
+    words = ["--token-file", str(place.folder / "token")]
+    place.submit()
+    with subprocess.Popen(
+        place.cluster.submit("books", data, *words), stdout=subprocess.DEVNULL
+    ) as client:
+        browser.open(f"{place.url}/#/cluster")
+        for name in ("worker-1", "medic-3"):
+            browser.click(f"button[aria-label='kill {name}']")
+            browser.shows("recovers")
+        browser.wait("return (document.body.innerText.match(/well after/g) || []).length === 2")
+        browser.wait("return document.querySelectorAll('.spark path[d*=L]').length > 3")
+        browser.picture(IMAGES / "cluster.png")
+        assert client.wait() == 0
+    job = place.newest()
+    browser.open(f"{place.url}/#/jobs/{job}?query=q4&as=chart")
+    browser.find(".bars .bar, .plot canvas")
+    browser.find("canvas.timeline")
+    browser.find(".plan svg")
+    browser.picture(IMAGES / "job.png")
+    browser.run("document.querySelector('[aria-label=plan]').scrollIntoView()")
+    browser.picture(IMAGES / "plan.png")
+    browser.open(f"{place.url}/#/jobs")
+    browser.shows("all_films")
+    browser.picture(IMAGES / "jobs.png")
+    _sql(browser, data)
+
+
+def _sql(browser: Browser, data: Path) -> None:
+    command = [*CAUDAL, "ui", "books", "--data", str(data), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        browser.open(process.stdout.readline().strip())
+        browser.find(".editor")
+        browser.click("button.main")
+        browser.shows("Answer")
+        browser.find(".plan svg")
+        browser.picture(IMAGES / "sql.png")
+        process.terminate()
+
+
+if __name__ == "__main__":
+    main()
