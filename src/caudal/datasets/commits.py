@@ -192,7 +192,17 @@ def _with_checkpoint(store: Store, contents: Contents) -> Contents:
     contents = msgspec.structs.replace(contents, checkpoint=contents.number)
     with suppress(AlreadyExistsError):  # another version of Caudal wrote it in other bytes
         store.create(keys.checkpoint_key(contents.number), encode_checkpoint(contents))
+    _write_delta_checkpoints(store, contents)
     return contents
+
+
+def _write_delta_checkpoints(store: Store, contents: Contents) -> None:
+    from caudal.datasets.delta_checkpoint import delta_checkpoint
+
+    for table in contents.head.tables:
+        key = keys.delta_checkpoint_key(table.name, contents.number)
+        with suppress(AlreadyExistsError):  # another release of the Parquet library wrote it
+            store.create(key, delta_checkpoint(contents, table.name))
 
 
 def _listed(store: Store) -> tuple[list[int], list[int]]:

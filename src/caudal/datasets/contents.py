@@ -19,6 +19,7 @@ from caudal.datasets.documents import (
     DatasetVersion,
     Kind,
     LoadedSource,
+    StoredFile,
     StreamPart,
     TableChange,
 )
@@ -34,6 +35,7 @@ class HeldFile(msgspec.Struct, frozen=True, array_like=True):
     bytes: int
     digest: str
     added: int
+    stats: str = ""  # as in StoredFile; checkpoints of older releases lack it
 
 
 class HeldSource(msgspec.Struct, frozen=True, array_like=True):
@@ -157,7 +159,7 @@ def decode_checkpoint(data: bytes, number: int) -> Contents:
 
 
 def _changed(files: Sequence[HeldFile], change: TableChange, number: int) -> list[HeldFile]:
-    added = [HeldFile(one.path, one.rows, one.bytes, one.digest, number) for one in change.add]
+    added = [_held_file(one, number) for one in change.add]
     if not change.remove:
         return [*files, *added]
     paths = [one.path for one in files]
@@ -166,6 +168,10 @@ def _changed(files: Sequence[HeldFile], change: TableChange, number: int) -> lis
     if paths[start:end] != list(change.remove):
         raise ValueError("it removes files that are not consecutive")
     return [*files[:start], *added, *files[end:]]
+
+
+def _held_file(file: StoredFile, number: int) -> HeldFile:
+    return HeldFile(file.path, file.rows, file.bytes, file.digest, number, file.stats)
 
 
 def _held(source: LoadedSource, number: int) -> HeldSource:

@@ -24,7 +24,7 @@ def delta_commit(version: DatasetVersion, table: str) -> bytes:
     """Return the commit of a table's Delta log that belongs to a version."""
     actions = [_info(version)]
     if version.head is not None:
-        actions += _creation(version.head, table)
+        actions += creation(version.head, table)
     is_load = version.kind == "load"
     for change in version.changes.get(table, ()):
         actions += [_remove(path, version.time) for path in change.remove]
@@ -47,7 +47,8 @@ def _info(version: DatasetVersion) -> dict[str, Any]:
     }
 
 
-def _creation(head: DatasetHead, table: str) -> list[dict[str, Any]]:
+def creation(head: DatasetHead, table: str) -> list[dict[str, Any]]:
+    """Return the actions that make a table: its protocol and its schema."""
     found = next(one for one in head.tables if one.name == table)
     fields = delta_fields(list(found.columns))
     metadata = {

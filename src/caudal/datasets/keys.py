@@ -5,6 +5,7 @@ versions/{n:020}.json                     a version: the commit
 versions/{n:020}.checkpoint               all versions up to n, derived from them
 tables/T/{load}/{batch:08}.parquet        rows of a table
 tables/T/_delta_log/{n:020}.json          derived from version n
+tables/T/_delta_log/{n:020}.checkpoint.parquet   beside a checkpoint: the same for readers of Delta
 loads/{load}/{table}-{batch:08}.json      progress of a load that has no version yet
 """
 
@@ -40,6 +41,10 @@ def file_path(load: str, batch: int) -> str:
 
 def delta_key(table: str, number: int) -> str:
     return f"tables/{table}/_delta_log/{number:020}.json"
+
+
+def delta_checkpoint_key(table: str, number: int) -> str:
+    return f"tables/{table}/_delta_log/{number:020}.checkpoint.parquet"
 
 
 def progress_folder(load: str) -> str:
