@@ -21,8 +21,8 @@ demo: compiled
 
 # First what needs one core each, side by side; then the tests, which take all of them.
 test: .venv/ready
-	@$(MAKE) --no-print-directory -j 2 --output-sync types lint compiled .venv/rabbitmq .venv/chromium .venv/transformers
-	@$(MAKE) --no-print-directory unit transformers
+	@$(MAKE) --no-print-directory -j 2 --output-sync types lint compiled .venv/rabbitmq .venv/chromium .venv/transformers .venv/spark
+	@$(MAKE) --no-print-directory unit transformers spark
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -41,6 +41,15 @@ unit: compiled
 transformers: .venv/transformers
 	.venv-transformers/bin/pytest -q tests/unit/kernels/test_sentiment_model.py \
 	  tests/unit/kernels/test_sentiment_transformers.py
+
+.PHONY: spark test-spark
+# The Spark engine, in the environment that has PySpark: ten queries on a real Spark.
+spark: .venv/spark
+	.venv-spark/bin/pytest -q -n 0 tests/unit/spark tests/spark
+
+# The long ones: random plans, Sail, killed workers and executors.
+test-spark: compiled .venv/spark
+	.venv-spark/bin/pytest -q -n 0 tests/unit/spark tests/spark tests/spark_long
 
 # make bench ONLY=start measures how long commands and processes take to start, ONLY=dataset datasets.
 bench: compiled
@@ -118,6 +127,21 @@ pictures: compiled
 	  || echo "no CPU build of torch here: the tests of the transformers backend will skip"
 	@touch $@
 
+# PySpark and Sail for the tests of the Spark engine, in an environment of their own: they are too
+# large for the lock. Without them, or without Java, those tests skip. Sail is older than PySpark and
+# takes clients of its own age.
+.venv/spark: .venv/ready
+	@sh tests/harness/install_java.sh
+	@test -x .venv-spark/bin/python || $(PYTHON) -m venv .venv-spark
+	@$(BIN)/uv pip sync --quiet --require-hashes --python .venv-spark/bin/python requirements.lock
+	@$(BIN)/uv pip install --quiet --no-deps --python .venv-spark/bin/python --editable .
+	@$(PYTHON) -m pip --python .venv-spark/bin/python install --quiet --disable-pip-version-check \
+	  --no-compile 'pyspark[connect]>=4.1' pysail >/dev/null 2>&1 \
+	  || echo "no PySpark here: the tests of the Spark engine will skip"
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+	  --target .venv-spark/sail 'pyspark-client>=4.1,<4.2' >/dev/null 2>&1 || true
+	@touch $@
+
 # A real broker for the tests, from the system's packages; without it those tests skip.
 .venv/rabbitmq: .venv/ready
 	@sh tests/harness/install_rabbitmq.sh
@@ -154,4 +178,4 @@ lock:
 	  --generate-hashes --no-header --no-annotate --output-file requirements.lock
 
 clean:
-	rm -rf .venv .venv-rivals .venv-transformers demo-data .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-rivals .venv-spark .venv-transformers demo-data .mypy_cache .ruff_cache .pytest_cache .hypothesis

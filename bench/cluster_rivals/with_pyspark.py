@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession  # type: ignore[import-not-found]
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from bench.answers import Answers, Row

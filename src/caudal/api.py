@@ -38,6 +38,7 @@ def run(
     memory_limit: str | int | None = None,
     strict: bool = False,
     engine: str = "embedded",
+    spark: Any = None,
     progress: "Progress | Literal[False] | None" = None,
 ) -> Answers:
     """Answer an application's queries over the files in a folder.
@@ -52,19 +53,26 @@ def run(
     `app` is a shipped application (`movies`, `books`) or the path of a folder. `queries` is one
     name or several; None means all. `parameters` replace defaults of the application; a value has
     the type of its default. `files` replaces the files of single tables. `strict` fails on the
-    first rejected row. `engine="split"` runs the same stages as a cluster and gives the same rows.
+    first rejected row. `engine="split"` runs the same stages as a cluster and gives the same rows;
+    `engine="spark"` runs them on Spark, in the session `spark` if there is one.
     `progress` receives progress; None shows it in notebooks, False never. Convert results with
     `to_arrow()`, `to_polars()` and `to_pandas()`. `answers.rejects` lists the rejected rows and the
     reasons.
     """
     from caudal.application import find_application
     from caudal.local.engines import run_with
-    from caudal.run_options import RunOptions
+    from caudal.run_options import RunOptions, SparkOptions
 
-    options = RunOptions(sentiment=sentiment, memory_limit=_bytes(memory_limit), strict=strict)
+    chosen = _engine(engine, spark)
+    options = RunOptions(
+        sentiment=sentiment,
+        memory_limit=_bytes(memory_limit),
+        strict=strict,
+        spark=SparkOptions(session=spark),
+    )
     with _shown(progress) as shown:
         return run_with(
-            _engine(engine),
+            chosen,
             find_application(os.fspath(app)),
             _sources(data, files),
             [queries] if isinstance(queries, str) else queries,
@@ -86,6 +94,7 @@ def sql(
     memory_limit: str | int | None = None,
     strict: bool = False,
     engine: str = "embedded",
+    spark: Any = None,
     progress: "Progress | Literal[False] | None" = None,
 ) -> Result:
     """Answer any SELECT over an application's cleaned tables, or over files named in it.
@@ -115,11 +124,16 @@ def sql(
     from caudal.application.adhoc import files_application
     from caudal.local.engines import run_with
     from caudal.model import ADHOC
-    from caudal.run_options import RunOptions
+    from caudal.run_options import RunOptions, SparkOptions
     from caudal.sql.adhoc import asker_mistakes, bind_values, with_adhoc_query
 
-    chosen = _engine(engine)
-    options = RunOptions(sentiment=sentiment, memory_limit=_bytes(memory_limit), strict=strict)
+    chosen = _engine(engine, spark)
+    options = RunOptions(
+        sentiment=sentiment,
+        memory_limit=_bytes(memory_limit),
+        strict=strict,
+        spark=SparkOptions(session=spark),
+    )
     if app is not None:
         application = find_application(os.fspath(app))
         bound = bind_values(query, parameters or {}, application.parameters)
@@ -203,11 +217,13 @@ def _shown(progress: "Progress | Literal[False] | None") -> "Iterator[Progress |
         yield shown
 
 
-def _engine(name: str) -> "Engine":
+def _engine(name: str, spark: Any = None) -> "Engine":
     from caudal.run_options import Engine
 
     if name not in set(Engine):
         raise UsageError(f"no engine {name!r}: choose one of {', '.join(Engine)}")
+    if spark is not None and name != Engine.SPARK:
+        raise UsageError('`spark` is a session for the Spark engine: add engine="spark"')
     return Engine(name)
 
 

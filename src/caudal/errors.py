@@ -62,6 +62,10 @@ class UnreachableError(JobError):
     """No gateway answered; the request may or may not have taken effect: try again."""
 
 
+class SparkFailedError(CaudalError):
+    """Spark could not be reached or gave up: the message has its reason. Look at its logs."""
+
+
 class FormatError(CaudalError):
     """Stored bytes are damaged, or in a format that this version does not know."""
 

@@ -10,6 +10,7 @@ from caudal.errors import MissingPackageError
 EXTRAS = {
     "cluster": ("aio_pika", "httpx", "prometheus_client", "starlette", "uvicorn"),
     "s3": ("obstore",),
+    "spark": ("pyspark",),
     "plot": ("matplotlib",),
     "transformers": ("torch", "transformers"),
 }

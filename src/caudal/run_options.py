@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from caudal.model import RejectedRow
 
@@ -31,6 +31,29 @@ class Engine(StrEnum):
 
     EMBEDDED = "embedded"  # DuckDB over whole tables, in this process
     SPLIT = "split"  # scan, fold and finish over batches, as on a cluster, in this process
+    SPARK = "spark"  # the same stages on Spark
+
+
+IN_PROCESS = (Engine.EMBEDDED, Engine.SPLIT)  # the engines that need nothing but this process
+
+
+class SparkInputs(StrEnum):
+    """How executors get the records of files."""
+
+    AUTO = "auto"  # shared, if executors see the same files; else sent
+    SHARED = "shared"  # executors read ranges of the files
+    SENT = "sent"  # the driver reads the files, and batches travel
+
+
+@dataclass(frozen=True)
+class SparkOptions:
+    """Where the Spark engine runs: in `session`, or in a session of its own."""
+
+    session: Any = None  # a SparkSession, classic or Connect; it is left open
+    remote: str | None = None  # sc://host:15002
+    master: str | None = None  # local[2], spark://host:7077
+    inputs: SparkInputs = SparkInputs.AUTO
+    ship: bool = False  # send this Caudal and its packages to executors
 
 
 @dataclass(frozen=True)
@@ -46,4 +69,5 @@ class RunOptions:
     strict: bool = False  # fail on the first rejected row
     profile: bool = False  # measure every operator (runs queries one after the other)
     reject_sink: Callable[[RejectedRow], None] | None = None
+    spark: SparkOptions = SparkOptions()
     kept_bindings: Path | None = None  # folder of bindings of earlier runs (embedded engine)

@@ -11,7 +11,7 @@ from caudal.generate import generate
 from caudal.local.engines import run_with
 from caudal.model import RejectedRow
 from caudal.results.answers import Answers
-from caudal.run_options import Engine, RunOptions
+from caudal.run_options import IN_PROCESS, Engine, RunOptions
 
 APPS = ("movies", "books")
 
@@ -45,7 +45,7 @@ def test_cuts_partitions_threads_and_engines_change_no_bit(app: str, generated: 
     application, sources = find_application(app), Sources(generated / app)
     expected = run_with(Engine.EMBEDDED, application, sources, options=CUTS[0])
     for options in CUTS:
-        for engine in Engine:
+        for engine in IN_PROCESS:
             found = run_with(engine, application, sources, options=options)
             assert_identical(found, expected)
 
@@ -57,7 +57,7 @@ def test_the_split_engine_passes_every_shipped_case(app: str) -> None:
 
 
 def test_rejected_rows_are_reported_alike(generated: Path) -> None:
-    reports: dict[Engine, list[RejectedRow]] = {engine: [] for engine in Engine}
+    reports: dict[Engine, list[RejectedRow]] = {engine: [] for engine in IN_PROCESS}
     for engine, rows in reports.items():
         options = RunOptions(reject_sink=rows.append, batch_bytes=200_000)
         run_with(engine, find_application("books"), Sources(generated / "books"), options=options)

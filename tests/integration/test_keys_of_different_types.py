@@ -10,7 +10,7 @@ from caudal.errors import QueryError
 from caudal.files.sources import Sources
 from caudal.local.engines import run_with
 from caudal.model import Application, Query, Table
-from caudal.run_options import Engine, RunOptions
+from caudal.run_options import IN_PROCESS, Engine, RunOptions
 
 TYPES = ["BIGINT", "VARCHAR", "DOUBLE", "DECIMAL(10,2)", "DATE", "ENUM('1', '2', '02')"]
 STATEMENTS = {
@@ -50,7 +50,7 @@ def rows_of_duckdb(app: Application) -> dict[str, list[tuple[object, ...]] | Non
     return found
 
 
-@pytest.mark.parametrize("engine", list(Engine))
+@pytest.mark.parametrize("engine", IN_PROCESS)
 @pytest.mark.parametrize(("left", "right"), list(itertools.permutations(TYPES, 2)))
 def test_every_engine_gives_the_rows_or_the_error(
     left: str, right: str, engine: Engine, tmp_path: Path

@@ -17,7 +17,7 @@ from caudal.local.run import local_run
 from caudal.model import Application, Query, Table
 from caudal.results.answers import Result
 from caudal.results.text_formats import json_of
-from caudal.run_options import Engine, RunOptions
+from caudal.run_options import IN_PROCESS, Engine, RunOptions
 from caudal.store import DirectoryStore
 
 STATEMENTS = {
@@ -75,7 +75,7 @@ def write_rows(kind: str, path: Path) -> None:
         writer.writerows(rows_of(kind))
 
 
-@pytest.mark.parametrize("engine", list(Engine))
+@pytest.mark.parametrize("engine", IN_PROCESS)
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_type_gives_the_rows_of_duckdb(kind: str, engine: Engine, tmp_path: Path) -> None:
     write_rows(kind, tmp_path / "t.csv")
@@ -101,7 +101,7 @@ def test_the_steps_of_a_cluster_give_the_rows_of_duckdb(kind: str, tmp_path: Pat
         assert told(answers[name]) == told(Result(name, name, rows)), name
 
 
-@pytest.mark.parametrize("engine", list(Engine))
+@pytest.mark.parametrize("engine", IN_PROCESS)
 def test_a_type_that_cannot_be_carried_is_refused_with_a_remedy(
     engine: Engine, tmp_path: Path
 ) -> None:

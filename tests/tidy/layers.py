@@ -19,7 +19,7 @@ LAYERS = [
     ("duck",),
     ("embedded",),
     ("worker",),
-    ("gateway", "local"),
+    ("gateway", "local", "spark"),
     ("medic", "cluster"),
     ("application", "generate", "series"),
     ("client",),

@@ -23,6 +23,7 @@ from caudal.cli.datasets_show import (
 )
 from caudal.cli.formats import Format
 from caudal.cli.options import (
+    ON_SPARK,
     AppArgument,
     ParamOption,
     QueryOptions,
@@ -52,7 +53,7 @@ PlaceArgument = Annotated[
 ]
 _STREAM = "-"
 _LEAST_TARGET = 1 << 16  # bytes of a compacted file
-_NOT_FOR_LOADS = ("form", "out", "engine", "partitions", "profile")
+_NOT_FOR_LOADS = ("form", "out", "engine", "partitions", "profile", *ON_SPARK)
 
 
 def _load(
@@ -215,7 +216,7 @@ def _watch(
 watch = with_asking(
     _watch,
     without=("data", "file", "out", "rejects", "strict", "engine", "partitions", "batch_size",
-             "profile"),
+             "profile", *ON_SPARK),
 )  # fmt: skip
 
 

@@ -52,7 +52,8 @@ def explain(
     - `caudal explain books q5 --from shelf`
     - `caudal explain "SELECT count(*) FROM 'x.csv'" --engine split`
     """
-    if sql and (engine is not Engine.SPLIT or form is not PlanFormat.TEXT):
+    is_split = engine is not Engine.EMBEDDED  # Spark runs the same plan
+    if sql and not (is_split and form is PlanFormat.TEXT):
         raise UsageError("--sql is for --engine split --format text")
     application = find_application(app) if query is not None else None
     values = parameter_values(application.parameters if application else {}, param)
@@ -75,7 +76,7 @@ def explain(
     from caudal.embedded.explain import explain_query
 
     with asker_mistakes():
-        if engine is Engine.SPLIT:
+        if is_split:
             explained = explain_split(application, query, values, form, sql=sql)
         else:
             explained = explain_query(application, query, values, form)

@@ -20,11 +20,13 @@ from caudal.errors import UsageError
 from caudal.files.reading import checked
 from caudal.files.sources import Sources
 from caudal.model import Application, ParameterValue, Reading, RejectedRow
-from caudal.run_options import Engine, RunOptions
+from caudal.run_options import Engine, RunOptions, SparkInputs, SparkOptions
 from caudal.sizes import parse_bytes
 from caudal.user_cache import cache_folder
 
 _LEAST_BATCH_BYTES, _MOST_BATCH_BYTES = 4 << 10, 1 << 30
+
+ON_SPARK = ("remote", "master", "inputs", "ship")  # options of the Spark engine only
 
 Returned = TypeVar("Returned")
 
@@ -170,6 +172,22 @@ class QueryOptions:
             "--batch-size", help="How much of a file to read at once: 8MiB; on a cluster 16MiB."
         ),
     ] = None
+    remote: Annotated[
+        str | None, typer.Option("--remote", help="The Spark of --engine spark: sc://host:15002.")
+    ] = None
+    master: Annotated[
+        str | None,
+        typer.Option(
+            "--master", help="The same as a master: spark://host:7077.", show_default="local[*]"
+        ),
+    ] = None
+    inputs: Annotated[
+        SparkInputs,
+        typer.Option("--inputs", help="How executors of Spark get files: read them, or be sent."),
+    ] = SparkInputs.AUTO
+    ship: Annotated[
+        bool, typer.Option("--ship", help="Send Caudal and its packages to executors of Spark.")
+    ] = False
     profile: Annotated[
         bool, typer.Option("--profile", help="Show rows, bytes and seconds per table and operator.")
     ] = False
@@ -182,7 +200,13 @@ class QueryOptions:
         return _batch_bytes(self.batch_size) if self.batch_size else usual
 
     def run_options(self, sink: Callable[[RejectedRow], None] | None) -> RunOptions:
+        spark = SparkOptions(None, self.remote, self.master, self.inputs, self.ship)
+        if spark != SparkOptions() and self.engine is not Engine.SPARK:
+            raise UsageError(
+                "--remote, --master, --inputs and --ship are for Spark: add --engine spark"
+            )
         return RunOptions(
+            spark=spark,
             sentiment=self.sentiment,
             memory_limit=parse_bytes(self.memory_limit) if self.memory_limit else None,
             batch_bytes=self.batch_bytes(RunOptions.batch_bytes),

@@ -70,6 +70,7 @@ def run(
     - `caudal run ./my_app -d data --out answers --format parquet --rejects rejects.csv`
     - `caudal run books -d data --engine split --store progress --resume`
     - `caudal run books --from shelf --as-of 3`
+    - `caudal run books -d /shared/data --engine spark --remote sc://spark:15002`
     """
     application = find_application(app)
     names = query or [one.name for one in application.queries]

@@ -15,7 +15,14 @@ from caudal.cli.gateways import (
     PatienceOption,
     TokenFileOption,
 )
-from caudal.cli.options import AppArgument, ParamOption, QueryOptions, parameter_values, with_asking
+from caudal.cli.options import (
+    ON_SPARK,
+    AppArgument,
+    ParamOption,
+    QueryOptions,
+    parameter_values,
+    with_asking,
+)
 from caudal.cli.output import checked_destination, reject_file, report, require_all
 from caudal.cli.submit_progress import SubmitProgress
 from caudal.client.batches import Compress
@@ -27,7 +34,7 @@ from caudal.formats.job import SENT_BATCH_BYTES, Options
 from caudal.formats.keys import REJECTS
 from caudal.model import ADHOC, Application
 
-_ELSEWHERE = ("engine", "memory_limit", "profile")  # options that only local engines use
+_ELSEWHERE = ("engine", "memory_limit", "profile", *ON_SPARK)  # options that only local engines use
 
 
 @partial(with_asking, without=_ELSEWHERE)

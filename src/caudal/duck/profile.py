@@ -97,6 +97,25 @@ class Measurements:
             sums.bytes_out += rows.nbytes
             sums.seconds += seconds
 
+    def drained(self) -> dict[str, tuple[int, int, int, float]]:
+        """Return all sums as plain data and begin anew."""
+        with self._lock:
+            sums, self._sums = self._sums, {}
+        return {
+            sql: (one.rows_in, one.rows_out, one.bytes_out, one.seconds)
+            for sql, one in sums.items()
+        }
+
+    def add_drained(self, sums: Mapping[str, tuple[int, int, int, float]]) -> None:
+        """Add what another process has measured."""
+        with self._lock:
+            for sql, (rows_in, rows_out, bytes_out, seconds) in sums.items():
+                known = self._sums.setdefault(sql, _Sums())
+                known.rows_in += rows_in
+                known.rows_out += rows_out
+                known.bytes_out += bytes_out
+                known.seconds += seconds
+
     def of(self, texts: Iterable[str]) -> _Sums:
         """Return the sums over these texts."""
         found = [self._sums[text] for text in dict.fromkeys(texts) if text in self._sums]

@@ -159,8 +159,13 @@ class InputFile:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether a range of its bytes is a range of records."""
-        if self.kind != "text" or not isinstance(self.place, LocalPlace) or self.place.shown:
+        """Whether it is on this machine, and a range of its bytes is a range of records."""
+        return isinstance(self.place, LocalPlace) and not self.place.shown and self.has_ranges
+
+    @cached_property
+    def has_ranges(self) -> bool:
+        """Whether a range of its bytes is a range of records, wherever it is."""
+        if self.kind != "text":
             return False
         with self.opened() as file:
             return self.codec(file) is None and self.is_usual

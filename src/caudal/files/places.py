@@ -138,6 +138,31 @@ def find_objects(url: str) -> list[S3Place]:
     ]
 
 
+def read_range(identity: str, offset: int, length: int) -> bytes:
+    """Return a range of a file or an object, named by the identity of its place."""
+    try:
+        if identity.startswith(S3):
+            return _object_range(identity, offset, length)
+        with Path(identity).open("rb") as file:
+            file.seek(offset)
+            return file.read(length)
+    except OSError as error:
+        raise DataError(f"cannot read {identity}: {error.strerror or error}") from error
+
+
+def _object_range(url: str, offset: int, length: int) -> bytes:
+    extras.require("s3", "an object in S3")
+    import obstore
+    from obstore import exceptions
+
+    name, _, key = url.removeprefix(S3).partition("/")
+    try:
+        return bytes(obstore.get_range(_bucket(name), key, start=offset, length=length))
+    except exceptions.BaseError as error:
+        reason = type(error).__name__.removesuffix("Error")
+        raise DataError(f"cannot read {url}: {reason}: check bucket, endpoint and keys") from error
+
+
 def _listed(bucket: "Bucket", prefix: str) -> Iterator[Any]:
     """Yield the objects below a prefix, or the object that is called so."""
     import obstore

@@ -21,6 +21,8 @@ def run_with(
     """Answer queries of an application with this engine. Import the engine only now."""
     if engine is Engine.SPLIT:
         from caudal.local.split import run
+    elif engine is Engine.SPARK:
+        from caudal.spark.engine import run
     else:
         from caudal.embedded.engine import run
     return run(app, sources, queries, parameters, options, progress)

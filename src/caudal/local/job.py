@@ -47,7 +47,7 @@ from caudal.jobs.service import JobService
 from caudal.kernels.csv import Found
 from caudal.kernels.sentiment import SentimentModel, load_model
 from caudal.local.borrowed import BorrowingStore, ChangedFileError
-from caudal.local.table_progress import TableFollower
+from caudal.local.table_progress import TableFollower, TableReport
 from caudal.local.threads import Wakeup, WakeupBroker, WakeupClock, WorkerThreads
 from caudal.model import Application, ParameterValue
 from caudal.results.answers import Answers, Result, TableProfile
@@ -218,15 +218,13 @@ class LocalJob:
 
     def _send(self, job_run: JobRun, table: str, files: Sequence[InputFile]) -> TableProfile:
         """Send one table: cut it, store or compare its batches, wait until it is mapped."""
-        follower = TableFollower(
-            self.store, job_run, table, files, self.rejects, self.request.progress,
-            self.options.strict,
-        )  # fmt: skip
+        report = TableReport(table, files, self.rejects, self.request.progress, self.options.strict)
+        follower = TableFollower(self.store, job_run, report)
         digests, size = [], 0
-        for number, data in enumerate(self._cut(job_run, table, files, follower.notes)):
+        for number, data in enumerate(self._cut(job_run, table, files, report.notes)):
             index = batch_format.describe(frame.of_bytes(data), f"batch {number}")
-            self._send_batch(job_run, index, data, follower.notes[number].found)
-            follower.notes[number] = CutNote(follower.notes[number].reached)
+            self._send_batch(job_run, index, data, report.notes[number].found)
+            report.notes[number] = CutNote(report.notes[number].reached)
             digests.append(index.digest)
             size += index.bytes
             while self.broker.waiting_maps() > self.options.threads:
@@ -238,7 +236,7 @@ class LocalJob:
         while not (follower.advance(len(digests)) and self._may_go_on(job_run, table)):
             self._has_ended(job_run)
             self._pause()
-        return follower.profile()
+        return report.profile()
 
     def _may_go_on(self, job_run: JobRun, table: str) -> bool:
         """Return whether later tables can use all hints of this table (rule 1)."""

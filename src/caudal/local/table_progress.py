@@ -22,11 +22,9 @@ from caudal.store.port import Store
 
 
 @dataclass
-class TableFollower:
-    """Follows one table. `advance` may be called at any time."""
+class TableReport:
+    """Reports one table, from the mapped objects of its batches in their order."""
 
-    store: Store
-    job_run: JobRun
     table: str
     files: Sequence[InputFile]
     rejects: Rejects
@@ -43,17 +41,6 @@ class TableFollower:
     def __post_init__(self) -> None:
         self._total = sum(file.size for file in self.files)
 
-    def advance(self, sent: int) -> bool:
-        """Report what is mapped of the first `sent` batches; return whether that is all of them."""
-        while self.done < sent:
-            try:
-                found = objects.mapped_reader(self.store, self.job_run.keys, self.table, self.done)
-                self._note(found)
-            except NotFoundError:
-                return False
-            self.done += 1
-        return True
-
     def profile(self) -> TableProfile:
         """Return the profile of the table. Call it at the end."""
         self.progress.table(self.table, self._total, self._total)
@@ -62,7 +49,8 @@ class TableFollower:
             self.table, self._bytes, self._rows, self._rejected, seconds, self._mapped_bytes
         )
 
-    def _note(self, found: mapped.MappedReader) -> None:
+    def note(self, found: mapped.MappedReader) -> None:
+        """Report the next batch."""
         index = found.index
         rejected = [
             RejectedRow(self.table, index.file, *one)
@@ -79,3 +67,24 @@ class TableFollower:
         self._mapped_bytes += sum(span.length for span in slices)
         most = max(self._total - 1, 0)  # the whole is reported once, at the end
         self.progress.table(self.table, min(self.notes[self.done].reached, most), self._total)
+        self.done += 1
+
+
+@dataclass(frozen=True)
+class TableFollower:
+    """Follows one table in a store. `advance` may be called at any time."""
+
+    store: Store
+    job_run: JobRun
+    report: TableReport
+
+    def advance(self, sent: int) -> bool:
+        """Report what is mapped of the first `sent` batches; return whether that is all of them."""
+        keys, report = self.job_run.keys, self.report
+        while report.done < sent:
+            try:
+                found = objects.mapped_reader(self.store, keys, report.table, report.done)
+                report.note(found)
+            except NotFoundError:
+                return False
+        return True

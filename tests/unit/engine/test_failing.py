@@ -8,7 +8,7 @@ from caudal.errors import ApplicationError, QueryError
 from caudal.files.sources import Sources
 from caudal.local.engines import run_with
 from caudal.model import Application, Query, Table
-from caudal.run_options import Engine, RunOptions
+from caudal.run_options import IN_PROCESS, Engine, RunOptions
 
 SOUND = {
     "groups": "SELECT k, count(*) AS n FROM t GROUP BY k ORDER BY k",
@@ -42,7 +42,7 @@ def application(queries: dict[str, str]) -> Application:
     return Application("failing", "", Path(), tables, made)
 
 
-@pytest.mark.parametrize("engine", list(Engine))
+@pytest.mark.parametrize("engine", IN_PROCESS)
 @pytest.mark.parametrize("failing", FAILING)
 def test_the_others_are_answered(failing: str, engine: Engine, folder: Path) -> None:
     options = RunOptions(threads=2, partitions=3, batch_bytes=1000, memory_limit=900_000_000)
@@ -58,7 +58,7 @@ def test_the_others_are_answered(failing: str, engine: Engine, folder: Path) -> 
     assert f"{failing} failed: " in repr(answers)
 
 
-@pytest.mark.parametrize("engine", list(Engine))
+@pytest.mark.parametrize("engine", IN_PROCESS)
 def test_several_may_fail(engine: Engine, folder: Path) -> None:
     failing = {name: FAILING[name] for name in ("scan", "fold", "finish", "join")}
     app = application({**failing, **SOUND})
@@ -67,13 +67,13 @@ def test_several_may_fail(engine: Engine, folder: Path) -> None:
     assert set(answers.results) == set(SOUND)
 
 
-@pytest.mark.parametrize("engine", list(Engine))
+@pytest.mark.parametrize("engine", IN_PROCESS)
 def test_nothing_but_failures_is_an_error(engine: Engine, folder: Path) -> None:
     with pytest.raises(QueryError, match=r"scan.sql"):
         run_with(engine, application({"scan": FAILING["scan"]}), Sources(folder))
 
 
-@pytest.mark.parametrize("engine", list(Engine))
+@pytest.mark.parametrize("engine", IN_PROCESS)
 def test_a_broken_table_is_everybodys(engine: Engine, folder: Path, tmp_path: Path) -> None:
     for name in ("t", "u"):
         (tmp_path / f"{name}.csv").write_text("id,k,text\nx,1,a\n")

@@ -11,7 +11,7 @@ from caudal.files.sources import Sources
 from caudal.local.engines import run_with
 from caudal.model import Application, Query, Table
 from caudal.results.answers import Result
-from caudal.run_options import Engine, RunOptions
+from caudal.run_options import IN_PROCESS, Engine, RunOptions
 
 TABLES = {
     "sales": (
@@ -172,7 +172,7 @@ def answers(engine: Engine, folder: Path, texts: Sequence[str]) -> list[Result |
 
 @pytest.fixture(scope="module")
 def results(folder: Path) -> dict[str, tuple[Result | str, Result | str]]:
-    embedded, split = (answers(engine, folder, STATEMENTS) for engine in Engine)
+    embedded, split = (answers(engine, folder, STATEMENTS) for engine in IN_PROCESS)
     return dict(zip(STATEMENTS, zip(embedded, split, strict=True), strict=True))
 
 
@@ -188,7 +188,7 @@ def test_both_engines_answer_alike(
 
 @pytest.mark.parametrize("sql", REFUSED)
 def test_both_engines_refuse_alike(sql: str, folder: Path) -> None:
-    (expected,), (found,) = (answers(engine, folder, [sql]) for engine in Engine)
+    (expected,), (found,) = (answers(engine, folder, [sql]) for engine in IN_PROCESS)
     assert isinstance(expected, str)
     assert expected == found
 

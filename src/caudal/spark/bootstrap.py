@@ -1,0 +1,82 @@
+"""The function that Spark sends to executors, by value: it needs nothing of Caudal to be loaded.
+
+It finds Caudal on the executor, in a shipped archive or installed, compares its fingerprint with
+the driver's, and only then calls a task. If they differ, its only row is an error for the driver.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def task_function(name: str, work: bytes, wanted: Mapping[str, str], archive: str) -> Task:
+    """Return the function that runs the task of this name (tasks.py) on an executor."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        refusal, tasks = _loaded_tasks(wanted, archive)
+        if refusal:
+            yield _refused(refusal)
+            for _ in batches:  # Spark waits for all of them to be read
+                pass
+            return
+        yield from getattr(tasks, name)(work, batches)
+
+    return run
+
+
+def _loaded_tasks(wanted: Mapping[str, str], archive: str) -> tuple[str, Any]:
+    """Return why the code of this executor cannot be used, if it cannot; and the tasks."""
+    import importlib
+
+    _find_shipped(archive)
+    remedy = f"install caudal {wanted['caudal']} on every executor, or add --ship"
+    try:
+        found = importlib.import_module("caudal.spark.fingerprint").fingerprint()
+        differing = [name for name in wanted if found.get(name) != wanted[name]]
+        if differing:
+            told = ", ".join(f"{name} {found.get(name)} not {wanted[name]}" for name in differing)
+            return f"the code of the executors differs ({told}): {remedy}", None
+        return "", importlib.import_module("caudal.spark.tasks")
+    except ImportError as error:
+        return f"the executors cannot load Caudal ({error}): {remedy}", None
+
+
+def _find_shipped(archive: str) -> None:
+    """Put a shipped archive on the path: Caudal first, its packages after those installed."""
+    import sys
+    from pathlib import Path
+
+    if not archive or any(archive in place for place in sys.path):
+        return
+    roots = [Path.cwd()]
+    try:
+        from pyspark import SparkFiles
+
+        roots.append(Path(SparkFiles.getRootDirectory()))
+    except Exception:  # no files were sent this way
+        pass
+    for root in roots:
+        if (root / archive).is_dir():
+            sys.path.insert(0, str(root / archive / "caudal"))
+            sys.path.append(str(root / archive / "packages"))
+            return
+
+
+def _refused(reason: str) -> pa.RecordBatch:
+    import json
+
+    import pyarrow as arrow
+
+    told = json.dumps(["UsageError", reason]).encode()
+    columns = {
+        "readers": arrow.array([[]], arrow.list_(arrow.int32())),
+        "stage": arrow.array(["!error"], arrow.string()),
+        "slice": arrow.array([-1], arrow.int32()),
+        "number": arrow.array([0], arrow.int64()),
+        "part": arrow.array([0], arrow.int32()),
+        "payload": arrow.array([told], arrow.binary()),
+    }
+    return arrow.RecordBatch.from_pydict(columns)

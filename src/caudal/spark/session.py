@@ -1,0 +1,249 @@
+"""A session of Spark, classic or Connect, behind one face: run, watch, cancel.
+
+An action runs in a thread of its own. The caller's thread reports progress meanwhile, and if it is
+interrupted (Ctrl-C), it cancels what the action started in Spark and waits for its end.
+"""
+
+import contextlib
+import os
+import re
+import secrets
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from caudal import extras
+from caudal.errors import CaudalError, SparkFailedError, UsageError
+from caudal.run_options import SparkOptions
+
+Answer = TypeVar("Answer")
+Share = Callable[[float], None]  # told which part of an action is done, from 0 to 1
+
+_LOOK_SECONDS = 0.2
+_MOST_REASON = 300
+_ATTEMPTS = 4  # of a task, as Spark has it elsewhere
+# Rows are parts of streams of up to 4 MiB (rows.py): few of them make a large batch of Arrow.
+_SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "16"}
+_NOISE = re.compile(r"^(\[[A-Z_.]+\]|pyspark\.\S+:|py4j\.\S+:|org\.\S+:|java\.\S+:)\s*")
+
+
+@contextlib.contextmanager
+def open_session(options: SparkOptions) -> Iterator["SparkSide"]:
+    """Provide the given session, or one that ends with the block."""
+    extras.require("spark", "the Spark engine")
+    if options.session is not None:
+        session, own = options.session, False
+    else:
+        session, own = _new_session(options), True
+    side = SparkSide(session)
+    try:
+        with side.settings():
+            yield side
+    finally:
+        if own:
+            with contextlib.suppress(Exception):  # what it was needed for is done
+                session.stop()
+
+
+def _new_session(options: SparkOptions) -> Any:
+    if options.remote and options.master:
+        raise UsageError("--remote and --master name two Sparks: leave one of them out")
+    with _spark_errors("cannot start Spark"):
+        return _connected(options.remote) if options.remote else _classic(options.master)
+
+
+def _connected(url: str) -> Any:
+    if not url.startswith("sc://"):
+        raise UsageError(f"--remote {url}: write it as sc://host:15002")
+    try:
+        from pyspark.sql.connect.session import SparkSession
+    except ImportError as error:
+        raise extras.missing_extra("spark", "Spark Connect", [str(error.name)]) from None
+    return SparkSession.builder.remote(url).create()
+
+
+def _classic(master: str | None) -> Any:
+    from pyspark.sql import SparkSession
+
+    chosen = retrying_master(master or "local[*]")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(chosen).appName("caudal")
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
+    builder = builder.config("spark.log.level", "OFF")
+    if chosen.startswith("local"):
+        builder = builder.config("spark.driver.host", "127.0.0.1")
+        builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
+        builder = builder.config("spark.ui.enabled", "false")
+    return builder.getOrCreate()
+
+
+def retrying_master(master: str) -> str:
+    """Return a local master that repeats tasks as others do; alone, it gives up at the first."""
+    if master == "local":
+        return f"local[1,{_ATTEMPTS}]"
+    return re.sub(r"^local\[([0-9]+|\*)\]$", rf"local[\1,{_ATTEMPTS}]", master)
+
+
+@dataclass
+class SparkSide:
+    """A session, and how its actions are watched and cancelled."""
+
+    session: Any
+    _cached: list[Any] = field(default_factory=list)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether executors are this machine's, with this environment."""
+        return self._context is not None and str(self._context.master).startswith("local")
+
+    @property
+    def parallelism(self) -> int:
+        """Return how many tasks run at a time, as far as it is known."""
+        return int(self._context.defaultParallelism) if self._context is not None else 4
+
+    @property
+    def _context(self) -> Any:
+        """The context of a classic session; None: Connect."""
+        if "connect" in type(self.session).__module__:
+            return None
+        return self.session.sparkContext
+
+    @contextlib.contextmanager
+    def settings(self) -> Iterator[None]:
+        """Set what rows need; restore the settings of the session at the end."""
+        conf = self.session.conf
+        before = {name: conf.get(name, None) for name in _SETTINGS}
+        try:
+            for name, value in _SETTINGS.items():
+                conf.set(name, value)
+            yield
+        finally:
+            with contextlib.suppress(Exception):  # the session may be gone
+                for name, value in before.items():
+                    conf.unset(name) if value is None else conf.set(name, value)
+
+    @contextlib.contextmanager
+    def frames(self) -> Iterator[None]:
+        """Free what is kept at the end of the block."""
+        try:
+            yield
+        finally:
+            kept, self._cached = self._cached, []
+            with contextlib.suppress(Exception):  # the session may be gone
+                for frame in kept:
+                    frame.unpersist()
+
+    def keep(self, frame: Any) -> Any:
+        """Return a frame whose rows are computed once, by the first action that needs them."""
+        kept = frame.persist()
+        self._cached.append(kept)
+        return kept
+
+    def run(self, action: Callable[[], Answer], told: Share = lambda _: None) -> Answer:
+        """Run an action of Spark; cancel it if this thread is interrupted."""
+        with _spark_errors("Spark failed"):
+            watched = _ClassicAction(self._context) if self._context else _Remote(self.session)
+            future: Future[Answer] = Future()
+            thread = threading.Thread(target=_act, args=(watched, action, future), daemon=True)
+            thread.start()
+            try:
+                while thread.is_alive():
+                    thread.join(_LOOK_SECONDS)
+                    told(watched.share())
+            except BaseException:
+                with contextlib.suppress(Exception):
+                    watched.cancel()
+                thread.join()
+                raise
+            finally:
+                watched.end()
+            return future.result()
+
+
+def _act(watched: "_Watched", action: Callable[[], Answer], future: "Future[Answer]") -> None:
+    try:
+        watched.begin()
+        future.set_result(action())
+    except BaseException as error:
+        future.set_exception(error)
+
+
+class _ClassicAction:
+    """An action of a classic session: a group of jobs."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._group = f"caudal-{secrets.token_hex(8)}"
+
+    def begin(self) -> None:
+        self._context.setJobGroup(self._group, "caudal", True)
+
+    def share(self) -> float:
+        tracker = self._context.statusTracker()
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._group)]
+        stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+        total = sum(stage.numTasks for stage in stages if stage)
+        done = sum(stage.numCompletedTasks for stage in stages if stage)
+        return done / total if total else 0.0
+
+    def cancel(self) -> None:
+        self._context.cancelJobGroup(self._group)
+
+    def end(self) -> None: ...
+
+
+class _Remote:
+    """An action of a Connect session: operations with a tag."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self._tag = f"caudal-{secrets.token_hex(8)}"
+        self._share = 0.0
+        with contextlib.suppress(Exception):  # a server without progress
+            session.registerProgressHandler(self._note)
+
+    def begin(self) -> None:
+        with contextlib.suppress(Exception):  # a server without tags
+            self._session.addTag(self._tag)
+
+    def _note(self, stages: Any = (), **_: Any) -> None:
+        total = sum(stage.num_tasks for stage in stages or ())
+        done = sum(stage.num_completed_tasks for stage in stages or ())
+        self._share = done / total if total else self._share
+
+    def share(self) -> float:
+        return self._share
+
+    def cancel(self) -> None:
+        self._session.interruptTag(self._tag)
+
+    def end(self) -> None:
+        with contextlib.suppress(Exception):
+            self._session.removeProgressHandler(self._note)
+
+
+_Watched = _ClassicAction | _Remote
+
+
+@contextlib.contextmanager
+def _spark_errors(what: str) -> Iterator[None]:
+    """Raise errors of Spark as one line, without traces of Java."""
+    try:
+        yield
+    except (CaudalError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        raise SparkFailedError(f"{what}: {one_reason(str(error))}") from error
+
+
+def one_reason(text: str) -> str:
+    """Return the line of an error of Spark that says why."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    python = [line for line in lines if re.match(r"^[\w.]*(Error|Exception)\b.*: ", line)]
+    chosen = next(iter(python[-1:] or lines[:1]), "no reason is known")
+    while chosen != (shorter := _NOISE.sub("", chosen)) and shorter:
+        chosen = shorter
+    return chosen[:_MOST_REASON]

@@ -1,0 +1,194 @@
+"""What runs in Python processes of Spark: the steps of a plan over rows of Spark.
+
+Rules
+1. A task depends only on its rows and on `Work`, so a repeated or speculative attempt gives the
+   same rows. Spark takes the rows of one attempt.
+2. A foreseen error is a row for the driver, not an exception: Spark would try again and show a
+   trace of Java. What may be the fault of a machine (a disk, a lack of memory) is raised.
+3. Steps and their sandboxes are kept in the process for the next task. They are lent to one task
+   at a time, because a server may run tasks in threads; such threads have no lasting local data.
+"""
+
+import contextlib
+import os
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+
+from caudal.duck.profile import MeasuredSandbox, Measurements
+from caudal.duck.sandbox import Sandbox, SandboxLimits
+from caudal.errors import CaudalError, DataError
+from caudal.files.places import read_range
+from caudal.formats import batch as batch_format
+from caudal.formats import frame
+from caudal.formats import job as job_format
+from caudal.formats.digest import digest
+from caudal.formats.keys import Task
+from caudal.jobs.failed_queries import failed_output
+from caudal.jobs.interfaces import InputPart, Inputs
+from caudal.jobs.runs import JobRun
+from caudal.spark.routes import Routes
+from caudal.spark.rows import (
+    ERROR,
+    PROFILE,
+    Row,
+    TaskRows,
+    driver_rows,
+    folded_rows,
+    mapped_rows,
+    record_batches,
+)
+from caudal.worker.task_steps import Steps, StepSettings
+
+_MOST_KEPT = 8
+_KEPT: list[tuple[bytes, "OpenWork"]] = []
+_LOCK = threading.Lock()
+
+
+class Work(msgspec.Struct, frozen=True):
+    """All that tasks need besides their rows. `heads` are batches whose records executors read
+    from `paths`, by number; `hints` are streams of complete stages."""
+
+    job: bytes
+    memory_bytes: int
+    table: str = ""
+    heads: dict[int, bytes] = {}
+    paths: dict[str, str] = {}
+    hints: dict[str, list[bytes]] = {}
+    profile: bool = False
+
+
+def map_rows(work: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Clean and scan batches: rows of (number, payload), or numbers of heads in the column `id`."""
+    with _opened(work) as opened:
+        for batch in batches:
+            for number, payload in _numbered(batch, opened.work):
+                yield from record_batches(opened.mapped(number, payload))
+
+
+def fold_rows(work: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Compute a fold or a finish from the rows of its inputs."""
+    address = None
+    with contextlib.closing(TaskRows(_spill_folder())) as rows, _opened(work) as opened:
+        for batch in batches:
+            if batch.num_rows:
+                address = batch.column("task")[0].as_py()
+                rows.add(batch)
+        if address is not None:
+            yield from record_batches(opened.folded(address, rows))
+
+
+class OpenWork:
+    """Work that a thread has opened, with the steps that do it."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.job_run = JobRun.of(job_format.decode(work.job, "the job"))
+        self.routes = Routes(self.job_run.split, self.job_run.job.request.options.partitions)
+        self.hints: Inputs = {
+            stage: [InputPart(data) for data in streams] for stage, streams in work.hints.items()
+        }
+        self.measured = Measurements() if work.profile else None
+        limits = SandboxLimits(work.memory_bytes, spill=_spill_folder(), trusted=True)
+        opened = partial(MeasuredSandbox, measurements=self.measured) if self.measured else Sandbox
+        self.steps = Steps(StepSettings(limits, open_sandbox=opened))
+
+    def mapped(self, number: int, payload: bytes) -> Iterator[Row]:
+        """Return the rows of one batch."""
+        task = Task("map", self.work.table, number)
+        try:
+            batch = InputPart(self._whole(payload))
+            inputs = {**self.hints, task.name: [batch]}
+            data = self.steps.run(self.job_run.job, task, inputs, alone=True)
+            yield from mapped_rows(data, self.routes)
+        except CaudalError as error:
+            yield from error_rows(error, number)
+        yield from self._measurements(number)
+
+    def folded(self, address: int, rows: TaskRows) -> Iterator[Row]:
+        """Return the rows of a fold, or the result of a finish."""
+        task, streams = self.routes.tasks[address], rows.streams()
+        inputs = {stage: streams.get(stage, ()) for stage in self.routes.inputs(task)}
+        try:
+            yield from self._output(task, self._computed(task, inputs))
+        except CaudalError as error:
+            yield from error_rows(error, address)
+        yield from self._measurements(address)
+
+    def _computed(self, task: Task, inputs: Inputs) -> bytes:
+        try:
+            return self.steps.run(self.job_run.job, task, inputs, alone=True)
+        except CaudalError as error:
+            failed = failed_output(self.job_run, task, error, 0)
+            if failed is None:
+                raise
+            return failed
+
+    def _output(self, task: Task, data: bytes) -> Iterator[Row]:
+        if task.kind == "finish":
+            return driver_rows(task.name, 0, data)
+        return folded_rows(data, self.routes)
+
+    def _measurements(self, number: int) -> Iterator[Row]:
+        if self.measured is None:
+            return iter(())
+        return driver_rows(PROFILE, number, msgspec.json.encode(self.measured.drained()))
+
+    def _whole(self, payload: bytes) -> bytes:
+        """Return a batch with its records; if only its head was sent, read them from the file."""
+        index, body = frame.decode(
+            frame.of_bytes(payload), batch_format.MAGIC, batch_format.BatchHeader, "a batch"
+        )
+        if len(payload) > body or not index.bytes:
+            return payload
+        records = read_range(self.work.paths[index.file], index.offset, index.bytes)
+        if digest(records) != index.digest:
+            raise DataError(
+                f"{index.file}: an executor reads other bytes than the driver: put the file where "
+                "all of them read the same one, or give --inputs sent"
+            )
+        return payload + records
+
+
+def error_rows(error: CaudalError, number: int) -> Iterator[Row]:
+    """Return an error as rows for the driver."""
+    told = msgspec.json.encode([type(error).__name__, str(error)])
+    return driver_rows(ERROR, number, told)
+
+
+@contextlib.contextmanager
+def _opened(work: bytes) -> Iterator[OpenWork]:
+    """Lend opened work: that of an earlier task, if its bytes are equal."""
+    with _LOCK:
+        place = next((n for n, (known, _) in enumerate(_KEPT) if known == work), None)
+        found = _KEPT.pop(place)[1] if place is not None else None
+    opened = found or OpenWork(msgspec.msgpack.decode(work, type=Work))
+    yield opened
+    with _LOCK:  # after an error it is not kept
+        _KEPT.append((work, opened))
+        surplus = [_KEPT.pop(0)[1] for _ in range(len(_KEPT) - _MOST_KEPT)]
+    for one in surplus:
+        one.steps.close()
+
+
+def _numbered(batch: pa.RecordBatch, work: Work) -> Iterator[tuple[int, bytes]]:
+    if "payload" not in batch.schema.names:
+        numbers = batch.column("id").to_pylist()
+        return ((number, work.heads[number]) for number in numbers)
+    columns: Mapping[str, list[object]] = batch.to_pydict()
+    return zip(columns["number"], columns["payload"], strict=True)  # type: ignore[arg-type]
+
+
+def _spill_folder() -> Path:
+    """Return a folder for this process below those of Spark, which deletes them at its end."""
+    place = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
+    root = Path(place) if place and Path(place).is_dir() else Path(tempfile.gettempdir())
+    folder = root / f"caudal-{os.getpid()}"
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    return folder

@@ -1,0 +1,101 @@
+"""The Spark engine gives the embedded engine's rows and rejects, on a real Spark."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import caudal
+from caudal.application import find_application
+from caudal.errors import QueryError, RejectedRowError
+from caudal.files.sources import Sources
+from caudal.local.engines import run_with
+from caudal.model import Application, Query, RejectedRow, Table
+from caudal.results.answers import Answers
+from caudal.run_options import Engine, RunOptions, SparkInputs, SparkOptions
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+
+
+def assert_identical(found: Answers, expected: Answers) -> None:
+    assert list(found) == list(expected)
+    for name in expected:
+        assert found[name].table.equals(expected[name].table), name
+        assert found[name].table.schema == expected[name].table.schema, name
+
+
+@pytest.mark.parametrize(
+    ("app", "inputs"), [("movies", SparkInputs.SENT), ("books", SparkInputs.SHARED)]
+)
+def test_shipped_queries_have_the_same_rows_and_rejects(
+    app: str, inputs: SparkInputs, session: Any, generated: Path
+) -> None:
+    reports: list[list[RejectedRow]] = [[], []]
+    application, sources = find_application(app), Sources(generated / app)
+    expected = run_with(
+        Engine.EMBEDDED, application, sources, options=RunOptions(reject_sink=reports[0].append)
+    )
+    options = RunOptions(
+        spark=SparkOptions(session, inputs=inputs),
+        partitions=2,
+        batch_bytes=1 << 20,
+        reject_sink=reports[1].append,
+    )
+    found = run_with(Engine.SPARK, application, sources, options=options)
+    assert_identical(found, expected)
+    assert reports[1] == reports[0]
+    assert found.rejects.counts() == expected.rejects.counts()
+    assert len(reports[0]) > 10
+
+
+@pytest.fixture
+def skewed(tmp_path: Path) -> Path:
+    """Nine of ten rows have one key; one row is damaged."""
+    rows = "".join(f"{0 if n % 10 else n},{n * 0.1}\n" for n in range(3000))
+    (tmp_path / "t.csv").write_text(f"k,v\n{rows}x,\n")
+    return tmp_path
+
+
+SQL = "SELECT CAST(k AS INTEGER) AS k, CAST(v AS DOUBLE) AS v, NULL AS reject FROM raw"
+CLEAN = (
+    "SELECT TRY_CAST(k AS INTEGER) AS k, TRY_CAST(v AS DOUBLE) AS v, "
+    "CASE WHEN TRY_CAST(k AS INTEGER) IS NULL THEN 'k is no number' END AS reject FROM raw"
+)
+
+
+def application(queries: dict[str, str]) -> Application:
+    made = tuple(Query(name, name, text, f"{name}.sql") for name, text in queries.items())
+    return Application("t", "", Path(), (Table("t", ("t.csv",), ("k", "v"), CLEAN, "t.sql"),), made)
+
+
+def test_a_skewed_key_a_failing_query_and_a_profile(skewed: Path, session: Any) -> None:
+    sound = {
+        "sums": "SELECT k, sum(v) AS s, count(*) AS n FROM t GROUP BY k ORDER BY k",
+        "lists": "SELECT k, list(v ORDER BY v) AS l FROM t GROUP BY k ORDER BY k LIMIT 3",
+    }
+    failing = {"bad": "SELECT error('no' || k) AS e FROM t"}
+    options = RunOptions(
+        spark=SparkOptions(session), partitions=3, batch_bytes=8 << 10, profile=True
+    )
+    sources = Sources(skewed)
+    expected = run_with(Engine.EMBEDDED, application(sound), sources)
+    found = run_with(Engine.SPARK, application({**sound, **failing}), sources, options=options)
+    assert_identical(found, expected)
+    assert list(found.failures) == ["bad"]
+    with pytest.raises(QueryError, match=r"bad.sql: .*no"):
+        found["bad"].rows()
+    assert found.rejects.counts() == expected.rejects.counts()
+    assert any(one.rows_in for one in found.operators)
+    strict = RunOptions(spark=SparkOptions(session), strict=True)
+    with pytest.raises(RejectedRowError, match=r"line 3002: k is no number"):
+        run_with(Engine.SPARK, application(sound), sources, options=strict)
+
+
+def test_sql_over_files_and_the_settings_of_the_session(skewed: Path, session: Any) -> None:
+    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    session.conf.set(name, "777")
+    select = "SELECT count(*) AS n, sum(v) AS s FROM 't.csv'"
+    found = caudal.sql(select, data=skewed, engine="spark", spark=session, progress=False)
+    assert found.rows() == caudal.sql(select, data=skewed, progress=False).rows()
+    assert session.conf.get(name) == "777"
+    assert session.range(3).count() == 3  # the session is left open

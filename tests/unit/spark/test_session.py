@@ -1,0 +1,61 @@
+"""What is said when Spark is missing, misnamed or fails."""
+
+import importlib.util
+
+import pytest
+
+import caudal
+from caudal.errors import MissingPackageError, UsageError
+from caudal.run_options import SparkOptions
+from caudal.spark.session import one_reason, open_session, retrying_master
+
+TRACE = """An exception was thrown from the Python worker:
+  File "worker.py", line 1, in main
+pyspark.errors.exceptions.base.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python differs.
+
+	at org.apache.spark.api.python.BasePythonRunner$ReaderIterator
+"""
+
+
+def test_a_missing_package_is_named_with_its_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: object
+) -> None:
+    real = importlib.util.find_spec
+
+    def find(name: str, package: str | None = None) -> object:
+        return None if name == "pyspark" else real(name, package)
+
+    monkeypatch.setattr(importlib.util, "find_spec", find)
+    with pytest.raises(MissingPackageError, match=r"pip install 'caudal\[spark\]'"):
+        caudal.sql("SELECT 1 AS a", engine="spark")
+
+
+def test_a_session_is_for_the_spark_engine() -> None:
+    with pytest.raises(UsageError, match='engine="spark"'):
+        caudal.sql("SELECT 1 AS a", spark=object())
+
+
+def test_an_error_is_one_line_without_a_trace() -> None:
+    assert one_reason(TRACE) == "Python differs."
+    assert one_reason("[CONNECT] nobody answers\n\tat org.apache") == "nobody answers"
+    assert one_reason("") == "no reason is known"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [("local", "local[1,4]"), ("local[2]", "local[2,4]"), ("local[*]", "local[*,4]"),
+     ("local[2,1]", "local[2,1]"), ("spark://a:7077", "spark://a:7077")],
+)  # fmt: skip
+def test_a_local_master_repeats_tasks(given: str, expected: str) -> None:
+    assert retrying_master(given) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [(SparkOptions(remote="http://a"), "sc://host"),
+     (SparkOptions(remote="sc://a", master="local"), "leave one of them out")],
+)  # fmt: skip
+def test_a_wrong_address_is_refused(options: SparkOptions, told: str) -> None:
+    pytest.importorskip("pyspark", reason="the extra caudal[spark] is not installed")
+    with pytest.raises(UsageError, match=told), open_session(options):
+        pass
