@@ -10,7 +10,7 @@ from rich.console import Console
 
 from bench import idle, section
 from bench.answers import DifferentAnswersError
-from bench.cluster import growth, rivals, scaling, small_job, whole
+from bench.cluster import growth, rivals, scaling, small_job, spark, whole
 from bench.race import ContestantFailedError
 from bench.tables import Table
 
@@ -34,6 +34,12 @@ begins when the system is up and warm, the cluster's with the start of a fresh c
 start-up" adds the time until the system was up. Both read a CSV file with newlines inside quoted
 fields as one piece. "Cut and read by hand" is Dask as a scheduler only: byte ranges cut at true
 record ends by code of ours, read by pyarrow.""",
+    "spark": """\
+### The Spark engine
+
+`--engine spark`, hand-written PySpark with the same kernels, each in a session `local[2]`, and the
+embedded engine, over the same files. The clock begins when the system is up and has answered over
+tiny files.""",
     "scaling": "### From one worker to two",
     "small": "### A small job beside a large one",
     "growth": "### Growth",
@@ -90,6 +96,7 @@ def _parts(chosen: argparse.Namespace) -> dict[str, Callable[[], list[Table]]]:
     return {
         "whole": partial(whole.measure, scale, repeats),
         "rivals": partial(rivals.measure, scale, repeats),
+        "spark": partial(spark.measure, scale, repeats, grown),
         "scaling": partial(scaling.measure, round(scale / 3, 4), repeats),
         "small": partial(small_job.measure, scale, repeats),
         "growth": partial(growth.measure, grown, repeats),

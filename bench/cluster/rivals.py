@@ -49,7 +49,7 @@ def measure(scale: float, repeats: int) -> list[Table]:
         warm_page_cache(folder)
         ours, *theirs = in_turn(
             partial(bench.submit, folder),
-            *(partial(_run, name, folder, told[name]) for name in present),
+            *(partial(run_rival, name, folder, told[name]) for name in present),
             repeats=repeats,
         )
     expected = {query: _rows(data) for query, data in ours[0].answers.items()}
@@ -104,13 +104,14 @@ def _all_of(runs: list[Run]) -> int:
     return max(sum(run.peak_bytes.values()) for run in runs)
 
 
-def _run(name: str, folder: Path, told: list[Told]) -> Run:
+def run_rival(name: str, folder: Path, told: list[Told], python: Path = PYTHON) -> Run:
+    """Run one rival in a process of its own; append what it tells."""
     words = ["-m", "bench.cluster_rivals.child", name, str(folder)]
     with tempfile.TemporaryDirectory() as place, watching({}) as watch:
         out = Path(place) / "answers.json"
         began = time.perf_counter()
         said = ended(
-            begun([str(PYTHON), *words, str(dataset("books", WARM_SCALE)), str(out)]), watch
+            begun([str(python), *words, str(dataset("books", WARM_SCALE)), str(out)]), watch
         )
         seconds = time.perf_counter() - began
         told.append(Told(**json.loads(out.read_bytes())))

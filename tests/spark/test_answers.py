@@ -7,12 +7,14 @@ import pytest
 
 import caudal
 from caudal.application import find_application
-from caudal.errors import QueryError, RejectedRowError
+from caudal.errors import QueryError, RejectedRowError, UsageError
 from caudal.files.sources import Sources
 from caudal.local.engines import run_with
 from caudal.model import Application, Query, RejectedRow, Table
 from caudal.results.answers import Answers
-from caudal.run_options import Engine, RunOptions, SparkInputs, SparkOptions
+from caudal.run_options import Engine, RunOptions, Silent, SparkInputs, SparkOptions
+from caudal.spark import bootstrap, shipping
+from caudal.spark.fingerprint import fingerprint
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 
@@ -56,7 +58,6 @@ def skewed(tmp_path: Path) -> Path:
     return tmp_path
 
 
-SQL = "SELECT CAST(k AS INTEGER) AS k, CAST(v AS DOUBLE) AS v, NULL AS reject FROM raw"
 CLEAN = (
     "SELECT TRY_CAST(k AS INTEGER) AS k, TRY_CAST(v AS DOUBLE) AS v, "
     "CASE WHEN TRY_CAST(k AS INTEGER) IS NULL THEN 'k is no number' END AS reject FROM raw"
@@ -99,3 +100,50 @@ def test_sql_over_files_and_the_settings_of_the_session(skewed: Path, session: A
     assert found.rows() == caudal.sql(select, data=skewed, progress=False).rows()
     assert session.conf.get(name) == "777"
     assert session.range(3).count() == 3  # the session is left open
+
+
+class Impatient(Silent):
+    """Presses Ctrl-C as soon as a table is being read."""
+
+    def table(self, name: str, done_bytes: int, total_bytes: int) -> None:
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_cancels_the_jobs_of_the_run(
+    skewed: Path, session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def endless(*_: Any) -> Any:
+        def run(batches: Any) -> Any:
+            import signal
+
+            yield from batches
+            signal.pause()
+
+        return run
+
+    monkeypatch.setattr(bootstrap, "task_function", endless)
+    sources, options = Sources(skewed), RunOptions(spark=SparkOptions(session))
+    with pytest.raises(KeyboardInterrupt):
+        run_with(
+            Engine.SPARK,
+            application({"q": "SELECT count(*) AS n FROM t"}),
+            sources,
+            options=options,
+            progress=Impatient(),
+        )
+    assert list(session.sparkContext.statusTracker().getActiveJobsIds()) == []
+
+
+def test_other_code_on_executors_is_refused_in_one_line(
+    skewed: Path, session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shipping, "fingerprint", lambda: {**fingerprint(), "caudal": "9.9"})
+    options = RunOptions(spark=SparkOptions(session))
+    told = r"^the code of the executors differs \(caudal \S+ not 9.9\): install caudal 9.9 on .*$"
+    with pytest.raises(UsageError, match=told):
+        run_with(
+            Engine.SPARK,
+            application({"q": "SELECT count(*) AS n FROM t"}),
+            Sources(skewed),
+            options=options,
+        )

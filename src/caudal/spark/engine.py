@@ -10,6 +10,7 @@ Rules
 4. A finish with small inputs runs in the driver, any other one on an executor.
 """
 
+import contextlib
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -91,7 +92,7 @@ class SparkJob:
     side: SparkSide
     request: LocalRequest
     folder: Path
-    frames: list[Any] = field(default_factory=list)  # of outputs, in the order of their stages
+    frames: list[tuple[frozenset[str], Any]] = field(default_factory=list)  # stages, their outputs
 
     def __post_init__(self) -> None:
         options = self.request.options
@@ -109,6 +110,10 @@ class SparkJob:
 
     def answers(self) -> Answers:
         """Return all answers; `failures` names failed queries. Raise errors of the whole job."""
+        with contextlib.ExitStack() as self._closing:
+            return self._answers()
+
+    def _answers(self) -> Answers:
         files = self._files()
         options = self.request.options.spark
         self.code = shipped_code(self.side, options)
@@ -165,7 +170,10 @@ class SparkJob:
                 self.request.progress.table(table, done, total)
 
             source = self._wave_frame(wave)
-            frame = self._kept(source.mapInArrow(self.code.task("map_rows", work), SPARK_SCHEMA))
+            frame = self.side.keep(
+                source.mapInArrow(self.code.task("map_rows", work), SPARK_SCHEMA)
+            )
+            self.frames.append((frozenset(scan.name for scan in one.scans), frame))
             heads = self._heads(frame, told)
             for number in wave.batches:
                 found = mapped.open_bytes(heads[table, number])
@@ -192,12 +200,7 @@ class SparkJob:
         ]  # fmt: skip
         if not wanted:
             return {}
-        named = ", ".join(f"'{stage}'" for stage in wanted)
-        rows = [
-            frame.where(f"slice >= 0 AND stage IN ({named})").select(*_ADDRESSED)
-            for frame in self.frames
-        ]
-        streams = self._collected(rows)
+        streams = self._collected(wanted)
         return {stage: [part.data for part in streams.get(stage, ())] for stage in wanted}
 
     def _fold(self, level: range) -> None:
@@ -212,7 +215,9 @@ class SparkJob:
                 healthy.append(address)
         if not healthy:
             return
-        frame = self._kept(self._grouped(healthy))
+        frame = self.side.keep(self._grouped(healthy))
+        folds = frozenset(self.routes.tasks[address].name for address in healthy)
+        self.frames.append((folds, frame))
         heads = self._heads(frame)
         for address in healthy:
             task = self.routes.tasks[address]
@@ -225,18 +230,27 @@ class SparkJob:
             "CAST(id AS INT) AS task", "'' AS stage", "0 AS slice", "CAST(0 AS BIGINT) AS number",
             "0 AS part", "CAST('' AS BINARY) AS payload",
         )  # fmt: skip
+        stages = {name for one in addresses for name in self.routes.inputs(self.routes.tasks[one])}
         listed = ", ".join(map(str, addresses))
-        rows = reduce(lambda one, two: one.unionAll(two), [*self._addressed(), seeds])
-        chosen = rows.where(f"task IN ({listed})")
-        spread = chosen.repartition(min(4 * len(addresses), _MOST_PARTITIONS), "task")
+        rows = _union([*self._addressed(stages), seeds]).where(f"task IN ({listed})")
+        spread = rows.repartition(min(len(addresses), 4 * self.side.parallelism), "task")
         function = self.code.task("fold_rows", self.work)
         return spread.groupBy("task").applyInArrow(function, SPARK_SCHEMA)
 
-    def _addressed(self) -> list[Any]:
-        """Return the rows of all outputs, once for each reader."""
+    def _addressed(self, stages: Iterable[str]) -> list[Any]:
+        """Return the rows of these stages, once for each reader."""
         return [
-            frame.where("slice >= 0").selectExpr("explode(readers) AS task", *_ADDRESSED)
-            for frame in self.frames
+            frame.selectExpr("explode(readers) AS task", *_ADDRESSED)
+            for frame in self._rows_of(stages)
+        ]
+
+    def _rows_of(self, stages: Iterable[str]) -> list[Any]:
+        """Return the frames that hold these stages, without other rows."""
+        wanted = frozenset(stages)
+        return [
+            frame.where(f"slice >= 0 AND stage IN ({_listed(held & wanted)})")
+            for held, frame in self.frames
+            if held & wanted
         ]
 
     def _finish(self) -> tuple[dict[str, Result], dict[str, QueryError]]:
@@ -281,13 +295,7 @@ class SparkJob:
         """Finish in this process, from the collected rows of all these queries."""
         tasks = [self.routes.tasks[address] for address in addresses]
         stages = {stage for task in tasks for stage in self.routes.inputs(task)}
-        streams: Inputs = {}
-        if stages and self.frames:
-            named = ", ".join(f"'{stage}'" for stage in sorted(stages))
-            streams = self._collected(
-                frame.where(f"slice >= 0 AND stage IN ({named})").select(*_ADDRESSED)
-                for frame in self.frames
-            )
+        streams = self._collected(stages)
         with_steps = Steps(StepSettings(self.limits, open_sandbox=self._sandbox))
         try:
             return {task.name: self._finished(with_steps, task, streams) for task in tasks}
@@ -309,19 +317,15 @@ class SparkJob:
             return Sandbox(limits, register, types)
         return MeasuredSandbox(limits, register, types, self.measured)
 
-    def _kept(self, frame: Any) -> Any:
-        kept = self.side.keep(frame)
-        self.frames.append(kept)
-        return kept
-
     def _heads(self, frame: Any, told: Any = lambda _: None) -> dict[tuple[str, int], bytes]:
         """Compute a frame; return what it has for the driver, by stage and number. Raise its first
         error."""
         chosen = frame.where(f"slice = {FOR_DRIVER}").select(*_ADDRESSED)
         rows: pa.Table = self.side.run(chosen.toArrow, told)
-        found = TaskRows(self.folder)
-        found.add(rows)
-        streams, heads = found.numbered(), {}
+        with contextlib.closing(TaskRows(self.folder)) as found:
+            found.add(rows)
+            streams = found.numbered()
+        heads = {}
         for (stage, number), data in streams.items():
             if stage == ERROR:
                 raise _error(data)
@@ -331,12 +335,22 @@ class SparkJob:
             heads[stage, number] = data
         return heads
 
-    def _collected(self, frames: Iterable[Any]) -> Inputs:
-        """Return rows as streams by stage, in their order."""
-        whole = reduce(lambda one, two: one.unionAll(two), frames)
-        rows = TaskRows(self.folder)
-        rows.add(self.side.run(whole.toArrow))
+    def _collected(self, stages: Iterable[str]) -> Inputs:
+        """Return these stages as streams, in their order."""
+        frames = [frame.select(*_ADDRESSED) for frame in self._rows_of(stages)]
+        if not frames:
+            return {}
+        rows = self._closing.enter_context(contextlib.closing(TaskRows(self.folder)))
+        rows.add(self.side.run(_union(frames).toArrow))
         return rows.streams()
+
+
+def _union(frames: Sequence[Any]) -> Any:
+    return reduce(lambda one, two: one.unionAll(two), frames)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in sorted(names))
 
 
 def _error(data: bytes) -> CaudalError:

@@ -2,9 +2,8 @@
 
 import hashlib
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
-
-import duckdb
 
 from caudal.kernels.sources import digest_of_sources
 from caudal.version import __version__
@@ -17,7 +16,7 @@ def fingerprint() -> dict[str, str]:
     """Return the version of Caudal and of DuckDB, and digests of the code and of the kernels."""
     return {
         "caudal": __version__,
-        "duckdb": duckdb.__version__,
+        "duckdb": version("duckdb"),
         "kernels": digest_of_sources()[:_DIGITS],
         "code": _digest_of_code()[:_DIGITS],
     }

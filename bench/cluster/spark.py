@@ -1,0 +1,64 @@
+"""The Spark engine beside hand-written PySpark and the embedded engine, and as files grow."""
+
+from collections.abc import Sequence
+from functools import partial
+from statistics import median
+
+from bench.answers import require_same
+from bench.cluster.rivals import Told, run_rival
+from bench.cluster.runs import CLIENT, PROJECT, Run, in_turn, peak
+from bench.datasets import dataset, total_bytes, warm_page_cache
+from bench.tables import Table, met
+
+PYTHON = PROJECT / ".venv-spark" / "bin" / "python"
+NAMES = {
+    "caudal_spark": "`--engine spark`",
+    "pyspark": "PySpark, hand-written",
+    "caudal_embedded": "embedded engine",
+}
+_MOST = {"pyspark": 0.6, "caudal_embedded": 2.5}  # of its seconds
+
+
+def measure(scale: float, repeats: int, grown: Sequence[float]) -> list[Table]:
+    return [_race(scale, repeats), _growth(grown)]
+
+
+def _race(scale: float, repeats: int) -> Table:
+    folder = dataset("books", scale)
+    warm_page_cache(folder)
+    told: dict[str, list[Told]] = {name: [] for name in NAMES}
+    runs = in_turn(
+        *(partial(run_rival, name, folder, told[name], PYTHON) for name in NAMES), repeats=repeats
+    )
+    expected = told["caudal_embedded"][0].answers
+    for name, found in told.items():
+        for one in found:
+            require_same(name, one.answers, "the embedded engine", expected)
+    ours = median(one.wall_seconds for one in told["caudal_spark"])
+    rows = [_row(name, runs[place], told[name], ours) for place, name in enumerate(NAMES)]
+    head = ["system", "median s", "start-up s", "peak MB", "spark / it", "target", "met"]
+    return Table(f"books, scale {scale:g}: {total_bytes(folder) / 1e6:,.0f} MB", head, rows)
+
+
+def _row(name: str, runs: list[Run], told: list[Told], ours: float) -> list[str]:
+    seconds = median(one.wall_seconds for one in told)
+    started = median(one.start_seconds for one in told)
+    shown = [NAMES[name], f"{seconds:.2f}", f"{started:.2f}", f"{peak(runs, CLIENT) / 1e6:.0f}"]
+    if name not in _MOST:
+        return [*shown, "", "", ""]
+    most = _MOST[name]
+    return [*shown, f"{ours / seconds:.2f}", f"≤ {most:g}", met(ours <= most * seconds)]
+
+
+def _growth(scales: Sequence[float]) -> Table:
+    rows = []
+    for scale in scales:
+        folder = dataset("books", scale)
+        told: list[Told] = []
+        run = run_rival("caudal_spark", folder, told, PYTHON)
+        seconds, size = told[0].wall_seconds, total_bytes(folder) / 1e6
+        rows.append(
+            [f"{scale:g}", f"{size:,.0f}", f"{seconds:.2f}", f"{1000 * seconds / size:.2f}",
+             f"{peak([run], CLIENT) / 1e6:.0f}"]
+        )  # fmt: skip
+    return Table("Growth", ["scale", "MB", "s", "s per GB", "peak MB"], rows)
