@@ -20,8 +20,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::Deprec
 
 
 def assert_identical(found: Answers, expected: Answers) -> None:
-    assert list(found) == list(expected)
-    for name in expected:
+    assert list(found.results) == list(expected.results)
+    for name in expected.results:
         assert found[name].table.equals(expected[name].table), name
         assert found[name].table.schema == expected[name].table.schema, name
 

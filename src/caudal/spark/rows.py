@@ -49,8 +49,8 @@ SCHEMA = pa.schema(
 )
 
 
-class Row(NamedTuple):
-    """One part of a stream."""
+class SliceRow(NamedTuple):
+    """One part of the stream of a slice."""
 
     readers: list[int]
     stage: str
@@ -60,7 +60,7 @@ class Row(NamedTuple):
     payload: bytes
 
 
-def mapped_rows(data: bytes, routes: Routes) -> Iterator[Row]:
+def mapped_rows(data: bytes, routes: Routes) -> Iterator[SliceRow]:
     """Cut the output of a map."""
     found = mapped.open_bytes(data)
     index, rejects = found.index, found.index.rejects
@@ -70,7 +70,7 @@ def mapped_rows(data: bytes, routes: Routes) -> Iterator[Row]:
         yield from _stage_rows(data, found.body, (stage, index.batch), slices, routes)
 
 
-def folded_rows(data: bytes, routes: Routes) -> Iterator[Row]:
+def folded_rows(data: bytes, routes: Routes) -> Iterator[SliceRow]:
     """Cut the output of a fold."""
     found, body = outputs.decode_fold(of_bytes(data), "a fold")
     yield from driver_rows(found.fold, found.partition, data[:body])
@@ -87,7 +87,7 @@ def _stage_rows(
     routes: Routes,
     *,
     describes: bool = False,
-) -> Iterator[Row]:
+) -> Iterator[SliceRow]:
     stage, number = of
     for place, span in enumerate(found.slices):
         readers = routes.readers(stage, place, len(found.slices))
@@ -98,19 +98,21 @@ def _stage_rows(
             yield from _parts(readers, stage, place, number, stream)
 
 
-def driver_rows(stage: str, number: int, data: bytes) -> Iterator[Row]:
+def driver_rows(stage: str, number: int, data: bytes) -> Iterator[SliceRow]:
     """Cut bytes that the driver reads."""
     return _parts([], stage, FOR_DRIVER, number, data)
 
 
-def _parts(readers: list[int], stage: str, place: int, number: int, data: bytes) -> Iterator[Row]:
+def _parts(
+    readers: list[int], stage: str, place: int, number: int, data: bytes
+) -> Iterator[SliceRow]:
     for part, begin in enumerate(range(0, max(len(data), 1), PART_BYTES)):
-        yield Row(readers, stage, place, number, part, data[begin : begin + PART_BYTES])
+        yield SliceRow(readers, stage, place, number, part, data[begin : begin + PART_BYTES])
 
 
-def record_batches(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
+def record_batches(rows: Iterable[SliceRow]) -> Iterator[pa.RecordBatch]:
     """Return rows as batches of bounded size."""
-    held: list[Row] = []
+    held: list[SliceRow] = []
     size = 0
     for row in rows:
         held.append(row)
@@ -122,7 +124,7 @@ def record_batches(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
         yield _record_batch(held)
 
 
-def _record_batch(rows: list[Row]) -> pa.RecordBatch:
+def _record_batch(rows: list[SliceRow]) -> pa.RecordBatch:
     columns = [
         pa.array(values, kind)
         for values, kind in zip(zip(*rows, strict=True), SCHEMA.types, strict=True)

@@ -36,7 +36,7 @@ from caudal.spark.routes import Routes
 from caudal.spark.rows import (
     ERROR,
     PROFILE,
-    Row,
+    SliceRow,
     TaskRows,
     driver_rows,
     folded_rows,
@@ -98,7 +98,7 @@ class OpenWork:
         opened = partial(MeasuredSandbox, measurements=self.measured) if self.measured else Sandbox
         self.steps = Steps(StepSettings(limits, open_sandbox=opened))
 
-    def mapped(self, number: int, payload: bytes) -> Iterator[Row]:
+    def mapped(self, number: int, payload: bytes) -> Iterator[SliceRow]:
         """Return the rows of one batch."""
         task = Task("map", self.work.table, number)
         try:
@@ -110,7 +110,7 @@ class OpenWork:
             yield from error_rows(error, number)
         yield from self._measurements(number)
 
-    def folded(self, address: int, rows: TaskRows) -> Iterator[Row]:
+    def folded(self, address: int, rows: TaskRows) -> Iterator[SliceRow]:
         """Return the rows of a fold, or the result of a finish."""
         task, streams = self.routes.tasks[address], rows.streams()
         inputs = {stage: streams.get(stage, ()) for stage in self.routes.inputs(task)}
@@ -129,12 +129,12 @@ class OpenWork:
                 raise
             return failed
 
-    def _output(self, task: Task, data: bytes) -> Iterator[Row]:
+    def _output(self, task: Task, data: bytes) -> Iterator[SliceRow]:
         if task.kind == "finish":
             return driver_rows(task.name, 0, data)
         return folded_rows(data, self.routes)
 
-    def _measurements(self, number: int) -> Iterator[Row]:
+    def _measurements(self, number: int) -> Iterator[SliceRow]:
         if self.measured is None:
             return iter(())
         return driver_rows(PROFILE, number, msgspec.json.encode(self.measured.drained()))
@@ -155,7 +155,7 @@ class OpenWork:
         return payload + records
 
 
-def error_rows(error: CaudalError, number: int) -> Iterator[Row]:
+def error_rows(error: CaudalError, number: int) -> Iterator[SliceRow]:
     """Return an error as rows for the driver."""
     told = msgspec.json.encode([type(error).__name__, str(error)])
     return driver_rows(ERROR, number, told)

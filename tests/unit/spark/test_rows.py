@@ -7,13 +7,13 @@ import pyarrow as pa
 import pytest
 
 from caudal.errors import FormatError
-from caudal.spark.rows import PART_BYTES, Row, TaskRows, driver_rows, record_batches
+from caudal.spark.rows import PART_BYTES, SliceRow, TaskRows, driver_rows, record_batches
 
 LARGE = bytes(range(256)) * (PART_BYTES // 100)
 
 
-def rows() -> list[Row]:
-    found = [Row([1, 2], "s", place, number, 0, f"{number} {place}".encode())
+def rows() -> list[SliceRow]:
+    found = [SliceRow([1, 2], "s", place, number, 0, f"{number} {place}".encode())
              for number in range(4) for place in range(3)]  # fmt: skip
     return [*found, *(row._replace(slice=0, stage="t") for row in driver_rows("t", 7, LARGE))]
 
