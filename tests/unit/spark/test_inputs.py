@@ -1,0 +1,79 @@
+"""Waves of batches: what travels, and what executors read themselves."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from caudal.application import find_application
+from caudal.duck.job_plan import make_plan
+from caudal.errors import DataError
+from caudal.files.batches import CutNote
+from caudal.files.inputs import InputFile
+from caudal.files.places import LocalPlace, read_range
+from caudal.formats import batch, frame
+from caudal.jobs.plan import TableMap
+from caudal.kernels.sentiment import load_model
+from caudal.run_options import SparkInputs
+from caudal.spark import inputs
+from caudal.spark.inputs import cut_waves
+from caudal.spark.reach import reachable_files
+
+HEADER = "userId,movieId,rating,timestamp\n"
+ROWS = "".join(f"{n},{n % 7},3.5,1\n" for n in range(2000))
+
+
+@pytest.fixture(scope="module")
+def ratings() -> TableMap:
+    plan = make_plan(find_application("movies"), None, {}, load_model("lexicon"))
+    return plan.table("ratings")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[InputFile]:
+    (tmp_path / "a.csv").write_text(HEADER + ROWS)
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress((HEADER + ROWS).encode()))
+    return [InputFile(LocalPlace(tmp_path / name)) for name in ("a.csv", "b.csv.gz")]
+
+
+def test_only_files_with_ranges_can_be_read_by_executors(files: list[InputFile]) -> None:
+    plain = frozenset({files[0].name})
+    assert reachable_files(files, SparkInputs.SHARED, is_local=False) == plain
+    assert reachable_files(files, SparkInputs.AUTO, is_local=True) == plain
+    assert reachable_files(files, SparkInputs.AUTO, is_local=False) == frozenset()
+    assert reachable_files(files, SparkInputs.SENT, is_local=True) == frozenset()
+
+
+def test_heads_and_whole_batches_are_separate_waves(
+    files: list[InputFile], ratings: TableMap
+) -> None:
+    notes: list[CutNote] = []
+    shared = frozenset({files[0].name})
+    waves = list(cut_waves(ratings, files, 8 << 10, shared, notes))
+    assert [wave.whole for wave in waves] == [False, True]
+    numbers = [number for wave in waves for number in wave.batches]
+    assert numbers == list(range(len(notes)))
+    assert len(notes) > 6
+    text = b""
+    for data in waves[0].batches.values():
+        index = batch.describe(frame.of_bytes(data), "a head")
+        text += read_range(str(files[0].place.path), index.offset, index.bytes)
+    assert text.decode() == ROWS
+    sent = [batch.decode(data, "a batch")[1] for data in waves[1].batches.values()]
+    assert b"".join(sent).decode() == ROWS
+
+
+def test_a_wave_of_whole_batches_is_bounded(
+    files: list[InputFile], ratings: TableMap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "_WAVE_BYTES", 1 << 10)
+    waves = list(cut_waves(ratings, files[1:], 8 << 10, frozenset(), []))
+    assert len(waves) > 1
+    assert sum(wave.rows().num_rows for wave in waves) == len(
+        [number for wave in waves for number in wave.batches]
+    )
+
+
+def test_a_missing_file_is_named() -> None:
+    with pytest.raises(DataError, match="cannot read /no/such/file"):
+        read_range("/no/such/file", 0, 1)

@@ -1,0 +1,70 @@
+"""Tasks of Spark without Spark: rows in, rows out, errors as rows."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+from caudal.application import find_application
+from caudal.files.inputs import InputFile
+from caudal.files.places import LocalPlace
+from caudal.files.sources import Sources
+from caudal.formats import job as job_format
+from caudal.local.job import LocalRequest
+from caudal.spark.engine import SparkJob
+from caudal.spark.inputs import cut_waves
+from caudal.spark.rows import ERROR, FOR_DRIVER
+from caudal.spark.session import SparkSide
+from caudal.spark.tasks import Work, map_rows
+
+RATINGS = "userId,movieId,rating,timestamp\n1,862,4.5,1\n2,862,x,1\n"
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> SparkJob:
+    request = LocalRequest(find_application("movies"), Sources(tmp_path))
+    return SparkJob(SparkSide(None), request, tmp_path)
+
+
+def rows_of(work: Work, numbers: list[int]) -> list[dict[str, object]]:
+    def given() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"id": pa.array(numbers, pa.int64())})
+
+    found = pa.Table.from_batches(map_rows(msgspec.msgpack.encode(work), given()))
+    rows: list[dict[str, object]] = found.to_pylist()
+    return rows
+
+
+def head_work(job: SparkJob, path: Path) -> Work:
+    file = InputFile(LocalPlace(path))
+    one = job.job_run.split.table("ratings")
+    (wave,) = cut_waves(one, [file], 1 << 20, frozenset({file.name}), [])
+    return msgspec.structs.replace(
+        job.work, table="ratings", heads=wave.batches, paths={file.name: str(path)}
+    )
+
+
+def test_a_task_repeated_gives_the_same_rows(job: SparkJob, tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    path.write_text(RATINGS)
+    work = head_work(job, path)
+    once, twice = rows_of(work, [0]), rows_of(work, [0])
+    assert once == twice
+    assert once[0]["stage"] == "ratings"
+    assert once[0]["slice"] == FOR_DRIVER
+    assert len(once) > 1
+    assert job_format.decode(work.job, "job").tables == job.job_run.job.tables
+
+
+def test_other_bytes_than_the_driver_saw_are_an_error_for_the_driver(
+    job: SparkJob, tmp_path: Path
+) -> None:
+    path = tmp_path / "ratings.csv"
+    path.write_text(RATINGS)
+    work = head_work(job, path)
+    path.write_text(RATINGS.replace("4.5", "5.5"))
+    (row,) = rows_of(work, [0])
+    assert row["stage"] == ERROR
+    assert b"other bytes than the driver" in row["payload"]  # type: ignore[operator]
