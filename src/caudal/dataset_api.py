@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from caudal.datasets.contents import VersionSummary
+    from caudal.datasets.reports import LoadReport
     from caudal.datasets.shelf import Shelf
     from caudal.duck.database import Connection, Relation
-    from caudal.embedded.dataset_load import LoadReport
     from caudal.run_options import RunOptions
     from caudal.sql.literals import SqlValue
 

@@ -5,9 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from caudal.application import find_application
+from caudal.datasets.reports import LoadReport
 from caudal.datasets.shelf import Shelf, open_shelf
 from caudal.embedded.dataset_ask import ask
-from caudal.embedded.dataset_load import DatasetLoader, LoadReport, open_loader
+from caudal.embedded.dataset_load import DatasetLoader, open_loader
 from caudal.embedded.dataset_sources import file_sources
 from caudal.files.sources import Sources
 from caudal.model import Application, Query, Table

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from caudal.application import find_application
+from caudal.cli.consoles import output_console
 from caudal.cli.datasets_show import (
     changes_line,
     print_changes,
@@ -22,6 +23,7 @@ from caudal.cli.datasets_show import (
     versions_table,
 )
 from caudal.cli.formats import Format
+from caudal.cli.gateways import ClusterOptions
 from caudal.cli.options import (
     ON_SPARK,
     AppArgument,
@@ -29,6 +31,7 @@ from caudal.cli.options import (
     QueryOptions,
     file_overrides,
     parameter_values,
+    spread,
     with_asking,
 )
 from caudal.cli.output import reject_file, require_all
@@ -44,6 +47,7 @@ from caudal.embedded.dataset_sources import Source, file_source, file_sources
 from caudal.embedded.dataset_stream import NAME, Descriptor, StreamLoader
 from caudal.embedded.dataset_watch import versions_of
 from caudal.errors import UsageError
+from caudal.formats.loads import UpkeepRequest
 from caudal.model import Application
 from caudal.results.answers import Result
 from caudal.sizes import parse_bytes, parse_seconds, told_bytes
@@ -59,9 +63,15 @@ _NOT_FOR_LOADS = ("form", "out", "engine", "partitions", "profile", *ON_SPARK)
 def _load(
     app: AppArgument,
     asking: QueryOptions,
+    cluster: ClusterOptions,
     to: Annotated[
-        str, typer.Option("--to", help="The dataset: a folder or s3://bucket/prefix; made if new.")
-    ],
+        str | None,
+        typer.Option("--to", help="The dataset: a folder or s3://bucket/prefix; made if new."),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option("--dataset", metavar="NAME", help="A dataset of a cluster; made if new."),
+    ] = None,
     every: Annotated[
         str | None,
         typer.Option("--every", help="A version every so often (10s) while rows stream in."),
@@ -79,11 +89,21 @@ def _load(
 
     - `caudal load books --data data --to shelf`
     - `caudal load books --file reviews=november.csv --to shelf`
+    - `caudal load books --data data --gateway http://one:8421 --dataset shelf`
     - `producer | caudal load books --file reviews=- --every 10s --to shelf`
     - `caudal run books --from shelf`
     """
     application = find_application(app)
     stream = _streamed_table(application, asking, every)
+    if dataset is not None:
+        if to is not None:
+            raise UsageError("--to and --dataset are two places: leave one of them out")
+        from caudal.cli.cluster_datasets import load_on_cluster
+
+        load_on_cluster(application, asking, dataset, cluster, again=again)
+        return
+    if to is None or cluster.gateway is not None:
+        raise UsageError("say where to: --to PLACE, or --gateway URL and --dataset NAME")
     console = Console(stderr=True)
     with reject_file(asking.rejects) as sink, watch_progress(console) as progress:
         options = asking.run_options(sink)
@@ -97,11 +117,12 @@ def _load(
     print_load(to, report, Console(stderr=True, width=None if sys.stderr.isatty() else 160))
 
 
-load = with_asking(_load, without=_NOT_FOR_LOADS)
+load = spread(with_asking(_load, without=_NOT_FOR_LOADS), "cluster", ClusterOptions)
 
 
-def versions(
+def _versions(
     dataset: PlaceArgument,
+    cluster: ClusterOptions,
     last: Annotated[
         int | None, typer.Option("--last", "-n", min=1, help="Only the newest versions.")
     ] = None,
@@ -112,14 +133,24 @@ def versions(
 
     - `caudal versions shelf`
     - `caudal versions s3://bucket/shelf --last 10`
+    - `caudal versions shelf --gateway http://one:8421`
     """
+    if cluster.gateway is not None:
+        from caudal.cli.cluster_datasets import versions_on_cluster
+
+        output_console().print(versions_on_cluster(dataset, last, cluster))
+        return
     contents = open_shelf(dataset).contents
     history = contents.history[-last:] if last else contents.history
-    Console(width=None if sys.stdout.isatty() else 160).print(versions_table(history))
+    output_console().print(versions_table(history))
 
 
-def compact(
+versions = spread(_versions, "cluster", ClusterOptions)
+
+
+def _compact(
     dataset: PlaceArgument,
+    cluster: ClusterOptions,
     size: Annotated[
         str | None, typer.Option("--size", help="About how large files become: 64MiB.")
     ] = None,
@@ -130,22 +161,36 @@ def compact(
 
     - `caudal compact shelf`
     - `caudal compact shelf --size 256MiB`
+    - `caudal compact shelf --gateway http://one:8421`
     """
     target = parse_bytes(size) if size else TARGET_BYTES
     if target < _LEAST_TARGET:
         raise UsageError(f"--size {size} is {target:,} bytes, too little for a file: try 64MiB")
+    if cluster.gateway is not None:
+        from caudal.cli.cluster_datasets import upkeep_on_cluster
+
+        done = upkeep_on_cluster(UpkeepRequest(dataset, compact_bytes=target), cluster)
+        _tell_merged(dataset, done.before, done.after, done.version)
+        return
     shelf = open_shelf(dataset)
     before = _count_files(shelf.contents)
     after = compact_files(shelf.store, time.time(), target)
-    if after.number == shelf.contents.number:
+    _tell_merged(dataset, before, _count_files(after), after.number)
+
+
+compact = spread(_compact, "cluster", ClusterOptions)
+
+
+def _tell_merged(dataset: str, before: int, after: int, version: int) -> None:
+    if after == before:
         typer.echo(f"{dataset}: nothing to merge in {before:,} files")
     else:
-        now = _count_files(after)
-        typer.echo(f"{dataset}: version {after.number}: {before:,} files became {now:,}")
+        typer.echo(f"{dataset}: version {version}: {before:,} files became {after:,}")
 
 
-def vacuum(
+def _vacuum(
     dataset: PlaceArgument,
+    cluster: ClusterOptions,
     keep: Annotated[
         str, typer.Option("--keep", help="Keep the versions of this time readable: 30d.")
     ] = "30d",
@@ -160,17 +205,28 @@ def vacuum(
 
     - `caudal vacuum shelf`
     - `caudal vacuum shelf --keep 7d`
+    - `caudal vacuum shelf --gateway http://one:8421`
     """
     kept, spared = parse_seconds(keep), parse_seconds(grace)
-    shelf = open_shelf(dataset)
-    report = vacuum_files(shelf.store, time.time(), kept, spared)
-    if not report.files:
+    if cluster.gateway is not None:
+        from caudal.cli.cluster_datasets import upkeep_on_cluster
+
+        request = UpkeepRequest(dataset, keep_seconds=kept, grace_seconds=spared)
+        done = upkeep_on_cluster(request, cluster)
+        _tell_deleted(dataset, done.deleted, done.bytes, done.version)
+        return
+    report = vacuum_files(open_shelf(dataset).store, time.time(), kept, spared)
+    _tell_deleted(dataset, report.files, report.bytes, report.contents.number)
+
+
+vacuum = spread(_vacuum, "cluster", ClusterOptions)
+
+
+def _tell_deleted(dataset: str, files: int, size: int, version: int) -> None:
+    if not files:
         typer.echo(f"{dataset}: nothing to delete")
         return
-    typer.echo(
-        f"{dataset}: version {report.contents.number}: deleted {report.files:,} files, "
-        f"{told_bytes(report.bytes)}"
-    )
+    typer.echo(f"{dataset}: version {version}: deleted {files:,} files, {told_bytes(size)}")
 
 
 def _watch(

@@ -13,8 +13,9 @@ from rich.text import Text
 from caudal.cli.show import print_rejects
 from caudal.datasets.changes import Changed, changed_rows
 from caudal.datasets.contents import Contents, VersionSummary
-from caudal.embedded.dataset_load import LoadReport
+from caudal.datasets.reports import LoadReport
 from caudal.embedded.dataset_stream import NAME, SkippedPart
+from caudal.formats.dataset_replies import VersionEntry
 from caudal.results.answers import Result, one_line, show
 from caudal.results.values import json_value, python_values
 
@@ -28,7 +29,7 @@ def print_load(place: str, report: LoadReport, console: Console) -> None:
         console.print(skipped.told(), highlight=False, markup=False, soft_wrap=True)
     print_rejects(report.rejects, console)
     if report.version is None:
-        typer.echo(f"{place}: nothing new; the newest version is {report.contents.number}")
+        typer.echo(f"{place}: nothing new; the newest version is {report.newest}")
     else:
         typer.echo(f"{place}: {_loaded(report)} in {report.seconds:.2f} s")
 
@@ -47,7 +48,7 @@ def _loaded(report: LoadReport) -> str:
     return f"version {report.version}: {_count(report.rows, 'row')}{rejected}"
 
 
-def versions_table(history: Sequence[VersionSummary]) -> Table:
+def versions_table(history: Sequence[VersionSummary | VersionEntry]) -> Table:
     """Return the versions as a table. Rows, files and bytes are those that a version added."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("version", "time (UTC)", "kind", "rows", "files", "MB", "rejected", "load"):

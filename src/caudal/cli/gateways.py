@@ -82,3 +82,25 @@ class GatewayOptions:
         words = ["--gateway", self.gateway] if self.gateway else []
         words += ["--token-file", str(self.token_file)] if self.token_file else []
         return words + (["--ca", str(self.ca)] if self.ca else [])
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """The options of a command whose dataset may lie on a cluster."""
+
+    gateway: Annotated[
+        str | None,
+        typer.Option(
+            "--gateway",
+            "-g",
+            metavar="URL[,URL...]",
+            help="The dataset lies on this cluster.",
+            show_default="it is a folder or on S3",
+        ),
+    ] = None
+    token_file: TokenFileOption = None
+    patience: PatienceOption = 60.0
+    ca: CaOption = None
+
+    def open(self) -> "HttpGateways":
+        return GatewayOptions(self.gateway, self.token_file, self.patience, self.ca).open()

@@ -231,7 +231,7 @@ def _kept_bindings() -> Path | None:
 
 def with_reading(command: Callable[..., Returned]) -> Callable[..., Returned]:
     """Return the command with one option per field of `ReadingOptions` in place of `reading`."""
-    return _spread(command, "reading", ReadingOptions)
+    return spread(command, "reading", ReadingOptions)
 
 
 def with_asking(
@@ -244,11 +244,11 @@ def with_asking(
     """
     is_offered = "reading" not in without
     also = "reading" if is_offered else None
-    asked = _spread(command, "asking", QueryOptions, {*without, "reading"}, also=also)
+    asked = spread(command, "asking", QueryOptions, {*without, "reading"}, also=also)
     return with_reading(asked) if is_offered else asked
 
 
-def _spread(
+def spread(
     command: Callable[..., Returned],
     name: str,
     group: type[Any],

@@ -87,6 +87,13 @@ COMMANDS = (
         "Delete files that no kept version needs: merged ones, and those of killed loads.",
     ),
     Command(
+        "datasets",
+        "caudal.cli.cluster_datasets",
+        "datasets",
+        "List the datasets of a cluster; share, unshare or delete one of yours.",
+        extra="cluster",
+    ),
+    Command(
         "submit",
         "caudal.cli.submit",
         "submit",

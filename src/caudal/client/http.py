@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx
 import msgspec
@@ -10,10 +10,13 @@ import msgspec
 from caudal.client.bodies import Take, take_reply, take_result
 from caudal.client.failover import RESULT_TYPE, Failover
 from caudal.client.refusals import code_of
+from caudal.datasets.cluster_place import split_place
 from caudal.errors import FormatError
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
+from caudal.formats.dataset_replies import DatasetEntry, DatasetPage, PartPage, VersionPage
 from caudal.formats.job import Request
+from caudal.formats.loads import LoadOffer
 from caudal.formats.outcomes import End, Outcome
 from caudal.formats.outputs import Whose
 from caudal.formats.replies import (
@@ -139,6 +142,36 @@ class HttpGateways(Failover):
         """Return how the processes were in the last hour, as far as it is known."""
         return self._get(SamplePage, "GET", "/cluster/history?seconds=3600").samples
 
+    def offer(self, dataset: str, request: Request) -> LoadOffer:
+        """Offer the sources of a load; return which are new, and the job to create."""
+        body = msgspec.json.encode(request)
+        return self._get(LoadOffer, "POST", _dataset(dataset, "offers"), body, _JSON)
+
+    def datasets(self) -> DatasetPage:
+        """Return the datasets that this token's owner may read."""
+        return self._get(DatasetPage, "GET", "/datasets")
+
+    def dataset(self, place: str) -> DatasetEntry:
+        """Return a dataset at its newest version: NAME, or OWNER/NAME of another owner."""
+        return self._get(DatasetEntry, "GET", _dataset(place))
+
+    def versions(self, place: str, last: int) -> VersionPage:
+        """Return the newest versions of a dataset."""
+        return self._get(VersionPage, "GET", _dataset(place, "versions", last=str(last)))
+
+    def parts(self, dataset: str, table: str) -> PartPage:
+        """Return the parts of streams that were loaded into a table."""
+        return self._get(PartPage, "GET", _dataset(dataset, "parts", table))
+
+    def share(self, dataset: str, reader: str, *, shared: bool) -> DatasetEntry:
+        """Let another owner read a dataset, or read it no more."""
+        path = _dataset(dataset, "readers", reader)
+        return self._get(DatasetEntry, "PUT" if shared else "DELETE", path)
+
+    def delete_dataset(self, place: str) -> DatasetEntry:
+        """Delete a dataset; return what it was."""
+        return self._get(DatasetEntry, "DELETE", _dataset(place))
+
     def _get(
         self,
         kind: type[Kind],
@@ -182,6 +215,14 @@ def _check_names(status: JobStatus) -> None:
     for name in status.previews:
         if not status.reads[name]:
             raise FormatError(f"offers a preview of {name}, which reads no table")
+
+
+def _dataset(place: str, *parts: str, **asked: str) -> str:
+    """Return the path of a dataset: NAME, or OWNER/NAME."""
+    owner, name = split_place("", place)
+    asked = {**({"owner": owner} if owner else {}), **asked}
+    path = "/datasets/" + "/".join(quote(part, safe="") for part in (name, *parts))
+    return f"{path}?{urlencode(asked)}" if asked else path
 
 
 def _path(job_id: str, *parts: str) -> str:

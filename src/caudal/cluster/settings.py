@@ -46,7 +46,7 @@ key = ""
 # streams = 64         # event streams and previews open at once, at each gateway
 # jobs = 64            # running
 # kept = 10000         # jobs that run or have kept results
-# stored = "100GB"     # all objects of its jobs
+# stored = "100GB"     # all objects of its jobs and datasets
 # gateways = 2         # that share the last three quotas; default: the gateways of all hosts
 # [quotas.owners.alice]
 # jobs = 200           # for this owner; other quotas as for everybody

@@ -34,6 +34,10 @@ _DELETED = ".deleted"
 _MARK = b"{}"
 
 
+class DatasetNotFoundError(NotFoundError):
+    """There is no such dataset, or it is not for who asked."""
+
+
 @dataclass(frozen=True)
 class ClusterDataset:
     """A dataset of a cluster, which may not be made yet."""
@@ -107,12 +111,12 @@ def locate(store: Store, owner: str, name: str) -> ClusterDataset:
 def find(store: Store, who: str, place: str) -> ClusterDataset:
     """Return the dataset that an owner calls so: NAME of its own, or OWNER/NAME of another.
 
-    Raises NotFoundError, with the same words whether it is not there or not for this owner.
+    Raises DatasetNotFoundError, with the same words whether it is not there or not for this owner.
     """
     owner, name = split_place(who, place)
     found = locate(store, owner, name)
     if not found.may_read(who) or not found.exists():
-        raise NotFoundError(f"there is no dataset {place} that you may read")
+        raise DatasetNotFoundError(f"there is no dataset {place} that you may read")
     return found
 
 
@@ -150,6 +154,11 @@ def shared_with(store: Store, reader: str) -> Iterator[ClusterDataset]:
         found = locate(store, owner, name)
         if found.generation == int(generation) and found.may_read(reader) and found.exists():
             yield found
+
+
+def is_deleted(store: Store, root: str) -> bool:
+    """Return whether the dataset with this root was deleted."""
+    return _exists(store, f"{root[:-1]}{_DELETED}")
 
 
 def sweep_deleted(store: Store, owner: str, name: str) -> int:

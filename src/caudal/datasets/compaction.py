@@ -5,7 +5,7 @@ commit is a version that removes the run and adds the file; if another compactio
 the run meanwhile, the plan is dropped, and its file is left for a vacuum.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -61,23 +61,34 @@ def _runs(files: Sequence[HeldFile], target_bytes: int) -> Iterator[tuple[HeldFi
         yield tuple(run)
 
 
-def compact(store: Store, now: float, target_bytes: int = TARGET_BYTES) -> Contents:
-    """Merge small files, and commit one version if there was anything to merge."""
+def compact(
+    store: Store,
+    now: float,
+    target_bytes: int = TARGET_BYTES,
+    between: Callable[[], None] = lambda: None,
+) -> Contents:
+    """Merge small files, and commit one version if there was anything to merge.
+
+    `between` is called before each merge; it may raise an error to stop.
+    """
     for _ in range(_ATTEMPTS):
         try:
-            return _compact(store, now, target_bytes)
+            return _compact(store, now, target_bytes, between)
         except FilesVacuumedError:
             continue
     raise StoreError("vacuums delete the merged files again and again: try again later")
 
 
-def _compact(store: Store, now: float, target_bytes: int) -> Contents:
+def _compact(store: Store, now: float, target_bytes: int, between: Callable[[], None]) -> Contents:
     contents = open_contents(store)
     runs = plan_compaction(contents, target_bytes)
     if not runs:
         return contents
     folder = _merge_id(contents, runs)
-    merged = [(run, _merge(store, folder, place, run)) for place, run in enumerate(runs)]
+    merged = []
+    for place, run in enumerate(runs):
+        between()
+        merged.append((run, _merge(store, folder, place, run)))
 
     def decide(newest: Contents) -> DatasetVersion | None:
         changes = compaction_changes(newest, merged)

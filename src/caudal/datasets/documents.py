@@ -10,6 +10,8 @@ import msgspec
 from caudal.datasets import keys
 from caudal.errors import FormatError
 from caudal.formats import document
+from caudal.formats.loads import StoredFile as StoredFile
+from caudal.formats.loads import StreamPart as StreamPart
 
 FORMAT = 1
 
@@ -32,28 +34,6 @@ class DatasetHead(msgspec.Struct, frozen=True):
     application: str
     created: int  # milliseconds since 1970
     tables: tuple[DatasetTable, ...]
-
-
-class StoredFile(msgspec.Struct, frozen=True):
-    """A Parquet file. `stats` is the text that Delta calls stats: rows, min, max, nulls."""
-
-    path: str
-    rows: int
-    bytes: int
-    digest: str
-    stats: str
-
-
-class StreamPart(msgspec.Struct, frozen=True):
-    """Which part of a stream a source is: where its first byte is, counted behind the header.
-
-    `before` is the digest of header and stream up to there, and the source's own digest that up to
-    the part's end. `head` are the first bytes of the part: they tell most other streams apart.
-    """
-
-    offset: int
-    before: str
-    head: bytes
 
 
 class LoadedSource(msgspec.Struct, frozen=True):

@@ -17,16 +17,21 @@ class MissingFileError(FormatError):
 
 
 def create_file(store: Store, table: str, folder: str, name: str, rows: pa.Table) -> StoredFile:
-    """Create a file of a table; return what a version says of it.
+    """Create a file of a table; return what a version says of it."""
+    return create_stored(store, table, *stored_file(f"{folder}/{name}.parquet", rows))
+
+
+def create_stored(store: Store, table: str, file: StoredFile, data: bytes) -> StoredFile:
+    """Create a file of these bytes; return what a version says of it.
 
     The name depends on what is loaded, so a file of that name normally has the same bytes. If other
     bytes were there (a model that gives other floats each time), the digest becomes a part of it.
     """
-    file, data = stored_file(f"{folder}/{name}.parquet", rows)
     try:
         store.create(keys.file_key(table, file.path), data)
     except AlreadyExistsError:
-        file = msgspec.structs.replace(file, path=f"{folder}/{name}-{file.digest[:12]}.parquet")
+        path = f"{file.path.removesuffix('.parquet')}-{file.digest[:12]}.parquet"
+        file = msgspec.structs.replace(file, path=path)
         store.create(keys.file_key(table, file.path), data)
     return file
 

@@ -56,35 +56,39 @@ def open_shelf(place: str, as_of: int | None = None, store: Store | None = None)
 
 
 def require_same(
-    place: str, head: DatasetHead, app_name: str, cleanings: Mapping[str, str]
+    place: str,
+    head: DatasetHead,
+    app_name: str,
+    cleanings: Mapping[str, str],
+    option: str = "--to",
 ) -> None:
     """Raise UsageError unless the dataset holds exactly the tables of an application.
 
-    `cleanings` are the digests of how the application cleans its tables, by name.
+    `cleanings` are the digests of how the application cleans its tables, by name. `option` is that
+    of `caudal load` for another dataset.
     """
+    reload_all = (
+        f"load all files into a new dataset (caudal load {app_name} --data DIR {option} NEW)"
+    )
     held = {table.name: table.cleaning for table in head.tables if table.cleaning}
     if head.application != app_name:
         raise UsageError(
             f"{place} holds a dataset of {head.application}, not of {app_name}: "
-            f"give another place, or ask it with {head.application}"
+            f"load into another one ({option} NEW), or ask it with {head.application}"
         )
     for name, cleaning in cleanings.items():
         if name not in held:
-            raise UsageError(f"{place} has no table {name}: {_reload(app_name)}")
+            raise UsageError(f"{place} has no table {name}: {reload_all}")
         if cleaning != held[name]:
             raise UsageError(
                 f"the SQL or the columns of table {name} changed since {place} was made, and old "
-                f"and new rows must not mix: {_reload(app_name)}, or undo the change"
+                f"and new rows must not mix: {reload_all}, or undo the change"
             )
     for name in held:
         if name not in cleanings:
             raise UsageError(
-                f"{place} has a table {name}, which {app_name} has no more: {_reload(app_name)}"
+                f"{place} has a table {name}, which {app_name} has no more: {reload_all}"
             )
-
-
-def _reload(app_name: str) -> str:
-    return f"load all files into a new dataset (caudal load {app_name} --data DIR --to NEW)"
 
 
 def _no_dataset(place: str) -> UsageError:

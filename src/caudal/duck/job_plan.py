@@ -3,21 +3,23 @@
 The plan is data and travels as JSON. To execute it, nothing else of the application is needed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
 import duckdb
 
+from caudal.datasets.tables import cleaning_digests
 from caudal.duck.bind import choose_queries, parameter_values
 from caudal.duck.binder import DuckDBBinder
 from caudal.duck.containment import Excess, contained, is_of_memory
 from caudal.duck.database import open_database
+from caudal.duck.dataset_tables import bind_app_tables
 from caudal.duck.describe import create_empty, describe, empty_schema, read_by
 from caudal.duck.functions import RETURN_TYPES, register_functions
 from caudal.duck.reach import require_own_relations
 from caudal.duck.table_sql import bind_table, make_cleaning, without_reject
 from caudal.errors import ApplicationError, CaudalError, QueryError
-from caudal.jobs.plan import JobPlan, TableMap, prefilter_keys
+from caudal.jobs.plan import JobPlan, LoadTables, TableMap, prefilter_keys
 from caudal.kernels.sentiment import SentimentModel
 from caudal.model import Application, ParameterValue, Query, Table
 from caudal.sql.parameters import bind_parameters
@@ -45,13 +47,41 @@ def make_plan(
     """
     chosen = choose_queries(app, queries, parameters)
     values = parameter_values(app, parameters)
+
+    def bound(cursor: duckdb.DuckDBPyConnection) -> JobPlan:
+        if not trusted:
+            _require_own_tables(cursor, app, chosen, values)
+        return _split_plan(cursor, app, chosen, values, model, moment or datetime.now(UTC))
+
+    return _within_limits(model, bound)
+
+
+def make_load_plan(
+    app: Application, tables: Collection[str], model: SentimentModel, *, trusted: bool = True
+) -> JobPlan:
+    """Plan a load of some tables into a dataset, which has all tables of the application."""
+    digests = cleaning_digests(app.tables, app.sentiment)
+
+    def bound(cursor: duckdb.DuckDBPyConnection) -> JobPlan:
+        if not trusted:
+            _require_own_tables(cursor, app, (), {})
+        found = bind_app_tables(cursor, app.tables, digests)
+        maps = tuple(TableMap(one, ()) for name, one in found.cleanings.items() if name in tables)
+        nothing = Plan({}, (), (), ())
+        return JobPlan(nothing, maps, (), {}, LoadTables(found.tables, found.made_by))
+
+    return _within_limits(model, bound)
+
+
+def _within_limits(
+    model: SentimentModel, plan_with: Callable[[duckdb.DuckDBPyConnection], JobPlan]
+) -> JobPlan:
+    """Plan on a database without tables. Raise QueryError if that takes too much."""
     with open_database(model, contained=True) as connection, empty_schema(connection) as cursor:
         # Binding computes constants: repeat('x', 2000000000) is one, and takes 4 GiB.
         with contained(cursor.interrupt, _PLANNING_BYTES, _PLANNING_SECONDS) as call:
             try:
-                if not trusted:
-                    _require_own_tables(cursor, app, chosen, values)
-                return _split_plan(cursor, app, chosen, values, model, moment or datetime.now(UTC))
+                return plan_with(cursor)
             except (CaudalError, MemoryError) as error:
                 if call.excess is None and not is_of_memory(error):
                     raise

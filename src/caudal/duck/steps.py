@@ -38,6 +38,7 @@ from caudal.files.pieces import (
     require_columns,
     typed_reader,
 )
+from caudal.files.raw_records import records_of_batch
 from caudal.files.typed_texts import DAMAGE
 from caudal.formats import batch, mapped, outputs, streams
 from caudal.jobs.interfaces import Inputs
@@ -250,6 +251,7 @@ def stored_piece(
             found.repaired,
             found.numbers,
             found.later,
+            lambda lines: records_of_batch(cut, found.starts, found.damaged.lines, lines),
         )
 
     return FilePiece(index.file, len(records), index.offset + len(records), read)

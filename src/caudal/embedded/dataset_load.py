@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from uuid import uuid4
 
 from caudal.datasets import keys
@@ -25,20 +24,15 @@ from caudal.datasets.commits import (
     create_dataset,
     find_head,
     newer,
-    next_version,
     open_contents,
     settle,
 )
 from caudal.datasets.contents import Contents, first_contents
-from caudal.datasets.documents import (
-    BatchDone,
-    DatasetHead,
-    DatasetVersion,
-    LoadedSource,
-    TableChange,
-)
+from caudal.datasets.documents import DatasetHead, DatasetVersion
+from caudal.datasets.load_version import Brought
+from caudal.datasets.reports import LoadReport
 from caudal.datasets.shelf import require_same
-from caudal.datasets.sources import Offered, Skipped, Sorted, load_id, sort_sources, still_new
+from caudal.datasets.sources import Offered, Skipped, Sorted, load_id, sort_sources
 from caudal.embedded.dataset_sources import Source
 from caudal.embedded.dataset_tables import app_database, bind_tables, cleaning_digests
 from caudal.embedded.dataset_writing import Tools, Writing
@@ -49,18 +43,6 @@ from caudal.run_options import Progress, RunOptions, Silent
 from caudal.store.port import Store, entries
 
 _ATTEMPTS = 3  # at most so many vacuums may delete files of one load
-
-
-@dataclass(frozen=True)
-class LoadReport:
-    """What a load did. `version` is None if there was nothing new."""
-
-    contents: Contents
-    version: int | None
-    rows: int
-    rejects: Rejects
-    skipped: tuple[Skipped, ...]
-    seconds: float
 
 
 @contextmanager
@@ -125,13 +107,16 @@ class DatasetLoader:
         rejects = Rejects(self.tools.options.reject_sink)
         if not new:
             settle(self.tools.store, contents)
-            return LoadReport(contents, None, 0, rejects, sorted_.skipped, 0.0)
+            return LoadReport(contents.number, None, 0, rejects, sorted_.skipped, 0.0)
         offered = [one.offered for one in new]
         load = load_id(contents, offered, self.tools.options.batch_bytes, self.tools.bound.made_by)
         batches = Writing(self.tools, contents.head, load, new, rejects).write()
         if not contents.number:  # written by now, perhaps by somebody else
             contents = open_contents(self.tools.store, 0)
-        committed = commit(self.tools.store, contents, partial(self._decide, load, new, batches))
+        brought = Brought(load, [(one.offered, one.part) for one in new], batches)
+        committed = commit(
+            self.tools.store, contents, lambda newest: brought.version(newest, self.clock())
+        )
         self.known = committed
         for entry in list(entries(self.tools.store, keys.progress_folder(load))):
             self.tools.store.delete(entry.key, lasting=False)
@@ -139,37 +124,13 @@ class DatasetLoader:
         rows = version.rows if version else 0
         late = () if version else _skipped_late(committed, offered)
         return LoadReport(
-            committed,
+            committed.number,
             version.number if version else None,
             rows,
             rejects,
             (*sorted_.skipped, *late),
             time.perf_counter() - began,
         )
-
-    def _decide(
-        self,
-        load: str,
-        sources: Sequence[Source],
-        batches: dict[str, list[BatchDone]],
-        contents: Contents,
-    ) -> DatasetVersion | None:
-        """Make the version of what no other version has brought."""
-        is_new = still_new(contents, [one.offered for one in sources])
-        if not any(is_new):
-            return None
-        kept = {
-            table: [batch for batch in done if is_new[batch.source]]
-            for table, done in batches.items()
-        }
-        loaded = tuple(
-            _loaded(source, [batch for done in kept.values() for batch in done
-                             if batch.source == place])
-            for place, source in enumerate(sources)
-            if is_new[place]
-        )  # fmt: skip
-        number, moment = next_version(contents, self.clock())
-        return DatasetVersion(number, moment, "load", load, loaded, _changes(kept))
 
 
 def _chosen(sources: Sequence[Source], found: Sorted) -> list[Source]:
@@ -185,27 +146,3 @@ def _chosen(sources: Sequence[Source], found: Sorted) -> list[Source]:
 
 def _skipped_late(contents: Contents, offered: Sequence[Offered]) -> tuple[Skipped, ...]:
     return sort_sources(contents, offered, again=True).skipped
-
-
-def _loaded(source: Source, batches: Sequence[BatchDone]) -> LoadedSource:
-    offered = source.offered
-    return LoadedSource(
-        offered.table,
-        offered.name,
-        offered.bytes,
-        offered.digest,
-        sum(batch.rows for batch in batches),
-        sum(batch.rejected for batch in batches),
-        source.part,
-    )
-
-
-def _changes(batches: dict[str, list[BatchDone]]) -> dict[str, tuple[TableChange, ...]]:
-    added = {
-        table: [batch.file for batch in done if batch.file is not None]
-        for table, done in batches.items()
-    }
-    added[keys.REJECTS] = [
-        batch.rejects for done in batches.values() for batch in done if batch.rejects is not None
-    ]
-    return {table: (TableChange(tuple(files)),) for table, files in added.items() if files}

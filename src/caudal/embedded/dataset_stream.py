@@ -17,9 +17,10 @@ import numpy as np
 
 from caudal.datasets.commits import settle
 from caudal.datasets.documents import StreamPart
+from caudal.datasets.reports import LoadReport
 from caudal.datasets.sources import Offered
 from caudal.datasets.stream_parts import HEAD_BYTES, Beginning, StreamStep, next_step, parts_of
-from caudal.embedded.dataset_load import DatasetLoader, LoadReport
+from caudal.embedded.dataset_load import DatasetLoader
 from caudal.embedded.dataset_sources import Source
 from caudal.errors import DataError
 from caudal.files.cleaning import Wanted

@@ -18,9 +18,9 @@ from caudal.datasets.documents import BatchDone, DatasetHead, decode_batch, enco
 from caudal.datasets.files import MissingFileError, create_file, read_file
 from caudal.datasets.parquet import read_rows
 from caudal.duck.database import Connection
+from caudal.duck.dataset_tables import AppTables
 from caudal.embedded.cleaners import cleaners
 from caudal.embedded.dataset_sources import Source
-from caudal.embedded.dataset_tables import AppTables
 from caudal.errors import NotFoundError
 from caudal.files.cleaning import Cleaning
 from caudal.files.ordered import in_order
@@ -248,8 +248,5 @@ def _clean_cut(clean: Callable[[FilePiece], Cleaned], cut: _Cut) -> _Clean:
     rejected = cleaned.rejected
     records = texts[0].records(rejected.lines)
     moved = replace(rejected, lines=rejected.lines + cut.lines_before)
-    reasons = rejected.reasons.take(pa.array(rejected.codes)).cast(pa.string())
-    names = [pa.array([text] * len(rejected), pa.string()) for text in (moved.table, moved.file)]
-    columns = [*names, pa.array(moved.lines, pa.int64()), reasons, records]
-    rejects = pa.table(columns, names=["table", "file", "line", "reason", "record"])
+    rejects = moved.with_records(records)
     return _Clean(cut, replace(cleaned, rejected=moved), rejects)

@@ -13,6 +13,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pyarrow as pa
+from msgspec import UNSET, UnsetType
 
 from caudal.files.inputs import InputFile
 from caudal.files.pieces import cut_records
@@ -70,9 +71,14 @@ def cut_unpacked(
     packing: Packing = Packing.ALL,
     scanned: Sequence[str] = (),
     noted: Callable[[CutNote], None] = lambda _: None,
+    first: int = 0,
+    source: int | UnsetType = UNSET,
 ) -> Iterator[Callable[[], bytes]]:
-    """The same, each batch still to be packed, by whichever thread sends it."""
-    number = before = 0
+    """The same, each batch still to be packed, by whichever thread sends it.
+
+    Numbers begin with `first`; `source` is the place of the files among those of a load.
+    """
+    number, before = first, 0
     for file in map(InputFile.of, files):
         is_text = file.kind == "text"
         cut = _records(file, batch_bytes, scanned) if is_text else _typed(file, columns)
@@ -85,6 +91,7 @@ def cut_unpacked(
                 number=number,
                 file=file.name,
                 compress=packs,
+                source=source,
                 **fields,
             )
             number += 1

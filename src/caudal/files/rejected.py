@@ -67,6 +67,13 @@ class RejectedRows:
             for line, reason in zip(self.lines[part].tolist(), reasons, strict=True):
                 yield RejectedRow(self.table, self.file, line, reason)
 
+    def with_records(self, records: pa.Array) -> pa.Table:
+        """Return all rows with their raw records, as a dataset keeps them."""
+        reasons = self.reasons.take(pa.array(self.codes)).cast(pa.string())
+        names = [pa.array([text] * len(self), pa.string()) for text in (self.table, self.file)]
+        columns = [*names, pa.array(self.lines, pa.int64()), reasons, records]
+        return pa.table(columns, names=["table", "file", "line", "reason", "record"])
+
     def kept(self) -> pa.Table:
         """Return the part that a mapped object stores (docs/formats/mapped.md)."""
         import pyarrow.compute as pc

@@ -41,11 +41,13 @@ class BatchHeader(msgspec.Struct, frozen=True):
     digest: str  # of the records, uncompressed
     codec: str = "none"  # or "zstd"
     records: str = "csv"  # or "arrow"; then `first_line` and `offset` count rows
+    source: Count | msgspec.UnsetType = msgspec.UNSET  # of a load: the place of its source
 
     def holds_the_same(self, other: "BatchHeader") -> bool:
         """Return whether both hold the same records, read the same way. The file may differ."""
-        mine = self.digest, self.bytes, self.columns, self.first_line
-        return mine == (other.digest, other.bytes, other.columns, other.first_line)
+        mine = self.digest, self.bytes, self.columns, self.first_line, self.source
+        its = other.digest, other.bytes, other.columns, other.first_line, other.source
+        return mine == its
 
 
 class BatchContent(TypedDict):
@@ -71,6 +73,7 @@ def encode(
     data: bytes | memoryview,
     records: str = "csv",
     compress: bool = True,
+    source: int | msgspec.UnsetType = msgspec.UNSET,
 ) -> bytes:
     """Return a batch as bytes, compressed if that is requested and saves enough."""
     packed = pa.compress(data, codec="zstd", asbytes=True) if compress and data else data
@@ -87,6 +90,7 @@ def encode(
         digest=digest(data),
         codec="zstd" if pays else "none",
         records=records,
+        source=source,
     )
     return b"".join((frame.encode(MAGIC, index), packed if pays else data))
 

@@ -11,6 +11,7 @@ import msgspec
 from caudal.formats import document
 from caudal.formats.digest import digest
 from caudal.formats.keys import GROUP
+from caudal.formats.loads import JobLoad, LoadRequest, UpkeepRequest
 from caudal.model import Application, ParameterValue, Query, Table
 
 KIND, FORMAT = "job", 1
@@ -56,6 +57,8 @@ class Request(msgspec.Struct, frozen=True):
     queries: tuple[str, ...] = ()  # empty: all queries of the application
     parameters: dict[str, ParameterValue] = {}
     options: Options = Options()
+    load: LoadRequest | msgspec.UnsetType = msgspec.UNSET  # load rows instead of answering queries
+    upkeep: UpkeepRequest | msgspec.UnsetType = msgspec.UNSET  # or compact or vacuum a dataset
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -70,6 +73,7 @@ class Job(msgspec.Struct, frozen=True):
     tables: tuple[str, ...]  # the tables that the client must send, in order
     plan: msgspec.Raw
     versions: dict[str, str]  # of the hash and of Caudal
+    load: JobLoad | msgspec.UnsetType = msgspec.UNSET  # where its rows go
     behind: bool = False  # its tasks use the slow lane, because its owner already had many jobs
 
 

@@ -22,6 +22,7 @@ from caudal.errors import FormatError, QueryError
 from caudal.formats import frame, streams
 from caudal.formats.digest import digest
 from caudal.formats.frame import MOST_REASON, Count, Read, Reason
+from caudal.formats.loads import LoadedBatch
 
 MAGIC = b"CAUDALM2"
 HEAD_BYTES = frame.HEAD_BYTES
@@ -67,6 +68,7 @@ class Index(msgspec.Struct, frozen=True, omit_defaults=True):
     source_bytes: Count = 0  # size and digest of the batch, if it was an object of the store
     source_digest: str = ""
     failed: dict[str, Reason] = {}  # by scan: why it has no slices
+    loaded: LoadedBatch | None = None  # of a load: the files of the batch
 
     def stage(self, name: str, key: str) -> StageIndex:
         """Return the slices of a scan. Raise QueryError if it failed. `key` is for messages."""

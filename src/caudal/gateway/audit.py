@@ -64,6 +64,7 @@ class Audit:
             "path": path[:_TEXT],
             "job": visit.job[:_TEXT] if visit.job else None,
             "query": visit.query[:_TEXT] if visit.query else None,
+            "dataset": visit.dataset[:_TEXT] if visit.dataset else None,
             "status": status,
             "code": visit.code,
         }

@@ -23,6 +23,7 @@ from threading import Lock
 
 import msgspec
 
+from caudal.datasets.cluster_place import ROOT
 from caudal.errors import FormatError, NotFoundError
 from caudal.formats import document
 from caudal.formats import job as job_format
@@ -145,6 +146,9 @@ class OwnerUsage:
                 found[owned.owner, Quota.JOBS] += 1
             for entry in entries(self._store, f"jobs/{job_id}/"):
                 found[owned.owner, Quota.STORED] += stored_size(entry.size)
+        for entry in entries(self._store, ROOT):
+            owner = entry.key.removeprefix(ROOT).partition("/")[0]
+            found[owner, Quota.STORED] += stored_size(entry.size)
         return found
 
     def _owned(self, job_id: str) -> _Owned | None:

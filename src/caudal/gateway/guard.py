@@ -61,6 +61,7 @@ class Guard:
             parts.get("job"),
             parts.get("query"),
         )
+        visit.dataset = parts.get("dataset")
         try:
             await self._guarded(operation, request, sending)
         except Exception as error:

@@ -13,12 +13,15 @@ from caudal.version import __version__
 
 PATH = "/openapi.json"
 _NAME = {"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}
+_OWNED = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"}
 _PARTS: Mapping[str, Mapping[str, Any]] = {
     "job": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_-]+$"},
     "table": _NAME,
     "query": _NAME,
     "file": {"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[A-Za-z0-9.-]+$"},
     "number": {"type": "integer", "minimum": 0, "maximum": 999_999_999},
+    "dataset": _OWNED,
+    "reader": _OWNED,
 }
 _SAID = {
     400: "The request is invalid; the message says why.",

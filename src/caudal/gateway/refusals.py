@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from caudal.broker.port import BrokerError
+from caudal.datasets.cluster_place import DatasetNotFoundError
 from caudal.errors import (
     ApplicationError,
     CaudalError,
@@ -91,6 +92,8 @@ def refusal_of(error: Exception) -> Refusal:
             return Refusal(410, "ended", str(error), outcome=error.outcome)
         case GoneError():
             return Refusal(404, "no_job", str(error))
+        case DatasetNotFoundError():
+            return Refusal(404, "no_dataset", str(error))
         case UsageError():
             return Refusal(400, "bad_request", str(error))
         case ApplicationError() | QueryError() | DataError() | MissingPackageError():

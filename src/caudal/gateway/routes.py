@@ -19,6 +19,7 @@ from caudal.formats.replies import (
 from caudal.formats.tokens import Right
 from caudal.gateway import accept_header
 from caudal.gateway.bodies import JSON
+from caudal.gateway.dataset_routes import DATASET_OPERATIONS
 from caudal.gateway.handlers import (
     cluster,
     facts,
@@ -225,4 +226,5 @@ OPERATIONS = (
         "GET", "/metrics", health.metrics, "Return metrics for Prometheus.",
         {200: (MediaContent("text/plain", schema=_TEXT),)}, room=Room.OPEN,
     ),
+    *DATASET_OPERATIONS,
 )  # fmt: skip

@@ -21,6 +21,7 @@ class Visit:
     action: str | None = None  # name in the audit log
     job: str | None = None
     query: str | None = None
+    dataset: str | None = None
     on_admission: Callable[[str], None] = lambda owner: None  # informs the connection
 
     def admit(self, owner: str) -> None:

@@ -21,6 +21,7 @@ from caudal.errors import (
     UsageError,
 )
 from caudal.formats.keys import MOST_SLOW, Task
+from caudal.formats.loads import LOAD
 from caudal.formats.output_sizes import stage_sizes
 from caudal.jobs import objects
 from caudal.jobs.beat import Stopping, TaskBeat
@@ -29,9 +30,11 @@ from caudal.jobs.facts import StoreFacts
 from caudal.jobs.failed_queries import end_done, failed_output
 from caudal.jobs.inputs import WrongEndError, gather, merge_group, size_of
 from caudal.jobs.interfaces import CondemnedError, NotNowError, StoppedError, is_suspect
+from caudal.jobs.loads import commit_load, store_batch
 from caudal.jobs.ports import Ports
 from caudal.jobs.readiness import all_finished, belongs, follow_up
 from caudal.jobs.runs import JobRun, end_run
+from caudal.jobs.upkeep import do_upkeep
 from caudal.process.logs import fields
 
 _log = logging.getLogger(__name__)
@@ -196,12 +199,7 @@ def _make(turn: TaskTurn) -> Made:
     """
     ports, job_run, task, deliveries = turn.ports, turn.job_run, turn.task, turn.deliveries
     try:
-        if task.kind == "merge":
-            data = merge_group(ports.store, job_run, task)
-        else:
-            inputs = gather(ports.store, job_run, task)
-            turn.report.bytes_in = sum(map(size_of, inputs.values()))
-            data = ports.compute.run(job_run.job, task, inputs, deliveries, turn.beat)
+        data = _output(turn)
     except DETERMINISTIC as error:
         if isinstance(error, FormatError) and not is_suspect(deliveries):
             raise
@@ -220,6 +218,23 @@ def _make(turn: TaskTurn) -> Made:
     turn.report.end, turn.report.bytes_out = TaskEnd.DONE, len(data)
     turn.report.stages = stage_sizes(task, data)
     return Made.HERE
+
+
+def _output(turn: TaskTurn) -> bytes:
+    """Return the output of a task; a task of a load also writes to its dataset (loads.py)."""
+    ports, job_run, task = turn.ports, turn.job_run, turn.task
+    if task.kind == "merge":
+        return merge_group(ports.store, job_run, task)
+    if task.kind == "finish" and task.name in job_run.shape.commits:
+        if task.name == LOAD:
+            return commit_load(ports.store, ports.clock, job_run)
+        return do_upkeep(ports.store, ports.clock, job_run, turn.beat)
+    inputs = gather(ports.store, job_run, task)
+    turn.report.bytes_in = sum(map(size_of, inputs.values()))
+    data = ports.compute.run(job_run.job, task, inputs, turn.deliveries, turn.beat)
+    if task.kind == "map" and job_run.job.load:
+        return store_batch(ports.store, job_run, task, data)
+    return data
 
 
 def _follow_or_fail(turn: TaskTurn) -> None:

@@ -33,7 +33,7 @@ def failed_output(job_run: JobRun, task: Task, error: Exception, deliveries: int
         fold = next(one for one in job_run.split.plan.folds if one.name == task.name)
         why = _reason(job_run, fold.queries, error)
         return outputs.encode_failed_fold(task.name, task.number, why) if why else None
-    if task.kind == "finish" and task.name != REJECTS:
+    if task.kind == "finish" and task.name not in {REJECTS, *job_run.shape.commits}:
         whose = outputs.Whose(job_run.job.id, job_run.job.run, task.name)
         why = _reason(job_run, [task.name], error)
         title = job_run.split.query(task.name).title

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from caudal.datasets.documents import DatasetTable
 from caudal.errors import FormatError, QueryError
 from caudal.files.cleaning import Cleaning
 from caudal.formats.frame import JSON_ERRORS
@@ -35,6 +36,14 @@ class TableMap:
 
 
 @dataclass(frozen=True)
+class LoadTables:
+    """What a load writes: the tables of its dataset, and the versions of what makes the files."""
+
+    tables: tuple[DatasetTable, ...]
+    made_by: str
+
+
+@dataclass(frozen=True)
 class JobPlan:
     """A plan, the cleaning of its tables, and the column names of its results."""
 
@@ -42,6 +51,7 @@ class JobPlan:
     maps: tuple[TableMap, ...]
     queries: tuple[Query, ...]
     names: dict[str, tuple[str, ...]]  # of a query's columns, where its finish has others
+    load: LoadTables | None = None  # rows are loaded into a dataset; there are no queries
 
     def table(self, name: str) -> TableMap:
         return next(one for one in self.maps if one.table.name == name)
@@ -62,6 +72,9 @@ class JobPlan:
         except QueryError as error:
             origins = ", ".join(self.query(name).origin for name in queries)
             raise type(error)(f"{origins}: {error}") from None
+
+
+NO_PLAN = JobPlan(Plan({}, (), (), ()), (), (), {})  # of a job that reads no table
 
 
 def to_json(split: JobPlan) -> bytes:

@@ -94,8 +94,9 @@ class Shape:
 
     tables: tuple[str, ...]  # the tables that the client sends and workers map
     folds: Mapping[str, Step]
-    finishes: Mapping[str, Step]  # queries, and the rejects report
+    finishes: Mapping[str, Step]  # queries, commits, and the rejects report
     group: int = GROUP  # batches per group
+    commits: frozenset[str] = frozenset()  # finishes that write to a dataset; they are no queries
 
     @classmethod
     def of(
@@ -104,10 +105,13 @@ class Shape:
         folds: Mapping[str, Step],
         finishes: Mapping[str, Step],
         group: int = GROUP,
+        commits: Iterable[str] = (),
     ) -> "Shape":
         listed = tuple(tables)
         report = Step(frozenset(listed), frozenset())
-        return cls(listed, dict(folds), {**finishes, REJECTS: report}, group)
+        named = frozenset(commits)
+        last = {**finishes, **dict.fromkeys(named, report), REJECTS: report}
+        return cls(listed, dict(folds), last, group, named)
 
     def group_size(self, group: int, end: int | None) -> int | None:
         """Return how many batches a group has; None while the table's end is unknown."""

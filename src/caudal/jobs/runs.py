@@ -14,6 +14,7 @@ from caudal.errors import AlreadyExistsError, NotFoundError
 from caudal.formats import outcomes
 from caudal.formats.job import Job
 from caudal.formats.keys import REJECTS, Keys, Message, Task
+from caudal.formats.loads import LOAD, UPKEEP
 from caudal.formats.outcomes import Outcome, State
 from caudal.jobs import objects
 from caudal.jobs.interfaces import Clock, InputPart
@@ -74,7 +75,13 @@ def shape_of(job: Job, split: JobPlan) -> Shape:
         for fold in split.plan.folds
     }
     finishes = {last.query: step(tuple(last.inputs.values())) for last in split.plan.finishes}
-    return Shape.of(job.tables, folds, finishes, options.group)
+    return Shape.of(job.tables, folds, finishes, options.group, _commits(job))
+
+
+def _commits(job: Job) -> list[str]:
+    if job.request.load:
+        return [LOAD]
+    return [UPKEEP] if job.request.upkeep else []
 
 
 def stage_of(job_run: JobRun, name: str) -> Scan | None:
@@ -152,5 +159,6 @@ def end_run(
 
 
 def query_names(job_run: JobRun) -> list[str]:
-    """Return the queries of a job, without the rejects report."""
-    return [name for name in job_run.shape.finishes if name != REJECTS]
+    """Return the queries of a job, without commits and the rejects report."""
+    others = {REJECTS, *job_run.shape.commits}
+    return [name for name in job_run.shape.finishes if name not in others]

@@ -39,6 +39,7 @@ from caudal.jobs.interfaces import (
 from caudal.jobs.janitor import delete_ended
 from caudal.jobs.job_list import jobs_of
 from caudal.jobs.lane_shares import has_room
+from caudal.jobs.load_requests import check_load, place_of
 from caudal.jobs.ports import Ports
 from caudal.jobs.preview import Preview
 from caudal.jobs.readiness import after_end, at_creation
@@ -81,6 +82,7 @@ class JobService:
         """Validate, plan and create a job. The same request again returns the same job."""
         check_job_id(job_id)
         check_request(request)
+        check_load(request)
         check_sentiment(request, self._ports.bounds.sentiments)
         found = self._ports.job_runs.open(job_id)
         job_run = found or self._create(job_id, owner, request)
@@ -216,8 +218,8 @@ class JobService:
     def cancel(self, job_id: str, owner: str) -> Outcome:
         """End a job unless it has ended already; return its outcome."""
         job_run = self._job_run(job_id, owner)
-        reason = "the client cancelled it"
-        return end_run(self._ports.store, self._ports.clock, job_run.keys, "cancelled", reason)
+        ports, reason = self._ports, "the client cancelled it"
+        return end_run(ports.store, ports.clock, job_run.keys, "cancelled", reason)
 
     def delete(self, job_id: str, owner: str) -> Outcome:
         """Delete everything that is stored of an ended job; return its outcome."""
@@ -242,6 +244,7 @@ class JobService:
             tables=planned.tables,
             plan=job_format.raw(planned.plan),
             versions={"caudal": __version__, "hash": str(HASH_VERSION)},
+            load=place_of(self._ports.store, owner, request, planned.plan),
         )
         created = JobRun.of(job)
         job = msgspec.structs.replace(job, behind=self._is_behind(owner, created))
@@ -261,10 +264,8 @@ class JobService:
         One request creates all fold tasks at once. Partitions times folds of them would delay the
         tasks of all other owners.
         """
-        bounds, folds = (
-            self._ports.bounds,
-            sum(one.partitions for one in job_run.shape.folds.values()),
-        )
+        bounds = self._ports.bounds
+        folds = sum(one.partitions for one in job_run.shape.folds.values())
         if folds > bounds.folds_most:
             raise UsageError(
                 f"{folds} fold tasks are too many, at most {bounds.folds_most} are allowed: ask "

@@ -25,6 +25,7 @@ from caudal.formats import frame
 from caudal.formats.batch import BatchHeader
 from caudal.formats.job import Request
 from caudal.formats.keys import REJECTS
+from caudal.formats.loads import LOAD, UPKEEP
 from caudal.formats.outcomes import End, Outcome, digest_of_digests
 from caudal.formats.replies import JobStatus, Receipt
 from caudal.jobs.interfaces import Clock, ConflictError, GoneError
@@ -190,8 +191,10 @@ class Upload:
 
     @cached_property
     def _asked(self) -> frozenset[str]:
-        """The queries of the request."""
+        """The queries of the request, or its commit."""
         request = self.order.request
+        if request.load or request.upkeep:
+            return frozenset([LOAD if request.load else UPKEEP])
         return frozenset(request.queries or (one.name for one in request.application.queries))
 
     def _fetch(self, query: str) -> bytes:

@@ -22,7 +22,7 @@ from caudal.jobs.interfaces import (
     go_on,
     is_suspect,
 )
-from caudal.jobs.plan import to_json
+from caudal.jobs.plan import NO_PLAN, to_json
 from caudal.kernels.sentiment import SentimentModel, load_model
 from caudal.model import Application
 from caudal.process.logs import fields
@@ -77,6 +77,8 @@ class LocalCompute:
 
     def plan(self, request: Request, moment: float) -> Planned:
         """See the port."""
+        if request.upkeep:
+            return Planned((), to_json(NO_PLAN))
         text = request.application
         app = Application(
             name=text.name,
@@ -87,14 +89,18 @@ class LocalCompute:
             parameters=text.parameters,
             sentiment=text.sentiment,
         )
-        from caudal.duck.job_plan import make_plan  # with the SQL parser; few workers plan
+        from caudal.duck.job_plan import make_load_plan, make_plan  # with the SQL parser
 
         model = self._models.get(text.sentiment) or load_model(text.sentiment)
         at = datetime.fromtimestamp(moment, UTC)
-        split = make_plan(
-            *(app, request.queries or None, request.parameters, model, at),
-            trusted=self._limits.trusted,
-        )
+        if request.load:
+            loaded = {source.table for source in request.load.sources}
+            split = make_load_plan(app, loaded, model, trusted=self._limits.trusted)
+        else:
+            split = make_plan(
+                *(app, request.queries or None, request.parameters, model, at),
+                trusted=self._limits.trusted,
+            )
         return Planned(tuple(one.table.name for one in split.maps), to_json(split))
 
     def run(

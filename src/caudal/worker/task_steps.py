@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from caudal.duck import steps
 from caudal.duck.functions import register_functions
+from caudal.duck.load_steps import load_batch
 from caudal.duck.sandbox import Register, Sandbox, SandboxLimits, Types
 from caudal.errors import DataError, FormatError, RejectedRowError
 from caudal.files.pieces import Cleaned
@@ -104,7 +105,7 @@ class Steps:
         process, so a lack of memory is the task's own."""
         context = self._context(job, alone=alone)
         if task.kind == "map":
-            data = self._map(self._known[job.run], context, task, inputs)
+            data = self._map(job, context, task, inputs)
             if job.request.options.strict:
                 _refuse_rejects(data)
             return data
@@ -124,22 +125,15 @@ class Steps:
             alone,
         )
 
-    def _map(
-        self, known: "_Known", context: steps.StepContext, task: Task, inputs: Inputs
-    ) -> bytes:
+    def _map(self, job: Job, context: steps.StepContext, task: Task, inputs: Inputs) -> bytes:
         (batch,), place = inputs[task.name], f"batch {task.number} of {task.name}"
-        one = known.split.table(task.name)
-        works = tuple(
-            self._work(known, scan, inputs, inputs.keys() - {task.name}, context.stages)
-            for scan in one.scans
-        )
-        work = known.tables.get(task.name)
-        if work is None or not all(map(operator.is_, work.works, works)):
-            work = known.tables[task.name] = steps.table_work(one, works)
+        work = self._table_work(self._known[job.run], context, task.name, inputs)
         try:
             index, records = batch_format.view(batch.data, place)
             if (index.table, index.number) != (task.name, task.number):
                 raise FormatError(f"{place} is batch {index.number} of {index.table}")
+            if job.load:
+                return load_batch(context, work.cleaning, job.load.load, index, records)
             cleaned = self._settings.clean(context, work, index, records)
             return steps.map_rows(context, work, index, cleaned)
         except _UNREADABLE as error:
@@ -147,6 +141,20 @@ class Steps:
                 raise
             reason = " ".join(str(error).split())[:_TOLD]
             raise DataError(f"{place} cannot be read, send another one: {reason}") from error
+
+    def _table_work(
+        self, known: _Known, context: steps.StepContext, table: str, inputs: Inputs
+    ) -> steps.TableWork:
+        """Return how a table is mapped, with the hints that are there by now."""
+        one = known.split.table(table)
+        works = tuple(
+            self._work(known, scan, inputs, inputs.keys() - {table}, context.stages)
+            for scan in one.scans
+        )
+        work = known.tables.get(table)
+        if work is None or not all(map(operator.is_, work.works, works)):
+            work = known.tables[table] = steps.table_work(one, works)
+        return work
 
     def _work(
         self,

@@ -9,8 +9,9 @@ import pytest
 from tests.harness.shelves import ask_sales, sales_loader
 
 from caudal.datasets.commits import open_contents
+from caudal.datasets.reports import LoadReport
 from caudal.datasets.shelf import Shelf
-from caudal.embedded.dataset_load import DatasetLoader, LoadReport
+from caudal.embedded.dataset_load import DatasetLoader
 from caudal.embedded.dataset_stream import SkippedPart, StreamLoader
 from caudal.errors import DataError
 from caudal.store import MemoryStore

@@ -115,6 +115,7 @@ def test_every_route_is_described(served: Place) -> None:
 def test_the_page_for_people_names_every_operation() -> None:
     page = (Path(__file__).parents[3] / "docs" / "formats" / "http.md").read_text()
     short = {"job": "{J}", "table": "{T}", "query": "{Q}", "number": "{N}", "file": "{F}"}
+    short |= {"dataset": "{D}", "reader": "{R}"}
     for one in OPERATIONS:
         path = re.sub(r"\{(\w+)\}", lambda found: short[found[1]], one.path)
         assert re.search(rf"`{one.method} {re.escape(path)}[`?]", page), path
