@@ -12,6 +12,8 @@ Rules:
    number above 12 tells days from months, and points stand between days, months and years only.
 """
 
+import functools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
@@ -112,7 +114,10 @@ def _possible(texts: pa.Array) -> Iterator[str]:
     """Yield the formats of which all texts are dates."""
     if not pc.all(pc.match_substring_regex(texts, r"^\s*[0-9]{1,4}[/.-][0-9]{1,2}[/.-]")).as_py():
         return
+    first = texts[0].as_py()
     for date_format in (day + time for day in _DAYS for time in _TIMES):
+        if not _bytes_pattern(date_format).match(first):
+            continue  # one text tells more quickly than all
         parts = pc.extract_regex(texts, date_pattern(date_format))
         if parts.null_count:
             continue
@@ -121,3 +126,8 @@ def _possible(texts: pa.Array) -> Iterator[str]:
         )
         if pc.max(day).as_py() <= 31 and pc.max(month).as_py() <= 12:
             yield date_format
+
+
+@functools.cache
+def _bytes_pattern(date_format: str) -> re.Pattern[bytes]:
+    return re.compile(date_pattern(date_format).encode())
