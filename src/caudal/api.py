@@ -147,7 +147,7 @@ def sql(
             bound, folder if folder != Path() else None, chosen, frames=tuple(tables or ())
         )
     sources = replace(_sources(data, files), frames=_frames(tables, application, chosen))
-    with asker_mistakes(), _shown(progress) as shown:
+    with asker_mistakes(application), _shown(progress) as shown:
         answers = run_with(chosen, application, sources, options=options, progress=shown)
     return replace(answers[ADHOC], rejects=answers.rejects)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from caudal.application.folder import is_folder, shipped_applications
-from caudal.duck.trees import parse_tree, tree_text
+from caudal.duck.trees import parse_tree, plain, tree_text
 from caudal.errors import DataError, UsageError
 from caudal.files.places import S3, LocalPlace
 from caudal.files.reading import USUAL
@@ -24,6 +24,7 @@ from caudal.files.spool import STANDARD_INPUT, is_once_readable, spooled
 from caudal.model import ADHOC, Application, Reading, Table
 from caudal.run_options import Engine
 from caudal.sql.adhoc import clean_statement, with_adhoc_query
+from caudal.sql.quoting import quote
 
 if TYPE_CHECKING:
     from caudal.files.inputs import InputFile
@@ -66,8 +67,10 @@ def files_application(
     taken = common | {str(node["table_name"]).lower() for place, node in enumerate(nodes)
                       if place not in named}  # fmt: skip
     tables: dict[str, Table] = {}
+    text = statement
     for place, path in named.items():
         node = nodes[place]
+        before = dict(node)
         if not _is_duckdbs(path):
             if path not in tables:
                 tables[path] = _table(path, folder or Path(), taken, reading)
@@ -76,10 +79,12 @@ def files_application(
             raise UsageError(f"only CSV files can be read with --engine {engine}, not {path}")
         elif folder is not None and not Path(path).is_absolute():
             _point(node, str(folder / path), path)
+        text = _replaced(text, before, node, path)
+    written = statement
     if changed or named:
-        statement = tree_text(tree)
+        statement = text if plain(parse_tree(text)) == plain(tree) else tree_text(tree)
     app = Application(ADHOC, "", folder or Path(), tuple(tables.values()), ())
-    return with_adhoc_query(app, statement)
+    return with_adhoc_query(app, statement, written)
 
 
 def _is_file(name: str, folder: Path) -> bool:
@@ -231,8 +236,25 @@ def _full_name(node: dict[str, Any]) -> str:
 def _point(node: dict[str, Any], name: str, path: str) -> None:
     """Point a table reference to `name`, with the alias that DuckDB gives to a file."""
     node.update(catalog_name="", schema_name="", table_name=name)
-    node["alias"] = node["alias"] or _stem(path)
+    node["alias"] = node["alias"] or ("" if _stem(path) == name else _stem(path))
     node["qualified_name"] = {"path": [name]}
+
+
+def _replaced(text: str, before: dict[str, Any], node: dict[str, Any], path: str) -> str:
+    """Return the SELECT with the new name of a table in place of a file's, and as long as before.
+
+    So a message of DuckDB about a place in it is true for what the user wrote. If the name does not
+    fit, or the text is not as expected, return the SELECT as it is.
+    """
+    start = int(before["query_location"])
+    forms = (f"'{path}'", f'"{path}"', path)
+    form = next((one for one in forms if text.startswith(one, start)), None)
+    name = quote(str(node["table_name"]))
+    if not before["alias"] and node["alias"]:
+        name += f" AS {quote(str(node['alias']))}"
+    if form is None or len(name) > len(form) or not text.isascii():
+        return text
+    return text[:start] + name.rjust(len(form)) + text[start + len(form) :]
 
 
 def _stem(path: str) -> str:

@@ -69,13 +69,13 @@ def explain(
             raise UsageError("a dataset is explained as text, for the embedded engine")
         from caudal.embedded.dataset_explain import explain_dataset
 
-        with asker_mistakes():
+        with asker_mistakes(application):
             typer.echo(explain_dataset(application, chosen_dataset(source, as_of), query, values))
         return
     from caudal.duck.explain import explain_split
     from caudal.embedded.explain import explain_query
 
-    with asker_mistakes():
+    with asker_mistakes(application):
         if is_split:
             explained = explain_split(application, query, values, form, sql=sql)
         else:

@@ -207,7 +207,7 @@ def sql(
         application = files_application(bound, asking.data, engine, reading)
         for note in notes(application) if not asking.quiet else ():
             typer.echo(f"note: {one_line(note)}", err=True)
-    with knowing_applications(application), asker_mistakes():
+    with knowing_applications(application), asker_mistakes(application):
         if gateway is not None:
             from caudal.cli.submit import sql_on_cluster
 

@@ -94,22 +94,30 @@ def one_line(error: Exception) -> str:
     return " ".join((rest if separator and len(kind) < 30 else text).split())
 
 
-def pointer(error: Exception) -> str:
-    """Return the line of the SQL that DuckDB quotes in its message, with carets below; or ""."""
+def pointer(error: Exception, sql: str) -> str:
+    """Return the line of the SQL that DuckDB's message is about, with carets below; or "".
+
+    DuckDB quotes a part of a long line, and the word DESCRIBE that asks for a SELECT's columns.
+    """
     found = _QUOTED_LINE.search(str(error))
     if found is None:
         return ""
-    number, line, carets = found.groups()
+    number, quoted, carets = int(found[1]), found[2], found[3]
     lead = f"line {number}: "
-    before = len(carets) - len(carets.lstrip()) - len(f"LINE {number}: ")
-    if line.startswith(_DESCRIBE):  # added to learn the columns of a SELECT
+    line = f"{_DESCRIBE}{sql}".splitlines()[number - 1]
+    part = quoted if quoted == line else quoted.removeprefix("...").removesuffix("...")
+    if line.count(part) != 1:
+        return ""
+    before = len(carets) - len(carets.lstrip()) - len(f"LINE {number}: ") - quoted.index(part)
+    before += line.index(part)
+    if number == 1:
         line, before = line.removeprefix(_DESCRIBE), before - len(_DESCRIBE)
     return f"  {lead}{line}\n  {' ' * (len(lead) + before)}{carets.strip()}"
 
 
-def point_out(raised: CaudalError, error: Exception) -> CaudalError:
+def point_out(raised: CaudalError, error: Exception, sql: str) -> CaudalError:
     """Return the raised error with a note that points to the place in the SQL."""
-    note = pointer(error)
+    note = pointer(error, sql)
     if note:
         raised.add_note(note)
     return raised

@@ -52,7 +52,7 @@ def describe(cursor: duckdb.DuckDBPyConnection, sql: str, origin: str) -> list[t
         _require_one_select(statements, origin)
         rows = cursor.execute(f"DESCRIBE {sql}").fetchall()
     except duckdb.Error as error:
-        raise point_out(ApplicationError(f"{origin}: {one_line(error)}"), error) from None
+        raise point_out(ApplicationError(f"{origin}: {one_line(error)}"), error, sql) from None
     names = [row[0] for row in rows]
     if not _are_spelled_once(names, sql):
         from caudal.sql.footprint import output_names

@@ -1,7 +1,7 @@
 """A SELECT that is given with a command or a call, and is not part of an application."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from caudal.errors import ApplicationError, UsageError
@@ -14,12 +14,15 @@ _ORIGIN = "the query"
 _NONE: Mapping[str, ParameterValue] = {}
 
 
-def with_adhoc_query(app: Application, sql: str) -> Application:
-    """Return the application with this SELECT as its only query."""
+def with_adhoc_query(app: Application, sql: str, written: str = "") -> Application:
+    """Return the application with this SELECT as its only query.
+
+    `written` is the SELECT of the user, if names of files in it were replaced.
+    """
     statement = clean_statement(sql)
     with asker_mistakes():
         expanded = expand(statement, app.derived, _ORIGIN) if app.derived else statement
-    return replace(app, queries=(Query(ADHOC, sql, expanded, _ORIGIN),))
+    return replace(app, queries=(Query(ADHOC, written or sql, expanded, _ORIGIN),))
 
 
 def bind_values(
@@ -60,14 +63,27 @@ def clean_statement(sql: str) -> str:
 
 
 @contextlib.contextmanager
-def asker_mistakes() -> Iterator[None]:
-    """Raise UsageError instead of ApplicationError for mistakes in the given SELECT."""
+def asker_mistakes(asked: Application | None = None) -> Iterator[None]:
+    """Raise UsageError instead of ApplicationError for mistakes in the given SELECT.
+
+    If `asked` is the application of that SELECT, its lines are shown as the user wrote them.
+    """
     try:
         yield
     except ApplicationError as error:
         if str(error).startswith(f"{_ORIGIN}: "):
             mistake = UsageError(str(error))
             for note in getattr(error, "__notes__", ()):
-                mistake.add_note(note)
+                mistake.add_note(_as_written(note, asked.queries if asked else ()))
             raise mistake from error
         raise
+
+
+def _as_written(note: str, queries: Sequence[Query]) -> str:
+    """Return a note that points into a line, with the line as written where it is as long."""
+    for query in queries:
+        lines = zip(query.title.splitlines(), query.sql.splitlines(), strict=False)
+        for written, line in lines:
+            if len(written) == len(line) and f": {line}\n" in note:
+                return note.replace(f": {line}\n", f": {written}\n")
+    return note

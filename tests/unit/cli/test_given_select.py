@@ -100,3 +100,38 @@ def test_flags_take_no_value_in_help(capsysbinary: Capture) -> None:
         assert b"<bool>" not in capsysbinary.readouterr().out
     assert main(["--help"]) == ExitStatus.OK
     assert b"<bool>" not in capsysbinary.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("select", "shown", "under"),
+    [
+        ("SELECT nam FROM 'x.csv'", "line 1: SELECT nam FROM 'x.csv'", "nam"),
+        (
+            "SELECT b.id\nFROM x.csv b WHERE foo(id)",
+            "line 2: FROM x.csv b WHERE foo(id)",
+            "foo(id)",
+        ),
+        (
+            f"SELECT 1 AS {'a' * 90} FROM \"x.csv\" JOIN 'y.csv' USING (id) WHERE name = 'a'",
+            f"line 1: SELECT 1 AS {'a' * 90} "
+            "FROM \"x.csv\" JOIN 'y.csv' USING (id) WHERE name = 'a'",
+            "name",
+        ),
+    ],
+)
+def test_carets_point_into_what_was_written(
+    select: str,
+    shown: str,
+    under: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.csv").write_text("id,name\n1,Ana\n")
+    Path("y.csv").write_text("id,name\n1,Ana\n")
+    assert main(["sql", select]) == ExitStatus.USAGE
+    line, carets = capsys.readouterr().err.splitlines()[-2:]
+    assert line.strip() == shown
+    assert line[carets.index("^") :].startswith(under)
+    assert carets.strip() == "^" * len(under)

@@ -103,8 +103,8 @@ class Shell:
         return replace(asked, tables=(*kept, *asked.tables))
 
     def _answer(self, select: str) -> None:
-        with asker_mistakes(), contextlib.ExitStack() as running:
-            application = self.asked(select)
+        application = self.asked(select)
+        with asker_mistakes(application), contextlib.ExitStack() as running:
             with watch(Console(stderr=True), quiet=self.quiet) as progress:
                 result = running.enter_context(
                     self.session.stream(application, self.sources, progress)
