@@ -21,9 +21,11 @@ from caudal.spark import bootstrap
 from caudal.spark.fingerprint import fingerprint
 from caudal.spark.session import SparkSide
 from caudal.spark.tasks import Work
+from caudal.user_cache import cache_folder
 
 _PACKAGES = ("duckdb", "msgspec", "numpy", "pyarrow", "sqlglot", "xxhash", "obstore")
 _UNWANTED = re.compile(r"(^|/)(\.\.|tests?|include|__pycache__)/")
+_ARCHIVES_KEPT = 3
 _ROOT = Path(__file__).parents[1]
 
 
@@ -44,15 +46,28 @@ class Shipped:
 
 
 def shipped_code(side: SparkSide, options: SparkOptions) -> Shipped:
-    """Send the code to executors if that is asked."""
+    """Send the code to executors if that is asked. Executors fetch the archive when they start a
+    task, also those that come later, so it stays in the user's cache."""
     if not options.ship:
         return Shipped()
     name = f"caudal-{fingerprint()['code']}"
-    with tempfile.TemporaryDirectory(prefix="caudal-") as folder:
-        archive = Path(folder) / f"{name}.zip"
-        write_archive(archive)
-        side.run(lambda: side.session.addArtifacts(f"{archive}#{name}", archive=True))
+    archive = kept_archive((cache_folder() or Path(tempfile.gettempdir())) / "spark", name)
+    side.run(lambda: side.session.addArtifacts(f"{archive}#{name}", archive=True))
     return Shipped(name)
+
+
+def kept_archive(folder: Path, name: str) -> Path:
+    """Return the archive of this code; write it if it is not there, and delete old ones."""
+    folder.mkdir(parents=True, exist_ok=True)
+    archive = folder / f"{name}.zip"
+    if not archive.exists():
+        with tempfile.TemporaryDirectory(dir=folder) as beside:
+            write_archive(Path(beside) / name)
+            (Path(beside) / name).replace(archive)
+    others = sorted(folder.glob("caudal-*.zip"), key=lambda path: path.stat().st_mtime)
+    for old in others[:-_ARCHIVES_KEPT]:
+        old.unlink(missing_ok=True)
+    return archive
 
 
 def write_archive(path: Path) -> None:

@@ -1,0 +1,43 @@
+"""The archive that is sent to executors."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from caudal.spark import shipping
+from caudal.spark.bootstrap import _loaded_tasks
+from caudal.spark.fingerprint import fingerprint
+
+
+def test_the_archive_has_caudal_its_kernels_and_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shipping, "_PACKAGES", ("msgspec", "no such package"))
+    archive = shipping.kept_archive(tmp_path, "caudal-1")
+    written = archive.stat().st_ino
+    with zipfile.ZipFile(archive) as held:
+        names = set(held.namelist())
+    assert {"caudal/caudal/spark/tasks.py", "caudal/caudal/version.py"} <= names
+    assert "caudal/caudal/kernels/objects/objects.json" in names
+    assert "packages/msgspec/__init__.py" in names
+    assert not any(".." in name or "__pycache__" in name for name in names)
+    assert shipping.kept_archive(tmp_path, "caudal-1").stat().st_ino == written
+
+
+def test_old_archives_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipping, "write_archive", lambda path: path.write_bytes(b""))
+    for number in range(9):
+        shipping.kept_archive(tmp_path, f"caudal-{number}")
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_code_is_used_only_if_every_version_agrees() -> None:
+    refusal, tasks = _loaded_tasks(fingerprint(), "")
+    assert refusal == ""
+    assert tasks.__name__ == "caudal.spark.tasks"
+    for name in fingerprint():
+        refusal, tasks = _loaded_tasks({**fingerprint(), name: "other"}, "")
+        assert f"{name} {fingerprint()[name]} not other" in refusal
+        assert "--ship" in refusal
+        assert tasks is None
