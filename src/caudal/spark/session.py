@@ -10,6 +10,7 @@ import re
 import secrets
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -35,17 +36,19 @@ def open_session(options: SparkOptions) -> Iterator["SparkSide"]:
     """Provide the given session, or one that ends with the block."""
     extras.require("spark", "the Spark engine")
     if options.session is not None:
-        session, own = options.session, False
-    else:
-        session, own = _new_session(options), True
-    side = SparkSide(session)
-    try:
+        side = SparkSide(options.session)
         with side.settings():
             yield side
-    finally:
-        if own:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of PySpark, about versions of pandas
+        side = SparkSide(_new_session(options))
+        try:
+            with side.settings():
+                yield side
+        finally:
             with contextlib.suppress(Exception):  # what it was needed for is done
-                session.stop()
+                side.session.stop()
 
 
 def _new_session(options: SparkOptions) -> Any:

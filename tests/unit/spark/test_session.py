@@ -1,12 +1,14 @@
 """What is said when Spark is missing, misnamed or fails."""
 
 import importlib.util
+from typing import Any
 
 import pytest
 
 import caudal
+from caudal.cli.options import QueryOptions
 from caudal.errors import MissingPackageError, UsageError
-from caudal.run_options import SparkOptions
+from caudal.run_options import Engine, SparkOptions
 from caudal.spark.session import one_reason, open_session, retrying_master
 
 TRACE = """An exception was thrown from the Python worker:
@@ -18,7 +20,7 @@ pyspark.errors.exceptions.base.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Py
 
 
 def test_a_missing_package_is_named_with_its_command(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: object
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     real = importlib.util.find_spec
 
@@ -59,3 +61,13 @@ def test_a_wrong_address_is_refused(options: SparkOptions, told: str) -> None:
     pytest.importorskip("pyspark", reason="the extra caudal[spark] is not installed")
     with pytest.raises(UsageError, match=told), open_session(options):
         pass
+
+
+@pytest.mark.parametrize(
+    "given", [{"master": "local"}, {"remote": "sc://a"}, {"ship": True}, {"inputs": "sent"}]
+)
+def test_options_of_spark_need_its_engine(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="add --engine spark"):
+        QueryOptions(**given).run_options(None)
+    found = QueryOptions(engine=Engine.SPARK, **given).run_options(None).spark
+    assert {name: getattr(found, name) for name in given} == given
