@@ -96,9 +96,10 @@ def test_a_lost_executor_changes_nothing(
     task: str, ship: str, master: str, generated: Path, tmp_path: Path
 ) -> None:
     marker = tmp_path / "killed"
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-c", DRIVER, master, str(generated), task, str(marker), ship],
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": paths},
         capture_output=True,
         text=True,
         check=False,
