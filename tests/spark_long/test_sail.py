@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("pysail", reason="pysail is not installed")
+
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / ".venv-spark" / "sail"  # a PySpark as old as Sail
 
@@ -34,7 +36,6 @@ for name, inputs in (("movies", SparkInputs.SENT), ("books", SparkInputs.SHARED)
 
 
 def test_shipped_queries_on_sail(generated: Path) -> None:
-    pytest.importorskip("pysail", reason="pysail is not installed")
     if not CLIENT.is_dir():
         pytest.skip("the client for Sail is not installed")
     paths = os.pathsep.join([str(CLIENT), os.environ.get("PYTHONPATH", "")])

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+pyspark = pytest.importorskip("pyspark", reason="the extra caudal[spark] is not installed")
 ROOT = Path(__file__).parents[2]
 
 DRIVER = """
@@ -53,7 +54,6 @@ session.stop()
 
 @pytest.fixture(scope="module")
 def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    pyspark = pytest.importorskip("pyspark", reason="the extra caudal[spark] is not installed")
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java: apt-get install default-jre-headless")
     with contextlib.closing(socket.socket()) as taken:
