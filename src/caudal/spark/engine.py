@@ -201,7 +201,8 @@ class SparkJob:
         if not wanted:
             return {}
         streams = self._collected(wanted)
-        return {stage: [part.data for part in streams.get(stage, ())] for stage in wanted}
+        found = {stage: [part.data for part in streams.get(stage, ())] for stage in wanted}
+        return {stage: parts for stage, parts in found.items() if parts}  # else it has no columns
 
     def _fold(self, level: range) -> None:
         """Compute the folds of one level, those whose inputs have not failed."""
