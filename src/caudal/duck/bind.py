@@ -27,7 +27,7 @@ from caudal.model import Application, ParameterValue, Query, Table
 from caudal.sql.derived import expand
 from caudal.sql.literals import checked_value
 from caudal.sql.parameters import bind_parameters, parameter_names
-from caudal.sql.planner import TextChecks
+from caudal.sql.planner import Reads, TextChecks
 from caudal.sql.planner.refusals import require_readable
 from caudal.sql.planner.text_checks import may_be_rewritten
 from caudal.sql.quoting import quote
@@ -193,9 +193,10 @@ def bind_query(
     columns = describe(cursor, sql, query.origin)
     names = tuple(name for name, _ in columns)
     types = [kind for _, kind in columns]
-    _require_readable(cursor, sql, query.origin, schemas)
-    sql = _rewritten(sql, _text_checks(cursor, query.origin, types, moment))
-    read = read_by(cursor, sql, query.origin)
+    read = _readable(cursor, sql, query.origin, schemas)
+    given, sql = sql, _rewritten(sql, _text_checks(cursor, query.origin, types, moment))
+    if sql != given:
+        read = read_by(cursor, sql, query.origin)
     seen = _footprint(cursor, sql, schemas, read.scans) if early else Footprint(sql)
     if seen.computed_columns:
         try:
@@ -240,16 +241,15 @@ def _footprint(
     return analyze(sql, schemas, RETURN_TYPES, reading)
 
 
-def _require_readable(
-    cursor: duckdb.DuckDBPyConnection, sql: str, origin: str, schemas: Schemas
-) -> None:
-    """Raise ApplicationError for a query that no engine answers."""
+def _readable(cursor: duckdb.DuckDBPyConnection, sql: str, origin: str, schemas: Schemas) -> Reads:
+    """Return what a query reads; raise ApplicationError for one that no engine answers."""
     every = [column for schema in schemas.values() for column in schema]
     read = read_by(cursor, sql, origin)
     try:
         require_readable(sql, read, every, lambda text: types_given(cursor, text) is not None)
     except UsageError as error:
         raise ApplicationError(f"{origin}: {error}") from None
+    return read
 
 
 def _text_checks(

@@ -270,6 +270,8 @@ def _extract_computed_columns(
 ) -> tuple[exp.Query, tuple[ComputedColumn, ...]]:
     """Return the tree with a column in place of each call that can be computed early, and these
     columns."""
+    if not any(call.name.lower() in EXPENSIVE for call in tree.find_all(exp.Anonymous)):
+        return tree, ()
     changed, computed = tree.copy(), list[ComputedColumn]()
     if any(not _is_count_star(star) for star in changed.find_all(exp.Star)):
         return tree, ()  # a star would also list the new columns
