@@ -137,7 +137,8 @@ def _workers(cluster: Cluster, owners: int) -> Iterator[Finding]:
     workers = sum(host.workers for host in cluster.settings.hosts.values())
     if owners > 1 and workers < _OWNERS_WORKERS:
         found = f"{workers} for {owners} owners: long queries of one owner can hold half of them"
-        remedy = f"write workers = {_OWNERS_WORKERS} into {FILE}, or caudal scale worker={_OWNERS_WORKERS}"
+        count = _OWNERS_WORKERS
+        remedy = f"write workers = {count} into {FILE}, or caudal scale worker={count}"
         yield Finding("workers", found, remedy)
 
 

@@ -2,6 +2,7 @@
 
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -88,11 +89,15 @@ def test_a_source_without_an_etag_is_read_every_time(world: World, server: FileS
     assert server.statuses == [200, 200]
 
 
+def _send_on(to: str, handler: FileHandler) -> None:
+    handler.send(302, Location=to)
+
+
 def test_redirects_are_followed_but_not_for_ever(server: FileServer) -> None:
     server.files["/end"] = (ONE, '"1"')
     for n in range(6):
         to = f"/hop{n + 1}" if n < 5 else "/end"
-        server.answers[f"/hop{n}"] = lambda handler, to=to: handler.send(302, Location=to)
+        server.answers[f"/hop{n}"] = partial(_send_on, to)
     assert fetch(f"{server.base}/hop1").data == ONE, "five redirects"
     with pytest.raises(SourceError, match="/hop0 redirects too often, in a circle"):
         fetch(f"{server.base}/hop0")
@@ -156,7 +161,10 @@ def test_a_server_that_drips_is_left(server: FileServer) -> None:
 
 
 def test_a_server_that_is_silent_is_left(server: FileServer) -> None:
-    server.answers["/silent"] = lambda handler: handler.files.stopping.wait() and None
+    def silent(handler: FileHandler) -> None:
+        handler.files.stopping.wait()
+
+    server.answers["/silent"] = silent
     with pytest.raises(SourceError, match=r"no answer within 0\.2 s"):
         fetch(f"{server.base}/silent", limits=HttpLimits(idle_seconds=0.2))
 
