@@ -35,6 +35,7 @@ from caudal.cli.output import (
     require_all,
 )
 from caudal.cli.progress import watch
+from caudal.cli.report_file import require_writable
 from caudal.errors import UsageError
 from caudal.local.engines import run_with
 from caudal.model import ADHOC, Application, ParameterValue
@@ -72,6 +73,7 @@ def run(
     - `caudal run books --from shelf --as-of 3`
     - `caudal run books -d /shared/data --engine spark --remote sc://spark:15002`
     """
+    require_writable(report_file)
     application = find_application(app)
     names = query or [one.name for one in application.queries]
     destination = checked_destination(asking.form, asking.out, len(names))
@@ -81,7 +83,7 @@ def run(
             raise UsageError("--store is for reading files: leave it out with --from")
         dataset = chosen_dataset(source, as_of, asking)
         answers = ask_dataset(application, dataset, query, values, asking)
-        _save_report(report_file, application, answers, {})
+        _save_report(report_file, application, answers)
         deliver(application.name, answers, destination, quiet=asking.quiet)
         require_all(answers.failures)
         return
@@ -108,9 +110,9 @@ def _save_report(
     path: Path | None,
     application: Application,
     answers: Answers,
-    values: Mapping[str, ParameterValue],
+    values: Mapping[str, ParameterValue] | None = None,
 ) -> None:
-    """Write the report of a run, if it was asked for."""
+    """Write the report of a run, if it was asked for; without values also without plans."""
     if path is None:
         return
     from caudal.cli.report_page import run_data, write_report
@@ -118,8 +120,8 @@ def _save_report(
     from caudal.jobs.plan_pictures import graph_reply
 
     plans = {
-        name: graph_reply(query_graph(application, name, values), one.title, {}, {})
-        for name, one in answers.results.items()
+        name: graph_reply(query_graph(application, name, values or {}), one.title, {}, {})
+        for name, one in (answers.results.items() if values is not None else ())
     }
     write_report(path, run_data(application.name, answers, plans))
 

@@ -14,6 +14,7 @@ from caudal.cli.gateways import (
     TokenFileOption,
 )
 from caudal.cli.jobs import JobArgument
+from caudal.cli.report_file import require_writable
 from caudal.cli.report_page import REPORTED_ROWS, write_report
 from caudal.client.http import HttpGateways
 from caudal.formats.keys import REJECTS
@@ -36,6 +37,7 @@ def report(
 
     Example: `caudal report 8b1f0c… --out job.html --gateway http://one:8421`
     """
+    require_writable(out)
     with GatewayOptions(gateway, token_file, patience, ca).open() as gateways:
         data = job_data(gateways, job)
     write_report(out, data)

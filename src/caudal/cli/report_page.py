@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from caudal.cli.report_file import write_whole
 from caudal.formats.outcomes import Outcome
 from caudal.formats.replies import JobStatus, PlanGraph, ResultAbout, ResultColumn
 from caudal.results.answers import Answers, Result
@@ -32,9 +33,7 @@ def filled(data: Mapping[str, Any]) -> bytes:
 
 def write_report(path: Path, data: Mapping[str, Any]) -> None:
     """Write the file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.write_bytes(filled(data))
-    temporary.replace(path)
+    write_whole(path, filled(data))
 
 
 def run_data(application: str, answers: Answers, plans: Mapping[str, PlanGraph]) -> dict[str, Any]:
