@@ -7,10 +7,14 @@ import { Jobs } from "./jobs.tsx";
 import { LiveJob } from "./live.tsx";
 import { choose, follow, option, route } from "./route.ts";
 import { SqlPage } from "./sql.tsx";
+import { TablesPage } from "./tables.tsx";
 
 const embedded = document.getElementById("app")?.dataset.mode === "embedded";
 const PAGES: [string, string][] = embedded
-  ? [["sql", "SQL"]]
+  ? [
+      ["sql", "SQL"],
+      ["tables", "Tables"],
+    ]
   : [
       ["jobs", "Jobs"],
       ["cluster", "Cluster"],
@@ -46,7 +50,8 @@ function Login() {
 
 function Here() {
   const [page, name] = route.value.parts;
-  if (embedded) return login.value ? <p class="notice bad">{login.value}</p> : <SqlPage />;
+  if (embedded && login.value) return <p class="notice bad">{login.value}</p>;
+  if (embedded) return page === "tables" ? <TablesPage /> : <SqlPage />;
   if (login.value) return <Login />;
   if (page === "jobs" && name) return <LiveJob key={name} job={name} />;
   if (page === "jobs") return <Jobs />;
@@ -55,7 +60,8 @@ function Here() {
 }
 
 function App() {
-  const page = embedded ? "sql" : route.value.parts[0];
+  const here = route.value.parts[0];
+  const page = embedded && here !== "tables" ? "sql" : here;
   const title = PAGES.find(([name]) => name === page)?.[1] ?? "Caudal";
   useEffect(() => {
     document.title = `${title} · Caudal`;

@@ -127,7 +127,7 @@ export function Plan({
                 key={one.name}
                 class={`node ${one.shape} ${busy.has(one.stage) ? "busy" : ""}`}
                 role="button"
-                tabIndex={0}
+                tabindex={0}
                 aria-pressed={node?.name === one.name}
                 onClick={pick(one.name)}
                 onKeyDown={pick(one.name)}

@@ -9,13 +9,24 @@ import { Plan } from "./plan.tsx";
 import { choose, option } from "./route.ts";
 import { count, seconds } from "./words.ts";
 
-interface Tables {
+export interface Tables {
   application: string;
   title: string;
   tables: Record<string, Record<string, string>>;
   parameters: Record<string, string>;
+  versions: Version[];
 }
-interface Answer {
+export interface Version {
+  number: number;
+  time: number; // milliseconds
+  kind: string;
+  load: string;
+  rows: number;
+  files: number;
+  bytes: number;
+  rejected: number;
+}
+export interface Answer {
   id: number;
   rows: number;
   bytes: number;
@@ -55,6 +66,15 @@ function readHistory(): string[] {
   } catch {
     return [];
   }
+}
+
+/** The rows of a kept answer. */
+export function sourceOf(answer: Answer, query = "answer"): RowSource {
+  const { rows, bytes, columns } = answer;
+  return {
+    about: { query, title: "", rows, bytes, columns },
+    rows: (offset, limit) => get<Row[]>(`/ui/answers/${answer.id}?offset=${offset}&limit=${limit}`),
+  };
 }
 
 export function SqlPage() {
@@ -118,21 +138,7 @@ export function SqlPage() {
     }
   };
   act.current = run;
-  const source = useMemo<RowSource | null>(
-    () =>
-      answer && {
-        about: {
-          query: "answer",
-          title: "",
-          rows: answer.rows,
-          bytes: answer.bytes,
-          columns: answer.columns,
-        },
-        rows: (offset, limit) =>
-          get<Row[]>(`/ui/answers/${answer.id}?offset=${offset}&limit=${limit}`),
-      },
-    [answer],
-  );
+  const source = useMemo(() => answer && sourceOf(answer), [answer]);
   const as = option("as", "rows");
   if (!tables) return why ? <p class="notice bad">{why}</p> : <p class="dim">reading…</p>;
   return (

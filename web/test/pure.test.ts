@@ -15,6 +15,7 @@ const { settled } = await import("../src/live.tsx");
 const { look, marks, tick } = await import("../src/timeline.tsx");
 const { inSight } = await import("../src/virtual.tsx");
 const { sums } = await import("../src/plan.tsx");
+const { percent } = await import("../src/tables.tsx");
 const { parametersOf, remembered, typedValue } = await import("../src/sql.tsx");
 
 test("events are split where they end, and the rest waits", () => {
@@ -178,4 +179,11 @@ test("parameters are found outside of texts, names and comments", () => {
 
 test("the history holds each statement once, the newest first", () => {
   assert.deepEqual(remembered(["b", "a"], "a"), ["a", "b"]);
+});
+
+test("a share is never rounded to none or to all", () => {
+  assert.equal(percent(1, 100_000), "< 0.1 %");
+  assert.equal(percent(99_999, 100_000), "> 99.9 %");
+  assert.equal(percent(0, 5), "0 %");
+  assert.equal(percent(5, 5), "100 %");
 });

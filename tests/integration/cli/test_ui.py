@@ -8,11 +8,14 @@ import pytest
 from starlette.testclient import TestClient
 from tests.harness.page_cluster import SCRIPT, write_films
 
+import caudal
 from caudal.application import find_application
 from caudal.cli.shell.loop import Shell
 from caudal.cli.ui import session as ui_session
 from caudal.cli.ui.server import ui_application
 from caudal.cli.ui.session import KEPT, UiSession
+from caudal.datasets.shelf import open_shelf
+from caudal.embedded.dataset_session import open_dataset_session
 from caudal.embedded.session import open_session
 from caudal.files.sources import Sources
 from caudal.run_options import RunOptions
@@ -103,3 +106,27 @@ def test_few_answers_are_kept_and_long_ones_are_cut(
 def test_a_body_that_is_no_select(client: TestClient) -> None:
     assert client.post("/ui/sql", json={"sql": 1}).status_code == 400
     assert client.post("/ui/sql", content=b"x" * (1 << 21)).status_code == 413
+
+
+def test_the_profile_of_a_table(client: TestClient) -> None:
+    found = client.get("/ui/tables/films").json()
+    assert found["rows"] == 4
+    columns = {one["name"]: one for one in found["columns"]}
+    assert (columns["year"]["least"], columns["year"]["most"]) == ("1995", "2003")
+    assert sum(columns["score"]["bins"]) == 4
+    assert columns["score"]["bins"][0] == columns["score"]["bins"][-1] == 1
+    assert columns["title"]["bins"] == []
+    assert client.get("/ui/tables/nothing").status_code == 422
+
+
+def test_a_dataset_tells_its_versions(tmp_path: Path) -> None:
+    write_films(tmp_path)
+    app = find_application(str(tmp_path / "films"))
+    caudal.load(str(tmp_path / "films"), data=tmp_path / "data", to=tmp_path / "shelf")
+    shelf = open_shelf(str(tmp_path / "shelf"), None)
+    with open_dataset_session(app, shelf, RunOptions()) as session:
+        shell = Shell(session, app, Sources(tmp_path), False, {}, quiet=True)
+        asked = UiSession(shell)
+        assert [one["rows"] for one in asked.about()["versions"]] == [4, 0]
+        assert asked.profile("films").rows == 4
+        assert asked.profile("rejects").rows == 1

@@ -73,6 +73,9 @@ def ui_application(session: UiSession, key: str) -> Starlette:
     async def explain(request: Request) -> Response:
         return _json(await run_in_threadpool(session.plan, await _asked(request)))
 
+    async def profile(request: Request) -> Response:
+        return _json(await run_in_threadpool(session.profile, request.path_params["table"]))
+
     async def rows(request: Request) -> Response:
         return await run_in_threadpool(_rows, session, request)
 
@@ -84,6 +87,7 @@ def ui_application(session: UiSession, key: str) -> Starlette:
             Route("/ui", guarded(about)),
             Route("/ui/sql", guarded(sql), methods=["POST"]),
             Route("/ui/explain", guarded(explain), methods=["POST"]),
+            Route("/ui/tables/{table}", guarded(profile)),
             Route("/ui/answers/{number:int}", guarded(rows)),
         ]
     )

@@ -20,6 +20,14 @@ import pyarrow as pa
 
 from caudal.cli.shell.loop import Shell
 from caudal.cli.shell.statements import statements
+from caudal.cli.ui.profiles import (
+    ProfiledTable,
+    bins_select,
+    counts_select,
+    number_spans,
+    profile_of,
+)
+from caudal.embedded.dataset_session import DatasetSession
 from caudal.embedded.explain import query_graph
 from caudal.errors import UsageError
 from caudal.formats.replies import PlanGraph, ResultColumn
@@ -73,8 +81,16 @@ class UiSession:
             "title": shell.app.title,
             "tables": schemas,
             "functions": list(names.functions),
+            "versions": self._versions(),
             "parameters": {name: str(value) for name, value in shell.app.parameters.items()},
         }
+
+    def _versions(self) -> list[dict[str, Any]]:
+        """Return the versions of a dataset, the newest first; [] for files."""
+        session = self.shell.session
+        if not isinstance(session, DatasetSession):
+            return []
+        return [msgspec.structs.asdict(one) for one in reversed(session.shelf.contents.history)]
 
     def answer(self, asked: AskedSql) -> AnswerAbout:
         """Compute one SELECT and keep its answer."""
@@ -94,12 +110,30 @@ class UiSession:
             graph = query_graph(self._bound(asked), ADHOC, {})
         return graph_reply(graph, "", {}, {})
 
+    def profile(self, table: str) -> ProfiledTable:
+        """Return what the columns of a table are like."""
+        with self._lock, asker_mistakes():
+            schemas = self.shell.session.schemas(self.shell.app)
+            if table not in schemas:
+                raise UsageError(f"there is no table {table!r}")
+            schema = schemas[table]
+            (row,) = self._rows(counts_select(table, list(schema)))
+            spans = number_spans(schema, row)
+            bins = self._rows(bins_select(table, spans)) if spans else []
+        return profile_of(table, schema, row, bins)
+
     def result(self, number: int) -> Result:
         """Return a kept answer."""
         found = self._kept.get(number)
         if found is None:
             raise UsageError("this answer is no longer kept: run the SELECT again")
         return found
+
+    def _rows(self, select: str) -> list[dict[str, Any]]:
+        """Return the rows of a SELECT of our own, while the lock is held."""
+        asked, sources = self.shell.asked(select), self.shell.sources
+        with self.shell.session.stream(asked, sources, Silent()) as result:
+            return Result(ADHOC, "", _taken(result.parts)[0]).rows()
 
     def _bound(self, asked: AskedSql) -> Any:
         (select, *more) = statements(asked.sql) or [""]
