@@ -43,10 +43,10 @@ def state(folder: Path, table: str, version: int) -> dict[str, Any]:
     found = deltalake.DeltaTable(folder / "tables" / table, version=version)
     rows = found.get_add_actions(flatten=True)
     names = [name for name in rows.schema.names if name != "modification_time"]
-    adds = [[rows[name].to_pylist() for name in names], names]
+    columns = [rows[name].to_pylist() for name in names]
     loads = [one.load for one in open_contents(DirectoryStore(folder)).history if one.load]
     return {
-        "adds": sorted(map(repr, zip(*adds[0], strict=True))),
+        "adds": sorted(map(repr, zip(*columns, strict=True))),
         "names": names,
         "metadata": str(found.metadata()),
         "protocol": str(found.protocol()),
