@@ -114,7 +114,7 @@ def profile_of(
             name,
             kind,
             row["n"] - row[f"known{place}"],
-            row[f"distinct{place}"],
+            min(row[f"distinct{place}"], row[f"known{place}"]),
             row[f"least{place}"],
             row[f"most{place}"],
             tuple(counted.get(place, ())),
