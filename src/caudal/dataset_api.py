@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from caudal.errors import UsageError
 from caudal.model import ParameterValue
 from caudal.results.answers import Answers, Result
 
@@ -28,12 +29,14 @@ def load(
     app: str | os.PathLike[str],
     data: str | os.PathLike[str] | None = None,
     *,
-    to: str | os.PathLike[str],
+    to: str | os.PathLike[str] | None = None,
     files: Mapping[str, str | Sequence[str]] | None = None,
     again: bool = False,
     strict: bool = False,
     sentiment: str | None = None,
     memory_limit: str | int | None = None,
+    gateway: str | Sequence[str] | None = None,
+    dataset: str | None = None,
 ) -> "LoadReport":
     """Load files into a dataset, as one version; return what was loaded and what was skipped.
 
@@ -44,8 +47,16 @@ def load(
     >>> caudal.load("movies", example_data, to=new_folder).version is None  # nothing is new
     True
 
-    Without `data`, only the tables of `files` are loaded.
+    Without `data`, only the tables of `files` are loaded. With `gateway` and `dataset` in place of
+    `to`, the rows go to a dataset of a cluster; `caudal.Client.load` has more options for that.
     """
+    if dataset is not None:
+        from caudal.client.client import Client
+
+        how: dict[str, Any] = {"strict": strict, "sentiment": sentiment}
+        return Client(gateway).load(app, data, dataset=dataset, files=files, again=again, **how)
+    if to is None or gateway is not None:
+        raise UsageError("say where to load: `to`, or `gateway` and `dataset`")
     from caudal.application import find_application
     from caudal.datasets.shelf import open_place
     from caudal.embedded.dataset_load import open_loader
@@ -165,8 +176,6 @@ class Dataset:
 
     def table(self, name: str) -> "DatasetRows":
         """Return a table at the version that is the newest now, for other programs."""
-        from caudal.errors import UsageError
-
         shelf = self._open()
         if name not in shelf.contents.tables:
             known = ", ".join(shelf.contents.tables)

@@ -1,7 +1,8 @@
 """`make chaos KILLS=N`: jobs stream all the time while processes are killed at random.
 
 Nobody but the medics restarts anything. A kill counts only if its victim was alive and a job
-unfinished. Every answer is compared, byte for byte, with the embedded engine's.
+unfinished. Every answer is compared, byte for byte, with the embedded engine's. Another client
+loads datasets all the time, is killed and run again; every row is compared with an embedded load's.
 
 With `HOSTILE=1` nobody is killed; hostile clients do what they can instead (siege.py).
 """
@@ -20,6 +21,7 @@ from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import MemberKind
 from tests.acceptance.cluster import RealCluster, running
 from tests.acceptance.hostile import KINDS
+from tests.acceptance.loading import LoadStream, LoadTally, Shipment
 from tests.acceptance.siege import Siege, besiege
 from tests.acceptance.streaming import Source, Stream, Tally
 from tests.harness import seaweed
@@ -55,13 +57,20 @@ def main() -> int:
             more, given.broker = [*more, "--broker", "embedded"], 0.0  # there is no broker to kill
         cluster = held.enter_context(running(folder / "cluster", *more, environment=environment))
         sources = [Source.of(app, folder / app, given.scale) for app in ("books", "movies")]
-        began = time.monotonic()
-        tally, report, phases = storm(cluster, sources, given)
-        for line in lines(tally, report, phases):
+        shipment = Shipment.of("movies", folder / "load", "ratings", "ratings.csv", given.scale)
+        began, loads = time.monotonic(), LoadTally()
+        loader = LoadStream(cluster, shipment, loads, given.seed, kill=0.3)
+        loader.start()
+        try:
+            tally, report, phases = storm(cluster, sources, given)
+        finally:
+            loader.stop()
+        for line in [*lines(tally, report, phases), *load_lines(loads)]:
             print(line, flush=True)
         print(f"duration: {time.monotonic() - began:.0f} s", flush=True)
-        if tally.wrong or tally.failed or report.lost:
-            print("\n".join(tally.failed), cluster.words(), sep="\n")
+        bad = [*tally.failed, *loads.failed]
+        if tally.wrong or loads.wrong or bad or report.lost:
+            print("\n".join(bad), cluster.words(), sep="\n")
             return 1
     return 0
 
@@ -145,6 +154,14 @@ def lines(tally: Tally, report: Report, phases: Phases) -> Iterator[str]:
     yield f"jobs done: {tally.done}"
     yield f"jobs failed: {len(tally.failed)}"
     yield f"wrong answers: {tally.wrong}"
+
+
+def load_lines(loads: LoadTally) -> Iterator[str]:
+    for step, count in sorted(loads.client_kills.items()):
+        yield f"clients killed while {step} a dataset, and run again: {count}"
+    yield f"datasets loaded, appended to and compared: {loads.done}"
+    yield f"datasets with wrong rows: {loads.wrong}"
+    yield f"loads failed: {len(loads.failed)}"
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
 """Datasets of a cluster: `caudal datasets`, and `load`, `versions`, `compact`, `vacuum` there."""
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -9,7 +12,7 @@ from rich import box
 from rich.table import Table
 
 from caudal.cli.consoles import message_console, output_console
-from caudal.cli.datasets_show import print_load, versions_table
+from caudal.cli.datasets_show import print_load, print_part, spooled_input, versions_table
 from caudal.cli.destination import Destination
 from caudal.cli.formats import Format
 from caudal.cli.gateways import (
@@ -26,17 +29,19 @@ from caudal.cli.submit_progress import SubmitProgress
 from caudal.client.http import HttpGateways
 from caudal.client.load import ClusterLoad, ClusterSource, file_of
 from caudal.client.load import load as load_files
+from caudal.client.load_stream import ClusterTarget
 from caudal.client.results import every_reject
 from caudal.client.submit import with_sentiment
 from caudal.client.upkeep import UpkeepReport, take_care
-from caudal.datasets.offered_files import offered_files
+from caudal.datasets.offered_files import offered_file, offered_files
+from caudal.datasets.stream_loader import NAME, Descriptor, StreamLoader
 from caudal.errors import UsageError
 from caudal.formats.dataset_replies import DatasetEntry
 from caudal.formats.job import SENT_BATCH_BYTES, Options
 from caudal.formats.loads import LOAD, UpkeepRequest
 from caudal.formats.replies import JobStatus
-from caudal.model import Application
-from caudal.sizes import told_bytes
+from caudal.model import Application, RejectedRow
+from caudal.sizes import parse_seconds, told_bytes
 
 _MOST_VERSIONS = 10_000
 
@@ -58,22 +63,40 @@ class LoadProgress(SubmitProgress):
 
 
 def load_on_cluster(
-    app: Application, asking: QueryOptions, dataset: str, cluster: ClusterOptions, *, again: bool
+    app: Application,
+    asking: QueryOptions,
+    dataset: str,
+    cluster: ClusterOptions,
+    *,
+    again: bool,
+    stream: str | None,
+    every: str | None,
 ) -> None:
-    """Run `caudal load APP --gateway URL --dataset NAME`."""
-    application = with_sentiment(app, asking.sentiment)
-    options = load_options(asking)
-    sources = _sources(application, asking, options)
-    order = ClusterLoad(application, dataset, sources, options, again=again)
-    with cluster.open() as gateways:
-        progress = LoadProgress(gateways)
-        with progress.shown():
-            report, rejects = load_files(order, gateways, progress)
-    with reject_file(asking.rejects) as sink:
-        if sink is not None and rejects is not None:
-            for row in every_reject(rejects, [table.name for table in app.tables]):
-                sink(row)
+    """Run `caudal load APP --gateway URL --dataset NAME`; `stream` is the table of its input."""
+    application, options = with_sentiment(app, asking.sentiment), load_options(asking)
+    with cluster.open() as gateways, reject_file(asking.rejects) as sink:
+        tell = partial(_tell_rejects, application, sink)
+        if stream is not None and every is not None:
+            target = ClusterTarget(application, dataset, gateways, options, rejected=tell)
+            loading = StreamLoader(target, stream, parse_seconds(every), print_part)
+            loading.load(Descriptor(sys.stdin.fileno()))
+            return
+        with _sources(application, asking, options, stream) as sources:
+            order = ClusterLoad(application, dataset, sources, options, again=again)
+            progress = LoadProgress(gateways)
+            with progress.shown():
+                report, rejects = load_files(order, gateways, progress)
+        if rejects is not None:
+            tell(rejects)
     print_load(dataset, report, message_console())
+
+
+def _tell_rejects(
+    app: Application, sink: Callable[[RejectedRow], None] | None, rejects: bytes
+) -> None:
+    if sink is not None:
+        for row in every_reject(rejects, [table.name for table in app.tables]):
+            sink(row)
 
 
 def load_options(asking: QueryOptions) -> Options:
@@ -84,12 +107,20 @@ def load_options(asking: QueryOptions) -> Options:
     )
 
 
-def _sources(app: Application, asking: QueryOptions, options: Options) -> list[ClusterSource]:
-    """Return the files to load. Without --data, only the tables of --file are loaded."""
+@contextmanager
+def _sources(
+    app: Application, asking: QueryOptions, options: Options, stream: str | None
+) -> Iterator[list[ClusterSource]]:
+    """Yield the files to load. Without --data, only the tables of --file are loaded."""
+    columns = {table.name: table.columns for table in app.tables}
+    if stream is not None:
+        with spooled_input() as path:
+            found = offered_file(stream, path, NAME)
+            yield [file_of(found, columns[stream], options.batch_bytes)]
+        return
     given = file_overrides(app, asking.file)
     tables = [table for table in app.tables if not given or asking.data or table.name in given]
-    columns = {table.name: table.columns for table in tables}
-    return [
+    yield [
         file_of(one, columns[one.offered.table], options.batch_bytes)
         for one in offered_files(asking.sources(app), tables)
     ]

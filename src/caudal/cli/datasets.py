@@ -1,13 +1,10 @@
 """Commands of datasets: `caudal load`, `versions`, `compact`, `vacuum`, `watch`."""
 
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,6 +17,7 @@ from caudal.cli.datasets_show import (
     print_changes,
     print_load,
     print_part,
+    spooled_input,
     versions_table,
 )
 from caudal.cli.formats import Format
@@ -40,11 +38,12 @@ from caudal.datasets.compaction import TARGET_BYTES
 from caudal.datasets.compaction import compact as compact_files
 from caudal.datasets.contents import Contents
 from caudal.datasets.shelf import open_place, open_shelf
+from caudal.datasets.stream_loader import NAME, Descriptor, StreamLoader
 from caudal.datasets.vacuum import vacuum as vacuum_files
 from caudal.embedded.dataset_ask import ask
 from caudal.embedded.dataset_load import open_loader
 from caudal.embedded.dataset_sources import Source, file_source, file_sources
-from caudal.embedded.dataset_stream import NAME, Descriptor, StreamLoader
+from caudal.embedded.dataset_stream import EmbeddedTarget
 from caudal.embedded.dataset_watch import versions_of
 from caudal.errors import UsageError
 from caudal.formats.loads import UpkeepRequest
@@ -100,7 +99,9 @@ def _load(
             raise UsageError("--to and --dataset are two places: leave one of them out")
         from caudal.cli.cluster_datasets import load_on_cluster
 
-        load_on_cluster(application, asking, dataset, cluster, again=again)
+        load_on_cluster(
+            application, asking, dataset, cluster, again=again, stream=stream, every=every
+        )
         return
     if to is None or cluster.gateway is not None:
         raise UsageError("say where to: --to PLACE, or --gateway URL and --dataset NAME")
@@ -109,7 +110,8 @@ def _load(
         options = asking.run_options(sink)
         with open_loader(application, to, open_place(to), options, progress) as loader:
             if stream is not None and every is not None:
-                loading = StreamLoader(loader, stream, parse_seconds(every), print_part)
+                target = EmbeddedTarget(loader)
+                loading = StreamLoader(target, stream, parse_seconds(every), print_part)
                 loading.load(Descriptor(sys.stdin.fileno()))
                 return
             with _sources(application, asking, stream) as sources:
@@ -291,10 +293,8 @@ def _streamed_table(app: Application, asking: QueryOptions, every: str | None) -
 def _sources(app: Application, asking: QueryOptions, stream: str | None) -> Iterator[list[Source]]:
     """Yield the sources of a load. Without --data, only the tables of --file are loaded."""
     if stream is not None:
-        with tempfile.NamedTemporaryFile(prefix="caudal-", suffix=".csv") as kept:
-            shutil.copyfileobj(sys.stdin.buffer, kept)
-            kept.flush()
-            yield [file_source(stream, Path(kept.name), NAME)]
+        with spooled_input() as path:
+            yield [file_source(stream, path, NAME)]
         return
     given = file_overrides(app, asking.file)
     tables = [table for table in app.tables if not given or asking.data or table.name in given]

@@ -1,7 +1,12 @@
 """Output of the commands of datasets."""
 
-from collections.abc import Sequence
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
 import typer
@@ -14,13 +19,22 @@ from caudal.cli.show import print_rejects
 from caudal.datasets.changes import Changed, changed_rows
 from caudal.datasets.contents import Contents, VersionSummary
 from caudal.datasets.reports import LoadReport
-from caudal.embedded.dataset_stream import NAME, SkippedPart
+from caudal.datasets.stream_loader import NAME, SkippedPart
 from caudal.formats.dataset_replies import VersionEntry
 from caudal.results.answers import Result, one_line, show
 from caudal.results.values import json_value, python_values
 
 _ROWS_ON_SCREEN = 50
 _MOST_GONE = 20
+
+
+@contextmanager
+def spooled_input() -> Iterator[Path]:
+    """Yield a temporary file with all of standard input."""
+    with tempfile.NamedTemporaryFile(prefix="caudal-", suffix=".csv") as kept:
+        shutil.copyfileobj(sys.stdin.buffer, kept)
+        kept.flush()
+        yield Path(kept.name)
 
 
 def print_load(place: str, report: LoadReport, console: Console) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from caudal.client.http import HttpGateways
     from caudal.client.job import StreamedJob
     from caudal.client.submit import Submission
+    from caudal.datasets.reports import LoadReport
+    from caudal.formats.dataset_replies import DatasetEntry, VersionEntry
     from caudal.formats.outcomes import Outcome
     from caudal.formats.replies import JobEntry, JobStatus
     from caudal.sql.literals import SqlValue
@@ -168,6 +170,55 @@ class Client:
         """Cancel a job. Return its outcome, which may be an earlier one."""
         with self.gateways() as gateways:
             return gateways.cancel(job_id)
+
+    def load(
+        self,
+        app: str | os.PathLike[str],
+        data: str | os.PathLike[str] | None = None,
+        *,
+        dataset: str,
+        files: Mapping[str, str | Sequence[str]] | None = None,
+        again: bool = False,
+        **how: Unpack[JobOptions],
+    ) -> "LoadReport":
+        """Load files into a dataset of the cluster, as `caudal.load` does.
+
+        Repeat a call that was interrupted: what has arrived is not sent again.
+        """
+        from caudal.client.load import ClusterLoad, file_of, load
+        from caudal.datasets.offered_files import offered_files
+
+        given = self._submission(app, None, data=data or ".", files=files, **how)
+        options, tables = given.options, given.app.tables
+        chosen = [one for one in tables if not files or data or one.name in files]
+        columns = {table.name: table.columns for table in tables}
+        sources = [
+            file_of(one, columns[one.offered.table], options.batch_bytes)
+            for one in offered_files(given.sources, chosen)
+        ]
+        order = ClusterLoad(given.app, dataset, sources, options, self._compress, again)
+        with self.gateways() as gateways:
+            return load(order, gateways)[0]
+
+    def datasets(self) -> "tuple[DatasetEntry, ...]":
+        """Return the datasets of this token's owner, and those that others share with it."""
+        with self.gateways() as gateways:
+            return gateways.datasets().datasets
+
+    def versions(self, dataset: str, last: int = 1000) -> "tuple[VersionEntry, ...]":
+        """Return the newest versions of a dataset; that of another owner is OWNER/NAME."""
+        with self.gateways() as gateways:
+            return gateways.versions(dataset, last).versions
+
+    def share(self, dataset: str, reader: str, *, shared: bool = True) -> "DatasetEntry":
+        """Let another owner read a dataset; with `shared=False`, no more."""
+        with self.gateways() as gateways:
+            return gateways.share(dataset, reader, shared=shared)
+
+    def delete_dataset(self, dataset: str) -> "DatasetEntry":
+        """Delete a dataset; return what it was."""
+        with self.gateways() as gateways:
+            return gateways.delete_dataset(dataset)
 
     def gateways(self) -> "HttpGateways":
         """Return a new connection; the caller closes it."""

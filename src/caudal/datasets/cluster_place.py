@@ -175,6 +175,15 @@ def sweep_deleted(store: Store, owner: str, name: str) -> int:
     return swept
 
 
+def sweep_all_deleted(store: Store) -> int:
+    """Delete the objects of all deleted generations, also of loads that went on too late."""
+    return sum(
+        sweep_deleted(store, owner, name)
+        for owner in list(folder_names(store, ROOT))
+        for name in list(folder_names(store, f"{ROOT}{owner}/"))
+    )
+
+
 def _generations(store: Store, owner: str, name: str) -> Iterator[tuple[int, bool]]:
     """Yield the generations: those with a folder, and those that were deleted."""
     folder = _folder(owner, name)

@@ -1,4 +1,5 @@
-"""The upkeep loops: reconciler, janitor, census and process samples, each in a thread.
+"""The upkeep loops: reconciler, janitor, census, process samples and deleted datasets, each in a
+thread.
 
 Rules
 1. Pauses are jittered, so that the loops of several gateways do not run in step. After a long
@@ -11,9 +12,11 @@ import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Thread
 
 from caudal.broker.port import Broker, Consumer
+from caudal.datasets.cluster_place import sweep_all_deleted
 from caudal.errors import CaudalError
 from caudal.formats.keys import Lane, Message
 from caudal.gateway.figures import GatewayMetrics
@@ -24,6 +27,7 @@ from caudal.jobs.ports import Ports
 from caudal.jobs.reconciler import Reconciler
 from caudal.jobs.runs import JobRuns
 from caudal.process.logs import fields
+from caudal.store.port import Store
 
 _REST = 2.0  # times the duration of the round before
 
@@ -37,6 +41,7 @@ class Pauses:
     reconciler: float = 1.0
     janitor: float = 5.0
     census: float = 5.0
+    deleted_datasets: float = 60.0
     samples: float = 5.0
 
 
@@ -98,6 +103,7 @@ def start_upkeep(
         ("reconciler", pauses.reconciler, reconciler.round),
         ("janitor", pauses.janitor, janitor.round),
         ("census", pauses.census, census),
+        ("deleted datasets", pauses.deleted_datasets, partial(_sweep_datasets, ports.store)),
         ("samples", pauses.samples, samples),
     )
     threads = [
@@ -112,6 +118,10 @@ def start_upkeep(
     for thread in threads:
         thread.start()
     return threads
+
+
+def _sweep_datasets(store: Store) -> None:
+    sweep_all_deleted(store)
 
 
 def _safely(name: str, round_: Callable[[], None], figures: GatewayMetrics) -> Callable[[], None]:

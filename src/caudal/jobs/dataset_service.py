@@ -15,6 +15,7 @@ from caudal.datasets.cluster_place import (
     locate,
     shared_with,
 )
+from caudal.datasets.commits import settle
 from caudal.datasets.contents import Contents
 from caudal.datasets.keys import REJECTS
 from caudal.datasets.stream_parts import parts_of
@@ -83,6 +84,7 @@ class DatasetService:
             contents = place.contents()
         except NotFoundError:
             return PartPage(())
+        settle(place.below, contents)
         return PartPage(
             tuple(
                 LoadedPart(one.version, one.bytes, one.digest, one.part)

@@ -16,7 +16,7 @@ from caudal.datasets.cluster_place import (
     check_dataset_name,
     locate,
 )
-from caudal.datasets.commits import find_head
+from caudal.datasets.commits import find_head, settle
 from caudal.datasets.contents import Contents, first_contents, last_vacuum
 from caudal.datasets.documents import DatasetHead, DatasetVersion
 from caudal.datasets.shelf import require_same
@@ -53,22 +53,24 @@ def offer_load(store: Store, owner: str, request: Request) -> LoadOffer:
     if not request.load:
         raise UsageError("an offer must say what is to be loaded")
     load = request.load
-    contents = _contents(locate(store, owner, load.dataset), request)
+    place = locate(store, owner, load.dataset)
+    contents = _contents(place, request)
     found = sort_sources(contents, map(offered, load.sources), again=load.again)
+    if found.skipped and contents.head.id:
+        settle(place.below, contents)
     wanted = {one.identity for one in found.new}
     new = []
-    for place, source in enumerate(load.sources):
+    for number, source in enumerate(load.sources):
         if (source.table, source.digest) in wanted:
             wanted.discard((source.table, source.digest))
-            new.append(place)
+            new.append(number)
     by_name = {(one.table, one.name): one for one in load.sources}
     skipped = tuple(
         LoadSkip(by_name[one.source.table, one.source.name], one.reason) for one in found.skipped
     )
-    chosen = msgspec.structs.replace(load, sources=tuple(load.sources[place] for place in new))
-    root = locate(store, owner, load.dataset).root
+    chosen = msgspec.structs.replace(load, sources=tuple(load.sources[one] for one in new))
     made = msgspec.structs.replace(request, load=chosen)
-    text = msgspec.json.encode([root, last_vacuum(contents), identity(made)])
+    text = msgspec.json.encode([place.root, last_vacuum(contents), identity(made)])
     is_there = contents.head.id != ""
     version = contents.number if is_there else None
     return LoadOffer(f"load-{digest(text)}", tuple(new), skipped, version)

@@ -11,8 +11,9 @@ from tests.harness.shelves import ask_sales, sales_loader
 from caudal.datasets.commits import open_contents
 from caudal.datasets.reports import LoadReport
 from caudal.datasets.shelf import Shelf
+from caudal.datasets.stream_loader import SkippedPart, StreamLoader
 from caudal.embedded.dataset_load import DatasetLoader
-from caudal.embedded.dataset_stream import SkippedPart, StreamLoader
+from caudal.embedded.dataset_stream import EmbeddedTarget
 from caudal.errors import DataError
 from caudal.store import MemoryStore
 
@@ -72,7 +73,9 @@ def send(
             raise KilledError
 
     fresh = DatasetLoader(loader.app, loader.place, loader.tools)
-    loading = StreamLoader(fresh, "sales", 10.0, report, clock=lambda: stream.clock[0])
+    loading = StreamLoader(
+        EmbeddedTarget(fresh), "sales", 10.0, report, clock=lambda: stream.clock[0]
+    )
     with contextlib.suppress(KilledError):
         loading.load(stream)
     return reports
@@ -143,6 +146,6 @@ def test_a_stream_that_ends_inside_a_known_part_is_refused(loader: DatasetLoader
 
 def test_a_stream_without_an_end_of_its_first_line_is_refused(loader: DatasetLoader) -> None:
     stream = Pieces([b"x" * 1000] * 5)
-    loading = StreamLoader(loader, "sales", 10.0, lambda one: None, most_bytes=2000)
+    loading = StreamLoader(EmbeddedTarget(loader), "sales", 10.0, lambda one: None, most_bytes=2000)
     with pytest.raises(DataError, match="its first line does not end"):
         loading.load(stream)

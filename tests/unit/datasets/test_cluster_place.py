@@ -9,7 +9,7 @@ from caudal.datasets.cluster_place import (
     find,
     locate,
     shared_with,
-    sweep_deleted,
+    sweep_all_deleted,
 )
 from caudal.errors import NotFoundError, UsageError
 from caudal.store import MemoryStore, Store
@@ -70,7 +70,7 @@ def test_what_is_deleted_does_not_come_back() -> None:
     append(old.below, new_dataset(old.below), 7)  # a load that was frozen
     assert [one.rows for one in find(store, "ana", "shelf").contents().tables["numbers"]] == [2]
     assert not new.may_read("ben")
-    assert sweep_deleted(store, "ana", "shelf") > 0
+    assert sweep_all_deleted(store) > 0
     assert not list(entries(store, old.root))
     assert new.exists()
 
