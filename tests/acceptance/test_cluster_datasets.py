@@ -80,6 +80,11 @@ def test_a_load_an_append_and_the_same_again(real: RealCluster, data: Path, tmp_
     assert "load" in done([*CAUDAL, "versions", "grow", "--gateway", real.gateways])
     assert "files became" in done([*CAUDAL, "compact", "grow", "--gateway", real.gateways])
     assert "nothing to delete" in done([*CAUDAL, "vacuum", "grow", "--gateway", real.gateways])
+    change = [*CAUDAL, "datasets", "--gateway", real.gateways]
+    assert "grow is read by: ben" in done([*change, "share", "grow", "--reader", "ben"])
+    assert "by: nobody else" in done([*change, "unshare", "grow", "--reader", "ben"])
+    assert "grow is deleted" in done([*change, "delete", "grow"])
+    assert "version 1:" in done(command(real, "grow", "--data", str(data)))
 
 
 def test_client_and_worker_killed_with_9(real: RealCluster, data: Path, tmp_path: Path) -> None:

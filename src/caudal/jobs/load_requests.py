@@ -25,8 +25,15 @@ from caudal.datasets.tables import cleaning_digests
 from caudal.errors import NotFoundError, UsageError
 from caudal.formats.digest import digest
 from caudal.formats.job import Request
-from caudal.formats.loads import JobLoad, LoadOffer, LoadRequest, LoadSkip, LoadSource
-from caudal.jobs.loads import offered
+from caudal.formats.loads import (
+    JobLoad,
+    LoadOffer,
+    LoadRequest,
+    LoadSkip,
+    LoadSource,
+    UpkeepRequest,
+)
+from caudal.jobs.loads import OPTION, offered
 from caudal.jobs.plan import from_json
 from caudal.jobs.requests import identity
 from caudal.store.port import Store
@@ -34,14 +41,14 @@ from caudal.store.port import Store
 MOST_SOURCES = 10_000
 _MOST_NAME = 4_096  # characters
 _MOST_HEAD = 4_096  # bytes of a stream's part
+_LEAST_FILE, _MOST_FILE = 1 << 10, 256 << 20  # bytes: a worker holds the rows of a merged file
 _DIGEST = re.compile(r"[0-9a-f]{32}\Z")
-OPTION = "--dataset"
 
 
 def check_load(request: Request) -> None:
     """Check the parts of a request that concern a dataset."""
     if request.upkeep:
-        check_dataset_name(request.upkeep.dataset)
+        _check_upkeep(request.upkeep)
         if request.load or request.application.tables or request.application.queries:
             raise UsageError("the upkeep of a dataset needs no application and loads nothing")
     if request.load:
@@ -110,6 +117,17 @@ def _contents(place: ClusterDataset, request: Request) -> Contents:
     except NotFoundError:
         nothing = DatasetHead("", app.name, 0, ())
         return first_contents(DatasetVersion(0, 0, "create", head=nothing))
+
+
+def _check_upkeep(upkeep: UpkeepRequest) -> None:
+    check_dataset_name(upkeep.dataset)
+    size, times = upkeep.compact_bytes, (upkeep.keep_seconds or 0.0, upkeep.grace_seconds)
+    if size is not None and not _LEAST_FILE <= size <= _MOST_FILE:
+        raise UsageError(
+            f"files of {size:,} bytes cannot be made: choose from {_LEAST_FILE:,} to {_MOST_FILE:,}"
+        )
+    if min(times) < 0.0:
+        raise UsageError("times to keep and to spare cannot be negative")
 
 
 def _check_sources(request: Request, load: LoadRequest) -> None:

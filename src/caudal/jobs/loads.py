@@ -41,6 +41,7 @@ from caudal.jobs.runs import JobRun
 from caudal.store.below import StoreBelow
 from caudal.store.port import Store
 
+OPTION = "--dataset"  # of `caudal load`, for messages
 VACUUMED = "a vacuum deleted files of this load: load again"
 RESULT = pa.schema(
     [
@@ -85,7 +86,7 @@ def commit_load(store: Store, clock: Clock, job_run: JobRun) -> bytes:
         contents = create_dataset(below, _head(job_run))
         cleanings = {one.name: one.cleaning for one in _head(job_run).tables if one.cleaning}
         name = job_run.job.request.application.name
-        require_same(request.dataset, contents.head, name, cleanings)
+        require_same(request.dataset, contents.head, name, cleanings, OPTION)
         base = open_contents(below, place.base)
         committed = commit(below, base, lambda newest: brought.version(newest, clock.now()))
     whose = outputs.Whose(job_run.job.id, job_run.job.run, LOAD)

@@ -26,7 +26,7 @@ from caudal.datasets.commits import open_contents
 from caudal.datasets.files import read_file
 from caudal.datasets.parquet import read_rows
 from caudal.datasets.vacuum import vacuum
-from caudal.errors import ApplicationError, DataError, RejectedRowError, UsageError
+from caudal.errors import ApplicationError, DataError, JobError, RejectedRowError, UsageError
 from caudal.formats.batch import BatchHeader
 from caudal.formats.job import Job
 from caudal.formats.loads import UpkeepRequest
@@ -109,6 +109,14 @@ def test_a_file_that_changes_while_it_is_sent(running: Cluster, folder: Path) ->
     with pytest.raises(DataError, match=r"s0.csv changed while it was loaded"):
         cluster_load(running.gateway, order, watching=Changing())
     assert not shelf_of(running.store, name="moving").exists() or not ids(running, "moving")
+
+
+def test_a_broken_file_fails_the_load_and_says_why(running: Cluster, folder: Path) -> None:
+    (folder / "bad.csv").write_text("id,amount\n1,2\n")
+    order = cluster_order(folder, dataset="broken", sales=["bad.csv"])
+    with pytest.raises(JobError, match=r"failed: .*bad.csv.*day"):
+        cluster_load(running.gateway, order)
+    assert not shelf_of(running.store, name="broken").exists()
 
 
 def test_another_application_and_changed_sql_are_refused(running: Cluster, folder: Path) -> None:
@@ -257,7 +265,13 @@ def test_compaction_and_vacuum_are_done_by_workers(running: Cluster, folder: Pat
         assert (merged.version, merged.before > merged.after) == (3, True)
         assert ids(running, "many") == numbers(0, 1)
         with pytest.raises(UsageError, match="there is no dataset other"):
-            take_care(UpkeepRequest("other", compact_bytes=1), gateways)
+            take_care(UpkeepRequest("other", compact_bytes=1 << 20), gateways)
+    for wrong in (UpkeepRequest("many", compact_bytes=1 << 40), UpkeepRequest("many", None, -1.0)):
+        with (
+            HttpGateways(running.addresses) as gateways,
+            pytest.raises(UsageError, match=r"cannot be made|cannot be negative"),
+        ):
+            take_care(wrong, gateways)
     assert before > len(place.contents().tables["sales"]) == 1
     with HttpGateways(running.addresses) as gateways:
         swept = take_care(UpkeepRequest("many", keep_seconds=0, grace_seconds=0), gateways)
