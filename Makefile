@@ -3,7 +3,7 @@ PYTHON ?= python3
 SCALE ?= 0.01
 BIN := .venv/bin
 
-.PHONY: compiled demo test lint types unit transformers bench bench-cluster bench-series fuzz-planner fuzz-inputs properties simulate chaos format pictures clean lock web test-page screenshots
+.PHONY: compiled demo test lint types unit transformers bench bench-cluster bench-series readers fuzz-planner fuzz-inputs properties simulate chaos format pictures clean lock web test-page screenshots
 
 # Bytecode of our own modules, also where PYTHONDONTWRITEBYTECODE is set: a cluster starts many
 # processes, and each would compile them anew. And the kernels, if their sources have changed.
@@ -50,6 +50,12 @@ spark: .venv/spark
 # The long ones: random plans, Sail, killed workers and executors.
 test-spark: compiled .venv/spark
 	.venv-spark/bin/pytest -q -n 0 tests/unit/spark tests/spark tests/spark_long
+
+# PySpark and Sail read the tables of datasets. Sail takes clients of its own age.
+readers: .venv/spark
+	.venv-spark/bin/pytest -q -n 0 tests/integration/datasets/test_spark_readers.py -k pyspark
+	PYTHONPATH=.venv-spark/sail .venv-spark/bin/pytest -q -n 0 \
+	  tests/integration/datasets/test_spark_readers.py -k sail
 
 # make bench ONLY=start measures how long commands and processes take to start, ONLY=dataset datasets.
 bench: compiled
