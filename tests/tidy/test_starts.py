@@ -89,6 +89,19 @@ def test_an_application_that_was_run_before_is_run_without_a_parser(tmp_path: Pa
     assert not {"tasks", "store", "broker", "gateway", "worker", "client"} & rooms(modules)
 
 
+def test_a_dataset_that_was_asked_before_is_asked_without_a_parser(tmp_path: Path) -> None:
+    case = ROOT / "src" / "caudal" / "apps" / "movies" / "cases" / "rating_ties"
+    shelf = str(tmp_path / "shelf")
+    loaded(["load", "movies", "--data", str(case), "--to", shelf, "--quiet"], tmp_path)
+    run = ["run", "movies", "--from", shelf, "--quiet", "--format", "csv"]
+    run += ["--out", str(tmp_path / "answers")]
+    assert "sqlglot" in packages(loaded(run, tmp_path))
+    modules = loaded(run, tmp_path)
+    assert packages(modules) <= ASKING | {"dateutil"}
+    assert "pyarrow.parquet" not in modules
+    assert not {"tasks", "broker", "gateway", "worker", "client", "series"} & rooms(modules)
+
+
 @pytest.mark.parametrize(
     ("kind", "until", "packed"),
     [("worker", "ready", PROCESS), ("gateway", "listening", PROCESS | HTTP)],

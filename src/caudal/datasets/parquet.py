@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from caudal.datasets.documents import StoredFile
 from caudal.formats.digest import digest
@@ -74,6 +73,13 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
+def _ends(column: pa.ChunkedArray) -> tuple[pa.Scalar, pa.Scalar]:
+    import pyarrow.compute as pc  # a tenth of a second, which questions need not wait for
+
+    found = pc.min_max(column)
+    return found["min"], found["max"]
+
+
 def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any]:
     kind, types = column.type, pa.types
     if len(column) == column.null_count:
@@ -85,34 +91,33 @@ def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any]:
     if types.is_timestamp(kind):
         return _moment_bounds(column)
     if types.is_integer(kind) or types.is_decimal(kind):
-        ends = pc.min_max(column)
-        return ends["min"].as_py(), ends["max"].as_py()
+        least, most = _ends(column)
+        return least.as_py(), most.as_py()
     if types.is_date(kind):
         return _date_bounds(column)
     return None, None
 
 
 def _float_bounds(column: pa.ChunkedArray) -> tuple[float | None, float | None]:
+    import pyarrow.compute as pc
+
     if not pc.all(pc.is_finite(column)).as_py():
         return None, None
-    ends = pc.min_max(column)
+    least, most = _ends(column)
     # -0.0 and 0.0 are equal, and a reader may compare their bits.
-    return ends["min"].as_py() or -0.0, ends["max"].as_py() or 0.0
+    return least.as_py() or -0.0, most.as_py() or 0.0
 
 
 def _text_bounds(column: pa.ChunkedArray) -> tuple[str, str | None]:
-    ends = pc.min_max(column)
-    least, most = ends["min"].as_py(), ends["max"].as_py()
+    least, most = (end.as_py() for end in _ends(column))
     return least[:_LONGEST_TEXT], most if len(most) <= _LONGEST_TEXT else None
 
 
 def _moment_bounds(column: pa.ChunkedArray) -> tuple[str | None, str | None]:
     """Return bounds in milliseconds, the precision of Delta's statistics."""
-    ends = pc.min_max(column.cast(pa.int64()))
+    least, most = _ends(column.cast(pa.int64()))
     zone = "" if column.type.tz is None else "Z"
-    return _moment(ends["min"].as_py() // 1000, zone), _moment(
-        -(-ends["max"].as_py() // 1000), zone
-    )
+    return _moment(least.as_py() // 1000, zone), _moment(-(-most.as_py() // 1000), zone)
 
 
 def _moment(milliseconds: int, zone: str) -> str | None:
@@ -124,8 +129,8 @@ def _moment(milliseconds: int, zone: str) -> str | None:
 
 
 def _date_bounds(column: pa.ChunkedArray) -> tuple[str | None, str | None]:
-    ends = pc.min_max(column)
+    least, most = _ends(column)
     try:
-        return ends["min"].as_py().isoformat(), ends["max"].as_py().isoformat()
+        return least.as_py().isoformat(), most.as_py().isoformat()
     except (OverflowError, ValueError):
         return None, None

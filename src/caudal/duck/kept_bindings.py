@@ -16,7 +16,7 @@ import contextlib
 import hashlib
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -26,7 +26,7 @@ import duckdb
 import msgspec
 
 import caudal
-from caudal.duck.bind import RunBinding, bind
+from caudal.duck.bind import BoundQuery, RunBinding, bind
 from caudal.duck.reach import require_own_relations
 from caudal.errors import CaudalError
 from caudal.formats.digest import digest
@@ -51,22 +51,51 @@ def bind_or_recall(
 
     Without a folder nothing is kept. Without tables there is little to bind.
     """
-    if folder is None or not app.tables:
+    tables = [table.name for table in app.tables]
+
+    def make() -> RunBinding:
         return bind(app, queries, parameters, connection)
-    path = folder / f"{_key(app, queries, parameters)}{_ENDING}"
+
+    def is_kept(made: RunBinding) -> bool:
+        return _is_own(connection, {table.sql: ["raw", *tables] for table in app.tables}) and (
+            depends_on_tables(connection, made.queries, tables)
+        )
+
+    if folder is None or not tables:
+        return make()
+    asked = (app.tables, app.queries, app.parameters, queries, parameters)
+    return make_or_recall(folder, asked, make, is_kept)
+
+
+def make_or_recall(
+    folder: Path,
+    asked: object,
+    make: Callable[[], RunBinding],
+    is_kept: Callable[[RunBinding], bool],
+) -> RunBinding:
+    """Return the binding that the folder keeps; else make it, and keep it if `is_kept` allows it.
+
+    `asked` is everything that the binding depends on, apart from code (rule 1).
+    """
+    path = folder / f"{_key(asked)}{_ENDING}"
     recalled = _read(path)
     if recalled is not None:
         return recalled
-    made = bind(app, queries, parameters, connection)
-    if _depends_on_nothing_else(connection, app, made):
+    made = make()
+    if is_kept(made):
         _write(path, made)
     return made
 
 
-def _key(
-    app: Application, queries: Sequence[Query], parameters: Mapping[str, ParameterValue]
-) -> str:
-    asked = (app.tables, app.queries, app.parameters, queries, parameters)
+def depends_on_tables(
+    connection: duckdb.DuckDBPyConnection, queries: Sequence[BoundQuery], tables: Sequence[str]
+) -> bool:
+    """Return whether it is positively known that queries depend on these tables only (rule 2)."""
+    own = _is_own(connection, {bound.sql: list(tables) for bound in queries})
+    return own and not any(_asks_the_clock(bound.query.sql) for bound in queries)
+
+
+def _key(asked: object) -> str:
     versions = (__version__, duckdb.__version__, version("sqlglot"), _code())
     return hashlib.sha256(msgspec.json.encode((asked, versions))).hexdigest()
 
@@ -83,18 +112,14 @@ def _code() -> list[tuple[str, int, int]]:
     ]
 
 
-def _depends_on_nothing_else(
-    connection: duckdb.DuckDBPyConnection, app: Application, made: RunBinding
-) -> bool:
-    tables = [table.name for table in app.tables]
+def _is_own(connection: duckdb.DuckDBPyConnection, relations: Mapping[str, list[str]]) -> bool:
+    """Return whether each SQL text reads only the relations that are its own."""
     try:
-        for bound in made.queries:
-            require_own_relations(connection, bound.sql, tables)
-        for table in app.tables:
-            require_own_relations(connection, table.sql, ["raw", *tables])
+        for sql, names in relations.items():
+            require_own_relations(connection, sql, names)
     except (CaudalError, duckdb.Error):
         return False
-    return not any(_asks_the_clock(bound.query.sql) for bound in made.queries)
+    return True
 
 
 def _asks_the_clock(sql: str) -> bool:

@@ -12,9 +12,16 @@ from pathlib import Path
 
 from caudal.datasets.documents import DatasetTable
 from caudal.datasets.shelf import Shelf, require_same
-from caudal.duck.bind import BoundQuery, bind_query, choose_queries, parameter_values
+from caudal.duck.bind import (
+    BoundQuery,
+    RunBinding,
+    bind_query,
+    choose_queries,
+    parameter_values,
+)
 from caudal.duck.database import Connection
 from caudal.duck.describe import create_empty, empty_schema
+from caudal.duck.kept_bindings import depends_on_tables, make_or_recall
 from caudal.embedded.answering import answer_queries
 from caudal.embedded.dataset_files import local_files
 from caudal.embedded.dataset_tables import app_database, cleaning_digests
@@ -40,8 +47,7 @@ def ask(
     head = shelf.contents.head
     require_same(shelf.place, head, app.name, cleaning_digests(app, options))
     with app_database(app, options) as connection:
-        values = parameter_values(app, parameters or {})
-        bound = bind_over(connection, head.tables, chosen, values)
+        bound = _bound(connection, app, head.tables, chosen, parameters or {}, options)
         needed = {table for query in bound for table in query.reads}
         with local_files(shelf, needed) as files:
             create_views(connection, head.tables, files)
@@ -51,6 +57,32 @@ def ask(
                 )
     seconds = time.perf_counter() - began
     return Answers(results, Rejects(), (), operators, seconds, failures)
+
+
+def _bound(
+    connection: Connection,
+    app: Application,
+    tables: Sequence[DatasetTable],
+    queries: Sequence[Query],
+    given: Mapping[str, ParameterValue],
+    options: RunOptions,
+) -> tuple[BoundQuery, ...]:
+    """Bind queries over the tables of a dataset, or recall what an earlier run has bound."""
+    names = [table.name for table in tables]
+
+    def make() -> RunBinding:
+        values = parameter_values(app, given)
+        return RunBinding((), bind_over(connection, tables, queries, values))
+
+    if options.kept_bindings is None:
+        return make().queries
+    asked = ("dataset", tables, app.queries, app.parameters, queries, given)
+    return make_or_recall(
+        options.kept_bindings,
+        asked,
+        make,
+        lambda made: depends_on_tables(connection, made.queries, names),
+    ).queries
 
 
 def bind_over(
