@@ -98,11 +98,21 @@ simulate: compiled
 
 # A real cluster under fire, jobs streaming all the time: make chaos KILLS=1000 [S3=1] [EMBEDDED=1]
 # HOSTILE=1: hostile clients beside honest ones instead: [JOBS=12] [KINDS=endless,planning]
+# DOCKER=1: containers of compose.yaml on a Docker engine of its own instead of processes.
 KILLS ?= 100
-chaos: compiled $(if $(EMBEDDED),,.venv/rabbitmq)
+chaos: compiled $(if $(EMBEDDED)$(DOCKER),,.venv/rabbitmq)
+	$(if $(DOCKER),@sh tests/containers/install_docker.sh)
 	$(BIN)/python -m tests.acceptance.chaos --kills $(KILLS) $(if $(S3),--s3) \
-	  $(if $(EMBEDDED),--embedded) $(if $(SEED),--seed $(SEED)) \
+	  $(if $(EMBEDDED),--embedded) $(if $(DOCKER),--docker) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(HOSTILE),--hostile) $(if $(JOBS),--jobs $(JOBS)) $(if $(KINDS),--kinds $(KINDS))
+
+# The image and compose.yaml on a real Docker engine, as root: Debian's packages are installed if they
+# are missing, the engine has its own folder and ends with the tests. CAUDAL_TEST_ENGINE=SOCKET uses a
+# running one, CAUDAL_TEST_KEEP_IMAGE=1 an image built before.
+.PHONY: test-docker
+test-docker: compiled
+	@sh tests/containers/install_docker.sh
+	CAUDAL_TEST_DOCKER=1 $(BIN)/pytest -q -n 0 -s tests/containers
 
 format: .venv/ready
 	$(BIN)/ruff check --fix .
@@ -182,6 +192,10 @@ screenshots: compiled .venv/chromium
 lock:
 	$(BIN)/uv pip compile pyproject.toml --extra cluster --extra s3 --group dev --group bench --universal \
 	  --generate-hashes --no-header --no-annotate --output-file requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --extra cluster --extra s3 --universal --constraint requirements.lock \
+	  --generate-hashes --no-header --no-annotate --output-file deploy/requirements.lock
+	$(BIN)/uv pip compile --group build --universal --constraint requirements.lock \
+	  --generate-hashes --no-header --no-annotate --output-file deploy/build.lock
 
 clean:
 	rm -rf .venv .venv-rivals .venv-spark .venv-transformers demo-data .mypy_cache .ruff_cache .pytest_cache .hypothesis

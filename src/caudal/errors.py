@@ -74,6 +74,10 @@ class BrokerError(CaudalError):
     """The broker did not confirm a request, which may or may not have taken effect: try again."""
 
 
+class EngineError(CaudalError):
+    """The Docker engine did not answer, or refused: the message has its words."""
+
+
 class StoreError(CaudalError):
     """The store is unreachable, full, or refused the request: try again later."""
 

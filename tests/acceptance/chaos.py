@@ -9,6 +9,7 @@ With `HOSTILE=1` nobody is killed; hostile clients do what they can instead (sie
 
 import argparse
 import contextlib
+import os
 import sys
 import tempfile
 import time
@@ -24,6 +25,8 @@ from tests.acceptance.hostile import KINDS
 from tests.acceptance.loading import LoadStream, LoadTally, Shipment
 from tests.acceptance.siege import Siege, besiege
 from tests.acceptance.streaming import Source, Stream, Tally
+from tests.containers.composed import composed
+from tests.containers.engine import build_image, running_engine
 from tests.harness import seaweed
 
 Phases = Counter[tuple[str, MemberKind]]  # hits by what a job was doing, and by the victim's kind
@@ -39,6 +42,7 @@ def main() -> int:
     parser.add_argument("--broker", type=float, default=0.02, help="share of kills of the broker")
     parser.add_argument("--s3", action="store_true", help="the store on a local S3 server")
     parser.add_argument("--embedded", action="store_true", help="the queues in a file")
+    parser.add_argument("--docker", action="store_true", help="containers instead of processes")
     parser.add_argument("--hostile", action="store_true", help="hostile clients, no kills")
     parser.add_argument("--kinds", default=",".join(KINDS), help="of hostile clients")
     parser.add_argument("--jobs", type=int, default=12, help="honest ones, besieged")
@@ -55,7 +59,12 @@ def main() -> int:
             _, more, environment = held.enter_context(s3_store(folder))
         if given.embedded:
             more, given.broker = [*more, "--broker", "embedded"], 0.0  # there is no broker to kill
-        cluster = held.enter_context(running(folder / "cluster", *more, environment=environment))
+        if given.docker:
+            given.broker = 0.0  # the queues are a file
+            cluster = held.enter_context(in_containers(folder))
+        else:
+            there = running(folder / "cluster", *more, environment=environment)
+            cluster = held.enter_context(there)
         sources = [Source.of(app, folder / app, given.scale) for app in ("books", "movies")]
         shipment = Shipment.of("movies", folder / "load", "ratings", "ratings.csv", given.scale)
         began, loads = time.monotonic(), LoadTally()
@@ -73,6 +82,19 @@ def main() -> int:
             print("\n".join(bad), cluster.words(), sep="\n")
             return 1
     return 0
+
+
+@contextlib.contextmanager
+def in_containers(folder: Path) -> Iterator[RealCluster]:
+    """The cluster of compose.yaml on an engine; its folder is the volume, as the host sees it."""
+    with running_engine(folder / "docker") as engine:
+        build_image(engine, folder)
+        (folder / "composed").mkdir()
+        folder.chmod(0o755)
+        with composed(engine, folder / "composed") as containers:
+            containers.all_healthy()
+            os.environ["DOCKER_HOST"] = f"unix://{engine.socket}"  # for the launcher of `strike`
+            yield RealCluster(containers.volume(), containers.port)
 
 
 @contextlib.contextmanager

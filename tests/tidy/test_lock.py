@@ -21,3 +21,20 @@ def test_everything_that_is_asked_for_is_locked_with_hashes() -> None:
     names = {match[0].lower().replace("_", "-") for one in asked if (match := _NAME.match(one))}
     locked = re.findall(r"^([a-z0-9._-]+)==[^\n]*\n    --hash=sha256:", LOCK, re.MULTILINE)
     assert names <= set(locked), names - set(locked)
+
+
+def test_the_locks_of_the_image_agree_with_that_of_the_tests() -> None:
+    """What both have is the same version; the build's group is what the build asks for."""
+    assert PROJECT["dependency-groups"]["build"] == PROJECT["build-system"]["requires"]
+    tested = set(_pins(LOCK))
+    names = {name for name, _ in tested}
+    for file in ("requirements.lock", "build.lock"):
+        lock = (ROOT / "deploy" / file).read_text(encoding="utf-8")
+        assert "://" not in lock
+        shared = {pin for pin in _pins(lock) if pin[0] in names}
+        assert shared
+        assert shared <= tested
+
+
+def _pins(lock: str) -> list[tuple[str, str]]:
+    return re.findall(r"^([a-z0-9._-]+)==([^ ;\\]+)", lock, re.MULTILINE)

@@ -15,7 +15,6 @@ from caudal.cli.cluster_show import addresses, show_status, status_json
 from caudal.cluster import upkeep
 from caudal.cluster.doctor import not_ready
 from caudal.cluster.folder import Cluster
-from caudal.cluster.log_files import added_lines, newest_lines
 from caudal.cluster.roster import MemberKind
 from caudal.cluster.settings import FILE, parse
 from caudal.cluster.write_config import write_settings
@@ -194,11 +193,8 @@ def logs(
     cluster = _opened_anyway(folder, host)
     if name not in [member.name for member in cluster.here] and not cluster.log_of(name).exists():
         raise UsageError(f"no process {name!r} here: {', '.join(one.name for one in cluster.here)}")
-    newest, end = newest_lines(cluster.log_of(name), lines)
-    for line in newest:
+    for line in upkeep.launcher_of(cluster).log_lines(name, lines, follow=follow):
         print(line, flush=follow)
-    for line in added_lines(cluster.log_of(name), end) if follow else ():
-        print(line, flush=True)
 
 
 def _opened_anyway(folder: Path, host: str | None) -> Cluster:

@@ -27,8 +27,7 @@ def medic(
 
     `caudal up` starts as many medics as cluster.toml says.
     """
-    if Cluster.open_anyway(folder, host).settings.launcher == "local":
-        keep_private()
+    keep_private()
     beating = Heart(heart)
     set_up_logs("text", "medic", beating.file.name)
     cluster = Cluster.open_anyway(folder, host)

@@ -240,6 +240,20 @@ COMMANDS = (
         extra="cluster",
     ),
     Command(
+        "init",
+        "caudal.cli.member",
+        "init",
+        "Lay out the folder of a cluster whose processes run in containers.",
+        extra="cluster",
+    ),
+    Command(
+        "member",
+        "caudal.cli.member",
+        "member",
+        "Run one process of a cluster by its name: the command of a container.",
+        extra="cluster",
+    ),
+    Command(
         "medic",
         "caudal.cli.medic",
         "medic",

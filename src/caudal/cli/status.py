@@ -30,6 +30,7 @@ class ExitStatus(IntEnum):
     JOB = 10, "a job on a cluster failed, was cancelled, or does not exist"
     UNREACHABLE = 11, "no gateway answered: the message says how to continue"
     BROKER = 12, "RabbitMQ is unreachable, or refused the request"
+    ENGINE = 13, "the Docker engine is unreachable, or refused the request"
     BUG = 70, "a bug in Caudal: please report it"
     HUNG_UP = 129, "the terminal was closed"
     INTERRUPTED = 130, "Ctrl-C"
@@ -45,6 +46,7 @@ _BY_ERROR: dict[type[errors.CaudalError], ExitStatus] = {
     errors.MissingPackageError: ExitStatus.MISSING_PACKAGE,
     errors.StoreError: ExitStatus.STORE,
     errors.BrokerError: ExitStatus.BROKER,
+    errors.EngineError: ExitStatus.ENGINE,
     errors.FormatError: ExitStatus.STORE,
     errors.OutputError: ExitStatus.OUTPUT,
     errors.JobError: ExitStatus.JOB,

@@ -4,7 +4,6 @@ A victim must be alive when it is hit. It has recovered when the medics report a
 of it as healthy. This module restarts nothing: that is the medics' work.
 """
 
-import signal
 import statistics
 import time
 from collections import Counter
@@ -14,10 +13,10 @@ from random import Random
 
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member, MemberKind
-from caudal.cluster.upkeep import look, nobody_answers
+from caudal.cluster.upkeep import launcher_of, look, nobody_answers
 from caudal.formats.medic_status import FaultKind, StatusReply
+from caudal.medic.launcher import Launcher
 from caudal.medic.supervision import State
-from caudal.process.records import is_frozen, is_running, read_record, send_signal
 
 _LOOK_SECONDS = 0.1
 PATIENCE_SECONDS = 120.0
@@ -105,8 +104,9 @@ def strike(
     Raise UnreachableError if no medic of this host runs: no victim would be restarted.
     """
     random, report, waiting = Random(plan.seed), Report(), _Waiting()
+    launcher = launcher_of(cluster)
     while sum(report.hits.values()) < plan.kills:
-        if not _has_medic(cluster, set()):
+        if not _has_medic(cluster, launcher, set()):
             raise nobody_answers(cluster)
         _watch(cluster, report, waiting, random.expovariate(1 / plan.pause_seconds))
         if not counts():
@@ -114,8 +114,8 @@ def strike(
         seen = look(cluster)
         for member in _victims(cluster, plan, random):
             way = FaultKind.FREEZE if random.random() < plan.freeze else FaultKind.KILL
-            able = _may_be_hit(cluster, member, waiting.ill)
-            hit = _hit(cluster, member, way, seen) if able else None
+            able = _may_be_hit(cluster, launcher, member, waiting.ill)
+            hit = _hit(launcher, member, way, seen) if able else None
             if hit is not None:
                 report.hits[member.kind, way] += 1
                 waiting.add(hit)
@@ -164,30 +164,32 @@ def _victims(cluster: Cluster, plan: ChaosPlan, random: Random) -> list[Member]:
     return [random.choice(able)] if able else []
 
 
-def _may_be_hit(cluster: Cluster, victim: Member, hits: list[Hit]) -> bool:
+def _may_be_hit(cluster: Cluster, launcher: Launcher, victim: Member, hits: list[Hit]) -> bool:
     """Return whether the victim is healthy and another medic too: it must restart the victim."""
     ill = {hit.name for hit in hits}
     if victim.name in ill:
         return False
     ill.add(victim.name)
-    return _has_medic(cluster, ill)
+    return _has_medic(cluster, launcher, ill)
 
 
-def _has_medic(cluster: Cluster, without: set[str]) -> bool:
+def _has_medic(cluster: Cluster, launcher: Launcher, without: set[str]) -> bool:
     """Return whether a medic of this host runs that is not in `without`."""
     return any(
-        (record := read_record(cluster.run_folder, one.name)) is not None and is_running(record)
+        (record := launcher.record(one.name)) is not None and not record.gone
         for one in cluster.here
         if one.kind is MemberKind.MEDIC and one.name not in without
     )
 
 
-def _hit(cluster: Cluster, member: Member, way: FaultKind, seen: StatusReply | None) -> Hit | None:
-    record = read_record(cluster.run_folder, member.name)
-    if record is None or not is_running(record) or is_frozen(record):
+def _hit(
+    launcher: Launcher, member: Member, way: FaultKind, seen: StatusReply | None
+) -> Hit | None:
+    record = launcher.record(member.name)
+    if record is None or record.gone or record.stopped:
         return None
-    number = signal.SIGSTOP if way is FaultKind.FREEZE else signal.SIGKILL
-    if not send_signal(record, number):
+    strike_with = launcher.pause if way is FaultKind.FREEZE else launcher.kill
+    if not strike_with(member.name):
         return None
     led = seen is not None and seen.leader == member.name
     return Hit(member.name, member.kind, way, record.incarnation, time.monotonic(), led)

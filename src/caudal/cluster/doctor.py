@@ -14,15 +14,15 @@ from caudal.cluster.folder import Cluster
 from caudal.cluster.ports import refusals
 from caudal.cluster.roster import MemberKind
 from caudal.cluster.settings import FILE, PRIVATE
-from caudal.cluster.upkeep import take_down_first
+from caudal.cluster.upkeep import launcher_of, take_down_first
 from caudal.errors import CaudalError, UsageError
-from caudal.medic.launcher import LocalLauncher
 from caudal.process.certificates import Certificate
 from caudal.process.tokens import read_known
 from caudal.store import open_store, require_conditional_create
 
 _DISK_BYTES = 2 << 30
 _WORKER_BYTES = 700 << 20
+_COMPOSE = "run `docker compose up -d`; only medics and `docker compose run admin` reach the engine"
 _OWNERS_WORKERS = 3  # with so many, at most one in three is held by slow tasks (ADR 23)
 _NEW_TOKEN = "make one: caudal token new NAME"
 
@@ -39,8 +39,8 @@ class Finding:
 def examine(cluster: Cluster) -> Iterator[Finding]:
     """Run all checks, one by one. No check changes anything."""
     checks: list[Callable[[Cluster], Iterator[Finding]]] = [
-        _settings, _hosts, _python, _files, _memory, _disk, _ports, _access, _rabbit, _broker,
-        _store,
+        _settings, _hosts, _python, _files, _memory, _disk, _containers, _ports, _access, _rabbit,
+        _broker, _store,
     ]  # fmt: skip
     for check in checks:
         yield from check(cluster)
@@ -105,8 +105,20 @@ def _disk(cluster: Cluster) -> Iterator[Finding]:
     yield Finding("disk", f"{free >> 20} MB free", remedy)
 
 
+def _containers(cluster: Cluster) -> Iterator[Finding]:
+    """Check that the Docker engine answers and has every container."""
+    if cluster.settings.launcher != "docker":
+        return
+    trouble = launcher_of(cluster).trouble()
+    yield Finding(
+        "containers", trouble or f"all {len(cluster.here)} exist", _COMPOSE * bool(trouble)
+    )
+
+
 def _ports(cluster: Cluster) -> Iterator[Finding]:
-    launcher = LocalLauncher(cluster)
+    launcher = launcher_of(cluster)
+    if launcher.trouble():
+        return
     records = {member: launcher.record(member.name) for member in cluster.here}
     missing = [one for one, record in records.items() if record is None or record.gone]
     refused = list(refusals(missing))

@@ -14,6 +14,7 @@ from caudal.cluster.start_note import anything_runs, difference, held, read_note
 from caudal.errors import UsageError
 from caudal.process.heart import HeartFile
 from caudal.process.privacy import private_file, private_folder, require_not_everyones
+from caudal.process.records import read_record
 from caudal.process.wire import make_secret, read_secret
 
 USER = "caudal"
@@ -116,7 +117,7 @@ class Cluster:
         return folder if "://" not in self.store and self.folder in folder.parents else None
 
     def lay_out(self) -> None:
-        """Create what must exist before a start; for this user only, with the local launcher.
+        """Create what must exist before a start, for this user only.
 
         Raises UsageError on one of several hosts without a secret: each would make its own.
         """
@@ -126,19 +127,16 @@ class Cluster:
                     f"{path} is missing, and all hosts need the same one: copy it from another "
                     f"host, or make it once (head -c 32 /dev/urandom | xxd -p -c 64 > {path.name})"
                 )
-        if self.settings.launcher == "local":
-            require_not_everyones(self.folder)
-            for folder in (
-                self.run_folder.parent,
-                self.run_folder,
-                self.logs,
-                self.node,
-                self._store_folder,
-            ):
-                if folder is not None:
-                    private_folder(folder)
-        self.run_folder.mkdir(parents=True, exist_ok=True)
-        self.logs.mkdir(exist_ok=True)
+        require_not_everyones(self.folder)
+        for folder in (
+            self.run_folder.parent,
+            self.run_folder,
+            self.logs,
+            self.node,
+            self._store_folder,
+        ):
+            if folder is not None:
+                private_folder(folder)
         for path in self.secrets:
             make_secret(path)
 
@@ -160,22 +158,25 @@ class Cluster:
     def log_of(self, name: str) -> Path:
         return self.logs / f"{name}.log"
 
-    def write_heart(self, member: Member, incarnation: int) -> Path:
+    def write_heart(self, member: Member, incarnation: int, suffix: str = "heart") -> Path:
         """Write the heart file, which a process needs for heartbeats, for its next start."""
         others = [one for one in medics(self.members) if one.name != member.name]
         addresses = [(one.address, one.port) for one in others]
-        run, secret = self._as_seen(self.run_folder), self._as_seen(self.secret)
+        run, secret = str(self.run_folder), str(self.secret)
         file = HeartFile(member.name, incarnation, run, secret, addresses)
-        path = self.run_folder / f"{member.name}.heart"
-        if not self.settings.mount:  # otherwise a container's user reads it
-            private_file(path)
+        path = self.run_folder / f"{member.name}.{suffix}"
+        private_file(path)
         path.write_bytes(msgspec.json.encode(file))
         return path
 
-    def _as_seen(self, path: Path) -> str:
-        """Return the path as the processes see it: containers mount the folder elsewhere."""
-        mount = self.settings.mount
-        return str(Path(mount) / path.relative_to(self.folder)) if mount else str(path)
+    def take_heart(self, member: Member) -> Path:
+        """Return the heart file that a launcher left for a container, else write the next one."""
+        path = self.run_folder / f"{member.name}.heart"
+        try:
+            return (self.run_folder / f"{member.name}.next").rename(path)
+        except FileNotFoundError:
+            record = read_record(self.run_folder, member.name)
+            return self.write_heart(member, record.incarnation + 1 if record else 1)
 
     def command(self, member: Member, heart: Path) -> list[str]:
         """Return the command of a member, except for a private broker (rabbit_node.py)."""
@@ -188,6 +189,13 @@ class Cluster:
             return [*command, "--memory-limit", self.settings.worker_memory, *quick]
         command += ["--host", member.address, "--port", str(member.port)]
         return [*command, *self._access(member)]
+
+    def health_of(self, member: Member) -> str:
+        """Return the address that tells whether a member is alive; "" if none does."""
+        where = f"{member.address}:{member.port}"
+        if member.kind is MemberKind.GATEWAY:
+            return f"{'https' if self.settings.tls.certificate else 'http'}://{where}/healthz"
+        return f"tcp://{where}" if member.kind is MemberKind.MEDIC else ""
 
     def _access(self, member: Member) -> list[str]:
         """Return a gateway's options about clients. The gateway follows changes of the files."""

@@ -33,8 +33,7 @@ tokens = ""            # file that `caudal token new` writes; without it gateway
 worker_memory = "{worker_memory}"  # limit of each worker; more spills to disk
 keep_results = ""      # after a job's end, such as "12h" or "7d"; empty: the job decides (1 day)
 chaos = false          # whether an admin may kill processes by the page, to see them return
-launcher = "local"     # "local": processes of this machine; "docker": containers with these names
-mount = ""             # docker only: where the containers see this folder
+launcher = "local"     # "local": processes of this machine; "docker": containers (compose.yaml)
 
 [tls]                  # PEM files; with them gateways use TLS only; changes apply at once
 certificate = ""
@@ -91,7 +90,6 @@ class ClusterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keep_results: str = ""
     chaos: bool = False
     launcher: str = "local"
-    mount: str = ""
     tls: Tls = Tls()
     quotas: Quotas = Quotas()
 
@@ -155,8 +153,10 @@ def _complaints(settings: ClusterSettings) -> list[str]:
             'broker = "embedded" serves one host only: several need RabbitMQ, "private" on one of '
             "them or amqp://user:password@host:5672/"
         )
-    if settings.broker == EMBEDDED and settings.launcher != "local":
-        found.append('broker = "embedded" needs launcher = "local"')
+    if settings.broker == PRIVATE and settings.launcher != "local":
+        found.append(
+            'broker = "private" needs launcher = "local"; containers need "embedded" or amqp:'
+        )
     if settings.broker != PRIVATE and brokers:
         found.append("broker = true on a host is for the private broker only; remove it")
     if sum(host.medics for host in settings.hosts.values()) < 1:

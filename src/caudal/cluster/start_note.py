@@ -7,8 +7,8 @@ Rules
    ever. All other settings, above all the counts, follow the file.
 3. If nothing runs, only the file counts. `down` removes the note.
 4. `down` works even if the file cannot be read: the note is enough to stop what runs.
-5. Containers get their store and broker elsewhere (deploy/compose.yaml) and have no pids on record
-   here, so the note does not apply to them.
+5. The pids of containers mean nothing here, so the note does not apply to them: change their store,
+   broker or name only after `docker compose down`.
 """
 
 from pathlib import Path

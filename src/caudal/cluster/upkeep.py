@@ -9,22 +9,24 @@ Rules
 """
 
 import asyncio
+import contextlib
+import os
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from caudal.cluster import open_files, rabbit_node
 from caudal.cluster.folder import Cluster
-from caudal.cluster.log_files import newest_lines
 from caudal.cluster.ports import refusals
 from caudal.cluster.roster import Member, MemberKind, medics
 from caudal.cluster.settings import FILE, PRIVATE
 from caudal.cluster.start_note import remove_note, write_note
-from caudal.errors import UnreachableError, UsageError
+from caudal.errors import EngineError, UnreachableError, UsageError
 from caudal.formats.medic_status import StatusReply
 from caudal.medic.docker import DockerLauncher
+from caudal.medic.engine import DockerEngine
 from caudal.medic.launcher import Launcher, LocalLauncher
 from caudal.medic.supervision import State
 from caudal.medic.visitor import newest_view
@@ -38,11 +40,10 @@ _LOOK_SECONDS = 0.25
 
 
 def launcher_of(cluster: Cluster) -> Launcher:
-    kinds: dict[str, Callable[[Cluster], Launcher]] = {
-        "local": LocalLauncher,
-        "docker": DockerLauncher,
-    }
-    return kinds[cluster.settings.launcher](cluster)
+    """Return what runs this cluster's members: processes, or containers of the Docker engine."""
+    if cluster.settings.launcher == "docker":
+        return DockerLauncher(cluster, DockerEngine.of(os.environ.get("DOCKER_HOST")))
+    return LocalLauncher(cluster)
 
 
 def start_all(cluster: Cluster) -> list[str]:
@@ -66,8 +67,7 @@ def start_all(cluster: Cluster) -> list[str]:
     records = {member: launcher.record(member.name) for member in cluster.here}
     missing = [one for one, record in records.items() if record is None or record.gone]
     _require_ports(missing)
-    if cluster.settings.launcher == "local":
-        keep_private()
+    keep_private()
     cluster.lay_out()
     write_note(cluster.run_folder, cluster.settings)
     for member in missing:
@@ -90,7 +90,7 @@ def _require_files() -> None:
 
 def _require_tokens(cluster: Cluster) -> None:
     """Raise UsageError if a gateway would need tokens, before anything is started."""
-    if cluster.settings.tokens or cluster.settings.launcher != "local":
+    if cluster.settings.tokens:
         return
     for one in cluster.here:
         if one.kind is MemberKind.GATEWAY and not is_loopback(one.address):
@@ -185,4 +185,6 @@ def unhealthy(told: StatusReply, names: Iterable[str]) -> list[str]:
 
 def last_lines(cluster: Cluster, name: str, count: int = 5) -> list[str]:
     """Return the newest log lines of a process, which may explain why it died."""
-    return newest_lines(cluster.log_of(name), count)[0]
+    with contextlib.suppress(EngineError):
+        return list(launcher_of(cluster).log_lines(name, count))
+    return []

@@ -1,100 +1,180 @@
-"""Members as containers: the Docker command starts, stops and inspects containers by name.
+"""Members as containers of this machine's Docker engine. Rules: medic/containers.py.
 
-The containers exist already: deploy/compose.yaml creates one for each member, with the member's
-name. A medic only starts them again. Incarnations are counted here. The state of a container is
-cached for a second, because asking for it starts a process.
+Every part of the cluster, the command line included, runs in containers that share one volume as
+the cluster's folder. So records, locks and secrets have the same paths for all of them.
 """
 
-import json
-import subprocess
 import time
-from collections.abc import Container, Sequence
-from datetime import datetime
+from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
 
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member
+from caudal.errors import EngineError, UsageError
+from caudal.medic.containers import (
+    Condition,
+    container_of,
+    copied,
+    inspected,
+    pattern_for,
+    told,
+)
+from caudal.medic.engine import DockerEngine, whole_lines
+from caudal.medic.launcher import locked
+from caudal.medic.watch_containers import ContainerWatch, list_conditions
 from caudal.process.pulse import HostRecord
-from caudal.process.records import read_record, write_record
+from caudal.process.records import read_record, write_record, written_at
 
-_SECONDS = 60.0
-_KEPT_SECONDS = 1.0
+_LOOK_SECONDS = 0.25
+_BEGUN_SECONDS = 10.0  # for a container's process to write its own record
 
 
 class DockerLauncher:
-    """Containers of this machine's Docker engine."""
+    """Containers of one engine."""
 
-    def __init__(self, cluster: Cluster, program: str = "docker") -> None:
+    def __init__(self, cluster: Cluster, engine: DockerEngine) -> None:
         self._cluster = cluster
-        self._program = program
-        self._known: dict[str, tuple[float, dict[str, object]]] = {}
+        self._engine = engine
+        self._watch: ContainerWatch | None = None
 
     def start(self, member: Member, dead: int) -> int | None:
         """See the port."""
-        record = read_record(self._cluster.run_folder, member.name)
-        known = record.incarnation if record else 0
-        if known > dead and not self._is_gone(member.name):
-            return None
-        incarnation = max(dead, known) + 1
-        self._cluster.write_heart(member, incarnation)
-        write_record(self._cluster.run_folder, member.name, incarnation, 0)
-        self._docker("kill", member.name)
-        self._docker("start", member.name)
-        return incarnation
+        run = self._cluster.run_folder
+        with locked(run / f"{member.name}.starting") as mine:
+            if not mine:
+                return None
+            record = read_record(run, member.name)
+            known = record.incarnation if record else 0
+            condition = self._condition(member.name)
+            if condition is None:
+                self.create(member)
+            elif condition.is_alive:
+                is_new = condition.since > written_at(run, member.name)
+                if known > dead or (is_new and time.time() - condition.since < _BEGUN_SECONDS):
+                    return None
+                self._end(member.name)
+            incarnation = max(dead, known) + 1
+            self._begin(member, incarnation)
+            return incarnation
+
+    def _begin(self, member: Member, incarnation: int) -> None:
+        """Leave the incarnation for the process, start it, then write the record (rule 3)."""
+        run = self._cluster.run_folder
+        self._cluster.write_heart(member, incarnation, "next")
+        try:
+            self._engine.post(self._path(member.name, "start"))
+        except EngineError:
+            (run / f"{member.name}.next").unlink(missing_ok=True)
+            raise
+        record = read_record(run, member.name)
+        if record is None or record.incarnation < incarnation:  # else the process was quicker
+            write_record(run, member.name, incarnation, 0)
+
+    def _end(self, name: str) -> None:
+        """Kill a container and wait for its end; a paused one must be let run for that."""
+        with suppress(EngineError):
+            self._engine.post(self._path(name, "unpause"))
+        self.kill(name)
+        self._engine.post(self._path(name, "wait"), {"condition": "not-running"})
 
     def stop(self, name: str, seconds: float) -> None:
         """See the port."""
-        self._docker("stop", "--time", str(int(seconds)), name)
-        for suffix in ("json", "heart", "lock"):
+        if self._condition(name) is not None:
+            with suppress(EngineError):
+                self._engine.post(self._path(name, "unpause"))
+            query = {"t": int(seconds)}
+            self._engine.post(self._path(name, "stop"), query, seconds=seconds + 60, fine=(404,))
+        for suffix in ("json", "heart", "next", "lock", "starting"):
             (self._cluster.run_folder / f"{name}.{suffix}").unlink(missing_ok=True)
+
+    def kill(self, name: str) -> bool:
+        """See the port."""
+        return self._engine.post(self._path(name, "kill"), fine=(404, 409))
+
+    def pause(self, name: str) -> bool:
+        """See the port."""
+        return self._engine.post(self._path(name, "pause"), fine=(404, 409))
+
+    def create(self, member: Member) -> None:
+        """Create a container like one of the same kind (rule 4)."""
+        names = sorted(list_conditions(self._engine, self._prefix))
+        pattern = pattern_for(member.kind, names, self._cluster.settings.name)
+        answer = self._engine.get(f"/containers/{pattern}/json") if pattern else None
+        if not isinstance(answer, dict):
+            raise UsageError(
+                f"there is no container {self._container(member.name)}, and none of the cluster "
+                "that it could be made like: run `docker compose up -d`"
+            )
+        order = copied(answer, member.name)
+        self._engine.post("/containers/create", {"name": self._container(member.name)}, order)
+
+    def remove(self, name: str) -> None:
+        """See the port."""
+        self._engine.delete(f"/containers/{self._container(name)}", {"force": "true"})
 
     def record(self, name: str) -> HostRecord | None:
         """See the port."""
-        found = read_record(self._cluster.run_folder, name)
-        if found is None:
-            return None
-        return HostRecord(name, found.incarnation, self._age(name), self._is_gone(name))
+        return self._told(name, self._condition(name))
 
     def records(self, names: Sequence[str], closely: Container[str]) -> list[HostRecord]:
-        """See the port. That a container is paused shows by its silence."""
-        return [record for name in names if (record := self.record(name)) is not None]
+        """See the port. Nothing is asked here: a thread follows the engine's events."""
+        if self._watch is None:
+            self._watch = ContainerWatch(self._engine, self._prefix)
+        known = self._watch.now()
+        if known is None:
+            return []
+        found = (self._told(name, known.get(self._container(name))) for name in names)
+        return [one for one in found if one is not None]
 
     def names(self) -> list[str]:
         """See the port."""
         return sorted(path.stem for path in self._cluster.run_folder.glob("*.json"))
 
+    def log_lines(self, name: str, count: int, *, follow: bool = False) -> Iterator[str]:
+        """See the port. The log of a container ends with it and goes on when it is started anew."""
+        asked: dict[str, str | int] = {"stdout": 1, "stderr": 1, "follow": int(follow)}
+        since: dict[str, str | int] = {"tail": count}
+        while True:
+            yield from whole_lines(self._engine.log(self._path(name, "logs"), {**asked, **since}))
+            if not follow:
+                return
+            since = {"since": f"{time.time():.3f}"}
+            time.sleep(_LOOK_SECONDS)
+
+    def keep_logs_short(self) -> None:
+        """See the port. The engine bounds the logs of containers (compose.yaml: logging)."""
+
     def follow(self, cluster: Cluster) -> None:
         """See the port."""
         self._cluster = cluster
 
-    def _is_gone(self, name: str) -> bool:
-        return not self._state(name).get("Running", False)
-
-    def _age(self, name: str) -> float:
+    def trouble(self) -> str:
+        """See the port."""
         try:
-            began = datetime.fromisoformat(str(self._state(name).get("StartedAt", "")))
-        except ValueError:
-            return 0.0
-        return max(0.0, time.time() - began.timestamp())
+            known = list_conditions(self._engine, self._prefix)
+        except EngineError as error:
+            return str(error)
+        here = [self._container(one.name) for one in self._cluster.here]
+        missing = [name for name in here if name not in known]
+        return f"no container {', '.join(missing)}" if missing else ""
 
-    def _state(self, name: str) -> dict[str, object]:
-        known = self._known.get(name)
-        if known is None or time.monotonic() - known[0] > _KEPT_SECONDS:
-            known = self._known[name] = time.monotonic(), self._inspect(name)
-        return known[1]
+    @property
+    def _prefix(self) -> str:
+        return container_of(self._cluster.settings.name, "")
 
-    def _inspect(self, name: str) -> dict[str, object]:
-        shown = self._docker("inspect", "--format", "{{json .State}}", name)
-        try:
-            state = json.loads(shown)
-        except ValueError:
-            return {}
-        return state if isinstance(state, dict) else {}
+    def _container(self, name: str) -> str:
+        return container_of(self._cluster.settings.name, name)
 
-    def _docker(self, *arguments: str) -> str:
-        if arguments[0] != "inspect":
-            self._known.clear()
-        command = [self._program, *arguments]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_SECONDS, check=False
-        )
-        return done.stdout
+    def _path(self, name: str, verb: str) -> str:
+        return f"/containers/{self._container(name)}/{verb}"
+
+    def _condition(self, name: str) -> Condition | None:
+        answer = self._engine.get(f"/containers/{self._container(name)}/json")
+        return inspected(answer) if isinstance(answer, dict) else None
+
+    def _told(self, name: str, condition: Condition | None) -> HostRecord | None:
+        run = self._cluster.run_folder
+        record = read_record(run, name)
+        if record is None:
+            return None
+        return told(name, record, written_at(run, name), condition, time.time())

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from caudal.cluster import rabbit_node
 from caudal.cluster.folder import USER, Cluster
+from caudal.cluster.log_files import added_lines, newest_lines
 from caudal.cluster.roster import Member, MemberKind
 from caudal.process.privacy import private_file
 from caudal.process.pulse import HostRecord
@@ -48,6 +49,27 @@ class Launcher(Protocol):
     def stop(self, name: str, seconds: float) -> None:
         """Ask it to end; kill it after that many seconds."""
 
+    def kill(self, name: str) -> bool:
+        """Kill it without warning. Return False if it does not run."""
+
+    def pause(self, name: str) -> bool:
+        """Freeze it. Return False if it does not run, or is frozen already."""
+
+    def create(self, member: Member) -> None:
+        """Create what a first start needs beside the cluster's folder; `start` does it, too."""
+
+    def remove(self, name: str) -> None:
+        """Remove what `create` made, after `stop`."""
+
+    def log_lines(self, name: str, count: int, *, follow: bool = False) -> Iterator[str]:
+        """Yield the newest lines of its log; then, to follow, those it gets, without end."""
+
+    def keep_logs_short(self) -> None:
+        """Bound the logs of all names on record."""
+
+    def trouble(self) -> str:
+        """Return what keeps this launcher from working; "" if nothing does."""
+
     def record(self, name: str) -> HostRecord | None:
         """What is on record about it; None if it was never started here."""
 
@@ -72,7 +94,7 @@ class LocalLauncher:
     def start(self, member: Member, dead: int) -> int | None:
         """See the port."""
         cluster = self._cluster
-        with _locked(cluster.run_folder / f"{member.name}.starting") as mine:
+        with locked(cluster.run_folder / f"{member.name}.starting") as mine:
             if not mine:
                 return None
             record = read_record(cluster.run_folder, member.name)
@@ -98,6 +120,40 @@ class LocalLauncher:
         for suffix in ("json", "heart", "lock", "starting"):
             (self._cluster.run_folder / f"{name}.{suffix}").unlink(missing_ok=True)
         self._reap()
+
+    def kill(self, name: str) -> bool:
+        """See the port."""
+        record = read_record(self._cluster.run_folder, name)
+        return record is not None and send_signal(record, signal.SIGKILL)
+
+    def pause(self, name: str) -> bool:
+        """See the port."""
+        record = read_record(self._cluster.run_folder, name)
+        if record is None or life_of(record) is not ProcessLife.RUNNING:
+            return False
+        return send_signal(record, signal.SIGSTOP)
+
+    def create(self, member: Member) -> None:
+        """See the port: a process needs nothing."""
+
+    def remove(self, name: str) -> None:
+        """See the port: `stop` leaves nothing of a process."""
+
+    def log_lines(self, name: str, count: int, *, follow: bool = False) -> Iterator[str]:
+        """See the port."""
+        lines, end = newest_lines(self._cluster.log_of(name), count)
+        yield from lines
+        if follow:
+            yield from added_lines(self._cluster.log_of(name), end)
+
+    def keep_logs_short(self) -> None:
+        """See the port."""
+        for name in self.names():
+            shorten(self._cluster.log_of(name))
+
+    def trouble(self) -> str:
+        """See the port."""
+        return ""
 
     def record(self, name: str) -> HostRecord | None:
         """See the port."""
@@ -129,8 +185,7 @@ class LocalLauncher:
             heart = cluster.write_heart(member, incarnation)
             command = list(cluster.command(member, heart))
             environment = {**os.environ, "CAUDAL_BROKER": cluster.broker_url()}
-        if cluster.settings.launcher == "local":
-            private_file(log)
+        private_file(log)
         with log.open("ab") as words:
             return subprocess.Popen(
                 command,
@@ -163,7 +218,7 @@ def shorten(log: Path) -> None:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[bool]:
+def locked(path: Path) -> Iterator[bool]:
     """Yield whether we hold the lock; if not, another process does the work."""
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "ab") as file:
         try:

@@ -20,13 +20,13 @@ import msgspec
 from caudal.cluster import rabbit_node
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member, MemberKind, digest_of, medics
-from caudal.errors import UsageError
+from caudal.errors import CaudalError, UsageError
 from caudal.formats.frame import JSON_ERRORS
 from caudal.formats.medic_status import ProcessStatus, StatusReply
 from caudal.medic import election, supervision
 from caudal.medic.complaints import Complaints
 from caudal.medic.election import ElectionState, Role
-from caudal.medic.launcher import Launcher, shorten
+from caudal.medic.launcher import Launcher
 from caudal.medic.loop import TICK_SECONDS, LoopTicks, open_ear
 from caudal.medic.strikes import refusal_of_strike
 from caudal.medic.supervision import RestartOrder, State, SupervisionTiming, WatchList
@@ -149,13 +149,20 @@ class Medic:
         while True:
             await asyncio.sleep(_SLOW_SECONDS)
             self._reread()
+            self.launcher.keep_logs_short()
             here = {one.name for one in self.cluster.here}
             for name in self.launcher.names():
-                shorten(self.cluster.log_of(name))
                 if name not in here:
                     _log.info("stopping a removed process", extra=fields(process=name))
-                    stopping = asyncio.to_thread(self.launcher.stop, name, 12.0)
-                    self._in_background(f"stop {name}", stopping)
+                    self._in_background(f"stop {name}", self._removed(name))
+
+    async def _removed(self, name: str) -> None:
+        """Stop a process that cluster.toml does not name any more, and remove what it had."""
+        try:
+            await asyncio.to_thread(self.launcher.stop, name, 12.0)
+            await asyncio.to_thread(self.launcher.remove, name)
+        except CaudalError as error:
+            _log.error("stop failed", extra=fields(process=name, reason=str(error)))
 
     def _reread(self) -> None:
         """Read the settings again. Counts may change; medics and addresses need a restart.
@@ -319,7 +326,7 @@ class Medic:
     async def _started(self, member: Member, order: RestartOrder) -> None:
         try:
             incarnation = await asyncio.to_thread(self.launcher.start, member, order.dead)
-        except OSError as error:
+        except (OSError, CaudalError) as error:
             _log.error("start failed", extra=fields(process=order.name, reason=str(error)))
             return
         if incarnation is not None:

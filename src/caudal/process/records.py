@@ -43,6 +43,14 @@ def read_record(folder: Path, name: str) -> ProcessRecord | None:
         return None
 
 
+def written_at(folder: Path, name: str) -> float:
+    """Return when the record was written, in seconds since 1970; 0 if there is none."""
+    try:
+        return (folder / f"{name}.json").stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
 def start_of(pid: int) -> int | None:
     """Return the start time of a process; None if it does not exist or is a zombie."""
     state, *rest = _stat(pid) or ["X"]

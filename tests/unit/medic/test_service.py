@@ -40,6 +40,24 @@ class NobodyToStart:
 
     def stop(self, name: str, seconds: float) -> None: ...
 
+    def kill(self, name: str) -> bool:
+        return False
+
+    def pause(self, name: str) -> bool:
+        return False
+
+    def create(self, member: Member) -> None: ...
+
+    def remove(self, name: str) -> None: ...
+
+    def log_lines(self, name: str, count: int, *, follow: bool = False) -> Iterator[str]:
+        return iter(())
+
+    def keep_logs_short(self) -> None: ...
+
+    def trouble(self) -> str:
+        return ""
+
     def record(self, name: str) -> HostRecord | None:
         return None
 

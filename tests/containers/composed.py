@@ -1,0 +1,101 @@
+"""The cluster of compose.yaml on a real engine, driven as a person would: compose and docker."""
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.acceptance.cluster import free_hundred
+from tests.containers.engine import IMAGE, ROOT, Docker
+
+NAME = "caudaltest"
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A running cluster of containers."""
+
+    engine: Docker
+    folder: Path
+    port: int
+
+    @property
+    def variables(self) -> dict[str, str]:
+        gateways = f"http://127.0.0.1:{self.port + 1},http://127.0.0.1:{self.port + 2}"
+        return {
+            "CAUDAL_IMAGE": IMAGE,
+            "CAUDAL_NAME": NAME,
+            "CAUDAL_SETTINGS": str(self.folder / "cluster.toml"),
+            "CAUDAL_GATEWAYS": gateways,
+            "CAUDAL_DATA": str(self.folder / "data"),
+            "CAUDAL_RESULTS": str(self.folder / "results"),
+            "DOCKER_SOCKET": str(self.engine.socket),
+            "COMPOSE_PROJECT_NAME": NAME,
+        }
+
+    def compose(self, *words: str, check: bool = True) -> str:
+        return self.engine.compose(*words, check=check, **self.variables)
+
+    def admin(self, *words: str, check: bool = True) -> str:
+        """One command of Caudal about the cluster, in a container of its own."""
+        return self.compose("run", "--rm", "-T", "admin", *words, check=check)
+
+    def client(self, *words: str) -> str:
+        return self.compose("run", "--rm", "-T", "client", *words)
+
+    def docker(self, verb: str, member: str, *words: str) -> str:
+        return self.engine.docker(verb, *words, f"{NAME}-{member}")
+
+    def inspect(self, member: str) -> Any:
+        return json.loads(self.docker("inspect", member))[0]
+
+    def volume(self) -> Path:
+        """The cluster's folder, as root of the host sees it."""
+        name = f"{NAME}_cluster"
+        shown = self.engine.docker("volume", "inspect", "--format", "{{.Mountpoint}}", name)
+        return Path(shown.strip())
+
+    def status(self) -> dict[str, Any]:
+        """Every process by name, as the leader of the medics sees it; asked in any container."""
+        for asked in ("gateway-1", "gateway-2", "worker-1"):
+            container = f"{NAME}-{asked}"
+            told = self.engine.docker("exec", container, "caudal", "status", "--json", check=False)
+            if told:
+                return {one["name"]: one for one in json.loads(told)["processes"]}
+        return {}
+
+    def settled(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Wait for a status; whoever never gets it is ended from outside, and sees the last one."""
+        while True:
+            told = self.status()
+            if told and wanted(told):
+                return told
+            time.sleep(0.5)
+
+    def all_healthy(self) -> dict[str, Any]:
+        return self.settled(lambda told: all(one["state"] == "healthy" for one in told.values()))
+
+
+@contextlib.contextmanager
+def composed(engine: Docker, folder: Path) -> Iterator[Composed]:
+    """A cluster that is up; taken down with its volume at the end, whatever happens."""
+    cluster = Composed(engine, folder, free_hundred())
+    settings = (ROOT / "deploy" / "cluster.toml").read_text()
+    settings = settings.replace('name = "caudal"', f'name = "{NAME}"')
+    settings = settings.replace("port = 8420", f"port = {cluster.port}")
+    folder.chmod(0o755)
+    (folder / "cluster.toml").write_text(settings)
+    (folder / "cluster.toml").chmod(0o644)
+    for name in ("data", "results"):
+        (folder / name).mkdir()
+        (folder / name).chmod(0o755)
+    os.chown(folder / "results", 4321, 4321)  # a user of the host whom no image knows
+    try:
+        cluster.compose("up", "-d")
+        yield cluster
+    finally:
+        cluster.compose("down", "-v", "--remove-orphans", check=False)

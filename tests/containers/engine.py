@@ -1,0 +1,124 @@
+"""A Docker engine of the tests' own, and the image that is built with it.
+
+The engine has its own folder and socket, so the images, containers and volumes of the machine's own
+engine are never met. It is stopped by its pid at the end.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+IMAGE, BASE = "caudal:test", "caudal-base:test"
+_OFFICIAL = "python:3.11-slim-bookworm"
+
+
+@dataclass(frozen=True)
+class Docker:
+    """The command line of one engine."""
+
+    socket: Path
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        system = ":".join(["/usr/bin", "/usr/sbin", "/sbin", os.environ["PATH"]])
+        return {**os.environ, "PATH": system, "DOCKER_HOST": f"unix://{self.socket}"}
+
+    def docker(self, *words: str, check: bool = True, **more: str) -> str:
+        """Run one command of docker and return its output."""
+        return _run(["docker", *words], {**self.environment, **more}, check=check)
+
+    def compose(self, *words: str, check: bool = True, **more: str) -> str:
+        """Run one command of compose, of whichever version there is."""
+        return _run([*self._compose, *words], {**self.environment, **more}, check=check)
+
+    @property
+    def _compose(self) -> list[str]:
+        with contextlib.suppress(AssertionError):
+            self.docker("compose", "version")
+            return ["docker", "compose"]
+        return ["docker-compose"]
+
+
+def _run(command: list[str], environment: Mapping[str, str], *, check: bool) -> str:
+    done = subprocess.run(
+        command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if check and done.returncode:
+        raise AssertionError(f"{' '.join(command)}: {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+@contextlib.contextmanager
+def running_engine(folder: Path) -> Iterator[Docker]:
+    """An engine in this folder, or the one that CAUDAL_TEST_ENGINE names (a socket)."""
+    if given := os.environ.get("CAUDAL_TEST_ENGINE"):
+        yield Docker(Path(given))
+        return
+    engine = Docker(folder / "docker.sock")
+    folder.mkdir(parents=True, exist_ok=True)
+    options = {"data-root": "data", "exec-root": "exec", "pidfile": "pid", "host": "docker.sock"}
+    places = [f"--{name}={folder / path}" for name, path in options.items()]
+    places[-1] = f"--host=unix://{engine.socket}"
+    with (folder / "log").open("wb") as log:
+        daemon = subprocess.Popen(["dockerd", *places], stderr=log, env=engine.environment)
+    try:
+        while not engine.docker("version", check=False).count("Server"):
+            assert daemon.poll() is None, (folder / "log").read_text()[-2000:]
+            time.sleep(0.2)
+        yield engine
+    finally:
+        daemon.terminate()
+        daemon.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def build_image(engine: Docker, folder: Path) -> None:
+    """Build the image by deploy/Dockerfile, on the official base, or one made by debootstrap."""
+    if engine.docker("images", "-q", IMAGE) and os.environ.get("CAUDAL_TEST_KEEP_IMAGE"):
+        return
+    words = ["build", "--network", "host", "-f", "deploy/Dockerfile", "-t", IMAGE]
+    words += ["--build-arg", f"BASE={_base(engine, folder)}"]
+    words += [word for one in _secrets(folder) for word in ("--secret", one)]
+    engine.docker(*words, ".", DOCKER_BUILDKIT="1")
+
+
+def _base(engine: Docker, folder: Path) -> str:
+    with contextlib.suppress(AssertionError):
+        engine.docker("pull", "-q", _OFFICIAL)
+        return _OFFICIAL
+    if not engine.docker("images", "-q", BASE):
+        system = folder / "base"
+        packages = "--include=python3,python3-venv,ca-certificates"
+        make = ["debootstrap", "--variant=minbase", packages, "bookworm", str(system)]
+        _run(make, engine.environment, check=True)
+        dropped = ("dev", "var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man")
+        excluded = [f"--exclude=./{one}" for one in (*dropped, "usr/share/locale")]
+        whole = folder / "base.tar"
+        _run(["tar", "-C", str(system), *excluded, "-cf", str(whole), "."], os.environ, check=True)
+        engine.docker("import", str(whole), BASE)
+        shutil.rmtree(system)
+        whole.unlink()
+    return BASE
+
+
+def _secrets(folder: Path) -> Iterator[str]:
+    """Give the build this machine's settings of pip and its certificates; neither is kept."""
+    shown = _run(["python3", "-m", "pip", "config", "list"], os.environ, check=False)
+    lines = [
+        f"{name.removeprefix('global.')} = {value.strip(chr(39))}"
+        for name, _, value in (line.partition("=") for line in shown.splitlines())
+        if name.startswith("global.") and "file:" not in value and not value.startswith("'/")
+    ]
+    certificates = Path("/etc/ssl/certs/ca-certificates.crt")
+    if certificates.exists():
+        lines.append(f"cert = {certificates}")
+        yield f"id=certificates,src={certificates}"
+    settings = folder / "pip.conf"
+    settings.write_text("\n".join(["[global]", "timeout = 180", *lines, ""]))
+    yield f"id=pip,src={settings}"

@@ -1,0 +1,143 @@
+"""`docker compose up`, work, kills, scaling and `down` on a real engine."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.acceptance.cluster import CAUDAL
+from tests.containers.composed import NAME, Composed, composed
+from tests.containers.engine import IMAGE, Docker, build_image, running_engine
+
+MEMBERS = {"gateway-1", "gateway-2", "worker-1", "worker-2", "medic-1", "medic-2", "medic-3"}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Docker]:
+    folder = tmp_path_factory.mktemp("engine")
+    with running_engine(folder / "docker") as found:
+        build_image(found, folder)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def cluster(engine: Docker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
+    with composed(engine, tmp_path_factory.mktemp("composed")) as found:
+        found.all_healthy()
+        yield found
+
+
+def caudal(*words: str) -> str:
+    return subprocess.run([*CAUDAL, *words], capture_output=True, text=True, check=True).stdout
+
+
+def in_image(engine: Docker, *words: str) -> str:
+    return engine.docker("run", "--rm", "--entrypoint", words[0], IMAGE, *words[1:])
+
+
+def test_the_image_is_small_and_has_neither_root_nor_compilers(engine: Docker) -> None:
+    size = int(engine.docker("image", "inspect", "--format", "{{.Size}}", IMAGE))
+    print(f"image: {size / 1e6:.0f} MB")
+    assert size < 700e6
+    assert in_image(engine, "id", "-u").strip() == "10001"
+    found = "import importlib.util as u; print([n for n in ('numba', 'pip') if u.find_spec(n)])"
+    assert in_image(engine, "python", "-c", found).strip() == "[]"
+    assert in_image(engine, "sh", "-c", "command -v gcc cc || echo none").strip() == "none"
+
+
+def test_all_containers_become_healthy_and_belong_to_one_user(cluster: Composed) -> None:
+    assert set(cluster.all_healthy()) == MEMBERS
+    for name in MEMBERS:
+        while cluster.inspect(name)["State"]["Health"]["Status"] == "starting":
+            time.sleep(0.5)
+        assert cluster.inspect(name)["State"]["Health"]["Status"] == "healthy", name
+    owners = cluster.compose("exec", "-T", "worker-1", "find", "/cluster", "!", "-user", "caudal")
+    assert owners == ""
+
+
+@pytest.mark.parametrize("app", ["books", "movies"])
+def test_a_client_answers_over_data_and_leaves_results_to_their_owner(
+    cluster: Composed, app: str
+) -> None:
+    for folder in (cluster.folder / "data", cluster.folder / "results"):
+        for path in folder.iterdir():
+            path.unlink()
+    caudal("generate", app, "--scale", "0.002", "--out", str(cluster.folder / "data"))
+    subprocess.run(["chmod", "-R", "a+rX", str(cluster.folder / "data")], check=True)
+    cluster.client(app, "--format", "json")
+    expected = cluster.folder / "expected"
+    shutil.rmtree(expected, ignore_errors=True)
+    caudal(
+        "run",
+        app,
+        "--data",
+        str(cluster.folder / "data"),
+        "--format",
+        "json",
+        "--out",
+        str(expected),
+    )
+    answers = {path.name: path for path in (cluster.folder / "results").iterdir()}
+    assert set(answers) == {path.name for path in expected.iterdir()}
+    for name, path in answers.items():
+        assert json.loads(path.read_bytes()) == json.loads((expected / name).read_bytes()), name
+        assert path.stat().st_uid == 4321
+
+
+@pytest.mark.parametrize("way", ["kill", "pause"])
+@pytest.mark.parametrize("name", ["worker-1", "gateway-2", "medic-3", "medic-1"])
+def test_one_fault_costs_one_restart(cluster: Composed, name: str, way: str) -> None:
+    before = cluster.all_healthy()
+    cluster.docker(way, name)
+    cluster.settled(lambda told: told[name]["incarnation"] > before[name]["incarnation"])
+    after = cluster.all_healthy()
+    restarts = {one: after[one]["incarnation"] - before[one]["incarnation"] for one in MEMBERS}
+    assert restarts == {one: int(one == name) for one in MEMBERS}
+
+
+def test_a_container_that_a_person_starts_anew_is_a_new_incarnation(cluster: Composed) -> None:
+    before = cluster.all_healthy()
+    cluster.docker("restart", "worker-2")
+    after = cluster.settled(
+        lambda told: told["worker-2"]["incarnation"] > before["worker-2"]["incarnation"]
+    )
+    assert after["worker-2"]["incarnation"] == before["worker-2"]["incarnation"] + 1
+
+
+def test_scale_creates_and_removes_containers(cluster: Composed) -> None:
+    cluster.admin("scale", "worker=3")
+    cluster.settled(lambda told: told.get("worker-3", {}).get("state") == "healthy")
+    assert cluster.inspect("worker-3")["Config"]["Cmd"] == ["member", "worker-3"]
+    cluster.admin("scale", "worker=2")
+    while f"{NAME}-worker-3" in cluster.engine.docker("ps", "-a", "--format", "{{.Names}}"):
+        time.sleep(0.5)
+    assert set(cluster.all_healthy()) == MEMBERS
+
+
+def test_logs_and_doctor_know_containers(cluster: Composed) -> None:
+    lines = cluster.admin("logs", "worker-1", "-n", "3").splitlines()
+    assert 0 < len(lines) <= 3
+    assert all(json.loads(line)["process"] == "worker-1" for line in lines)
+    assert "ok  containers: all 7 exist" in cluster.admin("doctor")
+
+
+def test_chaos_reports_recoveries_of_containers(cluster: Composed) -> None:
+    told = cluster.admin("chaos", "--kills", "6", "--freeze", "--seed", "7")
+    print(told)
+    assert "left dead: none" in told
+
+
+def test_down_lets_everybody_end_and_leaves_nothing(cluster: Composed) -> None:
+    cluster.all_healthy()
+    cluster.compose("stop")
+    codes = {name: cluster.inspect(name)["State"]["ExitCode"] for name in MEMBERS}
+    assert codes == dict.fromkeys(MEMBERS, 0)
+    cluster.compose("down", "-v")
+    engine = cluster.engine
+    assert NAME not in engine.docker("ps", "-a", "--format", "{{.Names}}")
+    assert NAME not in engine.docker("volume", "ls", "-q")
+    assert os.listdir(cluster.folder / "results")  # noqa: PTH208 - what the client made stays
