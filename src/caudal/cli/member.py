@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from caudal.cli.cluster import DEFAULT_DIR, DirOption, HostOption
+from caudal.cli.program import make_program
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member, MemberKind
 from caudal.cluster.settings import FILE, parse
@@ -61,8 +62,9 @@ def member(
         print(f"{FILE} names no process {name} here: nothing to run", file=sys.stderr)
         return
     _tell_health(cluster, me)
-    command = cluster.command(me, cluster.take_heart(me))
-    os.execve(command[0], command, {**os.environ, "CAUDAL_BROKER": cluster.broker_url()})
+    os.environ["CAUDAL_BROKER"] = cluster.broker_url()
+    words = cluster.arguments(me, cluster.take_heart(me))
+    make_program().main(words, prog_name="caudal", standalone_mode=False)
 
 
 def _tell_health(cluster: Cluster, me: Member) -> None:

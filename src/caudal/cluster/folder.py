@@ -180,7 +180,11 @@ class Cluster:
 
     def command(self, member: Member, heart: Path) -> list[str]:
         """Return the command of a member, except for a private broker (rabbit_node.py)."""
-        command = [sys.executable, "-m", "caudal", member.kind.value, "--heart", str(heart)]
+        return [sys.executable, "-m", "caudal", *self.arguments(member, heart)]
+
+    def arguments(self, member: Member, heart: Path) -> list[str]:
+        """Return the words after `caudal` that run a member."""
+        command = [member.kind.value, "--heart", str(heart)]
         if member.kind is MemberKind.MEDIC:
             return [*command, "--dir", str(self.folder), "--host", self.host]
         command += ["--store", self.store, "--name", member.name]

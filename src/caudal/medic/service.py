@@ -53,6 +53,7 @@ _SLOW_SECONDS = 5.0
 _BROKER = SupervisionTiming(
     silence=10.0, start=90.0
 )  # it boots slowly, and its answer to the check may take long
+_CONTAINER = SupervisionTiming(start=20.0)  # the engine takes its time
 _DECODER = msgspec.json.Decoder(Heartbeat)
 
 _log = logging.getLogger(__name__)
@@ -189,9 +190,8 @@ class Medic:
 
     def _admitted(self, ward: WatchList) -> WatchList:
         kinds = {MemberKind.BROKER: _BROKER}
-        timings = {
-            one.name: kinds.get(one.kind, SupervisionTiming()) for one in self.cluster.members
-        }
+        usual = _CONTAINER if self.cluster.settings.launcher == "docker" else SupervisionTiming()
+        timings = {one.name: kinds.get(one.kind, usual) for one in self.cluster.members}
         return supervision.admit(ward, timings)
 
     # Heartbeats
