@@ -1,19 +1,24 @@
 """`caudal medic`: one medic of a cluster. Normally `caudal up` starts it."""
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from caudal.cluster.folder import Cluster
+from caudal.cluster.roster import metrics_port
 from caudal.cluster.upkeep import launcher_of
 from caudal.errors import UsageError
+from caudal.medic.figures import MedicMetrics
 from caudal.medic.service import Medic
 from caudal.process.heart import Heart
 from caudal.process.logs import set_up_logs
+from caudal.process.metrics import serving_metrics
 from caudal.process.privacy import keep_private
 from caudal.process.signals import Stop, stop_on_signals
+from caudal.process.tokens import read_bearer
 
 
 def medic(
@@ -34,7 +39,11 @@ def medic(
     me = next((one for one in cluster.here if one.name == beating.file.name), None)
     if me is None:
         raise UsageError(f"the cluster has no medic {beating.file.name} on host {host}")
-    asyncio.run(_run(Medic(me, cluster, launcher_of(cluster), beating)))
+    medic_ = Medic(me, cluster, launcher_of(cluster), beating)
+    figures = MedicMetrics(lambda: medic_.told(time.monotonic()))
+    token = read_bearer(cluster.metrics_token) if cluster.metrics_token else None
+    with serving_metrics(figures.registry, metrics_port(cluster.settings, me), token):
+        asyncio.run(_run(medic_))
 
 
 async def _run(medic_: Medic) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from caudal.broker.open_broker import open_broker
+from caudal.formats.task_kinds import lanes_of
 from caudal.formats.tokens import check_strength
 from caudal.process.frame import ProcessExit
 from caudal.process.heart import Heart
@@ -23,7 +24,7 @@ from caudal.sizes import parse_bytes
 from caudal.store import open_store
 from caudal.worker.figures import WorkerMetrics
 from caudal.worker.process import Worker
-from caudal.worker.settings import WorkerSettings, lanes_of
+from caudal.worker.settings import WorkerSettings
 from caudal.worker.workspace import own_folder
 
 
@@ -55,7 +56,8 @@ def work(
     with ExitStack() as held:
         held.callback(opened.close)
         folder = held.enter_context(own_folder(workspace))
-        port = held.enter_context(serving_metrics(figures.registry, metrics_port, token))
+        serving = serving_metrics(figures.registry, metrics_port, token, lambda: figures.ready)
+        port = held.enter_context(serving)
         settings = replace(settings, metrics_port=port)
         worker = Worker(
             settings, lambda: open_store(store, fsync=fsync), opened, folder, figures, Stop()
@@ -75,6 +77,13 @@ def work(
 def _beat(beating: Heart, figures: WorkerMetrics, tick: Tick) -> None:
     """Send a heartbeat that says what the worker computes."""
     beating.beat(tick, figures.doing)
+
+
+def _tell_ready(figures: WorkerMetrics, beating: Heart | None) -> None:
+    """Tell probes and medics that the worker takes tasks."""
+    figures.ready = True
+    if beating is not None:
+        beating.ready = True
 
 
 def _token(path: Path | None) -> str | None:

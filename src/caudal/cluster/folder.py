@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from caudal.cluster.roster import Member, MemberKind, medics, roster
+from caudal.cluster.roster import Member, MemberKind, medics, metrics_port, roster
 from caudal.cluster.settings import EMBEDDED, FILE, PRIVATE, ClusterSettings, check, read_settings
 from caudal.cluster.start_note import anything_runs, difference, held, read_note
 from caudal.errors import UsageError
@@ -16,6 +16,7 @@ from caudal.process.heart import HeartFile
 from caudal.process.privacy import private_file, private_folder, require_not_everyones
 from caudal.process.records import read_record
 from caudal.process.wire import make_secret, read_secret
+from caudal.sizes import parse_seconds
 
 USER = "caudal"
 
@@ -187,19 +188,54 @@ class Cluster:
         command = [member.kind.value, "--heart", str(heart)]
         if member.kind is MemberKind.MEDIC:
             return [*command, "--dir", str(self.folder), "--host", self.host]
+        settings = self.settings
         command += ["--store", self.store, "--name", member.name]
+        command += [
+            "--log-format",
+            settings.log_format,
+            "--fsync" if settings.fsync else "--no-fsync",
+        ]
         if member.kind is MemberKind.WORKER:
-            quick = ["--quick"] if self._is_quick(member) else []
-            return [*command, "--memory-limit", self.settings.worker_memory, *quick]
+            return [*command, *self._work(member)]
         command += ["--host", member.address, "--port", str(member.port)]
+        command += ["--job-timeout", str(parse_seconds(settings.job_timeout))]
+        command += ["--rate", str(settings.rate)]
+        command += [word for model in settings.sentiment for word in ("--sentiment", model)]
         return [*command, *self._access(member)]
+
+    def _work(self, member: Member) -> list[str]:
+        """Return a worker's options about its tasks, memory, folders and metrics."""
+        settings = self.settings
+        words = ["--memory-limit", settings.worker_memory]
+        if self._is_quick(member):
+            words.append("--quick")
+        if roles := settings.hosts[member.host].tasks:
+            words += ["--tasks", roles[(member.number - 1) % len(roles)]]
+        if settings.workspace:
+            words += ["--workspace", str(self.folder / settings.workspace)]
+        if settings.wait:
+            words += ["--wait", str(parse_seconds(settings.wait))]
+        if (port := metrics_port(settings, member)) is not None:
+            words += ["--metrics-port", str(port)]
+            if self.metrics_token is not None:
+                words += ["--metrics-token-file", str(self.metrics_token)]
+        return words
+
+    @property
+    def metrics_token(self) -> Path | None:
+        """Return the file with the token of metrics, if they need one."""
+        token = self.settings.metrics_token
+        return self.folder / token if token else None
 
     def health_of(self, member: Member) -> str:
         """Return the address that tells whether a member is alive; "" if none does."""
         where = f"{member.address}:{member.port}"
         if member.kind is MemberKind.GATEWAY:
             return f"{'https' if self.settings.tls.certificate else 'http'}://{where}/healthz"
-        return f"tcp://{where}" if member.kind is MemberKind.MEDIC else ""
+        if member.kind is MemberKind.MEDIC:
+            return f"tcp://{where}"
+        port = metrics_port(self.settings, member)
+        return f"http://127.0.0.1:{port}/healthz" if port else ""
 
     def _access(self, member: Member) -> list[str]:
         """Return a gateway's options about clients. The gateway follows changes of the files."""

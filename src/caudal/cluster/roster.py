@@ -31,6 +31,9 @@ class Member:
     number: int
 
 
+_METRICS = {MemberKind.MEDIC: 0, MemberKind.WORKER: 10}  # after the first; gateways have their own
+
+
 def roster(settings: ClusterSettings) -> tuple[Member, ...]:
     """Return all members, in the best order to start them."""
     members = [
@@ -47,6 +50,15 @@ def digest_of(members: tuple[Member, ...]) -> str:
 
 def medics(members: tuple[Member, ...]) -> tuple[Member, ...]:
     return tuple(one for one in members if one.kind is MemberKind.MEDIC)
+
+
+def metrics_port(settings: ClusterSettings, member: Member) -> int | None:
+    """Return the port at which a member serves metrics; None if it has none of its own."""
+    first = settings.hosts[member.host].metrics
+    if not first or member.kind not in _METRICS:
+        return None
+    number = int(member.name.partition(".")[0].rpartition("-")[2])
+    return first + _METRICS[member.kind] + number - 1
 
 
 def _on_host(settings: ClusterSettings, name: str, host: Host) -> Iterator[Member]:

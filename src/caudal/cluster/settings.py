@@ -13,6 +13,7 @@ import msgspec
 from caudal.errors import UsageError
 from caudal.formats.quotas import USUAL_GATEWAYS, Quotas
 from caudal.formats.quotas import complaints as quota_complaints
+from caudal.formats.task_kinds import LANES, lanes_of
 from caudal.sizes import parse_seconds
 
 FILE = "cluster.toml"
@@ -31,8 +32,16 @@ store = "{store}"      # a folder that all hosts share, or s3://bucket/prefix
 broker = "{broker}"
 tokens = ""            # file that `caudal token new` writes; without it gateways use loopback only
 worker_memory = "{worker_memory}"  # limit of each worker; more spills to disk
+workspace = ""         # folder for what spills; empty: the system's TMPDIR
+wait = ""              # how long workers wait for store and broker, such as "10m"; empty: no limit
+sentiment = []         # models besides "lexicon", such as "transformers:/models/reviews"
+job_timeout = "30d"    # longest silence of a client before its job expires
+rate = 500             # requests per second that one owner may send to one gateway
 keep_results = ""      # after a job's end, such as "12h" or "7d"; empty: the job decides (1 day)
 chaos = false          # whether an admin may kill processes by the page, to see them return
+fsync = true           # false: a power cut may cost objects of a store that is a folder
+log_format = "json"    # or "text", for people
+metrics_token = ""     # file with a token: then metrics are served to other machines, too
 launcher = "local"     # "local": processes of this machine; "docker": containers (compose.yaml)
 
 [tls]                  # PEM files; with them gateways use TLS only; changes apply at once
@@ -56,6 +65,8 @@ port = {port}          # first of 100 ports: gateways +1, medics +50, private br
 medics = {medics}      # an odd total is best; the live medic with the highest number leads
 gateways = {gateways}
 workers = {workers}    # about one per core
+tasks = []             # roles of workers, in turn: ["map,slow", "fold,finish"]; empty: all tasks
+metrics = 0            # first port of metrics: medics from it on, workers from +10 on; 0: none
 broker = {runs_broker} # whether the private broker runs here; on one host at most
 """
 
@@ -69,6 +80,8 @@ class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gateways: int = USUAL_GATEWAYS
     workers: int = 2
     broker: bool = False
+    tasks: tuple[str, ...] = ()
+    metrics: int = 0
 
 
 class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,8 +100,16 @@ class ClusterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     broker: str = PRIVATE
     tokens: str = ""
     worker_memory: str = "700MB"
+    workspace: str = ""
+    wait: str = ""
+    sentiment: tuple[str, ...] = ()
+    job_timeout: str = "30d"
+    rate: float = 500.0
     keep_results: str = ""
     chaos: bool = False
+    fsync: bool = True
+    log_format: str = "json"
+    metrics_token: str = ""
     launcher: str = "local"
     tls: Tls = Tls()
     quotas: Quotas = Quotas()
@@ -138,10 +159,8 @@ def _complaints(settings: ClusterSettings) -> list[str]:
         found.append(f'launcher = "{settings.launcher}": choose "local" or "docker"')
     for name, host in settings.hosts.items():
         found += _host_complaints(name, host)
-    try:
-        parse_seconds(settings.keep_results or "1d")
-    except UsageError as error:
-        found.append(f"keep_results: {error}")
+    found += _value_complaints(settings)
+    found += _role_complaints(settings)
     if bool(settings.tls.certificate) != bool(settings.tls.key):
         found.append("[tls] needs both certificate and key, or neither")
     found += quota_complaints(settings.quotas)
@@ -167,6 +186,41 @@ def _complaints(settings: ClusterSettings) -> list[str]:
     return found
 
 
+def _value_complaints(settings: ClusterSettings) -> list[str]:
+    found = []
+    for name in ("keep_results", "job_timeout", "wait"):
+        try:
+            parse_seconds(getattr(settings, name) or "1d")
+        except UsageError as error:
+            found.append(f"{name}: {error}")
+    if settings.log_format not in ("json", "text"):
+        found.append(f'log_format = "{settings.log_format}": choose "json" or "text"')
+    if settings.rate < 1:
+        found.append(f"rate = {settings.rate}: must be at least 1")
+    found += [
+        f'sentiment = "{model}": write transformers: and a folder that begins with /'
+        for model in settings.sentiment
+        if not model.startswith("transformers:/")
+    ]
+    return found
+
+
+def _role_complaints(settings: ClusterSettings) -> list[str]:
+    """Complain about kinds of tasks that none of the workers would take."""
+    taken: set[str] = set()
+    for host in settings.hosts.values():
+        roles = host.tasks or (",".join(LANES),)
+        taken |= {
+            kind.strip()
+            for number in range(host.workers)
+            for kind in roles[number % len(roles)].split(",")
+        }
+    left = [kind for kind in LANES if kind not in taken]
+    if not taken or not left:
+        return []
+    return [f"no worker would take {', '.join(left)} tasks: change `tasks`, or add workers"]
+
+
 def _host_complaints(name: str, host: Host) -> list[str]:
     found = [
         f"[hosts.{name}] {what} = {value}: must be from 0 to {most}"
@@ -179,4 +233,14 @@ def _host_complaints(name: str, host: Host) -> list[str]:
     ]
     if not 1024 <= host.port <= 65_400:
         found.append(f"[hosts.{name}] port = {host.port}: must be from 1024 to 65400")
+    if host.metrics and not 1024 <= host.metrics <= 64_500:
+        found.append(f"[hosts.{name}] metrics = {host.metrics}: must be 0, or from 1024 to 64500")
+    elif host.metrics and host.port - 1_100 < host.metrics < host.port + 100:
+        first = host.port + 100
+        found.append(f"[hosts.{name}] metrics = {host.metrics} meets `port`: try {first}")
+    try:
+        for kinds in host.tasks:
+            lanes_of(kinds)
+    except UsageError as error:
+        found.append(f"[hosts.{name}] tasks: {error}")
     return found

@@ -343,7 +343,7 @@ class Medic:
             case StartOrder():
                 self._obey(words, now)
             case StatusRequest():
-                return self._told(now)
+                return self.told(now)
             case StrikeOrder():
                 return await self._strike(words)
         return None
@@ -354,7 +354,8 @@ class Medic:
         _log.warning("strike refused" if refusal else f"strike: {words.fault}", extra=about)
         return StrikeReply(refusal)
 
-    def _told(self, now: float) -> StatusReply:
+    def told(self, now: float) -> StatusReply:
+        """Return what this medic knows of all processes."""
         processes = [self._status(one, now) for one in self.cluster.members]
         return StatusReply(
             self.me.name,

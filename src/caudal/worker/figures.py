@@ -15,6 +15,7 @@ class WorkerMetrics:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or new_registry()
         self.doing = ""  # the task that it computes
+        self.ready = False  # whether it takes tasks
         self.done = 0  # tasks of all kinds that ended here
         self.tasks = Counter(
             "caudal_worker_tasks", "Tasks by result.", ("kind", "ending"), registry=self.registry

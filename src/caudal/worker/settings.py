@@ -8,13 +8,6 @@ from caudal.errors import UsageError
 from caudal.formats.keys import Lane
 from caudal.worker.suspects import SuspectLimits
 
-LANES = {
-    "map": (Lane.FIRST, Lane.EARLY, Lane.MIDDLE, Lane.LATE),  # merges use these lanes, too
-    "fold": (Lane.FOLD,),
-    "finish": (Lane.FINISH,),
-    "slow": (Lane.SLOW,),  # any kind: tasks that took long, or whose owner has many jobs
-}
-
 # Memory of a worker outside of DuckDB: the interpreter with its libraries, and the inputs and the
 # output of one task.
 _PROCESS_BYTES = 400 << 20
@@ -59,12 +52,3 @@ class WorkerSettings:
     def suspect_limits(self) -> SuspectLimits:
         """Return the limits for a suspect: all of the worker's memory, because it runs alone."""
         return SuspectLimits(memory_bytes=self.memory_bytes)
-
-
-def lanes_of(tasks: str) -> tuple[Lane, ...]:
-    """Return the lanes of a list of task kinds such as `map,fold,finish,slow`."""
-    kinds = [kind.strip() for kind in tasks.split(",")]
-    unknown = [kind for kind in kinds if kind not in LANES]
-    if unknown:
-        raise UsageError(f"--tasks {tasks}: choose some of {','.join(LANES)}")
-    return tuple(lane for kind in LANES if kind in kinds for lane in LANES[kind])

@@ -217,7 +217,7 @@ def test_one_that_is_not_ready_is_starting_and_its_version_is_told(
 
     def status() -> tuple[str, str]:
         medic._hear(heart.beat(Tick(1, 0.0)))
-        told = medic._told(time.monotonic())
+        told = medic.told(time.monotonic())
         found = next(one for one in told.processes if one.name == "worker-1")
         return found.state, found.version
 

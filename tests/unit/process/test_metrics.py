@@ -99,3 +99,18 @@ def _is_served(port: int | None) -> bool:
         return "process_resident_memory_bytes" in read(port)
     except OSError:
         return False
+
+
+@pytest.mark.parametrize(("path", "ready", "status"), [
+    ("/healthz", False, 200), ("/readyz", True, 200), ("/readyz", False, 503),
+])  # fmt: skip
+def test_probes_need_no_token(path: str, ready: bool, status: int) -> None:
+    with serving_metrics(new_registry(), 0, "secret", lambda: ready) as port:
+        try:
+            where = f"http://127.0.0.1:{port}{path}"
+            with urllib.request.urlopen(where, timeout=GUARD_SECONDS) as answer:
+                found = answer.status
+        except urllib.error.HTTPError as refused:
+            found = refused.code
+            refused.close()
+    assert found == status

@@ -6,7 +6,8 @@ import pytest
 
 from caudal.errors import UsageError
 from caudal.formats.keys import Lane
-from caudal.worker.settings import WorkerSettings, lanes_of
+from caudal.formats.task_kinds import lanes_of
+from caudal.worker.settings import WorkerSettings
 
 
 def test_tasks_name_lanes() -> None:
