@@ -114,6 +114,16 @@ test-docker: compiled
 	@sh tests/containers/install_docker.sh
 	CAUDAL_TEST_DOCKER=1 $(BIN)/pytest -q -n 0 -s tests/containers
 
+# Files for Kubernetes, systemd and HAProxy, checked by programs that Caudal does not need itself.
+.PHONY: test-deploy
+test-deploy: compiled
+	@test -x .venv-deploy/bin/kubernetes-validate || { $(PYTHON) -m venv .venv-deploy && \
+	  .venv-deploy/bin/pip install --quiet --disable-pip-version-check 'kubernetes-validate>=1.37'; }
+	@command -v haproxy >/dev/null || { apt-get update -q && \
+	  apt-get install -y -q --no-install-recommends haproxy; } >/dev/null
+	CAUDAL_TEST_DEPLOY=1 CAUDAL_KUBERNETES_VALIDATE=.venv-deploy/bin/kubernetes-validate \
+	  $(BIN)/pytest -q -n 0 tests/deploy
+
 format: .venv/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -198,4 +208,4 @@ lock:
 	  --generate-hashes --no-header --no-annotate --output-file deploy/build.lock
 
 clean:
-	rm -rf .venv .venv-rivals .venv-spark .venv-transformers demo-data .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-deploy .venv-rivals .venv-spark .venv-transformers demo-data .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -64,7 +64,7 @@ class Composed:
         for asked in ("gateway-1", "gateway-2", "worker-1"):
             container = f"{NAME}-{asked}"
             told = self.engine.docker("exec", container, "caudal", "status", "--json", check=False)
-            if told:
+            if told.startswith("{"):  # else the words of docker: it does not run now
                 return {one["name"]: one for one in json.loads(told)["processes"]}
         return {}
 
@@ -87,6 +87,7 @@ def composed(engine: Docker, folder: Path) -> Iterator[Composed]:
     settings = (ROOT / "deploy" / "cluster.toml").read_text()
     settings = settings.replace('name = "caudal"', f'name = "{NAME}"')
     settings = settings.replace("port = 8420", f"port = {cluster.port}")
+    settings = settings.replace("metrics = 8520", f"metrics = {cluster.port + 20_000}")
     folder.chmod(0o755)
     (folder / "cluster.toml").write_text(settings)
     (folder / "cluster.toml").chmod(0o644)

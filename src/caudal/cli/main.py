@@ -63,15 +63,15 @@ def _leave() -> None:
 
 
 class _WithoutPandas:
-    """An import hook that hides pandas.
+    """An import hook that hides pandas from Arrow.
 
     Arrow imports an installed pandas to recognize its objects. That takes half a second, and no
-    command handles such objects.
+    command handles such objects. Transformers finds it installed and fails if it is hidden.
     """
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         del path, target
-        if name == "pandas":
+        if name == "pandas" and "transformers" not in sys.modules:
             raise ModuleNotFoundError("no command of Caudal uses pandas", name=name)
 
 
