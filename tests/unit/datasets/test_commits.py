@@ -1,6 +1,7 @@
 """Versions: one create each, in a row, with the Delta log behind them."""
 
 import json
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -18,6 +19,7 @@ from caudal.datasets.commits import (
     open_contents,
     read_version,
     settle,
+    write_logs,
 )
 from caudal.datasets.compaction import compact
 from caudal.datasets.contents import Contents
@@ -32,7 +34,7 @@ from caudal.datasets.documents import (
 from caudal.datasets.files import create_file, read_file
 from caudal.datasets.parquet import read_rows
 from caudal.datasets.vacuum import vacuum, vacuum_of
-from caudal.errors import FormatError
+from caudal.errors import AlreadyExistsError, FormatError
 from caudal.store import MemoryStore
 from caudal.store.port import Store, entries
 
@@ -281,3 +283,19 @@ def test_a_vacuum_that_loses_the_race_spares_what_was_committed() -> None:
     assert report.contents.number == 3
     assert numbers(store, report.contents) == [1, 2]
     assert report.files == 1
+
+
+class _Doubtful(MemoryStore):
+    """A store that does not know that the bytes are the same."""
+
+    def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
+        if any(one.key == key for one in entries(self, key)):
+            raise AlreadyExistsError(key)
+        super().create(key, data, lasting=lasting)
+
+
+def test_a_log_that_is_there_with_the_same_bytes_is_not_another() -> None:
+    store = _Doubtful()
+    contents = append(store, new_dataset(store), 1)
+    write_logs(store, read_version(store, 1), contents.head)
+    assert append(store, contents, 2).number == 2
