@@ -92,6 +92,11 @@ class _Place:
         options = Options(partitions=self.how.partitions, group=_GROUP)
         self.service.create(_JOB, _OWNER, Request(text, options=options))
 
+    @property
+    def versions(self) -> dict[str, str]:
+        """See the port of compute."""
+        return {}
+
     def plan(self, request: Request, moment: float) -> Planned:
         """See the port of compute."""
         return Planned(tuple(one.table.name for one in self.split.maps), to_json(self.split))

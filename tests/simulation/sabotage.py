@@ -262,7 +262,7 @@ def slice_left_out() -> Any:
 
     def fewer(self: Any, stage: str, only: int | None = None) -> Any:
         found = parts(self, stage, only)
-        return replace(found, spans=found.spans[:-1]) if len(found) > 2 else found
+        return replace(found, places=found.places[:-1]) if len(found) > 2 else found
 
     return mock.patch.object(gathering._Gathered, "parts", fewer)
 

@@ -11,20 +11,22 @@ import typer
 from rich.console import Console
 
 from caudal.application import find_application
+from caudal.cli.changes_show import changes_line, print_changes
 from caudal.cli.consoles import output_console
-from caudal.cli.datasets_show import (
-    changes_line,
-    print_changes,
-    print_load,
-    print_part,
-    spooled_input,
-    versions_table,
-)
+from caudal.cli.datasets_show import print_load, print_part, spooled_input, versions_table
 from caudal.cli.formats import Format
-from caudal.cli.gateways import ClusterOptions
+from caudal.cli.gateways import (
+    CaOption,
+    ClusterOptions,
+    GatewayOption,
+    GatewayOptions,
+    TokenFileOption,
+)
 from caudal.cli.options import (
     ON_SPARK,
     AppArgument,
+    DatasetOption,
+    FromOption,
     ParamOption,
     QueryOptions,
     file_overrides,
@@ -235,9 +237,11 @@ def _watch(
     app: AppArgument,
     query: Annotated[str, typer.Argument(help="The name of a query.")],
     asking: QueryOptions,
-    source: Annotated[
-        str, typer.Option("--from", help="The dataset: a folder or s3://bucket/prefix.")
-    ],
+    source: FromOption = None,
+    dataset: DatasetOption = None,
+    gateway: GatewayOption = None,
+    token_file: TokenFileOption = None,
+    ca: CaOption = None,
     param: ParamOption = None,
     count: Annotated[
         int | None, typer.Option("--count", min=1, help="End after so many answers.")
@@ -251,12 +255,26 @@ def _watch(
     Examples:
 
     - `caudal watch books q4 --from shelf`
+    - `caudal watch books q4 --gateway http://one:8421 --dataset shelf`
     - `caudal watch books q4 --from shelf --format json | while read -r answer; do …; done`
     """
     application = find_application(app)
     if asking.form not in (None, Format.TABLE, Format.JSON):
         raise UsageError(f"watch shows answers as a table or as JSON, not as {asking.form.value}")
     values = parameter_values(application.parameters, param)
+    if dataset is not None:
+        if source is not None:
+            raise UsageError("--from and --dataset are two datasets: leave one of them out")
+        from caudal import extras
+
+        extras.require("cluster", "caudal watch --dataset")
+        from caudal.cli.cluster_questions import cluster_question, watch_question
+
+        asked = cluster_question(application, dataset, asking, queries=(query,), parameters=values)
+        watch_question(asked, asking, GatewayOptions(gateway, token_file, ca=ca), count)
+        return
+    if source is None:
+        raise UsageError("name the dataset: --from DATASET, or --gateway URL --dataset NAME")
     console = Console(width=None if sys.stdout.isatty() else 160)
     old: Result | None = None
     for shelf in islice(versions_of(open_shelf(source)), count):
@@ -267,7 +285,8 @@ def _watch(
             sys.stdout.buffer.write(changes_line(shelf.contents.number, old, result))
             sys.stdout.flush()
         else:
-            print_changes(shelf.contents, old, result, console)
+            version = shelf.contents.number, shelf.contents.time
+            print_changes(version, old, result, console)
         old = result
 
 

@@ -40,6 +40,20 @@ QuotasOption = Annotated[
 AuditOption = Annotated[
     Path | None, typer.Option("--audit", help="Write the audit log to this file, as JSON lines.")
 ]
+KeepResultsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--keep-results",
+        help="How long results are kept after a job ends, such as 12h or 7d.",
+        show_default="as each job requests, else one day",
+    ),
+]
+KeepUnusedOption = Annotated[
+    str,
+    typer.Option(
+        "--keep-unused", help="How long outputs over datasets stay that no question uses."
+    ),
+]
 
 
 def gateway(
@@ -63,14 +77,8 @@ def gateway(
             help="Longest silence of a client, in seconds, before its job expires.",
         ),
     ] = 30 * 86_400.0,
-    keep_results: Annotated[
-        str | None,
-        typer.Option(
-            "--keep-results",
-            help="How long results are kept after a job ends, such as 12h or 7d.",
-            show_default="as each job requests, else one day",
-        ),
-    ] = None,
+    keep_results: KeepResultsOption = None,
+    keep_unused: KeepUnusedOption = "7d",
     rate: Annotated[
         float, typer.Option("--rate", min=1.0, help="Requests per second allowed per owner.")
     ] = GatewayLimits.rate_per_second,
@@ -105,6 +113,7 @@ def gateway(
             name=name,
             job_timeout=job_timeout,
             keep_results=keep_results,
+            keep_unused=keep_unused,
             rate=rate,
             sentiment=sentiment or [],
             log_format=log_format,

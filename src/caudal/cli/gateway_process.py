@@ -37,6 +37,8 @@ from caudal.store.open_store import folder_of
 
 _LEAST_SILENCE_SECONDS = 5 * Pauses.reconciler  # the reconciler would miss a shorter one
 
+_LEAST_UNUSED_SECONDS = 3_600.0  # a question must be able to use what it computes
+
 
 def serve(
     *,
@@ -48,6 +50,7 @@ def serve(
     name: str | None,
     job_timeout: float,
     keep_results: str | None,
+    keep_unused: str,
     rate: float,
     sentiment: list[str],
     log_format: Style,
@@ -82,6 +85,7 @@ def serve(
             bounds=Bounds(
                 silence_seconds=(min(_LEAST_SILENCE_SECONDS, job_timeout), job_timeout),
                 keep_seconds=parse_seconds(keep_results) if keep_results else None,
+                unused_seconds=max(_LEAST_UNUSED_SECONDS, parse_seconds(keep_unused)),
                 batch_bytes=limits.records_bytes,
                 sentiments=models,
             ),

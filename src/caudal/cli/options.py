@@ -50,6 +50,12 @@ FromOption = Annotated[
     str | None,
     typer.Option("--from", help="Ask a dataset (a folder or s3://…) instead of files."),
 ]
+DatasetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset", metavar="NAME", help="A dataset of the cluster: NAME, or OWNER/NAME."
+    ),
+]
 AsOfOption = Annotated[
     int | None, typer.Option("--as-of", min=0, help="The version of the dataset to ask.")
 ]

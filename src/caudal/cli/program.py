@@ -97,7 +97,7 @@ COMMANDS = (
         "submit",
         "caudal.cli.submit",
         "submit",
-        "Answer an application's queries on a cluster, over files of this machine.",
+        "Answer an application's queries on a cluster, over files of this machine or a dataset.",
         extra="cluster",
     ),
     Command(

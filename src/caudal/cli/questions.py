@@ -10,7 +10,7 @@ from rich.console import Console
 
 from caudal.application import find_application
 from caudal.application.adhoc import files_application, notes
-from caudal.cli.dataset_choice import ask_dataset, chosen_dataset
+from caudal.cli.dataset_choice import ask_dataset, chosen_dataset, require_cluster
 from caudal.cli.destination import Destination
 from caudal.cli.engine_choice import chosen_engine
 from caudal.cli.gateways import CaOption, GatewayOptions, OptionalGatewayOption, TokenFileOption
@@ -18,6 +18,7 @@ from caudal.cli.given_select import given_select, knowing_applications
 from caudal.cli.options import (
     AppArgument,
     AsOfOption,
+    DatasetOption,
     FromOption,
     ParamOption,
     ProgressStoreOption,
@@ -173,6 +174,7 @@ def sql(
     ca: CaOption = None,
     source: FromOption = None,
     as_of: AsOfOption = None,
+    named: DatasetOption = None,
 ) -> None:
     """Answer any SELECT, over an application's cleaned tables or over files by name.
 
@@ -187,11 +189,14 @@ def sql(
     - `caudal sql books -f query.sql --data data`, or with the SELECT from a pipe
     - `caudal sql books "SELECT count(*) FROM reviews" --data data --gateway http://one:8421`
     - `caudal sql books "SELECT reason, count(*) FROM rejects GROUP BY 1" --from shelf`
+    - `caudal sql books "SELECT count(*) FROM reviews" --gateway http://one:8421 --dataset shelf`
     """
     destination = checked_destination(asking.form, asking.out, 1)
     app, select = given_select(first, second, query_file)
     dataset = None
-    if source is not None or as_of is not None:
+    if named is not None:
+        require_cluster(app, gateway, source)
+    elif source is not None or as_of is not None:
         if app is None or gateway is not None:
             raise UsageError("--from asks a dataset here: caudal sql APP 'SELECT ...' --from DIR")
         dataset = chosen_dataset(source, as_of, asking)
@@ -200,20 +205,15 @@ def sql(
         values = parameter_values(application.parameters, param)
         bound = bind_values(select, values, application.parameters)
         application = with_adhoc_query(application, bound)
-    elif asking.file:
-        raise UsageError("--file is for an application's tables: name the file in the SELECT")
     else:
         engine = asking.engine if gateway is None else Engine.SPLIT
-        bound = bind_values(select, parameter_values({}, param))
-        reading = asking.reading.reading()
-        application = files_application(bound, asking.data, engine, reading)
-        for note in notes(application) if not asking.quiet else ():
-            typer.echo(f"note: {one_line(note)}", err=True)
+        application = _over_files(select, param, asking, engine)
     with knowing_applications(application), asker_mistakes(application):
         if gateway is not None:
             from caudal.cli.submit import sql_on_cluster
 
-            sql_on_cluster(application, asking, GatewayOptions(gateway, token_file, ca=ca))
+            way = GatewayOptions(gateway, token_file, ca=ca)
+            sql_on_cluster(application, asking, way, named, as_of)
         elif dataset is not None:
             answers = ask_dataset(application, dataset, None, {}, asking)
             deliver(application.name, answers, destination, quiet=asking.quiet)
@@ -222,6 +222,19 @@ def sql(
             _answer_one(application, ADHOC, {}, asking, destination)
         else:
             _answer_whole(application, asking, destination)
+
+
+def _over_files(
+    select: str, param: list[str] | None, asking: QueryOptions, engine: Engine
+) -> Application:
+    """Return an application of a SELECT over files by name."""
+    if asking.file:
+        raise UsageError("--file is for an application's tables: name the file in the SELECT")
+    bound = bind_values(select, parameter_values({}, param))
+    application = files_application(bound, asking.data, engine, asking.reading.reading())
+    for note in notes(application) if not asking.quiet else ():
+        typer.echo(f"note: {one_line(note)}", err=True)
+    return application
 
 
 def _answer_whole(application: Application, asking: QueryOptions, destination: Destination) -> None:

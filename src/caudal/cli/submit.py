@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from caudal.application import find_application
+from caudal.cli.cluster_questions import answer_question, cluster_question
 from caudal.cli.consoles import message_console
 from caudal.cli.gateways import (
     CaOption,
@@ -18,6 +19,8 @@ from caudal.cli.gateways import (
 from caudal.cli.options import (
     ON_SPARK,
     AppArgument,
+    AsOfOption,
+    DatasetOption,
     ParamOption,
     QueryOptions,
     parameter_values,
@@ -29,11 +32,20 @@ from caudal.client.batches import Compress
 from caudal.client.results import error_of_outcome, every_reject, rejects_of
 from caudal.client.submit import Submission, with_sentiment
 from caudal.client.submit import submit as submit_files
-from caudal.errors import UnreachableError
+from caudal.errors import UnreachableError, UsageError
 from caudal.formats.job import SENT_BATCH_BYTES, Options
 from caudal.formats.keys import REJECTS
 from caudal.model import ADHOC, Application
 
+TimeoutOption = Annotated[
+    float,
+    typer.Option(
+        "--job-timeout",
+        metavar="SECONDS",
+        min=1.0,
+        help="The job expires when its client is silent for this long.",
+    ),
+]
 _ELSEWHERE = ("engine", "memory_limit", "profile", *ON_SPARK)  # options that only local engines use
 
 
@@ -50,15 +62,7 @@ def submit(
     resume: Annotated[
         str | None, typer.Option("--resume", metavar="JOB", help="Resume a job.")
     ] = None,
-    job_timeout: Annotated[
-        float,
-        typer.Option(
-            "--job-timeout",
-            metavar="SECONDS",
-            min=1.0,
-            help="The job expires when its client is silent for this long.",
-        ),
-    ] = 600.0,
+    job_timeout: TimeoutOption = 600.0,
     detach: Annotated[
         bool, typer.Option("--detach", help="Send everything, and do not wait for answers.")
     ] = False,
@@ -76,8 +80,10 @@ def submit(
     ] = None,
     patience: PatienceOption = 60.0,
     ca: CaOption = None,
+    dataset: DatasetOption = None,
+    as_of: AsOfOption = None,
 ) -> None:
-    """Answer an application's queries on a cluster, over files of this machine.
+    """Answer an application's queries on a cluster, over files of this machine or a dataset.
 
     Examples:
 
@@ -85,7 +91,19 @@ def submit(
     - `caudal submit movies -d data -g one:8421 -q q1 -q q4 --out answers --format parquet`
     - `zcat reviews.csv.gz | caudal submit books -d data -g one:8421 --file reviews=-`
     - `caudal submit books -d data -g one:8421 --resume 8b1f0c…`
+    - `caudal submit books -g one:8421 --dataset shelf`
     """
+    way = GatewayOptions(gateway, token_file, patience, ca)
+    if dataset is not None or as_of is not None:
+        if dataset is None or resume is not None:
+            raise UsageError("--as-of is for a dataset, and a question is not resumed but repeated")
+        application = find_application(app)
+        values = parameter_values(application.parameters, param)
+        question = cluster_question(
+            application, dataset, asking, as_of, queries=query or (), parameters=values
+        )
+        answer_question(question, asking, way, detach=detach)
+        return
     application = with_sentiment(find_application(app), asking.sentiment)
     submission = Submission(
         app=application,
@@ -98,12 +116,20 @@ def submit(
     )
     words = ["caudal", "submit", app, *(f"--query={one}" for one in query or ())]
     words += [f"--param={one}" for one in param or ()]
-    way = GatewayOptions(gateway, token_file, patience, ca)
     _answer(submission, asking, way, words, preview=preview, detach=detach)
 
 
-def sql_on_cluster(app: Application, asking: QueryOptions, way: GatewayOptions) -> None:
-    """Run `caudal sql APP SELECT --gateway URL`."""
+def sql_on_cluster(
+    app: Application,
+    asking: QueryOptions,
+    way: GatewayOptions,
+    dataset: str | None = None,
+    as_of: int | None = None,
+) -> None:
+    """Run `caudal sql APP SELECT --gateway URL`, over files or over a dataset."""
+    if dataset is not None:
+        answer_question(cluster_question(app, dataset, asking, as_of), asking, way)
+        return
     application = with_sentiment(app, asking.sentiment)
     submission = Submission(application, asking.sources(application), options=_options(asking))
     _answer(submission, asking, way, [], preview=False)

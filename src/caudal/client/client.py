@@ -17,6 +17,7 @@ from caudal.model import ParameterValue
 from caudal.results.answers import Answers, Result
 
 if TYPE_CHECKING:
+    from caudal.client.dataset import RemoteDataset
     from caudal.client.http import HttpGateways
     from caudal.client.job import StreamedJob
     from caudal.client.submit import Submission
@@ -144,6 +145,12 @@ class Client:
         from caudal.client.job import StreamedJob
 
         return StreamedJob(self._submission(app, queries, **how), self.gateways())
+
+    def dataset(self, name: str, as_of: int | None = None) -> "RemoteDataset":
+        """Return a dataset of the cluster: NAME, or OWNER/NAME of another owner."""
+        from caudal.client.dataset import RemoteDataset
+
+        return RemoteDataset(self.gateways, name, as_of)
 
     def jobs(self) -> "list[JobEntry]":
         """Return the jobs of this token that still exist."""

@@ -20,10 +20,12 @@ from caudal.formats.loads import LoadOffer
 from caudal.formats.outcomes import End, Outcome
 from caudal.formats.outputs import Whose
 from caudal.formats.replies import (
+    AskReceipt,
     JobEntry,
     JobPage,
     JobStatus,
     PlanPage,
+    Question,
     QuotaPage,
     Receipt,
     ResultAbout,
@@ -50,6 +52,11 @@ class HttpGateways(Failover):
         """See the port."""
         body = msgspec.json.encode(request)
         return self._get(Receipt, "PUT", _path(job_id), body, _JSON)
+
+    def ask_dataset(self, dataset: str, question: Question) -> AskReceipt:
+        """Ask a dataset: NAME, or OWNER/NAME of another owner. Return the job that answers."""
+        body = msgspec.json.encode(question)
+        return self._get(AskReceipt, "POST", dataset_path(dataset, "jobs"), body, _JSON)
 
     def put_batch(self, job_id: str, data: bytes) -> Receipt:
         """See the port."""
@@ -145,7 +152,7 @@ class HttpGateways(Failover):
     def offer(self, dataset: str, request: Request) -> LoadOffer:
         """Offer the sources of a load; return which are new, and the job to create."""
         body = msgspec.json.encode(request)
-        return self._get(LoadOffer, "POST", _dataset(dataset, "offers"), body, _JSON)
+        return self._get(LoadOffer, "POST", dataset_path(dataset, "offers"), body, _JSON)
 
     def datasets(self) -> DatasetPage:
         """Return the datasets that this token's owner may read."""
@@ -153,24 +160,24 @@ class HttpGateways(Failover):
 
     def dataset(self, place: str) -> DatasetEntry:
         """Return a dataset at its newest version: NAME, or OWNER/NAME of another owner."""
-        return self._get(DatasetEntry, "GET", _dataset(place))
+        return self._get(DatasetEntry, "GET", dataset_path(place))
 
     def versions(self, place: str, last: int) -> VersionPage:
         """Return the newest versions of a dataset."""
-        return self._get(VersionPage, "GET", _dataset(place, "versions", last=str(last)))
+        return self._get(VersionPage, "GET", dataset_path(place, "versions", last=str(last)))
 
     def parts(self, dataset: str, table: str) -> PartPage:
         """Return the parts of streams that were loaded into a table."""
-        return self._get(PartPage, "GET", _dataset(dataset, "parts", table))
+        return self._get(PartPage, "GET", dataset_path(dataset, "parts", table))
 
     def share(self, dataset: str, reader: str, *, shared: bool) -> DatasetEntry:
         """Let another owner read a dataset, or read it no more."""
-        path = _dataset(dataset, "readers", reader)
+        path = dataset_path(dataset, "readers", reader)
         return self._get(DatasetEntry, "PUT" if shared else "DELETE", path)
 
     def delete_dataset(self, place: str) -> DatasetEntry:
         """Delete a dataset; return what it was."""
-        return self._get(DatasetEntry, "DELETE", _dataset(place))
+        return self._get(DatasetEntry, "DELETE", dataset_path(place))
 
     def _get(
         self,
@@ -217,7 +224,7 @@ def _check_names(status: JobStatus) -> None:
             raise FormatError(f"offers a preview of {name}, which reads no table")
 
 
-def _dataset(place: str, *parts: str, **asked: str) -> str:
+def dataset_path(place: str, *parts: str, **asked: str) -> str:
     """Return the path of a dataset: NAME, or OWNER/NAME."""
     owner, name = split_place("", place)
     asked = {**({"owner": owner} if owner else {}), **asked}

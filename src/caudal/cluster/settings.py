@@ -43,6 +43,9 @@ fsync = true           # false: a power cut may cost objects of a store that is 
 log_format = "json"    # or "text", for people
 metrics_token = ""     # file with a token: then metrics are served to other machines, too
 launcher = "local"     # "local": processes of this machine; "docker": containers (compose.yaml)
+keep_unused = "7d"     # how long outputs over datasets stay that no question uses
+launcher = "local"     # "local": processes of this machine; "docker": containers with these names
+mount = ""             # docker only: where the containers see this folder
 
 [tls]                  # PEM files; with them gateways use TLS only; changes apply at once
 certificate = ""
@@ -110,6 +113,7 @@ class ClusterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fsync: bool = True
     log_format: str = "json"
     metrics_token: str = ""
+    keep_unused: str = "7d"
     launcher: str = "local"
     tls: Tls = Tls()
     quotas: Quotas = Quotas()
@@ -161,6 +165,14 @@ def _complaints(settings: ClusterSettings) -> list[str]:
         found += _host_complaints(name, host)
     found += _value_complaints(settings)
     found += _role_complaints(settings)
+    for name, text in (
+        ("keep_results", settings.keep_results or "1d"),
+        ("keep_unused", settings.keep_unused),
+    ):
+        try:
+            parse_seconds(text)
+        except UsageError as error:
+            found.append(f"{name}: {error}")
     if bool(settings.tls.certificate) != bool(settings.tls.key):
         found.append("[tls] needs both certificate and key, or neither")
     found += quota_complaints(settings.quotas)

@@ -9,6 +9,7 @@ from caudal.datasets.documents import StoredFile
 from caudal.datasets.parquet import stored_file
 from caudal.errors import AlreadyExistsError, FormatError, NotFoundError
 from caudal.formats.digest import digest
+from caudal.formats.file_groups import GroupFile
 from caudal.store.port import Store
 
 
@@ -36,7 +37,7 @@ def create_stored(store: Store, table: str, file: StoredFile, data: bytes) -> St
     return file
 
 
-def read_file(store: Store, table: str, file: HeldFile | StoredFile) -> bytes:
+def read_file(store: Store, table: str, file: HeldFile | StoredFile | GroupFile) -> bytes:
     """Return the bytes of a file. Raise FormatError if they are not those that were written."""
     key = keys.file_key(table, file.path)
     try:

@@ -194,7 +194,7 @@ def map_rows(
                     one, cleaned.rows, index.number, context.hashing, context.stages
                 )
         except QueryError as error:
-            if not _is_its_own(error, alone=context.alone):
+            if not is_its_own(error, alone=context.alone):
                 raise
             failed[one.stage.name] = str(error)
     return mapped.encode(
@@ -211,7 +211,7 @@ def map_rows(
     )
 
 
-def _is_its_own(error: QueryError, *, alone: bool) -> bool:
+def is_its_own(error: QueryError, *, alone: bool) -> bool:
     """Return whether the query would raise this error everywhere and every time. A lack of memory
     may have other causes, unless the query ran alone in its process."""
     if isinstance(error, InterruptedQueryError):

@@ -50,6 +50,22 @@ class Options(msgspec.Struct, frozen=True):
     every_reject: bool = False  # the rejects report names every row, not the first of each reason
 
 
+class AskedTable(msgspec.Struct, frozen=True):
+    """A table of a dataset: its columns with DuckDB's types."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+
+
+class AskedDataset(msgspec.Struct, frozen=True):
+    """The version of a dataset that a job reads. Gateways fill it in, never clients."""
+
+    name: str  # as the client wrote it
+    root: str  # prefix of its objects in the store; ends with `/`
+    version: int
+    tables: tuple[AskedTable, ...]
+
+
 class Request(msgspec.Struct, frozen=True):
     """The request of a client for a job."""
 
@@ -59,6 +75,7 @@ class Request(msgspec.Struct, frozen=True):
     options: Options = Options()
     load: LoadRequest | msgspec.UnsetType = msgspec.UNSET  # load rows instead of answering queries
     upkeep: UpkeepRequest | msgspec.UnsetType = msgspec.UNSET  # or compact or vacuum a dataset
+    dataset: AskedDataset | msgspec.UnsetType = msgspec.UNSET  # read this instead of sent tables
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -72,7 +89,7 @@ class Job(msgspec.Struct, frozen=True):
     request_digest: str
     tables: tuple[str, ...]  # the tables that the client must send, in order
     plan: msgspec.Raw
-    versions: dict[str, str]  # of the hash and of Caudal
+    versions: dict[str, str]  # of everything that decides the bytes of outputs (jobs/versions.py)
     load: JobLoad | msgspec.UnsetType = msgspec.UNSET  # where its rows go
     behind: bool = False  # its tasks use the slow lane, because its owner already had many jobs
 

@@ -7,6 +7,7 @@ are never used:
     jobs/J/RUN/outcome.json
     jobs/J/RUN/tables/T/end.json
     jobs/J/RUN/batches/T/{group:06}/{n:03}      what the client sent
+    jobs/J/RUN/inputs/T                         files of a dataset, instead of batches
     jobs/J/RUN/mapped/T/{group:06}/{n:03}       output of map
     jobs/J/RUN/merged/T/{group:06}              output of merge: the indexes of a group
     jobs/J/RUN/folds/F/{partition:04}           output of fold
@@ -138,6 +139,9 @@ class Keys:
 
     def batches(self, table: str, group: int | None = None) -> str:
         return _group(f"{self.root}/batches/{table}/", group)
+
+    def inputs(self, table: str) -> str:
+        return f"{self.root}/inputs/{table}"
 
     def mapped(self, table: str, number: int) -> str:
         return f"{self.mapped_group(table, number // self.group)}{number % self.group:03}"

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from caudal.formats.frame import Reason
-from caudal.formats.job import Options
+from caudal.formats.job import Options, Request
 from caudal.formats.medic_status import ProcessStatus
 from caudal.formats.outcomes import Outcome, State
 from caudal.formats.task_facts import ProcessSample, TaskFact
@@ -19,6 +19,35 @@ class Receipt:
     run: str
     tables: tuple[str, ...]
     new: bool = field(default=True, compare=False)  # False: it was confirmed before
+
+
+class Question(msgspec.Struct, frozen=True):
+    """A question to a dataset. Without `version`, its newest version is asked.
+
+    `once` is a random text of the client. It keeps apart questions that depend on the time.
+    """
+
+    request: Request
+    version: int | None = None
+    once: str = ""
+
+
+@dataclass(frozen=True)
+class AskReceipt:
+    """A gateway's confirmation of a question: the job that answers it, and the version."""
+
+    job: str
+    run: str
+    version: int
+    tables: tuple[str, ...]
+    new: bool = field(default=True, compare=False)  # False: an equal question was asked before
+
+
+class SeenVersion(msgspec.Struct, frozen=True):
+    """A version of a dataset in the stream of its versions. `time` in milliseconds since 1970."""
+
+    version: int
+    time: int
 
 
 class TableStatus(msgspec.Struct, frozen=True):

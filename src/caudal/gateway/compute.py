@@ -4,7 +4,7 @@ A caller that waits too long for its turn gets BusyError. A preview gets little 
 because it is optional: workers compute the actual answer.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import BoundedSemaphore
 
@@ -26,6 +26,11 @@ class SharedCompute:
         self._planners = planners
         self._previews = BoundedSemaphore(1)
         self._wait_seconds = wait_seconds
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """See the port."""
+        return self._local.versions
 
     def plan(self, request: Request, moment: float) -> Planned:
         """See the port."""

@@ -1,4 +1,4 @@
-"""Server-sent events: their encoding, and the two streams as polling loops.
+"""Server-sent events: their encoding, and the streams as polling loops.
 
 A stream polls in threads. It sends a keep-alive after some time without news, so that a closed
 connection is noticed. It ends when the gateway stops; the client then opens it again at another
@@ -7,15 +7,18 @@ gateway.
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from caudal.broker.port import BrokerError
+from caudal.datasets.cluster_place import DatasetNotFoundError
 from caudal.errors import FormatError, StoreError
 from caudal.formats.outcomes import Outcome
-from caudal.formats.replies import JobStatus
+from caudal.formats.replies import JobStatus, SeenVersion
 from caudal.gateway.service import Service
+from caudal.jobs.asking import WatchedDataset
 from caudal.jobs.interfaces import BusyError, GoneError
 from caudal.jobs.preview import Aborted, Complete, Preview, Rows, Step, Waiting
 from caudal.jobs.runs import JobRun
@@ -95,6 +98,32 @@ async def preview_events(service: Service, preview: Preview, first: int) -> Asyn
             case Waiting():
                 if alive := await pulse.pause():
                     yield alive
+
+
+async def version_events(
+    service: Service, owner: str, name: str, last: int
+) -> AsyncIterator[bytes]:
+    """Yield the number of a dataset's newest version if it is above `last`, then of later ones.
+
+    The stream ends when the dataset is deleted or no longer readable for this owner. That is looked
+    at with every keep-alive.
+    """
+    shown, pulse = last, _Pulse()
+    watched: WatchedDataset | None = None
+    while not service.stopping():
+        try:
+            look = partial(service.questions.watch, owner, name, watched)
+            watched = await service.threads.run(look)
+        except DatasetNotFoundError:
+            return
+        except (StoreError, FormatError):
+            pass  # it does not answer now, or the client is told when it asks
+        if watched is not None and watched.number > shown:
+            shown, pulse = watched.number, _Pulse()
+            yield event("version", SeenVersion(shown, watched.contents.time), shown)
+        if alive := await pulse.pause():
+            watched = None
+            yield alive
 
 
 def _look(service: Service, job_run: JobRun) -> JobStatus | None:

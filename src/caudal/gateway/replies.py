@@ -16,6 +16,15 @@ class ReceiptBody(msgspec.Struct, frozen=True):
     tables: tuple[str, ...]
 
 
+class AskBody(msgspec.Struct, frozen=True):
+    """Confirmation of a question: its job and run, the version asked, and the tables it reads."""
+
+    job: str
+    run: str
+    version: int
+    tables: tuple[str, ...]
+
+
 def json_answer(content: Any, status: int = 200) -> Response:
     return Response(msgspec.json.encode(content), status, media_type=JSON)
 

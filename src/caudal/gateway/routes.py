@@ -9,6 +9,7 @@ from caudal.formats.replies import (
     JobPage,
     JobStatus,
     PlanPage,
+    Question,
     QuotaPage,
     ResultAbout,
     SamplePage,
@@ -22,6 +23,7 @@ from caudal.gateway.bodies import JSON
 from caudal.gateway.dataset_routes import DATASET_OPERATIONS
 from caudal.gateway.handlers import (
     cluster,
+    dataset_questions,
     facts,
     health,
     jobs,
@@ -32,7 +34,7 @@ from caudal.gateway.handlers import (
     tables,
 )
 from caudal.gateway.operations import MediaContent, Operation, Parameter, Room
-from caudal.gateway.replies import ReceiptBody
+from caudal.gateway.replies import AskBody, ReceiptBody
 
 _BINARY = {"type": "string", "contentMediaType": "application/octet-stream"}
 _TEXT = {"type": "string"}
@@ -41,6 +43,7 @@ _JOB = "/jobs/{job}"
 _TABLE = f"{_JOB}/tables/{{table}}"
 _BATCH = f"{_TABLE}/batches/{{number}}"
 _RESULT = f"{_JOB}/results/{{query}}"
+_DATASET = "/datasets/{dataset}"
 
 
 def _json(kind: type[Any]) -> tuple[MediaContent, ...]:
@@ -74,6 +77,20 @@ _LISTED = (
         "Owner of the jobs; jobs of others need the right `admin`.",
         required=False,
     ),
+)
+_DATASET_OWNER = Parameter(
+    "owner",
+    "query",
+    {"type": "string", "maxLength": 64},
+    "Owner of the dataset, if it is another one.",
+    required=False,
+)
+_LAST_VERSION = Parameter(
+    "Last-Event-ID",
+    "header",
+    {"type": "string", "pattern": "^[0-9]{1,9}$"},
+    "The last version received: continue after it.",
+    required=False,
 )
 _LAST_EVENT = Parameter(
     "Last-Event-ID",
@@ -186,6 +203,18 @@ OPERATIONS = (
         "GET", f"{_RESULT}/preview", streams.preview,
         "Stream the rows of a query that only filters, batch by batch.",
         _EVENTS, (404,), parameters=(_LAST_EVENT,), room=Room.STREAM, action="fetch",
+    ),
+    Operation(
+        "POST", f"{_DATASET}/jobs", dataset_questions.ask,
+        "Ask a dataset. An equal question is answered by the same job.",
+        {201: _json(AskBody), 200: _json(AskBody)}, (404, 408, 413, 415, 422),
+        MediaContent(JSON, Question), parameters=(_DATASET_OWNER,), right=Right.SUBMIT,
+        action="ask",
+    ),
+    Operation(
+        "GET", f"{_DATASET}/events", dataset_questions.versions,
+        "Stream the number of a dataset's newest version, and of each later one.",
+        _EVENTS, (404,), parameters=(_DATASET_OWNER, _LAST_VERSION), room=Room.STREAM,
     ),
     Operation(
         "GET", "/quotas", quotas.listing,

@@ -17,6 +17,7 @@ from caudal.gateway.refusals import Refusal, later
 from caudal.gateway.room import Bodies, RequestPlaces, Threads, Turns
 from caudal.gateway.shares import Shares, usual_quotas
 from caudal.gateway.tokens import EVERYBODY, Caller, Tokens
+from caudal.jobs.asking import DatasetQuestions
 from caudal.jobs.dataset_service import DatasetService
 from caudal.jobs.ports import Ports
 from caudal.jobs.service import JobService
@@ -54,6 +55,7 @@ class Service:
     shares: Shares = field(init=False)
     census: OwnerUsage = field(init=False)
     datasets: DatasetService = field(init=False)
+    questions: DatasetQuestions = field(init=False)
 
     def __post_init__(self) -> None:
         bounds = self.limits
@@ -79,6 +81,7 @@ class Service:
             ("shares", shares),
             ("census", OwnerUsage(self.ports.store, is_counted)),
             ("datasets", DatasetService(self.ports)),
+            ("questions", DatasetQuestions(self.gateway, self.ports)),
         ):
             object.__setattr__(self, name, room)
 

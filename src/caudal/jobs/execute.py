@@ -26,7 +26,6 @@ from caudal.formats.output_sizes import stage_sizes
 from caudal.jobs import objects
 from caudal.jobs.beat import Stopping, TaskBeat
 from caudal.jobs.events import TaskEnd, TaskReport
-from caudal.jobs.facts import StoreFacts
 from caudal.jobs.failed_queries import end_done, failed_output
 from caudal.jobs.inputs import WrongEndError, gather, merge_group, size_of
 from caudal.jobs.interfaces import CondemnedError, NotNowError, StoppedError, is_suspect
@@ -34,6 +33,7 @@ from caudal.jobs.loads import commit_load, store_batch
 from caudal.jobs.ports import Ports
 from caudal.jobs.readiness import all_finished, belongs, follow_up
 from caudal.jobs.runs import JobRun, end_run
+from caudal.jobs.shared_maps import facts_of, is_made, is_shared, output_key, require_versions
 from caudal.jobs.upkeep import do_upkeep
 from caudal.process.logs import fields
 
@@ -83,7 +83,7 @@ def execute_task(ports: Ports, consumer: Consumer, delivery: Delivery) -> TurnRe
     4. Find the tasks that became ready, and publish them with confirms. Exception: this is the
        first delivery of a message, and another worker made the output. Then the other worker does
        step 4, or its own message is delivered again. Without the exception, each duplicate of a
-       message would duplicate all later tasks, level by level.
+       message would duplicate all later tasks, level by level. (Shared outputs: `_must_follow`.)
     5. Acknowledge.
 
     Step 4 comes after the create, so the worker that finishes last sees that it was the last. It
@@ -182,10 +182,22 @@ class TaskTurn:
 
 def _advance(turn: TaskTurn) -> None:
     """Execute steps 2 to 4."""
-    present = objects.exists(turn.ports.store, turn.job_run.keys.output(turn.task))
+    present = is_made(turn.ports.store, turn.job_run, turn.task)
     made = Made.BY_ANOTHER if present else _make(turn)
-    if made is Made.HERE or (made is Made.BY_ANOTHER and turn.deliveries > 1):
+    if made is Made.HERE or (made is Made.BY_ANOTHER and _must_follow(turn)):
         _follow_or_fail(turn)
+
+
+def _must_follow(turn: TaskTurn) -> bool:
+    """Return whether step 4 is this worker's although another one made the output.
+
+    Who made a shared output may have done so for another job.
+    """
+    if turn.deliveries > 1 or not is_shared(turn.job_run, turn.task):
+        return turn.deliveries > 1
+    group = turn.task.number // turn.job_run.shape.group
+    merge = turn.job_run.keys.output(Task("merge", turn.task.name, group))
+    return not objects.exists(turn.ports.store, merge)
 
 
 def _make(turn: TaskTurn) -> Made:
@@ -199,6 +211,7 @@ def _make(turn: TaskTurn) -> Made:
     """
     ports, job_run, task, deliveries = turn.ports, turn.job_run, turn.task, turn.deliveries
     try:
+        require_versions(job_run, task, ports.compute.versions)
         data = _output(turn)
     except DETERMINISTIC as error:
         if isinstance(error, FormatError) and not is_suspect(deliveries):
@@ -211,7 +224,7 @@ def _make(turn: TaskTurn) -> Made:
         _log.warning("queries failed", extra=about)
         data = failed
     try:
-        ports.store.create(job_run.keys.output(task), data)
+        ports.store.create(output_key(ports.store, job_run, task, data), data)
     except AlreadyExistsError:
         turn.report.end = TaskEnd.ADOPTED
         return Made.BY_ANOTHER
@@ -250,7 +263,7 @@ def _follow_or_fail(turn: TaskTurn) -> None:
 
 def follow(ports: Ports, job_run: JobRun, task: Task) -> None:
     """Execute step 4: publish the tasks that became ready; end the job after the last finish."""
-    facts = StoreFacts(ports.store, job_run.keys)
+    facts = facts_of(ports.store, job_run)
     ready = follow_up(task, job_run.shape, facts)
     if ready:
         ports.broker.publish([job_run.message(one) for one in ready])

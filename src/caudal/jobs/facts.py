@@ -25,6 +25,11 @@ class StoreFacts:
         self._store = store
         self._keys = keys
 
+    @property
+    def may_lose_maps(self) -> bool:
+        """Return False: outputs of a job stay until it ends."""
+        return False
+
     def ending(self, table: str) -> End | None:
         """Return the end of a table as the client sent it."""
         try:
@@ -85,6 +90,10 @@ class OneLook:
     def __init__(self, facts: StoreFacts) -> None:
         self._facts = facts
         self._answers: dict[tuple[str, ...], Any] = {}
+
+    @property
+    def may_lose_maps(self) -> bool:
+        return self._facts.may_lose_maps
 
     def end(self, table: str) -> int | None:
         return self._once(("end", table), lambda: self._facts.end(table))

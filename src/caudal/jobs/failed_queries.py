@@ -19,9 +19,9 @@ from caudal.formats import outputs
 from caudal.formats.keys import REJECTS, Task
 from caudal.formats.outcomes import Outcome
 from caudal.jobs import objects
-from caudal.jobs.facts import StoreFacts
 from caudal.jobs.interfaces import Clock, CondemnedError, is_suspect
 from caudal.jobs.runs import JobRun, end_run
+from caudal.jobs.shared_maps import facts_of
 from caudal.store.port import Store
 
 
@@ -63,6 +63,6 @@ def failed_queries(store: Store, job_run: JobRun, finished: Iterable[str]) -> di
 
 def end_done(store: Store, clock: Clock, job_run: JobRun) -> Outcome:
     """End a job that has all its results. The outcome names the queries that failed."""
-    finished = StoreFacts(store, job_run.keys).finished()
+    finished = facts_of(store, job_run).finished()
     failed = failed_queries(store, job_run, finished)
     return end_run(store, clock, job_run.keys, "done", failed=failed)

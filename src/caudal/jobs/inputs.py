@@ -9,25 +9,39 @@ Rules
    are empty, one schema is. They are read when the task iterates them, never all at once.
 4. Of a stage that failed nothing is read: QueryError, with the reason of the first batch or
    partition that has one.
+5. A shared map output may have been swept and made again since it was merged, in other bytes but
+   with the same rows. Then its own index says where they are.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
+from typing import NamedTuple
 
-from caudal.errors import NotFoundError, QueryError
+import msgspec
+
+from caudal.errors import FormatError, NotFoundError, QueryError
 from caudal.formats import merged
 from caudal.formats.keys import REJECTS, Task
-from caudal.formats.mapped import Span, StageIndex
+from caudal.formats.mapped import MappedReader, Span, StageIndex
 from caudal.formats.outcomes import End, digest_of_digests
 from caudal.jobs import objects
-from caudal.jobs.facts import StoreFacts
 from caudal.jobs.interfaces import InputPart, Inputs, JobError
 from caudal.jobs.readiness import table_complete
 from caudal.jobs.runs import JobRun, stage_of
+from caudal.jobs.shared_maps import (
+    facts_of,
+    gather_files,
+    is_shared,
+    member_key,
+    open_again,
+    open_mapped,
+)
 from caudal.store.port import Store
 
+_EMPTY = -1
 _MOST_HINT_BATCHES = 4_096  # batches of the table that a hint is made from
 _MOST_HINT_BYTES = 8 << 20
 
@@ -40,17 +54,20 @@ def merge_group(store: Store, job_run: JobRun, task: Task) -> bytes:
     """Return the output of a merge: the indexes of the group's batches that lie before the end."""
     size = job_run.shape.group
     first = task.number * size
-    end = StoreFacts(store, job_run.keys).end(task.name)
+    end = facts_of(store, job_run).end(task.name)
     last = first + size if end is None else min(first + size, end)
     members = []
     for number in range(first, last):
-        found = objects.mapped_reader(store, job_run.keys, task.name, number)
-        members.append(merged.MergedMember(found.index, found.body))
+        found = open_mapped(store, job_run, task.name, number)
+        index = msgspec.structs.replace(found.index, batch=number)
+        members.append(merged.MergedMember(index, found.body))
     return merged.encode(merged.Merged(task.name, first, tuple(members)))
 
 
 def gather(store: Store, job_run: JobRun, task: Task) -> Inputs:
     """Return the inputs of a map, fold or finish."""
+    if is_shared(job_run, task):
+        return {task.name: gather_files(store, job_run, task)}
     if task.kind == "map":
         batch = InputPart(objects.batch(store, job_run.keys, task.name, task.number))
         return {**hint_inputs(store, job_run, task.name), task.name: [batch]}
@@ -84,7 +101,7 @@ def hint_inputs(store: Store, job_run: JobRun, table: str) -> Inputs:
 def _hint_parts(store: Store, job_run: JobRun, stage: str) -> list[InputPart] | None:
     """Return a stage's streams; an empty list if they are too large or the stage failed; None
     while its table is not complete."""
-    scan, facts = stage_of(job_run, stage), StoreFacts(store, job_run.keys)
+    scan, facts = stage_of(job_run, stage), facts_of(store, job_run)
     end = facts.end(scan.table) if scan else None
     if scan is None or end is None:
         return None
@@ -101,7 +118,7 @@ def _hint_parts(store: Store, job_run: JobRun, stage: str) -> list[InputPart] | 
 
 def table_members(store: Store, job_run: JobRun, table: str) -> list[merged.MergedMember]:
     """Return the members of a complete table, checked against its end (rule 2)."""
-    end = StoreFacts(store, job_run.keys).ending(table)
+    end = facts_of(store, job_run).ending(table)
     if end is None:
         raise NotFoundError(f"table {table} has no end yet")
     members: list[merged.MergedMember] = []
@@ -140,38 +157,62 @@ class _Gathered:
     def parts(self, stage: str, only: int | None = None) -> "_StoredParts":
         """The streams of a stage: of one partition, or all."""
         sources = list(self._sources(stage))
-        spans = [
-            (key, body, span)
-            for key, body, index in sources
-            for span in _chosen(index, only)
-            if span.length
+        places = [
+            _Place(source, number)
+            for source in sources
+            for number in _chosen(source.index, only)
+            if source.index.slices[number].length
         ]
-        if not spans and sources:
-            key, body, index = sources[0]
-            spans = [(key, body, index.empty)]
-        return _StoredParts(self._store, spans)
+        if not places and sources:
+            places = [_Place(sources[0], _EMPTY)]
+        return _StoredParts(self._store, places)
 
     def size(self, stage: str) -> int:
         """Return the number of bytes of a stage's streams."""
-        return sum(span.length for _, _, index in self._sources(stage) for span in index.slices)
+        return sum(span.length for one in self._sources(stage) for span in one.index.slices)
 
-    def _sources(self, stage: str) -> Iterable[tuple[str, int, StageIndex]]:
+    def _sources(self, stage: str) -> "Iterable[_Source]":
         scan = stage_of(self._job_run, stage)
         if scan is None:
             return self._folds(stage)
         if scan.table not in self._members:
             self._members[scan.table] = table_members(self._store, self._job_run, scan.table)
-        return (
-            (key, one.body, one.index.stage(stage, key))
-            for one in self._members[scan.table]
-            for key in [self._job_run.keys.mapped(scan.table, one.index.batch)]
-        )
+        return (self._source(stage, one) for one in self._members[scan.table])
 
-    def _folds(self, fold: str) -> Iterator[tuple[str, int, StageIndex]]:
+    def _source(self, stage: str, member: merged.MergedMember) -> "_Source":
+        key = member_key(self._store, self._job_run, member.index)
+        again = partial(open_again, self._store, self._job_run, member.index)
+        return _Source(key, member.body, member.index.stage(stage, key), stage, again)
+
+    def _folds(self, fold: str) -> "Iterator[_Source]":
         for number in range(self._job_run.shape.folds[fold].partitions):
             key = self._job_run.keys.output(Task("fold", fold, number))
             index, body = objects.folded(self._store, self._job_run.keys, fold, number)
-            yield key, body, index.stage(key)
+            yield _Source(key, body, index.stage(key))
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A stage in one object: where the object's body begins, and where its slices are.
+
+    `again` opens a map output that was made again since; it returns None if there is none such.
+    """
+
+    key: str
+    body: int
+    index: StageIndex
+    stage: str = ""
+    again: Callable[[], MappedReader | None] = lambda: None
+
+    def span(self, number: int) -> Span:
+        return self.index.empty if number == _EMPTY else self.index.slices[number]
+
+
+class _Place(NamedTuple):
+    """A slice of a source; `_EMPTY` stands for its schema."""
+
+    source: _Source
+    number: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,31 +220,51 @@ class _StoredParts(Collection[InputPart]):
     """Streams that are read from the store whenever they are iterated, a few at a time."""
 
     store: Store
-    spans: Sequence[tuple[str, int, Span]]  # key, where its body begins, place in the body
+    places: Sequence[_Place]
 
     def __len__(self) -> int:
-        return len(self.spans)
+        return len(self.places)
 
     def __contains__(self, part: object) -> bool:
         return any(part == one for one in self)
 
     def __iter__(self) -> Iterator[InputPart]:
-        for (key, body), together in groupby(self.spans, key=itemgetter(0, 1)):
-            for data in objects.streams(self.store, key, body, [one for _, _, one in together]):
-                yield InputPart(data)
+        for source, together in groupby(self.places, key=itemgetter(0)):
+            numbers = [place.number for place in together]
+            if not source.stage:
+                yield from map(InputPart, self._streams(source, numbers))
+                continue
+            try:
+                found = list(self._streams(source, numbers))
+            except FormatError:
+                found = self._streams_again(source, numbers)
+            yield from map(InputPart, found)
+
+    def _streams(self, source: _Source, numbers: Sequence[int]) -> Iterator[bytes]:
+        spans = [source.span(number) for number in numbers]
+        return objects.streams(self.store, source.key, source.body, spans)
+
+    def _streams_again(self, source: _Source, numbers: Sequence[int]) -> list[bytes]:
+        """Read by the object's own index, if it was made again (rule 5); else raise."""
+        made = source.again()
+        if made is None:
+            return list(self._streams(source, numbers))
+        index = made.index.stage(source.stage, source.key)
+        return list(self._streams(replace(source, body=made.body, index=index), numbers))
 
 
 def size_of(parts: Collection[InputPart]) -> int:
     """Return how many bytes an input takes, without reading it if it lies in the store."""
     if isinstance(parts, _StoredParts):
-        return sum(span.length for _, _, span in parts.spans)
+        return sum(place.source.span(place.number).length for place in parts.places)
     return sum(len(part.data) for part in parts)
 
 
-def _chosen(index: StageIndex, only: int | None) -> Sequence[Span]:
+def _chosen(index: StageIndex, only: int | None) -> Sequence[int]:
+    """Return the numbers of the slices to read."""
     if only is None:
-        return index.slices
-    return [index.slices[min(only, len(index.slices) - 1)]]
+        return range(len(index.slices))
+    return [min(only, len(index.slices) - 1)]
 
 
 def _reports(
@@ -212,6 +273,6 @@ def _reports(
     for one in members:
         index = one.index
         if index.rejects.rows or index.repaired:
-            key = job_run.keys.mapped(index.table, index.batch)
+            key = member_key(store, job_run, index)
             for data in objects.streams(store, key, one.body, [index.rejects]):
                 yield InputPart(data, index.file, index.repaired)

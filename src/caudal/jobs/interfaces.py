@@ -55,6 +55,10 @@ class Planned:
 class Compute(Protocol):
     """The engine: pure functions of immutable bytes. Same inputs, same rows."""
 
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Return the versions of everything that decides the bytes of outputs, by name."""
+
     def plan(self, request: Request, moment: float) -> Planned:
         """Validate a request and plan it. Raise ApplicationError, QueryError or UsageError."""
 

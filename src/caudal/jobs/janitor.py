@@ -11,7 +11,8 @@ Rules
    clock, if it has one, both say so. So a clock that is ahead deletes nothing early.
 4. An ended job with nothing to delete rests until its results expire, but at most for a while
    (ended_jobs.py). A job that is not known to have ended is looked at in every round.
-5. In a directory, empty folders and temporary files of dead writers are deleted. The store itself
+5. Now and then, map outputs of datasets that nobody used for long are deleted (sweep.py).
+6. In a directory, empty folders and temporary files of dead writers are deleted. The store itself
    knows which files those are.
 
 Only the delete of job.json can do harm when it is late, because a new run under the same id uses
@@ -20,6 +21,7 @@ read and the delete, and resumes after the id got a new run, it deletes the job.
 run. That client is told that there is no such job, and begins again. No answer is wrong.
 """
 
+import contextlib
 import logging
 from collections.abc import Iterator
 
@@ -30,6 +32,7 @@ from caudal.jobs.ended_jobs import spread
 from caudal.jobs.ports import Ports
 from caudal.jobs.reconciler import job_ids
 from caudal.jobs.runs import JobRun, read_outcome
+from caudal.jobs.sweep import sweep_shared
 from caudal.process.logs import fields
 from caudal.store.port import Store, folder_names, key_in, pages
 
@@ -44,6 +47,7 @@ class Janitor:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
+        self._swept = ports.clock.elapsed()  # when shared outputs were looked at
 
     def round(self) -> None:
         """Look at every job once. A job whose store calls fail waits for the next round."""
@@ -53,7 +57,15 @@ class Janitor:
                 self._clean(job_id)
             except (StoreError, FormatError):
                 continue
+        self._sweep_shared()
         self._ports.store.sweep(_SWEPT_SECONDS)
+
+    def _sweep_shared(self) -> None:
+        now, pause = self._ports.clock.elapsed(), self._ports.bounds.sweep_seconds
+        if now - self._swept >= pause:
+            self._swept = now
+            with contextlib.suppress(StoreError):
+                sweep_shared(self._ports)
 
     def _clean(self, job_id: str) -> None:
         runs = list(run_names(self._ports.store, job_id))

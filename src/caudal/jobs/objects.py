@@ -17,9 +17,11 @@ from functools import partial
 
 from caudal.errors import FormatError, NotFoundError
 from caudal.formats import batch as batch_format
+from caudal.formats import file_groups as groups_format
 from caudal.formats import frame, mapped, merged, outcomes, outputs
 from caudal.formats import job as job_format
 from caudal.formats.batch import BatchHeader
+from caudal.formats.file_groups import FileGroup
 from caudal.formats.job import Job
 from caudal.formats.keys import Keys, Task, job_key
 from caudal.formats.mapped import MappedReader, Span
@@ -81,6 +83,20 @@ def mapped_reader(store: Store, keys: Keys, table: str, number: int) -> MappedRe
     same = (found.index.table, found.index.batch) == (table, number)
     _check(key, same, f"of batch {found.index.batch} of {found.index.table}")
     return found
+
+
+def shared_reader(store: Store, key: str, table: str, source: str) -> MappedReader:
+    """Return the reader of a map output over files of a dataset; `source` is their digest."""
+    found = MappedReader(partial(store.read, key), key)
+    same = (found.index.table, found.index.source_digest) == (table, source)
+    _check(key, same, f"of other files, or of {found.index.table}")
+    return found
+
+
+def file_groups(store: Store, keys: Keys, table: str) -> tuple[FileGroup, ...]:
+    """Return the files of a dataset that a job reads as a table."""
+    key = keys.inputs(table)
+    return groups_format.decode(store.read(key), key)
 
 
 def merged_group(store: Store, keys: Keys, table: str, group: int) -> Merged:

@@ -36,6 +36,10 @@ class Bounds:
     quick: bool = False  # a worker that is kept free for short tasks
     keep_seconds: float | None = None  # how long results stay; None: as each request says
     rest_seconds: float = 300.0  # longest time until an ended job is looked at again
+    unused_seconds: float = (
+        7 * 86_400.0
+    )  # shared map outputs that nobody used for so long are swept
+    sweep_seconds: float = 3_600.0  # how often a janitor looks for them
     batch_bytes: int = 1 << 30  # records of one batch; a batch that declares more is refused
 
 

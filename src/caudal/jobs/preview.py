@@ -25,6 +25,7 @@ from caudal.jobs.facts import StoreFacts
 from caudal.jobs.interfaces import InputPart, UnknownNameError
 from caudal.jobs.ports import Ports
 from caudal.jobs.runs import JobRun, read_outcome
+from caudal.jobs.shared_maps import facts_of, open_mapped
 from caudal.results.weight import weight
 from caudal.sql.planner import Scan, filtered_scan
 
@@ -93,7 +94,7 @@ class Preview:
         now = self.ports.job_runs.open(self.job_run.job.id)
         if now is None or now.job.run != self.job_run.job.run:
             return Aborted(f"there is no job {self.job_run.job.id}")
-        outcome, facts = read_outcome(store, keys), StoreFacts(store, keys)
+        outcome, facts = read_outcome(store, keys), facts_of(store, self.job_run)
         if outcome is not None and outcome.state != "done":
             return Aborted(outcome.reason or outcome.state, outcome)
         end = facts.end(self.scan.table)
@@ -116,8 +117,7 @@ class Preview:
 
     def _rows(self, number: int) -> pa.Table:
         """Run the finish on the slices of one batch, which gives rows like those of the answer."""
-        keys = self.job_run.keys
-        found = objects.mapped_reader(self.ports.store, keys, self.scan.table, number)
+        found = open_mapped(self.ports.store, self.job_run, self.scan.table, number)
         inputs = {self.scan.name: [InputPart(one) for one in found.streams(self.scan.name)]}
         task = Task("finish", self.query)
         made = self.ports.compute.run(self.job_run.job, task, inputs, 1)

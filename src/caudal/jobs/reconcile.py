@@ -19,6 +19,10 @@ ROUND = 256  # most tasks per job and round
 class StoredFacts(Facts, Protocol):
     """Facts that also include the batches that have arrived."""
 
+    @property
+    def may_lose_maps(self) -> bool:
+        """Return whether map outputs may be swept while the job needs them (shared_maps.py)."""
+
     def groups(self, table: str) -> Iterable[int]:
         """Return the groups with at least one batch that has arrived, ascending."""
 
@@ -32,29 +36,37 @@ def missing_tasks(shape: Shape, facts: StoredFacts, limit: int = ROUND) -> list[
 
 
 def _missing(shape: Shape, facts: StoredFacts) -> Iterator[Task]:
+    finished = facts.finished()
+    if finished >= set(shape.finishes):
+        return
     for table in shape.tables:
         merged = facts.merged(table)
         for group in facts.groups(table):
             if group not in merged:
                 yield from _missing_in_group(table, group, shape, facts)
+            elif facts.may_lose_maps:
+                yield from _missing_maps(table, group, shape, facts)
     for name, step in shape.folds.items():
         lacking = facts.folded(name).missing(step.partitions)
         if lacking and step_ready(step, shape, facts):
             yield from (Task("fold", name, number) for number in lacking)
-    finished = facts.finished()
     for name, step in shape.finishes.items():
         if name not in finished and step_ready(step, shape, facts):
             yield Task("finish", name)
 
 
 def _missing_in_group(table: str, group: int, shape: Shape, facts: StoredFacts) -> Iterator[Task]:
+    yield from _missing_maps(table, group, shape, facts)
+    if group_mapped(table, group, shape, facts):
+        yield Task("merge", table, group)
+
+
+def _missing_maps(table: str, group: int, shape: Shape, facts: StoredFacts) -> Iterator[Task]:
     mapped = facts.mapped(table, group)
     size = shape.group_size(group, facts.end(table))
     for number in facts.batches(table, group):
         if number not in mapped and (size is None or number < size):
             yield Task("map", table, group * shape.group + number)
-    if group_mapped(table, group, shape, facts):
-        yield Task("merge", table, group)
 
 
 def awaits_client(shape: Shape, facts: StoredFacts) -> bool:

@@ -25,6 +25,7 @@ from caudal.jobs.ports import Ports
 from caudal.jobs.readiness import all_finished
 from caudal.jobs.reconcile import ROUND, awaits_client, missing_tasks
 from caudal.jobs.runs import JobRun, end_run, read_outcome
+from caudal.jobs.shared_maps import facts_of
 from caudal.jobs.watch import (
     Beating,
     Patience,
@@ -105,7 +106,7 @@ class Reconciler:
                 end_run(self._ports.store, self._ports.clock, job_run.keys, "failed", str(error))
 
     def _look(self, job_run: JobRun) -> None:
-        facts = StoreFacts(self._ports.store, job_run.keys)
+        facts = facts_of(self._ports.store, job_run)
         found = missing_tasks(job_run.shape, OneLook(facts), self._looks_for)
         lanes = (job_run.message(one).lane for one in found if one.kind == "map")
         self._waiting.update((job_run.job.owner, lane) for lane in lanes)

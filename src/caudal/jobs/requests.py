@@ -8,6 +8,8 @@ from caudal.formats import frame
 from caudal.formats import job as job_format
 from caudal.formats.job import Request
 from caudal.formats.keys import JOB_ID, MOST_GROUP, MOST_PARTITIONS, NAME, REJECTS
+from caudal.formats.outcomes import End
+from caudal.jobs.interfaces import ConflictError
 
 _MOST_COLUMNS = 10_000
 _MOST_INDEX_BYTES = 2 << 20  # index of a batch: mostly the names of its columns
@@ -103,3 +105,12 @@ def check_batch(data: bytes, index: batch_format.BatchHeader, most: int) -> None
         batch_format.check(data, "the batch")
     except FormatError as error:
         raise UsageError(f"this is not a batch: {error}") from None
+
+
+def check_same_end(table: str, first: End, end: End) -> None:
+    """Raise ConflictError if a table has ended otherwise before."""
+    if first != end:
+        raise ConflictError(
+            f"table {table} has ended with {first.batches} batches of {first.bytes} "
+            f"bytes; this end says {end.batches} of {end.bytes}, or other content"
+        ) from None

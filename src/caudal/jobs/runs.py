@@ -12,6 +12,7 @@ from threading import Lock
 
 from caudal.errors import AlreadyExistsError, NotFoundError
 from caudal.formats import outcomes
+from caudal.formats.file_groups import FileGroup
 from caudal.formats.job import Job
 from caudal.formats.keys import REJECTS, Keys, Message, Task
 from caudal.formats.loads import LOAD, UPKEEP
@@ -34,6 +35,10 @@ class JobRun:
     shape: Shape
     hints: dict[str, Sequence[InputPart]] = field(default_factory=dict, compare=False, repr=False)
     """Streams of complete stages, by stage, to make hints from. Empty: not worth a hint."""
+    files: dict[str, tuple[FileGroup, ...]] = field(default_factory=dict, compare=False, repr=False)
+    """Files of a dataset, by table (shared_maps.py)."""
+    parts: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """Digests of the plan's parts, by table (shared_maps.py)."""
     verdicts: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
     """Errors of finished queries; empty for a query that did not fail (failed_queries.py)."""
 

@@ -27,7 +27,6 @@ from caudal.formats.keys import MOST_GROUPS, Task, job_key
 from caudal.formats.outcomes import End, Outcome
 from caudal.formats.replies import JobPage, JobStatus, Receipt
 from caudal.jobs import objects
-from caudal.jobs.facts import StoreFacts
 from caudal.jobs.inputs import WrongEndError, check_coverage
 from caudal.jobs.interfaces import (
     BusyError,
@@ -47,15 +46,15 @@ from caudal.jobs.requests import (
     check_batch,
     check_job_id,
     check_request,
+    check_same_end,
     check_sentiment,
     described,
     identity,
 )
 from caudal.jobs.runs import JobRun, end_run, read_outcome
+from caudal.jobs.shared_maps import facts_of
 from caudal.jobs.status import status_of
 from caudal.jobs.stored_results import StoredResult
-from caudal.kernels.hashing import HASH_VERSION
-from caudal.version import __version__
 
 _MARKS = 4  # marks of an active client in the time after which it counts as silent
 _MARKED = 1024  # most jobs for which a gateway remembers its last mark
@@ -80,6 +79,12 @@ class JobService:
 
     def create(self, job_id: str, owner: str, request: Request) -> Receipt:
         """Validate, plan and create a job. The same request again returns the same job."""
+        if request.dataset:
+            raise UsageError("a job cannot name the objects of a dataset: ask the dataset instead")
+        return self.create_checked(job_id, owner, request)
+
+    def create_checked(self, job_id: str, owner: str, request: Request) -> Receipt:
+        """Do the same as create, for a request whose dataset the owner may read."""
         check_job_id(job_id)
         check_request(request)
         check_load(request)
@@ -137,19 +142,19 @@ class JobService:
         store, key = self._ports.store, job_run.keys.end(table)
         outcome = read_outcome(store, job_run.keys)
         if outcome is not None:
-            first = StoreFacts(store, job_run.keys).ending(table)
+            first = facts_of(store, job_run).ending(table)
             if outcome.state != "done" or first is None:
                 raise self._gone(job_id, outcome)
-            _check_same_end(table, first, end)
+            check_same_end(table, first, end)
             return Receipt(job_run.job.run, job_run.job.tables, new=False)
         new = not objects.exists(store, key)  # two requests at once may both see it as new
         try:
             store.create(key, outcomes.encode_end(end))
         except AlreadyExistsError:
-            _check_same_end(table, objects.end(store, job_run.keys, table), end)
+            check_same_end(table, objects.end(store, job_run.keys, table), end)
         if self._covers_too_much(job_run, table, end):
             raise self._gone(job_id, read_outcome(store, job_run.keys))
-        self._publish(job_run, after_end(table, job_run.shape, StoreFacts(store, job_run.keys)))
+        self._publish(job_run, after_end(table, job_run.shape, facts_of(store, job_run)))
         return Receipt(job_run.job.run, job_run.job.tables, new=new)
 
     def stored_digest(self, job_id: str, owner: str, table: str, number: int) -> str | None:
@@ -243,7 +248,7 @@ class JobService:
             request_digest=same,
             tables=planned.tables,
             plan=job_format.raw(planned.plan),
-            versions={"caudal": __version__, "hash": str(HASH_VERSION)},
+            versions=dict(self._ports.compute.versions),
             load=place_of(self._ports.store, owner, request, planned.plan),
         )
         created = JobRun.of(job)
@@ -359,7 +364,7 @@ class JobService:
         self._check_table(job_run, table)
         self._check_number(job_run, number)
         self._refuse_when_full(job_run, Task("map", table, number))
-        end = StoreFacts(self._ports.store, job_run.keys).end(table)
+        end = facts_of(self._ports.store, job_run).end(table)
         if end is not None and number >= end:
             raise ConflictError(
                 f"table {table} has ended with {end} batches: there is no batch {number} of it"
@@ -399,11 +404,3 @@ class JobService:
     def _publish(self, job_run: JobRun, tasks: list[Task]) -> None:
         if tasks:
             self._ports.broker.publish([job_run.message(task) for task in tasks])
-
-
-def _check_same_end(table: str, first: End, end: End) -> None:
-    if first != end:
-        raise ConflictError(
-            f"table {table} has ended with {first.batches} batches of {first.bytes} "
-            f"bytes; this end says {end.batches} of {end.bytes}, or other content"
-        ) from None

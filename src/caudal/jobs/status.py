@@ -6,6 +6,7 @@ from caudal.jobs.failed_queries import failed_queries
 from caudal.jobs.intervals import IntervalSet
 from caudal.jobs.readiness import Shape
 from caudal.jobs.runs import JobRun, query_names, read_outcome
+from caudal.jobs.shared_maps import facts_of
 from caudal.sql.planner import only_filters
 from caudal.store.port import Store
 
@@ -14,7 +15,7 @@ def status_of(store: Store, job_run: JobRun) -> JobStatus:
     """Return the status from the store. After a job's end its data may be gone, except results."""
     outcome, facts, shape = (
         read_outcome(store, job_run.keys),
-        StoreFacts(store, job_run.keys),
+        facts_of(store, job_run),
         job_run.shape,
     )
     running, finished = outcome is None, facts.finished()

@@ -138,6 +138,10 @@ class Upload:
             self.end(table)
             yield table
 
+    def nothing_to_send(self) -> None:
+        """Note that the job reads a dataset: its tables are not this client's to send."""
+        self._ended = frozenset(self.tables)
+
     def put(self, table: str, batches: Iterable[Sendable]) -> None:
         """Send batches of a table. Their numbers continue those of earlier calls."""
         sent = self._sent.setdefault(table, [])

@@ -117,6 +117,10 @@ class _Compute:
     raised: list[CaudalError]
     seconds: dict[str, float]
 
+    @property
+    def versions(self) -> Mapping[str, str]:
+        return self.real.versions
+
     def plan(self, request: Request, moment: float) -> Planned:
         return self.real.plan(request, moment)
 

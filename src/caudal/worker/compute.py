@@ -23,6 +23,7 @@ from caudal.jobs.interfaces import (
     is_suspect,
 )
 from caudal.jobs.plan import NO_PLAN, to_json
+from caudal.jobs.versions import engine_versions
 from caudal.kernels.sentiment import SentimentModel, load_model
 from caudal.model import Application
 from caudal.process.logs import fields
@@ -75,6 +76,11 @@ class LocalCompute:
         self._stopping = True
         self._steps.interrupt()
 
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """See the port."""
+        return engine_versions()
+
     def plan(self, request: Request, moment: float) -> Planned:
         """See the port."""
         if request.upkeep:
@@ -97,9 +103,11 @@ class LocalCompute:
             loaded = {source.table for source in request.load.sources}
             split = make_load_plan(app, loaded, model, trusted=self._limits.trusted)
         else:
+            asked = request.dataset
             split = make_plan(
                 *(app, request.queries or None, request.parameters, model, at),
                 trusted=self._limits.trusted,
+                stored={one.name: dict(one.columns) for one in asked.tables} if asked else None,
             )
         return Planned(tuple(one.table.name for one in split.maps), to_json(split))
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from caudal.duck import steps
 from caudal.duck.functions import register_functions
 from caudal.duck.load_steps import load_batch
+from caudal.duck.map_files import map_files
 from caudal.duck.sandbox import Register, Sandbox, SandboxLimits, Types
 from caudal.errors import DataError, FormatError, RejectedRowError
 from caudal.files.pieces import Cleaned
@@ -104,6 +105,9 @@ class Steps:
         """Return the output of a map, fold or finish. With `alone`, nothing else runs in this
         process, so a lack of memory is the task's own."""
         context = self._context(job, alone=alone)
+        if task.kind == "map" and job.request.dataset:
+            files = [part.data for part in inputs[task.name]]
+            return map_files(context, context.split.table(task.name), files)
         if task.kind == "map":
             data = self._map(job, context, task, inputs)
             if job.request.options.strict:

@@ -5,7 +5,7 @@ log agrees with its version.
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -50,6 +50,10 @@ class Remembering:
 
     local: LocalCompute = field(default_factory=LocalCompute)
     known: dict[tuple[str, Task], bytes] = field(default_factory=dict)
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        return self.local.versions
 
     def plan(self, request: Request, moment: float) -> Planned:
         return self.local.plan(request, moment)

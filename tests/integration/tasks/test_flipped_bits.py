@@ -4,7 +4,7 @@ The bit is flipped when the object is created, so that everybody who ever reads 
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,10 @@ class OnePlan:
     def __init__(self) -> None:
         self.local = LocalCompute()
         self._planned: Planned | None = None
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        return self.local.versions
 
     def plan(self, request: Request, moment: float) -> Planned:
         self._planned = self._planned or self.local.plan(request, moment)

@@ -28,6 +28,7 @@ class Known:
     ends: dict[str, int] = field(default_factory=dict)
     sent: set[tuple[str, int]] = field(default_factory=set)
     done: set[Task] = field(default_factory=set)
+    may_lose_maps: bool = False
 
     def end(self, table: str) -> int | None:
         return self.ends.get(table)

@@ -16,23 +16,25 @@ async def job(service: Service, call: RequestCall) -> Response:
     """GET /jobs/{job}/events"""
     life = await service.threads.run(service.gateway.watch, *call.job)
     first = await service.threads.run(service.gateway.look, life)  # refuses before the stream
-    return _stream(events.job_events(service, life, first))
+    return event_stream(events.job_events(service, life, first))
 
 
 async def preview(service: Service, call: RequestCall) -> Response:
     """GET /jobs/{job}/results/{query}/preview"""
-    first = _first_batch(call.request.headers.get("last-event-id", ""))
+    first = last_event(call) + 1
     found = await service.threads.run(service.gateway.preview, *call.job, call.name("query"))
-    return _stream(events.preview_events(service, found, first))
+    return event_stream(events.preview_events(service, found, first))
 
 
-def _first_batch(last: str) -> int:
+def last_event(call: RequestCall) -> int:
+    """Return the number of the last event that the client has; -1 if it has none."""
+    last = call.request.headers.get("last-event-id", "")
     if not last:
-        return 0
+        return -1
     if not last.isascii() or not last.isdecimal() or len(last) > _DIGITS:
-        raise Refusal(400, "bad_request", "Last-Event-ID must be the number of a batch")
-    return int(last) + 1
+        raise Refusal(400, "bad_request", "Last-Event-ID must be the number of an event")
+    return int(last)
 
 
-def _stream(pieces: AsyncIterator[bytes]) -> Response:
+def event_stream(pieces: AsyncIterator[bytes]) -> Response:
     return StreamingResponse(pieces, media_type=EVENTS, headers={"cache-control": "no-cache"})

@@ -1,0 +1,134 @@
+"""Questions to a dataset of a cluster: from an application to results, without sending files."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import httpx
+import msgspec
+
+from caudal.client.bodies import lines_of, take_reply
+from caudal.client.events import parse_events
+from caudal.client.http import HttpGateways, dataset_path
+from caudal.client.refusals import error_of
+from caudal.client.submit import Watching
+from caudal.errors import FormatError
+from caudal.formats.job import Options, Request, Text
+from caudal.formats.outcomes import Outcome
+from caudal.formats.replies import Question, SeenVersion
+from caudal.jobs.interfaces import UnreachableError
+from caudal.jobs.retry import told
+from caudal.jobs.upload import Upload, Uploader, UploadRequest
+from caudal.model import Application, ParameterValue
+from caudal.process.clock import SystemClock, new_id
+
+# Every face asks with the same number of partitions, so that all share map outputs and answers.
+QUESTION_OPTIONS = Options(partitions=4)
+
+_LOOK_SECONDS = 0.1
+_MOST_EVENT_BYTES = 1 << 10
+_MOST_ROUNDS = 60  # without an answer, with pauses between them
+
+
+@dataclass(frozen=True)
+class DatasetQuestion:
+    """The queries of an application over a dataset; without a version, over its newest."""
+
+    app: Application
+    dataset: str
+    version: int | None = None
+    queries: tuple[str, ...] = ()  # empty: all
+    parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
+    options: Options = field(default_factory=Options)
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Return the queries, in order."""
+        return self.queries or tuple(query.name for query in self.app.queries)
+
+
+@dataclass(frozen=True)
+class DatasetAnswer:
+    """What became of a question: its job, the version that was asked, the outcome and results."""
+
+    job_id: str
+    version: int
+    outcome: Outcome | None  # None: the client did not wait
+    results: Mapping[str, bytes]
+
+
+def ask(
+    question: DatasetQuestion,
+    gateways: HttpGateways,
+    watching: Watching | None = None,
+    *,
+    detach: bool = False,
+) -> DatasetAnswer:
+    """Ask, and collect the results; with `detach`, do not wait for them."""
+    request = Request(
+        Text.of(question.app), question.queries, dict(question.parameters), question.options
+    )
+    receipt = gateways.ask_dataset(question.dataset, Question(request, question.version, new_id()))
+    if detach:
+        return DatasetAnswer(receipt.job, receipt.version, None, {})
+    listener = watching or Watching()
+    client = Uploader(
+        gateways, SystemClock(gateways.stop), pause_seconds=_LOOK_SECONDS, listener=listener
+    )
+    errand = Upload(client, UploadRequest(receipt.job, request, {}), receipt.run, receipt.tables)
+    errand.nothing_to_send()
+    listener.began(receipt.job, {}, errand.look())
+    outcome = errand.follow()
+    return DatasetAnswer(receipt.job, receipt.version, outcome, errand.results)
+
+
+def versions(
+    gateways: HttpGateways, dataset: str, stopping: Callable[[], bool] = lambda: False
+) -> Iterator[SeenVersion]:
+    """Yield the newest version, then later ones, from any gateway that answers.
+
+    Versions that come at the same time may be given as one: the newest. Never ends by itself.
+    """
+    last, rounds = -1, 0
+    while not stopping():
+        troubles: dict[str, str] = {}
+        for address in gateways.in_turn():
+            try:
+                for seen in _from_one(gateways, dataset, address, last):
+                    rounds = 0
+                    gateways.prefer(address)
+                    if seen.version > last:
+                        last = seen.version
+                        yield seen
+            except (httpx.TransportError, httpx.StreamError, UnreachableError, FormatError) as why:
+                troubles[address] = str(why) or type(why).__name__
+        rounds += 1
+        if rounds > _MOST_ROUNDS:
+            raise UnreachableError(f"no gateway answered (tried {told(troubles)})")
+        gateways.pause(rounds)
+
+
+def _from_one(
+    gateways: HttpGateways, dataset: str, address: str, last: int
+) -> Iterator[SeenVersion]:
+    headers = {"Accept": "text/event-stream"}
+    if last >= 0:
+        headers["Last-Event-ID"] = str(last)
+    answer = gateways.stream(dataset_path(dataset, "events"), address, headers)
+    try:
+        if not answer.is_success:
+            error = error_of(address, answer.status_code, take_reply(answer))
+            if answer.status_code == 429 or answer.status_code >= 500:
+                raise UnreachableError(str(error))
+            raise error
+        for event in parse_events(lines_of(answer, _MOST_EVENT_BYTES)):
+            if event is not None and event.name == "version":
+                yield _seen(event.data)
+    finally:
+        answer.close()
+
+
+def _seen(data: str) -> SeenVersion:
+    try:
+        return msgspec.json.decode(data, type=SeenVersion)
+    except msgspec.MsgspecError as error:
+        raise FormatError(f"sent an event of unknown form: {error}") from None

@@ -1,0 +1,60 @@
+"""Questions to datasets, and the stream of their versions."""
+
+from starlette.responses import Response
+
+from caudal.datasets.cluster_place import split_place
+from caudal.formats.quotas import Quota
+from caudal.formats.replies import AskReceipt, Question
+from caudal.gateway import events
+from caudal.gateway.bodies import json_body
+from caudal.gateway.handlers.streams import event_stream, last_event
+from caudal.gateway.planners import PlanExcessError
+from caudal.gateway.replies import AskBody, json_answer
+from caudal.gateway.service import RequestCall, Service
+from caudal.gateway.visits import visit_of
+from caudal.jobs.asking import PlacedQuestion
+
+_ONE_JOB = {Quota.JOBS: 1, Quota.KEPT: 1}
+
+
+async def ask(service: Service, call: RequestCall) -> Response:
+    """POST /datasets/{dataset}/jobs"""
+    async with json_body(service, call, Question) as question:
+        name = dataset_name(call)
+        placed = await service.threads.run(service.questions.place, call.owner, name, question)
+        visit_of(call.request.scope).job = placed.job_id
+        known = await service.threads.run(service.ports.job_runs.open, placed.job_id)
+        amounts = _ONE_JOB if known is None else {}
+        if (refusal := service.lasting_refusal(call.owner, amounts)) is not None:
+            raise refusal
+        with service.census.holding(call.owner, amounts) as hold:
+            receipt = await _asked(service, call, placed)
+            if receipt.new:
+                hold.lasts(amounts)
+    body = AskBody(receipt.job, receipt.run, receipt.version, receipt.tables)
+    return json_answer(body, 201 if receipt.new else 200)
+
+
+async def _asked(service: Service, call: RequestCall, placed: PlacedQuestion) -> AskReceipt:
+    service.require_plannable(call.owner)
+    async with service.plans.one(call.owner):
+        try:
+            return await service.planners.run(service.questions.ask, call.owner, placed)
+        except PlanExcessError:
+            service.plan_waits.stopped(call.owner)
+            raise
+
+
+async def versions(service: Service, call: RequestCall) -> Response:
+    """GET /datasets/{dataset}/events"""
+    name, last = dataset_name(call), last_event(call)
+    await service.threads.run(service.questions.watch, call.owner, name)  # refuses before
+    return event_stream(events.version_events(service, call.owner, name, last))
+
+
+def dataset_name(call: RequestCall) -> str:
+    """Return the dataset as its caller names it: NAME, or OWNER/NAME of another owner."""
+    owner, name = call.request.query_params.get("owner"), call.name("dataset")
+    place = f"{owner}/{name}" if owner is not None else name
+    split_place(call.owner, place)  # checks both names
+    return place

@@ -1,0 +1,153 @@
+"""Questions to datasets of a cluster, through its gateways: from Python and by commands."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.harness.memory_cluster import Cluster, cluster
+from tests.unit.client.conftest import PARAMETERS
+
+import caudal
+from caudal.application import find_application
+from caudal.cli.main import main
+from caudal.cli.status import ExitStatus
+from caudal.client.client import Client
+from caudal.client.dataset_questions import versions
+from caudal.datasets.cluster_place import locate
+from caudal.embedded.dataset_load import open_loader
+from caudal.embedded.dataset_sources import file_sources
+from caudal.errors import UsageError
+from caudal.files.sources import Sources
+from caudal.formats.tokens import NOBODY
+from caudal.results.answers import Answers
+
+PARAM = [word for name, value in PARAMETERS.items() for word in ("--param", f"{name}={value}")]
+COUNT = "SELECT count(*) AS n FROM reviews"
+
+
+def load(found: Cluster, data: Path, name: str, owner: str = NOBODY, **files: str) -> None:
+    """Put a dataset into the cluster's store, as a loader does."""
+    app = find_application("books")
+    tables = [table for table in app.tables if not files or table.name in files]
+    given = {table: [path] for table, path in files.items()}
+    with open_loader(app, name, locate(found.store, owner, name).below) as loader:
+        loader.load(file_sources(Sources(data, given), tables))
+
+
+def more_reviews(folder: Path) -> str:
+    path = folder / "more.csv"
+    path.write_text('Id,Title,review/score,review/text\n1,"Distributed Book, 1",5.0,good\n')
+    return str(path)
+
+
+def test_answers_are_those_over_the_files(one: Cluster, books: Path, expected: Answers) -> None:
+    load(one, books, "plain")
+    shelf = Client(one.gateway).dataset("plain")
+    answers = shelf.run("books", parameters=PARAMETERS)
+    for name, result in expected.items():
+        assert answers[name].table.equals(result.table), name
+        assert answers[name].title == result.title
+    again = shelf.run("books", parameters=PARAMETERS)
+    assert all(again[name].table.equals(answers[name].table) for name in answers)
+    assert shelf.sql(COUNT, "books").rows() == [{"n": 1200}]
+    rejected = shelf.sql("SELECT count(*) AS n FROM rejects", "books")
+    assert rejected.rows() == [{"n": expected.rejects.total}]
+
+
+def test_versions_and_as_of(one: Cluster, books: Path, tmp_path: Path) -> None:
+    load(one, books, "growing")
+    load(one, books, "growing", reviews=more_reviews(tmp_path))
+    client = Client(one.gateway)
+    assert client.dataset("growing").sql(COUNT, "books").rows() == [{"n": 1201}]
+    assert client.dataset("growing", as_of=1).sql(COUNT, "books").rows() == [{"n": 1200}]
+    with pytest.raises(UsageError, match="there is no version 7: the newest is 2"):
+        client.dataset("growing", as_of=7).sql(COUNT, "books")
+    with pytest.raises(UsageError, match="there is no dataset nowhere that you may read"):
+        client.dataset("nowhere").sql(COUNT, "books")
+
+
+def test_a_dataset_of_another_application(one: Cluster, books: Path) -> None:
+    load(one, books, "of-books")
+    with pytest.raises(UsageError, match="of-books holds a dataset of books, not of movies"):
+        Client(one.gateway).dataset("of-books").sql("SELECT count(*) FROM movies", "movies")
+
+
+def test_watching_sees_versions_while_they_come(one: Cluster, books: Path, tmp_path: Path) -> None:
+    load(one, books, "watched")
+    watching = Client(one.gateway).dataset("watched").watch("books", "q3", parameters=PARAMETERS)
+    number, answers = next(watching)
+    assert number == 1
+    assert answers["q3"].table.equals(
+        caudal.run("books", books, "q3", parameters=PARAMETERS)["q3"].table
+    )
+    load(one, books, "watched", reviews=more_reviews(tmp_path))
+    assert next(watching)[0] == 2
+
+
+def test_the_stream_of_versions_goes_on_at_another_gateway(
+    two: Cluster, books: Path, tmp_path: Path
+) -> None:
+    load(two, books, "shelf")
+    with Client(two.gateway).gateways() as gateways:
+        seen = versions(gateways, "shelf")
+        assert next(seen).version == 1
+        for server in two.servers:
+            if server.address == gateways.in_turn()[0]:
+                server.die()
+        load(two, books, "shelf", reviews=more_reviews(tmp_path))
+        assert next(seen).version == 2
+
+
+def test_commands(
+    one: Cluster, books: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load(one, books, "commanded")
+    way = ["--gateway", one.gateway, "--dataset", "commanded"]
+    assert main(["run", "books", *PARAM, "-q", "q3", "-d", str(books), "--format", "json"]) == 0
+    wanted = capsys.readouterr().out
+    assert main(["submit", "books", *PARAM, "-q", "q3", *way, "--format", "json"]) == 0
+    assert capsys.readouterr().out == wanted
+    assert main(["sql", "books", COUNT, *way, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"n": 1200}]
+    load(one, books, "commanded", reviews=more_reviews(tmp_path))
+    assert main(["sql", "books", COUNT, *way, "--as-of", "1", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.split() == ["n", "1200"]
+    watch = ["watch", "books", "q3", *PARAM, *way, "--count", "1"]
+    assert main([*watch, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["version"] == 2
+    assert main(watch) == 0
+    assert "version 2 (" in capsys.readouterr().out
+    assert main(["submit", "books", *way, "--detach"]) == 0
+    job = capsys.readouterr().out.strip()
+    assert Client(one.gateway).status(job).application == "books"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["submit", "books", "-d", "x"], "--data and --dataset are two sources"),
+        (["submit", "books", "--strict"], "ask the table `rejects` instead"),
+        (["submit", "books", "--resume", "x"], "not resumed but repeated"),
+        (["submit", "books", "-q", "q9"], "books has no query 'q9'"),
+        (["watch", "books", "q3", "--from", "x"], "leave one of them out"),
+        (["sql", "books", "SELECT 1", "--from", "x"], "--dataset asks a cluster"),
+    ],
+)
+def test_options_that_contradict_each_other(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    way = ["--gateway", "http://127.0.0.1:1", "--dataset", "shelf"]
+    assert main([*words, *way]) == ExitStatus.USAGE
+    assert told in capsys.readouterr().err
+
+
+def test_readers_may_ask_and_others_find_nothing(books: Path) -> None:
+    with cluster(token="secret-of-somebody-0123456789") as found:
+        load(found, books, "mine", owner="another")
+        client = Client(found.gateway, "secret-of-somebody-0123456789")
+        with pytest.raises(UsageError, match="no dataset another/mine that you may read"):
+            client.dataset("another/mine").sql(COUNT, "books")
+        with pytest.raises(UsageError, match="no dataset another/mine that you may read"):
+            next(client.dataset("another/mine").watch("books", "q3"))
+        locate(found.store, "another", "mine").share("somebody")
+        assert client.dataset("another/mine").sql(COUNT, "books").rows() == [{"n": 1200}]
