@@ -62,7 +62,7 @@ bench: compiled
 	$(BIN)/python -m bench$(if $(filter start,$(ONLY)),.start)$(if $(filter dataset,$(ONLY)),.shelf) --write docs/benchmarks.md
 
 # A real cluster beside the embedded engine, PySpark and Dask:
-# make bench-cluster [SCALE=0.3] [REPEATS=3] [GROWTH=0.1,0.3,1] [ONLY=whole,rivals,spark,scaling,small,growth,idle]
+# make bench-cluster [SCALE=0.3] [REPEATS=3] [GROWTH=0.1,0.3,1] [ONLY=whole,rivals,spark,scaling,small,growth,datasets,idle]
 bench-cluster: SCALE = 0.3
 bench-cluster: compiled $(if $(filter idle,$(ONLY)),,$(if $(filter spark,$(ONLY)),.venv/spark,.venv/rabbitmq .venv/rivals .venv/spark))
 	$(BIN)/python -m bench.cluster --scale $(SCALE) --write docs/benchmarks.md \
@@ -89,12 +89,13 @@ fuzz-inputs: compiled
 	$(if $(BOUNDS),NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/bounds) \
 	  $(BIN)/python -m tests.fuzz_inputs.run $(CASES) $(SEED)
 
-# Many seeded worlds full of crashes, lost messages and frozen processes; SEED=K replays one.
+# Many seeded worlds full of crashes, lost messages and frozen processes; SEED=K replays one. DATASETS=1:
+# worlds with a dataset.
 SEEDS ?= 300
 FIRST ?= 0
 simulate: compiled
 	$(BIN)/python -m tests.simulation.run \
-	  $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST) --processes 2)
+	  $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST) --processes 2) $(if $(DATASETS),--datasets)
 
 # A real cluster under fire, jobs streaming all the time: make chaos KILLS=1000 [S3=1] [EMBEDDED=1]
 # HOSTILE=1: hostile clients beside honest ones instead: [JOBS=12] [KINDS=endless,planning]

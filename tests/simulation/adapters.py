@@ -19,6 +19,8 @@ from tests.simulation.faults import Faults, Value
 def kind_of(key: str) -> str:
     """`jobs/J/RUN/mapped/t/000000/001` -> `mapped`: what a crash point is called by."""
     parts = key.split("/")
+    if parts[0] == "datasets":
+        return f"dataset {parts[4]}" if len(parts) > 4 and parts[4] else "datasets"
     if len(parts) < 4 or not parts[3]:
         return parts[2] if len(parts) == 3 and parts[2] else "jobs"
     return parts[3]
@@ -31,6 +33,7 @@ class SimulatedStore(Store):
     memory: MemoryStore
     faults: Faults
     created: Callable[[str], None] = lambda key: None
+    parallel_requests: int = 1
 
     def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         def act() -> None:

@@ -5,10 +5,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from caudal.errors import CaudalError
-from caudal.jobs.interfaces import BusyError, JobError, UnreachableError
+from caudal.errors import CaudalError, UsageError
+from caudal.formats.replies import AskReceipt, Question
+from caudal.jobs.asking import DatasetQuestions
+from caudal.jobs.interfaces import BusyError, ConflictError, JobError, UnreachableError
+from caudal.jobs.ports import Ports
 from caudal.jobs.preview import Step
 from caudal.jobs.retry import Retry, Round
+from caudal.jobs.service import JobService
 from tests.simulation.faults import Faults
 from tests.simulation.scheduler import Actor, Process, Scheduler
 
@@ -30,6 +34,31 @@ class SimulatedClock:
 
     def sleep(self, seconds: float) -> None:
         self.scheduler.give_way(self.scheduler.now + seconds)
+
+
+@dataclass(frozen=True)
+class GatewayFace:
+    """What a gateway offers: requests about jobs, and questions to datasets."""
+
+    service: JobService
+    questions: DatasetQuestions
+
+    @classmethod
+    def of(cls, ports: Ports, name: str) -> "GatewayFace":
+        service = JobService(ports, name)
+        return cls(service, DatasetQuestions(service, ports))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.service, name)
+
+    def ask(self, dataset: str, owner: str, question: Question) -> AskReceipt:
+        try:
+            return self.questions.ask(owner, self.questions.place(owner, dataset, question))
+        except UsageError as error:  # refused for good: asking again would not help
+            raise ConflictError(str(error)) from None
+
+    def newest(self, dataset: str, owner: str) -> int:
+        return self.questions.watch(owner, dataset).number
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 At the end a process is killed at every point of the code that these seeds left out. A failure
 prints the seed and the trace, and the exit status is 1. `--seed K` runs one seed and prints its
-trace.
+trace. `--datasets` runs worlds with a dataset.
 """
 
 import argparse
@@ -11,15 +11,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 import msgspec
 
+from tests.simulation.dataset_world import DatasetWorld, simulate_dataset
 from tests.simulation.invariants import ViolationError
 from tests.simulation.random_applications import BLOCK
-from tests.simulation.tally import Tally, reach_the_rest, run_all
-from tests.simulation.world import World
+from tests.simulation.tally import Simulate, Tally, reach_the_rest, run_all
+from tests.simulation.world import World, simulate
 
 
 class Progress(msgspec.Struct):
@@ -36,23 +37,24 @@ def main() -> int:
     parser.add_argument("--seed", type=int)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--part", type=int, help=argparse.SUPPRESS)  # of a child process
+    parser.add_argument("--datasets", action="store_true")
     chosen = parser.parse_args()
     if chosen.seed is not None:
-        return show(chosen.seed)
+        return show(DatasetWorld(chosen.seed) if chosen.datasets else World(chosen.seed))
+    run = simulate_dataset if chosen.datasets else simulate
     if chosen.part is not None:
-        return work(chosen.first, chosen.seeds, chosen.part, chosen.processes)
-    return Many(chosen.first, chosen.seeds, chosen.processes).run()
+        return work(chosen.first, chosen.seeds, chosen.part, chosen.processes, run)
+    return Many(chosen.first, chosen.seeds, chosen.processes, run).run()
 
 
-def show(seed: int) -> int:
-    world = World(seed)
+def show(world: World) -> int:
     try:
         world.run()
         status, last = 0, "passed"
     except Exception as error:
         status, last = 1, repr(error)
     print(world.scheduler.readable(last=100_000))
-    print(f"seed {seed}: {last}")
+    print(f"seed {world.seed}: {last}")
     world.scheduler.close()
     return status
 
@@ -66,22 +68,21 @@ def blocks(first: int, seeds: int) -> Iterator[range]:
         first = after
 
 
-def work(first: int, seeds: int, part: int, parts: int) -> int:
+def work(first: int, seeds: int, part: int, parts: int, run: Simulate) -> int:
     """What one of several processes does: every so-manieth block, a line for each.
 
     The lines have standard output to themselves: libraries print there, too.
     """
     with os.fdopen(os.dup(1), "wb") as lines:
         os.dup2(2, 1)
-        return _report_blocks(lines, first, seeds, part, parts)
+        mine = [one for number, one in enumerate(blocks(first, seeds)) if number % parts == part]
+        return _report_blocks(lines, mine, run)
 
 
-def _report_blocks(lines: BinaryIO, first: int, seeds: int, part: int, parts: int) -> int:
-    for number, block in enumerate(blocks(first, seeds)):
-        if number % parts != part:
-            continue
+def _report_blocks(lines: BinaryIO, mine: Sequence[range], run: Simulate) -> int:
+    for block in mine:
         try:
-            line = Progress(run_all(block))
+            line = Progress(run_all(block, run))
         except ViolationError as error:
             line = Progress(failure=str(error))
         lines.write(msgspec.json.encode(line) + b"\n")
@@ -94,7 +95,8 @@ def _report_blocks(lines: BinaryIO, first: int, seeds: int, part: int, parts: in
 class Many:
     """Child processes, and the sum of what they report."""
 
-    def __init__(self, first: int, seeds: int, processes: int) -> None:
+    def __init__(self, first: int, seeds: int, processes: int, run: Simulate) -> None:
+        self._simulate = run
         self._first = first
         self._seeds = seeds
         self._processes = processes
@@ -124,6 +126,7 @@ class Many:
             "--part": part,
         }
         options = [word for name, number in numbers.items() for word in (name, str(number))]
+        options += ["--datasets"] if self._simulate is simulate_dataset else []
         command = [sys.executable, "-m", "tests.simulation.run", *options]
         return subprocess.Popen(command, stdout=subprocess.PIPE)
 
@@ -153,7 +156,7 @@ class Many:
         random = len(tally.coverage().points()) - len(tally.coverage().unreached())
         print(report(tally, self._first, seconds))
         try:
-            aimed = sum(1 for _ in reach_the_rest(tally))
+            aimed = sum(1 for _ in reach_the_rest(tally, self._simulate))
         except ViolationError as error:
             print(error)
             return 1

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import msgspec
 
@@ -86,15 +87,21 @@ class Tally:
         return msgspec.json.decode(data, type=cls)
 
 
-def run_all(seeds: Iterable[int]) -> Tally:
+class Simulate(Protocol):
+    """One run of a seed, with processes that are killed besides."""
+
+    def __call__(self, seed: int, *, aims: tuple[Aim, ...] = ()) -> Report: ...
+
+
+def run_all(seeds: Iterable[int], run: Simulate = simulate) -> Tally:
     """The runs of these seeds; raises ViolationError at the first that fails."""
     tally = Tally()
     for seed in seeds:
-        tally.count(simulate(seed))
+        tally.count(run(seed))
     return tally
 
 
-def reach_the_rest(tally: Tally) -> Iterator[Point]:
+def reach_the_rest(tally: Tally, run: Simulate = simulate) -> Iterator[Point]:
     """Kill a process at every point that no run came to be killed at.
 
     A run that is aimed at an effect goes the way of the same seed up to there, so it must come by.
@@ -102,7 +109,7 @@ def reach_the_rest(tally: Tally) -> Iterator[Point]:
     while left := tally.coverage().unreached():
         for point in left:
             way = tally.seen[point.effect]
-            tally.count(simulate(way.seed, aims=(*way.aims, Aim(point))))
+            tally.count(run(way.seed, aims=(*way.aims, Aim(point))))
             yield point
         if left == tally.coverage().unreached():
             return

@@ -16,7 +16,6 @@ from caudal.jobs.janitor import Janitor
 from caudal.jobs.ports import Bounds, Ports
 from caudal.jobs.reconciler import Reconciler
 from caudal.jobs.runs import JobRuns
-from caudal.jobs.service import JobService
 from caudal.store.memory import MemoryStore
 from tests.simulation.adapters import SimulatedBroker, SimulatedStore
 from tests.simulation.applications import choose
@@ -24,8 +23,8 @@ from tests.simulation.collecting import COLLECTOR
 from tests.simulation.coverage import Coverage
 from tests.simulation.faults import Aim, Faults, Rates
 from tests.simulation.invariants import Truth, ViolationError
-from tests.simulation.network import SimulatedClock
-from tests.simulation.remembering import ENDLESS, Asked, Machine, RememberedCompute
+from tests.simulation.network import GatewayFace, SimulatedClock
+from tests.simulation.remembering import ENDLESS, NEW, Asked, Machine, RememberedCompute
 from tests.simulation.scheduler import Crash, Process, Scheduler
 from tests.simulation.stories import KINDS, Clients, Story
 
@@ -89,6 +88,7 @@ class World:
         self.workers: list[Process] = []
         self.is_calm = False
         self.names = itertools.count()
+        self.kernels = NEW  # of processes that start now
         self.evils: Sequence[str] = ("wipe", "store_error", "broker_error", "lost_answer")
         self.skews: Sequence[float] = (-5.0, 0.0, 3.0)  # of wall clocks, in seconds
         self.sizes = self.chance.choice((1, 1, 2, 3)), self.chance.choice((1, 2, 3))
@@ -223,7 +223,9 @@ class World:
         return Ports(
             store=self.store,
             broker=self.broker,
-            compute=RememberedCompute(self.chance, Machine(compute, kill, self._last)),
+            compute=RememberedCompute(
+                self.chance, Machine(compute, kill, self._last), self.kernels
+            ),
             clock=SimulatedClock(self.scheduler, process),
             new_id=lambda: f"run{next(self.names)}",
             job_runs=JobRuns(self.store),
@@ -260,7 +262,7 @@ class World:
             ("janitor", self.pace.janitor, janitor.round),
         ):
             self.scheduler.spawn(process, label, self._rounds(ports, seconds, work))
-        self.gateways.append((process, JobService(ports, process.name)))
+        self.gateways.append((process, GatewayFace.of(ports, process.name)))
 
     def _rounds(self, ports: Ports, seconds: float, work: Callable[[], None]) -> Callable[[], None]:
         return lambda: loops.rounds(ports.clock, seconds, work, lambda: False)

@@ -10,7 +10,13 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("jobs", "broker", "formats", "store", "duck", "worker")
 PRODUCTION = sorted(path for room in ROOMS for path in (ROOT / "src/caudal" / room).rglob("*.py"))
 SIMULATION = sorted((ROOT / "tests/simulation").glob("*.py"))
-BREAKS_ON_PURPOSE = {"sabotage.py", "test_sabotage.py", "try_sabotage.py", "test_simulation.py"}
+BREAKS_ON_PURPOSE = {
+    "dataset_sabotage.py",
+    "sabotage.py",
+    "test_sabotage.py",
+    "try_sabotage.py",
+    "test_simulation.py",
+}
 TO_BE_SUBCLASSED = {"Listener", "Store"}  # a port, and one that is told what happens
 LOOPS = {"loops", "JobService", "Janitor", "Reconciler", "Uploader"}
 _WORDS = re.compile(r"simulat|greenlet|\bmock|monkeypatch|in_test|testing", re.IGNORECASE)
