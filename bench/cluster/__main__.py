@@ -10,7 +10,7 @@ from rich.console import Console
 
 from bench import idle, section
 from bench.answers import DifferentAnswersError
-from bench.cluster import growth, rivals, scaling, small_job, spark, whole
+from bench.cluster import growth, questions, rivals, scaling, small_job, spark, whole
 from bench.race import ContestantFailedError
 from bench.tables import Table
 
@@ -43,6 +43,11 @@ tiny files.""",
     "scaling": "### From one worker to two",
     "small": "### A small job beside a large one",
     "growth": "### Growth",
+    "datasets": """\
+### Questions to a dataset
+
+The dataset is loaded before the clock runs. Each round has a new one. "After an append" is the same
+question to the version that a load of 1% more rows made.""",
     "idle": """\
 ### Idle
 
@@ -100,6 +105,7 @@ def _parts(chosen: argparse.Namespace) -> dict[str, Callable[[], list[Table]]]:
         "scaling": partial(scaling.measure, round(scale / 3, 4), repeats),
         "small": partial(small_job.measure, scale, repeats),
         "growth": partial(growth.measure, grown, repeats),
+        "datasets": partial(questions.measure, scale, repeats),
         "idle": idle.measure,
     }
 
