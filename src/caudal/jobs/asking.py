@@ -5,7 +5,8 @@ Rules
 2. The job's id is a digest of who asks, the dataset, its version, the request and the versions of
    Caudal's parts. So the same question again finds the same job, and its stored results. A query
    that may answer otherwise each time has a number of the client's own in its id.
-3. A job that failed, expired or was cancelled, or whose results are gone, is begun anew.
+3. A job that failed, expired or was cancelled, of which a query failed, or whose results are gone,
+   is begun anew: what was missing, such as memory, may be there now.
 4. The order is: create job.json, name the files of its tables, mark the shared outputs as used,
    publish what is missing, answer. Whoever repeats the question repeats what was not done.
 
@@ -106,12 +107,13 @@ class DatasetQuestions:
         return WatchedDataset(found.below, found.contents())
 
     def _is_over(self, job_run: JobRun) -> bool:
-        """Return whether the job ended without all its results, or lost them (rule 3)."""
+        """Return whether the job ended without all its answers, or lost them (rule 3)."""
         outcome = read_outcome(self.ports.store, job_run.keys)
         if outcome is None:
             return False
         finished = facts_of(self.ports.store, job_run).finished()
-        return outcome.state != "done" or not finished.issuperset(job_run.shape.finishes)
+        has_all = outcome.state == "done" and not outcome.failed
+        return not has_all or not finished.issuperset(job_run.shape.finishes)
 
     def _begin(self, job_run: JobRun, contents: Contents) -> None:
         """Name the files, and publish every task that may run and has no output (rule 4)."""

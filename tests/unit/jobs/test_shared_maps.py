@@ -161,6 +161,8 @@ def test_an_output_with_an_error_belongs_to_its_job(place: AskingPlace) -> None:
     assert outcome is not None
     assert "Could not convert" in outcome.failed["sql"]
     assert place.shared() == []
+    again = place.ask(asking("SELECT CAST(CAST(day AS VARCHAR) AS INTEGER) AS n FROM sales"))
+    assert (again.job, again.new) == (receipt.job, True)
 
 
 def test_a_failed_job_is_begun_anew(place: AskingPlace) -> None:
