@@ -9,6 +9,7 @@ from random import Random
 import msgspec
 import pyarrow as pa
 
+from caudal.datasets.commits import open_contents
 from caudal.datasets.contents import Contents
 from caudal.datasets.documents import DatasetHead
 from caudal.datasets.files import read_file
@@ -63,9 +64,8 @@ def cleaned(table: str, variant: int) -> tuple[dict[str, pa.Table], DatasetHead]
         path = Path(name) / "source.csv"
         write_table(path, described, source.batches)
         with open_loader(LITTLE, "shelf", store) as loader:
-            contents = loader.load(
-                file_sources(Sources(Path(name), {table: [str(path)]}), [described])
-            ).contents
+            loader.load(file_sources(Sources(Path(name), {table: [str(path)]}), [described]))
+    contents = open_contents(store)
     rows = {
         one: read_rows(read_file(store, one, file) for file in contents.tables[one])
         for one in (table, REJECTS)

@@ -74,7 +74,7 @@ class DatasetTruth:
         if job_run is None or job_run.job.run != run or query == REJECTS:
             return
         dataset = job_run.job.request.dataset
-        assert dataset is not None
+        assert dataset
         result = self.memory.read(job_run.keys.output(Task("finish", query)))
         self.check_rows(query, dataset.version, result)
         self.finished += 1

@@ -237,9 +237,7 @@ def test_what_a_running_job_needs_is_not_swept(place: AskingPlace) -> None:
 
 
 def test_readers_and_others(place: AskingPlace) -> None:
-    with pytest.raises(
-        DatasetNotFoundError, match="there is no dataset ana/shelf that you may read"
-    ):
+    with pytest.raises(DatasetNotFoundError, match="no dataset ana/shelf that you may read"):
         place.ask(who="ben", name="ana/shelf")
     place.dataset().share("ben")
     receipt = place.ask(who="ben", name="ana/shelf")
