@@ -158,13 +158,13 @@ class _Gathered:
         """The streams of a stage: of one partition, or all."""
         sources = list(self._sources(stage))
         places = [
-            _Place(source, number)
+            _SlicePlace(source, number)
             for source in sources
             for number in _chosen(source.index, only)
             if source.index.slices[number].length
         ]
         if not places and sources:
-            places = [_Place(sources[0], _EMPTY)]
+            places = [_SlicePlace(sources[0], _EMPTY)]
         return _StoredParts(self._store, places)
 
     def size(self, stage: str) -> int:
@@ -208,7 +208,7 @@ class _Source:
         return self.index.empty if number == _EMPTY else self.index.slices[number]
 
 
-class _Place(NamedTuple):
+class _SlicePlace(NamedTuple):
     """A slice of a source; `_EMPTY` stands for its schema."""
 
     source: _Source
@@ -220,7 +220,7 @@ class _StoredParts(Collection[InputPart]):
     """Streams that are read from the store whenever they are iterated, a few at a time."""
 
     store: Store
-    places: Sequence[_Place]
+    places: Sequence[_SlicePlace]
 
     def __len__(self) -> int:
         return len(self.places)
