@@ -243,7 +243,8 @@ class Cluster:
         tls, tokens = self.settings.tls, self.settings.tokens
         if self.settings.keep_results:
             words += ["--keep-results", self.settings.keep_results]
-        words += ["--keep-unused", self.settings.keep_unused]
+        if self.settings.keep_unused:
+            words += ["--keep-unused", self.settings.keep_unused]
         if tokens:
             words += ["--token-file", str(self.folder / tokens)]
         if tls.certificate:

@@ -42,10 +42,8 @@ chaos = false          # whether an admin may kill processes by the page, to see
 fsync = true           # false: a power cut may cost objects of a store that is a folder
 log_format = "json"    # or "text", for people
 metrics_token = ""     # file with a token: then metrics are served to other machines, too
-launcher = "local"     # "local": processes of this machine; "docker": containers (compose.yaml)
 keep_unused = "7d"     # how long outputs over datasets stay that no question uses
-launcher = "local"     # "local": processes of this machine; "docker": containers with these names
-mount = ""             # docker only: where the containers see this folder
+launcher = "local"     # "local": processes of this machine; "docker": containers (compose.yaml)
 
 [tls]                  # PEM files; with them gateways use TLS only; changes apply at once
 certificate = ""
@@ -165,14 +163,6 @@ def _complaints(settings: ClusterSettings) -> list[str]:
         found += _host_complaints(name, host)
     found += _value_complaints(settings)
     found += _role_complaints(settings)
-    for name, text in (
-        ("keep_results", settings.keep_results or "1d"),
-        ("keep_unused", settings.keep_unused),
-    ):
-        try:
-            parse_seconds(text)
-        except UsageError as error:
-            found.append(f"{name}: {error}")
     if bool(settings.tls.certificate) != bool(settings.tls.key):
         found.append("[tls] needs both certificate and key, or neither")
     found += quota_complaints(settings.quotas)
@@ -200,7 +190,7 @@ def _complaints(settings: ClusterSettings) -> list[str]:
 
 def _value_complaints(settings: ClusterSettings) -> list[str]:
     found = []
-    for name in ("keep_results", "job_timeout", "wait"):
+    for name in ("keep_results", "keep_unused", "job_timeout", "wait"):
         try:
             parse_seconds(getattr(settings, name) or "1d")
         except UsageError as error:
