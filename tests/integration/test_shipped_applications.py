@@ -16,7 +16,7 @@ from caudal.files.sources import Sources
 from caudal.generate import generate
 from caudal.local.engines import run_with
 from caudal.results.answers import Answers
-from caudal.run_options import Engine, RunOptions
+from caudal.run_options import IN_PROCESS, Engine, RunOptions
 
 APPS = ("movies", "books")
 
@@ -77,7 +77,7 @@ OTHERS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", IN_PROCESS)
 @pytest.mark.parametrize("app", APPS)
 def test_other_values_of_every_parameter_against_the_oracle(
     app: str, engine: Engine, generated: Path

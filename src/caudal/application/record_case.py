@@ -29,7 +29,7 @@ from caudal.files.sources import Sources
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application, ParameterValue, Table
 from caudal.results.values import json_bytes
-from caudal.run_options import Engine, RunOptions
+from caudal.run_options import IN_PROCESS, RunOptions
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
 _BATCH_BYTES = 1 << 20
@@ -152,7 +152,7 @@ def _write_expected(
 
 
 def _require_repeatable(app: Application, draft: Path) -> None:
-    for engine in Engine:
+    for engine in IN_PROCESS:
         outcome = run_case(app, draft, RunOptions(), engine)
         if outcome.problems:
             raise UsageError(

@@ -31,6 +31,7 @@ class ExitStatus(IntEnum):
     UNREACHABLE = 11, "no gateway answered: the message says how to continue"
     BROKER = 12, "RabbitMQ is unreachable, or refused the request"
     ENGINE = 13, "the Docker engine is unreachable, or refused the request"
+    SPARK = 14, "Spark is unreachable, or gave up: look at its logs"
     BUG = 70, "a bug in Caudal: please report it"
     HUNG_UP = 129, "the terminal was closed"
     INTERRUPTED = 130, "Ctrl-C"
@@ -47,6 +48,7 @@ _BY_ERROR: dict[type[errors.CaudalError], ExitStatus] = {
     errors.StoreError: ExitStatus.STORE,
     errors.BrokerError: ExitStatus.BROKER,
     errors.EngineError: ExitStatus.ENGINE,
+    errors.SparkFailedError: ExitStatus.SPARK,
     errors.FormatError: ExitStatus.STORE,
     errors.OutputError: ExitStatus.OUTPUT,
     errors.JobError: ExitStatus.JOB,

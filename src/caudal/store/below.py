@@ -16,16 +16,16 @@ class StoreBelow(Store):
             raise UsageError(f"{prefix!r} is no prefix of a store: it must end with /")
         keys.check_key(prefix[:-1])
         self.parallel_requests = inner.parallel_requests
-        self._inner = inner
+        self.inner = inner
         self._prefix = prefix
 
     def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         """See the port."""
-        self._inner.create(self._whole(key), data, lasting=lasting)
+        self.inner.create(self._whole(key), data, lasting=lasting)
 
     def read(self, key: str, offset: int = 0, length: int | None = None) -> bytes:
         """See the port."""
-        return self._inner.read(self._whole(key), offset, length)
+        return self.inner.read(self._whole(key), offset, length)
 
     def list(
         self, prefix: str, *, recursive: bool = True, after: str = "", limit: int = PAGE
@@ -33,7 +33,7 @@ class StoreBelow(Store):
         """See the port."""
         keys.check_prefix(prefix)
         behind = f"{self._prefix}{after}" if after else ""
-        page = self._inner.list(
+        page = self.inner.list(
             f"{self._prefix}{prefix}", recursive=recursive, after=behind, limit=limit
         )
         return Page(
@@ -44,12 +44,12 @@ class StoreBelow(Store):
 
     def delete(self, key: str, *, lasting: bool = True) -> None:
         """See the port."""
-        self._inner.delete(self._whole(key), lasting=lasting)
+        self.inner.delete(self._whole(key), lasting=lasting)
 
     def replace(self, key: str, data: bytes | Path, *, twin: str | None = None) -> str:
         """See the port."""
         whole_twin = None if twin is None else self._whole(twin)
-        return self._inner.replace(self._whole(key), data, twin=whole_twin)
+        return self.inner.replace(self._whole(key), data, twin=whole_twin)
 
     def sweep(self, older_than_seconds: float) -> int:
         """Do nothing: what interrupted writes left behind belongs to the whole store."""
@@ -57,7 +57,7 @@ class StoreBelow(Store):
 
     def time(self) -> float | None:
         """See the port."""
-        return self._inner.time()
+        return self.inner.time()
 
     def _whole(self, key: str) -> str:
         keys.check_key(key)

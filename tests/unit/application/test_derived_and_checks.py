@@ -13,7 +13,7 @@ from caudal.application.check import check_application
 from caudal.cli.main import main
 from caudal.cli.status import ExitStatus
 from caudal.errors import ApplicationError, UsageError
-from caudal.run_options import Engine
+from caudal.run_options import IN_PROCESS
 
 Capture = pytest.CaptureFixture[str]
 APP = """\
@@ -63,7 +63,7 @@ def change(folder: Path, file: str, text: str) -> None:
     (folder / file).write_text(text)
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", IN_PROCESS)
 def test_derived_tables_on_both_engines(folder: Path, engine: str) -> None:
     answers = caudal.run(folder, folder.parent, engine=engine)
     assert answers["best"].rows() == BEST
@@ -125,7 +125,7 @@ def test_check_says_what_it_checked(folder: Path, capsys: Capture) -> None:
     assert capsys.readouterr().out == "sales is valid: 3 tables, 2 queries, 3 checks\n"
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", IN_PROCESS)
 def test_checks_show_the_rows_that_must_not_exist(
     folder: Path, capsys: Capture, engine: str
 ) -> None:

@@ -8,7 +8,7 @@ from caudal.application import find_application
 from caudal.files.sources import Sources
 from caudal.local.engines import run_with
 from caudal.results.answers import Answers
-from caudal.run_options import Engine, RunOptions
+from caudal.run_options import IN_PROCESS, Engine, RunOptions
 from caudal.sql.adhoc import with_adhoc_query
 
 SQL = "SELECT rating, count(*) AS n FROM ratings WHERE user_id < 5 GROUP BY rating ORDER BY rating"
@@ -26,7 +26,7 @@ def profiled(engine: Engine, data: Path, sql: str) -> Answers:
     return run_with(engine, app, Sources(data), options=RunOptions(profile=True, threads=1))
 
 
-@pytest.mark.parametrize("engine", list(Engine))
+@pytest.mark.parametrize("engine", IN_PROCESS)
 def test_what_a_table_took(data: Path, engine: Engine) -> None:
     (table,) = profiled(engine, data, SQL).tables
     assert (table.table, table.rows, table.rejected) == ("ratings", 10, 1)
@@ -63,5 +63,5 @@ def test_stages_of_the_split_engine(data: Path) -> None:
 
 def test_nothing_is_measured_unasked(data: Path) -> None:
     app = with_adhoc_query(find_application("movies"), SQL)
-    for engine in Engine:
+    for engine in IN_PROCESS:
         assert run_with(engine, app, Sources(data)).operators == ()
