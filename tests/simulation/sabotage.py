@@ -421,7 +421,7 @@ def results_of_others() -> Any:
 
 @sabotage("a job that is done is believed to be of the same data", ("other", "short"), known=6)
 def end_of_done_not_compared() -> Any:
-    return mock.patch.object(service, "_check_same_end", _nothing)
+    return mock.patch.object(service, "check_same_end", _nothing)
 
 
 @sabotage("another owner is served", ("stranger",), known=2)

@@ -10,7 +10,7 @@ from tests.simulation.tally import Tally, reach_the_rest, run_all
 
 SEEDS = 60
 DATASETS = range(4)  # seeds; `make simulate DATASETS=1` reaches every point of them
-# Facts for people who watch (jobs/shown_facts.py). No process of the simulation reads or writes them,
+# Facts for people who watch (jobs/shown_facts.py). The simulation neither reads nor writes them,
 # and they decide nothing.
 SHOWN = {"forget_samples", "process_sample", "samples_since", "task_facts", "tasks_of"}
 PORTS = {

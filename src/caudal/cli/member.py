@@ -51,7 +51,7 @@ def member(
     folder: DirOption = DEFAULT_DIR,
     host: HostOption = None,
 ) -> None:
-    """Run one process of a cluster by its name, as cluster.toml says: the command of a container.
+    """Run one process of a cluster by name, as cluster.toml says: the command of a container.
 
     The process takes the incarnation that a medic left for it, or the next one by itself.
     """

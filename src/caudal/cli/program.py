@@ -90,7 +90,7 @@ COMMANDS = (
         "datasets",
         "caudal.cli.cluster_datasets",
         "datasets",
-        "List the datasets of a cluster; share, unshare or delete one of yours.",
+        "List the datasets of a cluster that you may read; share, unshare or delete one of yours.",
         extra="cluster",
     ),
     Command(
@@ -250,7 +250,7 @@ COMMANDS = (
         "member",
         "caudal.cli.member",
         "member",
-        "Run one process of a cluster by its name: the command of a container.",
+        "Run one process of a cluster by name, as cluster.toml says: the command of a container.",
         extra="cluster",
     ),
     Command(

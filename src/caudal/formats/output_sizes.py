@@ -1,5 +1,10 @@
-"""How many rows and bytes each stage of a task's output has, read from the output's index."""
+"""How many rows and bytes each stage of a task's output has, read from the output's index.
 
+Only people look at these numbers. So an output that cannot be read has none, and its task goes on:
+who needs the output finds out what is wrong with it.
+"""
+
+from caudal.errors import FormatError
 from caudal.formats import frame, mapped, outputs
 from caudal.formats.keys import Task
 
@@ -7,7 +12,14 @@ Sizes = dict[str, tuple[int, int]]
 
 
 def stage_sizes(task: Task, data: bytes) -> Sizes:
-    """Return rows and bytes by stage; {} for a merge or a failed query."""
+    """Return rows and bytes by stage; {} for a merge, a failed query or damaged bytes."""
+    try:
+        return _sizes(task, data)
+    except FormatError:
+        return {}
+
+
+def _sizes(task: Task, data: bytes) -> Sizes:
     match task.kind:
         case "map":
             index = mapped.open_bytes(data).index

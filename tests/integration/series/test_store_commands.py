@@ -27,7 +27,7 @@ def store_of(world: World) -> DirectoryStore:
 def run(world: World, *arguments: str) -> str:
     config = [] if arguments[0] == "list" else [str(world.folder / "little-0.toml")]
     given = [arguments[0], *config, *arguments[1:], "--store", str(world.folder / "store")]
-    result = CliRunner().invoke(series, given)
+    result = CliRunner().invoke(series, given, env={"COLUMNS": "200"})
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.output
