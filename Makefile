@@ -32,10 +32,10 @@ types: .venv/ready
 	$(BIN)/mypy
 
 # In the locked environment and nothing else: a package that only came with another one is missed here.
-# Two processes more than the expected cores, because the tests of real clusters
+# One process more than the expected cores, because the tests of real clusters
 # wait most of the time; and who has nothing left to do takes from the others.
 unit: compiled
-	$(BIN)/pytest -q -n 4 --dist worksteal
+	$(BIN)/pytest -q -n 3 --dist worksteal
 
 # The transformers backend, in the environment that has it.
 transformers: .venv/transformers
