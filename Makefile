@@ -22,7 +22,8 @@ demo: compiled
 # First what needs one core each, side by side; then the tests, which take all of them.
 test: .venv/ready
 	@$(MAKE) --no-print-directory -j 2 --output-sync types lint compiled .venv/rabbitmq .venv/chromium .venv/transformers .venv/spark
-	@$(MAKE) --no-print-directory unit transformers spark
+	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory -j 2 --output-sync transformers spark
 
 lint: .venv/ready
 	$(BIN)/ruff check .
