@@ -182,7 +182,7 @@ pictures: compiled
 
 # The page of gateways: checked, tested and built from web/ into the package. It needs node.
 web:
-	cd web && npm ci --silent && npm run --silent check && npm test --silent && npm run --silent build
+	cd web && npm install --no-save --silent && npm run --silent check && npm test --silent && npm run --silent build
 
 # The page with ten thousand jobs and a million rows, in a real Chromium.
 test-page: compiled .venv/chromium

@@ -4,7 +4,7 @@
 set -eu
 
 if command -v npm >/dev/null; then
-    (cd web && npm ci --silent >/dev/null 2>&1) ||
+    (cd web && npm install --no-save --silent >/dev/null 2>&1) ||
         echo "the packages of web/ cannot be installed: tests of the bundle and of axe will skip"
 else
     echo "node is not here: tests of the bundle and of axe will skip"

@@ -174,7 +174,7 @@ def test_accessibility(
 def serious(browser: Browser) -> list[tuple[str, list[str]]]:
     """Return what axe-core finds serious on the page."""
     if not AXE.exists():
-        refuse("axe-core is not installed: npm ci in web/")
+        refuse("axe-core is not installed: npm install --no-save in web/")
     browser.run(AXE.read_text())
     script = "axe.run().then(r => arguments[0](r.violations))"
     found = browser.call("POST", "execute/async", {"script": script, "args": []})

@@ -17,7 +17,7 @@ WEB, PAGE = ROOT / "web", ROOT / "src" / "caudal" / "gateway" / "page"
 def node() -> str:
     found = shutil.which("node")
     if found is None or not (WEB / "node_modules" / "esbuild").exists():
-        refuse("node or the packages of web/ are missing: npm ci in web/")
+        refuse("node or the packages of web/ are missing: npm install --no-save in web/")
     return str(found)
 
 
