@@ -1,14 +1,19 @@
-"""The cluster: its processes, lanes and services; strikes of an admin."""
+"""The cluster: its processes, lanes and services; strikes of an admin.
+
+What a worker computes names tables and queries of its job, so only an admin is told.
+"""
 
 import asyncio
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
+import msgspec
 from starlette.responses import Response
 
 from caudal.broker.port import BrokerError
 from caudal.errors import StoreError
-from caudal.formats.medic_status import FaultKind, StatusReply
+from caudal.formats.medic_status import FaultKind, ProcessStatus, StatusReply
 from caudal.formats.replies import (
     ClusterPage,
     SamplePage,
@@ -16,12 +21,15 @@ from caudal.formats.replies import (
     StrikeReceipt,
     StrikeRequest,
 )
+from caudal.formats.task_facts import ProcessFact
 from caudal.gateway.bodies import json_body
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.replies import json_answer
 from caudal.gateway.room import Threads
 from caudal.gateway.service import RequestCall, Service
 from caudal.jobs.shown_facts import KEPT_SECONDS, samples_since
+
+Process = TypeVar("Process", ProcessStatus, ProcessFact)
 
 _PATIENCE_SECONDS = 3.0
 _FAULTS = {"kill": FaultKind.KILL, "freeze": FaultKind.FREEZE}
@@ -53,12 +61,18 @@ async def show(service: Service, call: RequestCall) -> Response:
             leader=seen.leader,
             term=seen.term,
             medic=seen.medic,
-            processes=tuple(seen.processes),
+            processes=tuple(_told(one, call) for one in seen.processes),
             lanes=lanes,
             store=store,
             broker=broker,
         )
     )
+
+
+def _told(one: Process, call: RequestCall) -> Process:
+    """Return a process as this caller may see it."""
+    hidden = "worker-" in one.name and not call.caller.is_admin
+    return msgspec.structs.replace(one, detail="") if hidden else one
 
 
 def _gateways(told: StatusReply) -> tuple[str, ...]:
@@ -73,7 +87,12 @@ async def history(service: Service, call: RequestCall) -> Response:
     since = service.ports.clock.now() - int(text)
 
     def read() -> SamplePage:
-        return SamplePage(tuple(samples_since(service.ports.store, since)))
+        return SamplePage(
+            tuple(
+                msgspec.structs.replace(one, processes=tuple(_told(p, call) for p in one.processes))
+                for one in samples_since(service.ports.store, since)
+            )
+        )
 
     return json_answer(await service.threads.run(read))
 
