@@ -349,7 +349,9 @@ class Medic:
         return None
 
     async def _strike(self, words: StrikeOrder) -> StrikeReply:
-        refusal = await asyncio.to_thread(refusal_of_strike, self.cluster, words, self.me.name)
+        refusal = await asyncio.to_thread(
+            refusal_of_strike, self.cluster, self.launcher, words, self.me.name
+        )
         about = fields(process=words.name, incarnation=words.incarnation, reason=refusal or None)
         _log.warning("strike refused" if refusal else f"strike: {words.fault}", extra=about)
         return StrikeReply(refusal)
