@@ -20,11 +20,17 @@ Content = TypeVar("Content", bound=msgspec.Struct)
 
 
 class DatasetTable(msgspec.Struct, frozen=True):
-    """A table: its columns with DuckDB's types, and a digest of how its rows are cleaned."""
+    """A table: its columns with DuckDB's types, and how its rows are cleaned.
+
+    `cleaning` is a digest of what follows it. Datasets of earlier versions have only the digest.
+    """
 
     name: str
     columns: tuple[tuple[str, str], ...]
     cleaning: str = ""  # empty for the table of rejected rows
+    sql: str = ""  # SELECT … FROM raw
+    reads: tuple[str, ...] = ()  # columns of the files
+    sentiment: str = ""  # the model, if `sql` uses one
 
 
 class DatasetHead(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ import duckdb
 import pyarrow as pa
 
 from caudal.datasets.documents import DatasetTable
-from caudal.datasets.tables import REJECTS_TABLE
+from caudal.datasets.tables import REJECTS_TABLE, described_table
 from caudal.datasets.types import check_columns
 from caudal.duck.table_sql import bind_table, make_cleaning, without_reject
 from caudal.files.cleaning import Cleaning
@@ -25,9 +25,12 @@ class AppTables:
 
 
 def bind_app_tables(
-    cursor: duckdb.DuckDBPyConnection, tables: Iterable[Table], digests: Mapping[str, str]
+    cursor: duckdb.DuckDBPyConnection, tables: Iterable[Table], model: str
 ) -> AppTables:
-    """Bind all tables; raise ApplicationError for a column that a dataset cannot hold."""
+    """Bind all tables; raise ApplicationError for a column that a dataset cannot hold.
+
+    `model` is the sentiment model.
+    """
     described, cleanings = [], {}
     for table in tables:
         cleaned = bind_table(cursor, table)
@@ -35,7 +38,7 @@ def bind_app_tables(
         check_columns(table.origin, table.name, dict(columns))
         outputs = [quote(name) for name in columns]
         cleanings[table.name] = make_cleaning(cursor, table, cleaned, outputs)
-        described.append(DatasetTable(table.name, tuple(columns.items()), digests[table.name]))
+        described.append(described_table(table, columns.items(), model))
     described.append(REJECTS_TABLE)
     return AppTables(tuple(described), cleanings, _made_by(cursor))
 

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 
 import duckdb
 
-from caudal.datasets.tables import cleaning_digests
 from caudal.duck.bind import choose_queries, parameter_values
 from caudal.duck.binder import DuckDBBinder
 from caudal.duck.containment import Excess, contained, is_of_memory
@@ -69,12 +68,11 @@ def make_load_plan(
     app: Application, tables: Collection[str], model: SentimentModel, *, trusted: bool = True
 ) -> JobPlan:
     """Plan a load of some tables into a dataset, which has all tables of the application."""
-    digests = cleaning_digests(app.tables, app.sentiment)
 
     def bound(cursor: duckdb.DuckDBPyConnection) -> JobPlan:
         if not trusted:
             _require_own_tables(cursor, app, (), {}, {})
-        found = bind_app_tables(cursor, app.tables, digests)
+        found = bind_app_tables(cursor, app.tables, app.sentiment)
         maps = tuple(TableMap(one, ()) for name, one in found.cleanings.items() if name in tables)
         nothing = Plan({}, (), (), ())
         return JobPlan(nothing, maps, (), {}, LoadTables(found.tables, found.made_by))

@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from caudal.formats.job import Text
 from caudal.formats.loads import StreamPart
 
 
@@ -24,6 +25,17 @@ class DatasetPage(msgspec.Struct, frozen=True):
     """The datasets of an owner, and those that others share with it."""
 
     datasets: tuple[DatasetEntry, ...]
+
+
+class DatasetTables(msgspec.Struct, frozen=True):
+    """The tables of a dataset: their columns with DuckDB's types, and its application's text.
+
+    A load or a question names the application, with queries if there are any.
+    """
+
+    version: int
+    application: Text
+    tables: dict[str, dict[str, str]]  # by name, `rejects` included: types by column
 
 
 class VersionEntry(msgspec.Struct, frozen=True):

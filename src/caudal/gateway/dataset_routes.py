@@ -1,6 +1,12 @@
 """The operations of the API about datasets."""
 
-from caudal.formats.dataset_replies import DatasetEntry, DatasetPage, PartPage, VersionPage
+from caudal.formats.dataset_replies import (
+    DatasetEntry,
+    DatasetPage,
+    DatasetTables,
+    PartPage,
+    VersionPage,
+)
 from caudal.formats.job import Request
 from caudal.formats.loads import LoadOffer
 from caudal.formats.tokens import Right
@@ -45,6 +51,11 @@ DATASET_OPERATIONS = (
     Operation(
         "GET", f"{_DATASET}/versions", datasets.versions, "List the versions of a dataset.",
         {200: (MediaContent(JSON, VersionPage),)}, (404,), parameters=(_OWNER, _LAST),
+    ),
+    Operation(
+        "GET", f"{_DATASET}/tables", datasets.tables,
+        "Return the tables of a dataset: their columns, and the SQL that cleans their rows.",
+        {200: (MediaContent(JSON, DatasetTables),)}, (404,), parameters=(_OWNER,),
     ),
     Operation(
         "GET", f"{_DATASET}/parts/{{table}}", datasets.parts,

@@ -29,6 +29,7 @@ from caudal.gateway.handlers import (
     jobs,
     page,
     quotas,
+    records,
     results,
     streams,
     tables,
@@ -42,6 +43,7 @@ _ROWS = {"type": "array", "items": {"type": "object"}}
 _JOB = "/jobs/{job}"
 _TABLE = f"{_JOB}/tables/{{table}}"
 _BATCH = f"{_TABLE}/batches/{{number}}"
+_RECORDS = f"{_TABLE}/records/{{number}}"
 _RESULT = f"{_JOB}/results/{{query}}"
 _DATASET = "/datasets/{dataset}"
 
@@ -131,6 +133,17 @@ _SECONDS = Parameter(
     "How far to look back.",
     required=False,
 )
+_PLACE = {"type": "integer", "minimum": 0, "maximum": 999_999_999_999_999}
+_PART = (
+    Parameter(
+        "offset", "query", _PLACE,
+        "Offset of the first record in the file; none: the body begins the file.", required=False,
+    ),
+    Parameter("line", "query", _PLACE, "Its physical line, with `offset`.", required=False),
+    Parameter("source", "query", _PLACE, "Of a load: the place of its source.", required=False),
+    Parameter("file", "query", {"type": "string"}, "Name of the file.", required=False),
+    Parameter("last", "query", {"type": "boolean"}, "True: the file ends here.", required=False),
+)  # fmt: skip
 _PAGE = (
     MediaContent(page.HTML, schema=_TEXT),
     MediaContent(page.SCRIPT, schema=_TEXT),
@@ -165,6 +178,13 @@ OPERATIONS = (
         "PUT", _BATCH, tables.put_batch, "Send a batch. It is safe to repeat.",
         _RECEIPT, (404, 408, 409, 410, 413, 415), MediaContent(tables.BATCH, schema=_BINARY),
         right=Right.SUBMIT,
+    ),
+    Operation(
+        "PUT", _RECORDS, records.put_records,
+        "Send the header and some records of a CSV file; the whole ones become a batch.",
+        {201: _json(records.RecordsBody), 200: _json(records.RecordsBody)},
+        (404, 408, 409, 410, 413, 415), MediaContent(records.CSV, schema=_TEXT),
+        parameters=_PART, right=Right.SUBMIT,
     ),
     Operation(
         "GET", _BATCH, tables.stored_digest, "Return the digest of a stored batch.",

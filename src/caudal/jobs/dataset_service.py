@@ -19,10 +19,12 @@ from caudal.datasets.commits import settle
 from caudal.datasets.contents import Contents
 from caudal.datasets.keys import REJECTS
 from caudal.datasets.stream_parts import parts_of
+from caudal.datasets.tables import text_of
 from caudal.errors import NotFoundError
 from caudal.formats.dataset_replies import (
     DatasetEntry,
     DatasetPage,
+    DatasetTables,
     LoadedPart,
     PartPage,
     VersionEntry,
@@ -76,6 +78,12 @@ class DatasetService:
                 for one in contents.history[-last:]
             )
         )
+
+    def tables(self, who: str, owner: str, name: str, *, is_admin: bool = False) -> DatasetTables:
+        """Return the tables of the newest version, and the text of their application."""
+        contents = self._opened(self._readable(who, owner, name, is_admin=is_admin))
+        columns = {table: dict(types) for table, types in contents.columns.items()}
+        return DatasetTables(contents.number, text_of(contents.head), columns)
 
     def parts(self, who: str, name: str, table: str) -> PartPage:
         """Return the parts of streams in a table; none if the dataset is not made yet."""

@@ -55,6 +55,15 @@ async def versions(service: Service, call: RequestCall) -> Response:
     )
 
 
+async def tables(service: Service, call: RequestCall) -> Response:
+    """GET /datasets/{dataset}/tables"""
+    return json_answer(
+        await service.threads.run(
+            lambda: service.datasets.tables(*_whose(call), is_admin=call.caller.is_admin)
+        )
+    )
+
+
 async def parts(service: Service, call: RequestCall) -> Response:
     """GET /datasets/{dataset}/parts/{table}"""
     who = call.caller.owner

@@ -38,7 +38,7 @@ async def put_batch(service: Service, call: RequestCall) -> Response:
     admission = await service.takers.run(
         service.gateway.admit, *call.job, call.name("table"), number
     )
-    space = await _space(service, call, size)
+    space = await space_of(service, call, size)
     with service.census.holding(call.owner, space) as hold:
         async with service.bodies.holding(call.owner, size):
             data = await read_body(call.request, most, service.limits)
@@ -49,7 +49,7 @@ async def put_batch(service: Service, call: RequestCall) -> Response:
     return receipt_answer(receipt)
 
 
-async def _space(service: Service, call: RequestCall, size: int) -> Mapping[Quota, int]:
+async def space_of(service: Service, call: RequestCall, size: int) -> Mapping[Quota, int]:
     """Return what a batch takes of the owner's quotas: nothing if it is stored already."""
     space = {Quota.STORED: stored_size(size)}
     refusal = service.lasting_refusal(call.owner, space)
