@@ -100,8 +100,9 @@ class HttpGateways(Failover):
         return self._get(Outcome, "DELETE", _path(job_id))
 
     def delete(self, job_id: str) -> Outcome:
-        """Delete all stored data of a job that has ended."""
-        return self._get(Outcome, "DELETE", _path(job_id, "results"))
+        """Delete all stored data of a job that has ended; return how it ended."""
+        path, before = _path(job_id, "results"), self.status(job_id).outcome
+        return self._delete(Outcome, path, "no_job", before)
 
     def jobs(self) -> Iterator[JobEntry]:
         """Yield the jobs of this token, fetched page by page."""
@@ -177,7 +178,20 @@ class HttpGateways(Failover):
 
     def delete_dataset(self, place: str) -> DatasetEntry:
         """Delete a dataset; return what it was."""
-        return self._get(DatasetEntry, "DELETE", dataset_path(place))
+        before = self.dataset(place)
+        return self._delete(DatasetEntry, dataset_path(place), "no_dataset", before)
+
+    def _delete(self, kind: type[Kind], path: str, gone: str, before: Kind | None) -> Kind:
+        """Delete what was there a moment ago; if it is gone by now, return what it was.
+
+        A gateway may delete it and die before it answers. The next gateway then finds nothing.
+        """
+        answer = self.ask("DELETE", path, take=_take(kind))
+        if before is not None and answer.status == 404 and code_of(answer.body) == gone:
+            return before
+        if not answer.is_success:
+            raise answer.error()
+        return _read(kind, answer.body)
 
     def _get(
         self,

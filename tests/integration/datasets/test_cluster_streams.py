@@ -1,8 +1,9 @@
 """Streams and Python calls that load into a dataset of a cluster."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import httpx
 import pytest
 from tests.harness.cluster_loads import SMALL, shelf_of, stored_rows
 from tests.harness.memory_cluster import Cluster, cluster
@@ -10,6 +11,7 @@ from tests.harness.shelves import sales_app, sales_loader
 
 import caudal
 from caudal.client.batches import Compress
+from caudal.client.failover import Answer, _Request
 from caudal.client.http import HttpGateways
 from caudal.client.load_stream import ClusterTarget
 from caudal.datasets.reports import LoadReport
@@ -19,6 +21,7 @@ from caudal.embedded.dataset_rows import arrow_rows
 from caudal.embedded.dataset_stream import EmbeddedTarget
 from caudal.errors import UsageError
 from caudal.generate import generate
+from caudal.jobs.interfaces import GoneError
 from caudal.store import MemoryStore
 
 TEXT = b"id,amount,day\n" + b"".join(
@@ -101,3 +104,34 @@ def test_the_same_from_python(running: Cluster, tmp_path: Path) -> None:
         client.versions("films")
     with pytest.raises(UsageError, match="say where to load"):
         caudal.load("movies", tmp_path)
+
+
+class LostReplies(HttpGateways):
+    """The first answer to every DELETE is lost, though the gateway did what was asked."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        super().__init__(addresses)
+        self.lost: set[str] = set()
+
+    def _one(self, address: str, request: _Request) -> Answer:
+        answer = super()._one(address, request)
+        if request.method == "DELETE" and request.path not in self.lost:
+            self.lost.add(request.path)
+            raise httpx.ReadError("the gateway was killed")
+        return answer
+
+
+def test_a_dataset_and_a_job_are_deleted_although_the_first_answer_is_lost(
+    running: Cluster, tmp_path: Path
+) -> None:
+    generate("movies", scale=0.001, seed=3, out=tmp_path)
+    report = caudal.load("movies", tmp_path, gateway=running.gateway, dataset="brief")
+    with LostReplies(running.addresses) as gateways:
+        assert gateways.delete_dataset("brief").rows == report.rows
+        ended = next(one for one in gateways.jobs() if one.state == "done")
+        assert gateways.delete(ended.id).state == "done"
+        assert len(gateways.lost) == 2
+        with pytest.raises(UsageError, match="there is no dataset brief"):
+            gateways.delete_dataset("brief")
+        with pytest.raises(GoneError):
+            gateways.delete(ended.id)
