@@ -80,7 +80,9 @@ fuzz-planner: compiled
 # The properties of the tests with many more examples, new ones each time: make properties TIMES=20
 TIMES ?= 20
 properties: compiled
-	CAUDAL_TIMES=$(TIMES) $(BIN)/pytest -q -n 2 tests/property tests/integration/series/test_concurrency.py
+	CAUDAL_TIMES=$(TIMES) $(BIN)/pytest -q -n 2 tests/property \
+	  tests/integration/series/test_concurrency.py tests/integration/series/test_crashes.py \
+	  tests/unit/tasks/test_local.py
 
 # Damaged batches, streams, objects, messages and columns, read in a child process that must neither
 # crash nor raise what it does not document: make fuzz-inputs CASES=1000000 [SEED=K] [BOUNDS=1]

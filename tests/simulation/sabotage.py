@@ -101,7 +101,7 @@ def readiness_first() -> Any:
     return calmly(mock.patch.multiple(execute, _make=early, follow=follow))
 
 
-@sabotage("create replaced by overwrite", known=6)
+@sabotage("create replaced by overwrite", known=10)
 def overwrite() -> Any:
     def create(self: MemoryStore, key: str, data: bytes, *, lasting: bool = True) -> None:
         self.replace(key, data)
@@ -109,7 +109,7 @@ def overwrite() -> Any:
     return mock.patch.object(MemoryStore, "create", create)
 
 
-@sabotage("end count not compared: whatever was merged is read", known=148)
+@sabotage("end count not compared: whatever was merged is read", known=174)
 def end_count_not_compared() -> Any:
     return _both(
         mock.patch.multiple(gathering, check_coverage=_nothing, table_members=_unchecked_members),
@@ -220,7 +220,7 @@ def no_sweep() -> Any:
     return mock.patch.object(janitor, "run_names", _no_names)
 
 
-@sabotage("reconciler off with lost messages")
+@sabotage("reconciler off with lost messages", known=3)
 def reconciler_off() -> Any:
     return without_reconciler()
 
@@ -256,7 +256,7 @@ def early_hint() -> Any:
     return mock.patch.object(gathering, "_hint_parts", parts)
 
 
-@sabotage("a slice of the inputs is left out")
+@sabotage("a slice of the inputs is left out", known=3)
 def slice_left_out() -> Any:
     parts = gathering._Gathered.parts
 
@@ -267,7 +267,7 @@ def slice_left_out() -> Any:
     return mock.patch.object(gathering._Gathered, "parts", fewer)
 
 
-@sabotage("mixed attempts: a loser goes on with its own output", known=30)
+@sabotage("mixed attempts: a loser goes on with its own output", known=10)
 def mixed_attempts() -> Any:
     """A merge that remembers the index which this worker computed, not the one that was stored."""
     own: dict[str, bytes] = {}
@@ -314,7 +314,7 @@ def _merge_with(reader: Callable[[Any, str], frame.Read]) -> Any:
     return merge_group
 
 
-@sabotage("a group object seen but not followed up after a crash", PLAIN, known=3)
+@sabotage("a group object seen but not followed up after a crash", PLAIN, known=5)
 def no_follow_up_when_present() -> Any:
     def handle(ports: Ports, consumer: Consumer, delivery: Delivery) -> execute.TurnResult:
         message = delivery.message
@@ -354,7 +354,7 @@ def inputs_from_listing() -> Any:
     return mock.patch.object(gathering, "table_members", table_members)
 
 
-@sabotage("a missing input is fewer rows")
+@sabotage("a missing input is fewer rows", known=3)
 def missing_is_fewer() -> Any:
     def step_ready(step: Any, shape: Any, facts: Any) -> bool:
         return all(facts.end(table) is not None for table in step.tables)
@@ -387,7 +387,7 @@ def no_follow_up_at_end() -> Any:
     return calmly(mock.patch.object(service, "after_end", _no_tasks))
 
 
-@sabotage("a batch is confirmed to the client before it is published", PLAIN, known=22)
+@sabotage("a batch is confirmed to the client before it is published", PLAIN, known=11)
 def confirm_before_publish() -> Any:
     publish = service.JobService._publish
 
@@ -419,7 +419,7 @@ def results_of_others() -> Any:
     return mock.patch.object(upload.Upload, "_there", there)
 
 
-@sabotage("a job that is done is believed to be of the same data", ("other", "short"), known=6)
+@sabotage("a job that is done is believed to be of the same data", ("other", "short"), known=5)
 def end_of_done_not_compared() -> Any:
     return mock.patch.object(service, "check_same_end", _nothing)
 
@@ -439,7 +439,7 @@ def unwanted_goes_on() -> Any:
     return mock.patch.object(beat.TaskBeat, "__call__", ask)
 
 
-@sabotage("a task that makes way is published for nobody", PLAIN)
+@sabotage("a task that makes way is published for nobody", PLAIN, known=3)
 def way_without_return() -> Any:
     def carry(ports: Ports, report: TaskReport) -> None:
         quiet = replace(ports, broker=_Deaf(ports.broker))
@@ -463,7 +463,7 @@ def unforeseen_for_ever() -> Any:
     return mock.patch.object(execute, "is_suspect", return_value=False)
 
 
-@sabotage("whatever a message names is taken for a task of its job", known=19)
+@sabotage("whatever a message names is taken for a task of its job", known=2)
 def stray_is_believed() -> Any:
     return mock.patch.object(execute, "belongs", return_value=True)
 

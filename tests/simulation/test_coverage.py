@@ -8,7 +8,8 @@ from caudal import jobs
 from tests.simulation.dataset_world import simulate_dataset
 from tests.simulation.tally import Tally, reach_the_rest, run_all
 
-SEEDS = 60
+SEEDS = 24
+MORE = (55, *range(SEEDS, 120))  # seeds for what is rare; the first is known to meet it
 DATASETS = range(4)  # seeds; `make simulate DATASETS=1` reaches every point of them
 # Facts for people who watch (jobs/shown_facts.py). The simulation neither reads nor writes them,
 # and they decide nothing.
@@ -28,7 +29,11 @@ def test_a_process_is_killed_before_and_after_every_effect_of_the_code() -> None
     assert tally.coverage().unreached() == []
     assert len(tally.coverage().points()) > 250
     seen = _functions_seen(tally) | _functions_seen(run_all(DATASETS, simulate_dataset))
-    assert sorted(set(_functions_with_effects()) - seen - SHOWN) == []
+    more = iter(MORE)
+    while missing := set(_functions_with_effects()) - seen - SHOWN:
+        seed = next(more, None)
+        assert seed is not None, sorted(missing)
+        seen |= _functions_seen(run_all([seed]))
 
 
 def _functions_seen(tally: Tally) -> set[str]:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.harness.examples import examples
+from tests.harness.examples import examples, spread
 from tests.harness.misbehaving_stores import (
     ContentTagged,
     DiedError,
@@ -36,7 +36,7 @@ from tests.harness.stores_on_s3 import s3_settings, s3_stores
 from caudal.errors import StoreError
 from caudal.series import MonthResult, consolidate_all, consolidate_month, ingest, layout
 from caudal.series.errors import LostFileError
-from caudal.store import DirectoryStore, MemoryStore, Store
+from caudal.store import DirectoryStore, MemoryStore, S3Store, Store
 from caudal.store.port import entries
 
 MONTH = ((2024, 1),)
@@ -76,9 +76,13 @@ def operations(world: World, store: Store, source: Path) -> int:
 def test_series_writer_frozen_at_every_operation_wakes_up_late(
     world: World, stores: Iterator[Store], dies: bool
 ) -> None:
+    """On S3 in `make test`: at one in four."""
     ours, theirs = world.uniform(2), world.uniform(3)
     merged = 0
-    for at in range(operations(world, begun(world, next(stores)), ours)):
+    first = next(stores)
+    places = range(operations(world, begun(world, first), ours))
+    tried = spread(places, 4 if isinstance(first, S3Store) else 1)
+    for at in tried:
         store = begun(world, next(stores))
         watcher = Watcher(world, store, MONTH)
         late = Interrupted(
@@ -101,7 +105,7 @@ def test_series_writer_frozen_at_every_operation_wakes_up_late(
         world.run(store)  # whoever comes next
         check_truth(world, store)
         watcher.look()
-    assert merged > 0, "some files were overwritten late, and readers noticed"
+    assert merged > 0 or len(tried) < len(places), "some files were overwritten late, and readers noticed"
 
 
 def test_series_consolidator_frozen_at_every_operation_gives_way(world: World) -> None:
@@ -126,7 +130,7 @@ def test_series_consolidator_frozen_at_every_operation_gives_way(world: World) -
 
 
 def test_series_two_writers_frozen_at_every_pair_of_operations(world: World) -> None:
-    """A freezes, B freezes, C completes; B wakes up, then A."""
+    """A freezes, B freezes, C completes; B wakes up, then A. In `make test` a third of all."""
     start = MemoryStore()
     begun(world, start)
     ingest(world.catalog(start), world.config, world.uniform(2))
@@ -134,7 +138,7 @@ def test_series_two_writers_frozen_at_every_pair_of_operations(world: World) -> 
     recording = Recording(copy_of(start))
     consolidate_month(world.catalog(recording), world.config, 2024, 1)
     places = range(len(recording.operations))
-    for first, second in itertools.product(places, repeat=2):
+    for first, second in spread(list(itertools.product(places, repeat=2)), 3):
         store = copy_of(start)
         watcher = Watcher(world, store, MONTH)
         inner = Interrupted(store, at=second, meanwhile=partial(world.run, store, newest))
