@@ -105,7 +105,8 @@ def test_series_writer_frozen_at_every_operation_wakes_up_late(
         world.run(store)  # whoever comes next
         check_truth(world, store)
         watcher.look()
-    assert merged > 0 or len(tried) < len(places), "some files were overwritten late, and readers noticed"
+    if len(tried) == len(places):
+        assert merged > 0, "some files were overwritten late, and readers noticed"
 
 
 def test_series_consolidator_frozen_at_every_operation_gives_way(world: World) -> None:
