@@ -6,6 +6,7 @@ short message as later, and SIGTERM leaves no half-written file behind.
 
 import atexit
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -31,6 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     debug = "--debug" in given
     try:
         if arguments is None:
+            gc.disable()  # until the command is loaded
             streams.make_safe()
             _listen()
             atexit.register(_leave)

@@ -23,7 +23,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from caudal.errors import DataError
-from caudal.files.detect import Form, swap_table
+from caudal.files.detect import Form
+from caudal.files.first_records import swap_table
 from caudal.files.streams import ByteStream, FieldChanges
 from caudal.files.values import convert, for_column
 from caudal.kernels.csv import Batch, cut_batches

@@ -17,20 +17,16 @@ Rules. What is not certain is read as usual: UTF-8, commas, a header in the firs
    and everything else that was found is noted.
 """
 
+import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from caudal.errors import DataError
-from caudal.kernels.csv import records as kernel
-from caudal.kernels.csv.header import read_fields
+from caudal.files.first_records import FirstRecord, first_records
 from caudal.model import Reading
 
-SAMPLE_BYTES = 1 << 18
 MOST_SAMPLE_BYTES = 16 << 20  # until the header ends
-_RECORDS = 200
 _DELIMITERS = ",;\t|"
 _VALUE = re.compile(
     r"\s*([+-]?[0-9][0-9.,]*([eE][+-]?[0-9]+)?"
@@ -55,18 +51,6 @@ class Form:
 
 
 @dataclass(frozen=True)
-class FirstRecord:
-    """One of the first records: its fields (none if it is damaged) and where it ends."""
-
-    fields: tuple[str, ...]
-    after: int
-
-    @property
-    def width(self) -> int:
-        return len(self.fields)
-
-
-@dataclass(frozen=True)
 class RecordLayout:
     """Which record is the header, the names of the columns, and the first record of data."""
 
@@ -84,7 +68,7 @@ def detect(sample: bytes, reading: Reading, *, final: bool) -> Form | None:
     body = _without_comments(text[start:], reading.comment)
     quote = '"' if reading.quote is None else reading.quote
     choices = [reading.delimiter] if reading.delimiter else list(_DELIMITERS)
-    found = {one: list(first_records(body, one, quote, final=final)) for one in choices}
+    found = _records_by_delimiter(body, choices, quote, final=final)
     if not final and any(not records for records in found.values()):
         return None
     delimiter, notes = _choose(found)
@@ -125,39 +109,22 @@ def _without_comments(text: bytes, comment: str | None) -> bytes:
     return pattern.sub(lambda found: b"\r" * len(found[0]), text)
 
 
-def first_records(text: bytes, delimiter: str, quote: str, *, final: bool) -> Iterator[FirstRecord]:
-    """Yield the first records of a text in a dialect; the last one only if it is complete."""
-    swapped = np.frombuffer(text.translate(swap_table(delimiter, quote)), dtype=np.uint8)
-    back = swap_table(delimiter, quote)
-    source = kernel.RecordSource(swapped, final, kernel.MAX_RECORD_BYTES)
-    place = 0
-    for _ in range(_RECORDS):
-        while place < len(text) and text[place] in b"\r\n":
-            place += 1
-        if place >= len(text):
-            return
-        verdict, after, fields = read_fields(source, place)
-        if verdict == kernel.UNFINISHED:
-            return
-        if verdict not in (kernel.TOO_FEW, kernel.TOO_MANY):
-            after = text.find(b"\n", place) + 1 or len(text)
-            fields = []
-        yield FirstRecord(
-            tuple(one.translate(back).decode("utf-8", "replace").strip() for one in fields), after
-        )
-        place = after
+def _records_by_delimiter(
+    text: bytes, choices: Sequence[str], quote: str, *, final: bool
+) -> dict[str, list[FirstRecord]]:
+    """Return the first records as each delimiter gives them.
 
-
-def swap_table(delimiter: str, quote: str) -> bytes:
-    """Return a table that swaps the delimiter with the comma and the quote with `"`.
-
-    So the one state machine reads every dialect. The same table swaps back. Without a quote (an
-    empty text), `"` is swapped with a byte that no UTF-8 text holds.
+    If a header in the first record fits the comma, another delimiter fits as well only if it also
+    cuts the first record. If it does not, its other records are not read.
     """
-    table = bytearray(range(256))
-    for one, other in ((delimiter.encode(), b","), (quote.encode() or b"\xff", b'"')):
-        table[one[0]], table[other[0]] = table[other[0]], table[one[0]]
-    return bytes(table)
+    found: dict[str, list[FirstRecord]] = {}
+    for one in choices:
+        records = first_records(text, one, quote, final=final)
+        first = list(itertools.islice(records, 1))
+        fits = any(_header_at([r.fields for r in others]) == 0 for others in found.values())
+        decided = fits and first and first[0].width < 2
+        found[one] = first if decided else [*first, *records]
+    return found
 
 
 def _choose(found: dict[str, list[FirstRecord]]) -> tuple[str, tuple[str, ...]]:

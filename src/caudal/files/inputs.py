@@ -16,8 +16,9 @@ from typing import Any
 
 from caudal.errors import DataError, UsageError
 from caudal.files.compressed import COMPRESSION, DAMAGE, compression, unpacked
-from caudal.files.detect import MOST_SAMPLE_BYTES, SAMPLE_BYTES, Form, detect
+from caudal.files.detect import MOST_SAMPLE_BYTES, Form, detect
 from caudal.files.encodings import as_utf8, byte_order_mark, find_encoding
+from caudal.files.first_records import SAMPLE_BYTES
 from caudal.files.json_lines import is_json_lines
 from caudal.files.places import LocalPlace, Place
 from caudal.files.reading import USUAL

@@ -1,6 +1,7 @@
 """The command line as a user meets it: data on standard output, one line per error."""
 
 import csv
+import gc
 import io
 import json
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from caudal import errors
 from caudal.cli.main import main
+from caudal.cli.program import COMMANDS, load
 from caudal.cli.status import ExitStatus, status_of
 
 MOVIES = """\
@@ -186,3 +188,14 @@ def test_every_error_has_a_status_of_its_own_kind() -> None:
 
 def test_every_status_is_distinct() -> None:
     assert len({int(status) for status in ExitStatus}) == len(ExitStatus)
+
+
+def test_garbage_is_collected_once_a_command_is_loaded() -> None:
+    gc.disable()
+    try:
+        load(next(one for one in COMMANDS if one.name == "apps"))
+        assert gc.isenabled()
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.enable()
+        gc.unfreeze()
