@@ -163,6 +163,7 @@ class BrokerLink:
             address.url(heartbeat=settings.heartbeat_seconds),
             timeout=settings.connect_seconds,
             client_properties={"connection_name": f"caudal {self._purpose}"},
+            connection_class=LinkConnection,
         )
         try:
             async with asyncio.timeout(settings.answer_seconds):
@@ -207,6 +208,17 @@ class BrokerLink:
 
     def _told(self, error: BaseException) -> str:
         return f"RabbitMQ did not confirm: {_cause(error, *self._addresses)}"
+
+
+class LinkConnection(aio_pika.Connection):
+    """A connection that is closed by this module only.
+
+    The destructor of aio-pika closes one that could not connect, in whatever thread collects it;
+    without a running loop that ends in a warning about a coroutine that was never awaited.
+    """
+
+    def __del__(self) -> None:
+        pass
 
 
 async def depths(session: BrokerSession, prefix: str, lanes: Iterable[Lane]) -> dict[Lane, int]:
