@@ -40,6 +40,23 @@ def sales_app(sales_sql: str = SALES) -> Application:
     return Application("sales", "", Path(), (sales, shops), (total,))
 
 
+def write_sales_app(folder: Path) -> Path:
+    """Write the application as a folder, for commands and Python calls."""
+    app = sales_app()
+    for name in ("tables", "queries"):
+        (folder / name).mkdir(parents=True)
+    tables = "".join(
+        f'[[tables]]\nname = "{table.name}"\nfiles = ["{table.files[0]}"]\n'
+        f"columns = [{', '.join(repr(name) for name in table.columns)}]\n"
+        for table in app.tables
+    )
+    (folder / "app.toml").write_text(tables)
+    for table in app.tables:
+        (folder / "tables" / f"{table.name}.sql").write_text(table.sql)
+    (folder / "queries" / "total.sql").write_text(app.queries[0].sql)
+    return folder
+
+
 def write_sales(folder: Path, name: str, numbers: Sequence[int]) -> Path:
     """Write a file of sales: one row for each number, and one bad row."""
     lines = ["id,amount,day", *(f"{n},{n}.50,2024-01-{n % 28 + 1:02}" for n in numbers), "x,1,"]

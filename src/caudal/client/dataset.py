@@ -1,9 +1,9 @@
-"""A dataset of a cluster from Python: ask it, and watch it."""
+"""A dataset of a cluster from Python: ask it, watch it, append to it."""
 
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from caudal.client.dataset_questions import (
     QUESTION_OPTIONS,
@@ -21,6 +21,8 @@ from caudal.results.answers import Answers, Result
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from caudal.datasets.reports import LoadReport
+    from caudal.formats.dataset_replies import VersionEntry
     from caudal.sql.literals import SqlValue
 
 
@@ -67,6 +69,37 @@ class RemoteDataset:
         bound = bind_values(query, parameters or {}, application.parameters)
         asked = self._question(with_adhoc_query(application, bound), None, None)
         return self._answers(asked)[1][ADHOC]
+
+    def versions(self, last: int = 1000) -> "tuple[VersionEntry, ...]":
+        """Return the newest versions: number, time in milliseconds, kind, rows, files, bytes."""
+        with self._gateways() as gateways:
+            return gateways.versions(self.name, last).versions
+
+    def append(
+        self,
+        app: str | os.PathLike[str],
+        table: str,
+        rows: Any,
+        *,
+        key: str | None = None,
+        strict: bool = False,
+    ) -> "LoadReport":
+        """Append rows to a table, as one version; the dataset is made if it is new.
+
+        `rows` are those of `caudal.Dataset.append`; workers clean them like rows of a file. With a
+        `key`, rows of the same key are loaded once: a program that was killed, or that did not see
+        the outcome, repeats the append.
+        """
+        from caudal.client.load import ClusterLoad, load, rows_of
+        from caudal.datasets.offered_rows import offered_rows
+        from caudal.formats.job import Options
+
+        application, options = _application(app, None), Options(strict=strict)
+        found = offered_rows(application, table, rows, key)
+        (columns,) = (one.columns for one in application.tables if one.name == table)
+        source = rows_of(found, columns, options.batch_bytes)
+        with self._gateways() as gateways:
+            return load(ClusterLoad(application, self.name, [source], options), gateways)[0]
 
     def watch(
         self,

@@ -13,6 +13,9 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+
+import pyarrow as pa
 
 from caudal.client import upload_threads
 from caudal.client.batches import Compress
@@ -20,16 +23,18 @@ from caudal.client.http import HttpGateways
 from caudal.client.results import error_of_outcome, rejects_of, result_of
 from caudal.client.submit import Watching
 from caudal.datasets.offered_files import OfferedFile
+from caudal.datasets.offered_rows import NAME, OfferedRows, stream_of
 from caudal.datasets.reports import LoadReport
-from caudal.datasets.sources import Offered, Skipped
+from caudal.datasets.sources import Skipped
 from caudal.errors import CaudalError, DataError, UsageError
 from caudal.files.batches import Packing, cut_unpacked
+from caudal.formats import batch as batch_format
 from caudal.formats.job import Options, Request, Text
 from caudal.formats.keys import REJECTS
 from caudal.formats.loads import LOAD, LoadOffer, LoadRequest, LoadSource
 from caudal.formats.outcomes import Outcome
 from caudal.jobs.interfaces import GoneError
-from caudal.jobs.loads import VACUUMED
+from caudal.jobs.loads import VACUUMED, offered
 from caudal.jobs.upload import Sendable, UploadRequest
 from caudal.model import Application
 from caudal.results.rejects import Rejects
@@ -68,12 +73,12 @@ class ClusterLoad:
 
 def file_of(found: OfferedFile, columns: Sequence[str], batch_bytes: int) -> ClusterSource:
     """Return a file as a source. If it changes while it is sent, the load fails."""
-    offered = found.offered
-    source = LoadSource(offered.table, offered.name, offered.bytes, offered.digest, offered.shown)
+    source = found.offered
+    named = LoadSource(source.table, source.name, source.bytes, source.digest, source.shown)
 
     def cut(first: int, place: int, compress: bool) -> Iterator[Sendable]:
         yield from cut_unpacked(
-            offered.table,
+            source.table,
             [found.file],
             batch_bytes,
             columns=columns,
@@ -83,7 +88,39 @@ def file_of(found: OfferedFile, columns: Sequence[str], batch_bytes: int) -> Clu
         )
         found.require_unchanged()
 
-    return ClusterSource(source, cut)
+    return ClusterSource(named, cut)
+
+
+def rows_of(found: OfferedRows, columns: Sequence[str], batch_bytes: int) -> ClusterSource:
+    """Return rows of a program as a source."""
+    source = found.offered
+    named = LoadSource(
+        source.table, source.name, source.bytes, source.digest, source.shown, content=source.content
+    )
+
+    def cut(first: int, place: int, compress: bool) -> Iterator[Sendable]:
+        for number, (row, part) in enumerate(found.pieces(columns, batch_bytes), first):
+            yield partial(_typed_batch, source.table, number, row, part, place, compress=compress)
+
+    return ClusterSource(named, cut)
+
+
+def _typed_batch(
+    table: str, number: int, row: int, part: pa.Table, place: int, *, compress: bool
+) -> bytes:
+    return batch_format.encode(
+        table=table,
+        number=number,
+        file=NAME,
+        columns=tuple(part.column_names),
+        first_line=row,
+        offset=row - 1,
+        newlines=0,
+        data=memoryview(stream_of(part)),
+        records="arrow",
+        compress=compress,
+        source=place,
+    )
 
 
 def load(
@@ -105,7 +142,7 @@ def _load(
 ) -> tuple[LoadReport, bytes | None] | None:
     began = time.perf_counter()
     offer = gateways.offer(order.dataset, order.request(order.sources))
-    skipped = tuple(Skipped(_offered(one.source), one.reason) for one in offer.skipped)
+    skipped = tuple(Skipped(offered(one.source), one.reason) for one in offer.skipped)
     if not offer.new:
         return LoadReport(offer.version or 0, None, 0, Rejects(), skipped, 0.0), None
     new = _chosen(order, offer)
@@ -167,7 +204,7 @@ def _report(
     rows = result_of(LOAD, results[LOAD]).rows()
     mine = [row for row in rows if row["loaded"]]
     late = tuple(
-        Skipped(_offered(one.source), f"version {row['version']} loaded it")
+        Skipped(offered(one.source), f"version {row['version']} loaded it")
         for one, row in zip(sources, rows, strict=True)
         if not row["loaded"]
     )
@@ -179,10 +216,6 @@ def _report(
         (*skipped, *late),
         seconds,
     )
-
-
-def _offered(source: LoadSource) -> Offered:
-    return Offered(source.table, source.name, source.bytes, source.digest, source.shown)
 
 
 class _SourceBatches(Mapping[str, Iterator[Sendable]]):

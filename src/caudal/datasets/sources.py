@@ -27,6 +27,7 @@ class Offered:
     bytes: int
     digest: str
     shown: str = ""  # the name in messages, if it is not `name`
+    content: str = ""  # digest of the content, if `digest` is that of a key
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -78,7 +79,7 @@ def still_new(contents: Contents, sources: Sequence[Offered]) -> list[bool]:
 
 def load_id(contents: Contents, sources: Sequence[Offered], batch_bytes: int, made_by: str) -> str:
     """Return the id of a load. `made_by` names the versions of what writes the files."""
-    what = [[source.table, source.digest] for source in sources]
+    what = [[source.table, source.digest, *filter(None, [source.content])] for source in sources]
     return digest(msgspec.json.encode([what, batch_bytes, last_vacuum(contents), made_by]))
 
 

@@ -31,7 +31,10 @@ class StreamPart(msgspec.Struct, frozen=True):
 
 
 class LoadSource(msgspec.Struct, frozen=True):
-    """Something to load: a file, or a part of a stream. `shown` is its name in messages."""
+    """Something to load: a file, a part of a stream, or rows. `shown` is its name in messages.
+
+    Rows are known by a key: `digest` is that of the key, and `content` that of the rows.
+    """
 
     table: str
     name: str
@@ -39,6 +42,7 @@ class LoadSource(msgspec.Struct, frozen=True):
     digest: str
     shown: str = ""
     part: StreamPart | None = None
+    content: str = ""
 
 
 class LoadRequest(msgspec.Struct, frozen=True):

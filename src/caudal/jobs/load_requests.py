@@ -145,7 +145,8 @@ def _check_source(source: LoadSource, tables: set[str]) -> None:
     names = source.name, source.shown
     if source.table not in tables:
         raise UsageError(f"the application has no table {source.table[:70]!r}")
-    if not _DIGEST.match(source.digest) or any(len(one) > _MOST_NAME for one in names):
+    digests = [source.digest, *([source.content] if source.content else [])]
+    if not all(map(_DIGEST.match, digests)) or any(len(one) > _MOST_NAME for one in names):
         raise UsageError(f"a source of table {source.table} has no digest, or a very long name")
     part = source.part
     if part and (part.offset < 0 or len(part.head) > _MOST_HEAD or not _DIGEST.match(part.before)):

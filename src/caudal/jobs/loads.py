@@ -94,7 +94,9 @@ def commit_load(store: Store, clock: Clock, job_run: JobRun) -> bytes:
 
 
 def offered(source: LoadSource) -> Offered:
-    return Offered(source.table, source.name, source.bytes, source.digest, source.shown)
+    return Offered(
+        source.table, source.name, source.bytes, source.digest, source.shown, source.content
+    )
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from tests.harness.shelves import (
     SALES,
     ask_sales,
     load_files,
-    sales_app,
     sales_loader,
     write_sales,
+    write_sales_app,
     write_shops,
 )
 
@@ -28,18 +28,7 @@ Capture = pytest.CaptureFixture[str]
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with an application and its files; it is the current one."""
     monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "sales"
-    (folder / "tables").mkdir(parents=True)
-    (folder / "queries").mkdir()
-    tables = "".join(
-        f'[[tables]]\nname = "{table.name}"\nfiles = ["{table.files[0]}"]\n'
-        f"columns = [{', '.join(repr(name) for name in table.columns)}]\n"
-        for table in sales_app().tables
-    )
-    (folder / "app.toml").write_text(tables)
-    for table in sales_app().tables:
-        (folder / "tables" / f"{table.name}.sql").write_text(table.sql)
-    (folder / "queries" / "total.sql").write_text(sales_app().queries[0].sql)
+    folder = write_sales_app(tmp_path / "sales")
     write_sales(tmp_path, "sales.csv", range(5))
     write_shops(tmp_path)
     return folder
