@@ -1,8 +1,9 @@
 """`make chaos KILLS=N`: jobs stream all the time while processes are killed at random.
 
 Nobody but the medics restarts anything. A kill counts only if its victim was alive and a job
-unfinished. Every answer is compared, byte for byte, with the embedded engine's. Another client
-loads datasets all the time, is killed and run again; every row is compared with an embedded load's.
+unfinished. Every answer is compared, byte for byte, with the embedded engine's. Other clients load
+datasets, ask them at new and old versions and watch them all the time, are killed and run again:
+every row and every answer is compared, too.
 
 With `HOSTILE=1` nobody is killed; hostile clients do what they can instead (siege.py).
 """
@@ -20,6 +21,7 @@ from pathlib import Path
 from caudal.cluster.chaos import ChaosPlan, Hit, Report, strike
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import MemberKind
+from tests.acceptance.asking import AskTally
 from tests.acceptance.cluster import RealCluster, running
 from tests.acceptance.hostile import KINDS
 from tests.acceptance.loading import LoadStream, LoadTally, Shipment
@@ -29,6 +31,11 @@ from tests.containers.composed import composed
 from tests.containers.engine import build_image, running_engine
 from tests.harness import seaweed
 
+ASKED = (
+    "q3",
+    "SELECT movie_id, count(*) AS n, sum(rating) AS total FROM ratings "
+    "GROUP BY ALL ORDER BY ALL LIMIT 100",
+)
 Phases = Counter[tuple[str, MemberKind]]  # hits by what a job was doing, and by the victim's kind
 
 
@@ -66,18 +73,18 @@ def main() -> int:
             there = running(folder / "cluster", *more, environment=environment)
             cluster = held.enter_context(there)
         sources = [Source.of(app, folder / app, given.scale) for app in ("books", "movies")]
-        shipment = Shipment.of("movies", folder / "load", "ratings", "ratings.csv", given.scale)
-        began, loads = time.monotonic(), LoadTally()
-        loader = LoadStream(cluster, shipment, loads, given.seed, kill=0.3)
+        shipment = Shipment.of("movies", "ratings", folder / "load", given.scale, ASKED)
+        began, loads, asks = time.monotonic(), LoadTally(), AskTally()
+        loader = LoadStream(cluster, shipment, loads, asks, given.seed)
         loader.start()
         try:
             tally, report, phases = storm(cluster, sources, given)
         finally:
             loader.stop()
-        for line in [*lines(tally, report, phases), *load_lines(loads)]:
+        for line in [*lines(tally, report, phases), *load_lines(loads), *ask_lines(asks)]:
             print(line, flush=True)
         print(f"duration: {time.monotonic() - began:.0f} s", flush=True)
-        bad = [*tally.failed, *loads.failed]
+        bad = [*tally.failed, *loads.failed, *asks.failed, *asks.wrong]
         if tally.wrong or loads.wrong or bad or report.lost:
             print("\n".join(bad), cluster.words(), sep="\n")
             return 1
@@ -181,9 +188,21 @@ def lines(tally: Tally, report: Report, phases: Phases) -> Iterator[str]:
 def load_lines(loads: LoadTally) -> Iterator[str]:
     for step, count in sorted(loads.client_kills.items()):
         yield f"clients killed while {step} a dataset, and run again: {count}"
-    yield f"datasets loaded, appended to and compared: {loads.done}"
+    for step, count in sorted(loads.carried_out.items()):
+        yield f"datasets, {step}: {count}"
+    yield f"datasets whose rows were compared and right: {loads.done}"
     yield f"datasets with wrong rows: {loads.wrong}"
     yield f"loads failed: {len(loads.failed)}"
+
+
+def ask_lines(asks: AskTally) -> Iterator[str]:
+    for what, count in sorted(asks.client_kills.items()):
+        yield f"clients killed while {what} a dataset, and run again: {count}"
+    for what, count in sorted(asks.done.items()):
+        yield f"datasets asked with {what}: {count}"
+    yield f"questions to datasets answered: {asks.done.total()}, by watchers: {asks.watched}"
+    yield f"questions to datasets failed: {len(asks.failed)}"
+    yield f"wrong answers of datasets: {len(asks.wrong)}"
 
 
 if __name__ == "__main__":

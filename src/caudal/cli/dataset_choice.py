@@ -26,9 +26,9 @@ def chosen_dataset(
     return open_shelf(source, as_of)
 
 
-def require_cluster(app: str | None, gateway: str | None, source: str | None) -> None:
-    """Refuse --dataset without what it needs, or with a second dataset."""
-    if app is None or gateway is None or source is not None:
+def require_cluster(app: str | None, source: str | None) -> None:
+    """Refuse --dataset without an application, or with a second dataset."""
+    if app is None or source is not None:
         raise UsageError(
             "--dataset asks a cluster: caudal sql APP 'SELECT ...' --gateway URL --dataset NAME"
         )

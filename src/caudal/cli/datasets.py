@@ -20,6 +20,7 @@ from caudal.cli.gateways import (
     ClusterOptions,
     GatewayOption,
     GatewayOptions,
+    PatienceOption,
     TokenFileOption,
 )
 from caudal.cli.options import (
@@ -241,6 +242,7 @@ def _watch(
     dataset: DatasetOption = None,
     gateway: GatewayOption = None,
     token_file: TokenFileOption = None,
+    patience: PatienceOption = 60.0,
     ca: CaOption = None,
     param: ParamOption = None,
     count: Annotated[
@@ -271,7 +273,7 @@ def _watch(
         from caudal.cli.cluster_questions import cluster_question, watch_question
 
         asked = cluster_question(application, dataset, asking, queries=(query,), parameters=values)
-        watch_question(asked, asking, GatewayOptions(gateway, token_file, ca=ca), count)
+        watch_question(asked, asking, GatewayOptions(gateway, token_file, patience, ca), count)
         return
     if source is None:
         raise UsageError("name the dataset: --from DATASET, or --gateway URL --dataset NAME")

@@ -13,7 +13,13 @@ from caudal.application.adhoc import files_application, notes
 from caudal.cli.dataset_choice import ask_dataset, chosen_dataset, require_cluster
 from caudal.cli.destination import Destination
 from caudal.cli.engine_choice import chosen_engine
-from caudal.cli.gateways import CaOption, GatewayOptions, OptionalGatewayOption, TokenFileOption
+from caudal.cli.gateways import (
+    CaOption,
+    GatewayOptions,
+    OptionalGatewayOption,
+    PatienceOption,
+    TokenFileOption,
+)
 from caudal.cli.given_select import given_select, knowing_applications
 from caudal.cli.options import (
     AppArgument,
@@ -171,6 +177,7 @@ def sql(
     param: ParamOption = None,
     gateway: OptionalGatewayOption = None,
     token_file: TokenFileOption = None,
+    patience: PatienceOption = 60.0,
     ca: CaOption = None,
     source: FromOption = None,
     as_of: AsOfOption = None,
@@ -195,7 +202,7 @@ def sql(
     app, select = given_select(first, second, query_file)
     dataset = None
     if named is not None:
-        require_cluster(app, gateway, source)
+        require_cluster(app, source)
     elif source is not None or as_of is not None:
         if app is None or gateway is not None:
             raise UsageError("--from asks a dataset here: caudal sql APP 'SELECT ...' --from DIR")
@@ -209,10 +216,10 @@ def sql(
         engine = asking.engine if gateway is None else Engine.SPLIT
         application = _over_files(select, param, asking, engine)
     with knowing_applications(application), asker_mistakes(application):
-        if gateway is not None:
+        if gateway is not None or named is not None:
             from caudal.cli.submit import sql_on_cluster
 
-            way = GatewayOptions(gateway, token_file, ca=ca)
+            way = GatewayOptions(gateway, token_file, patience, ca)
             sql_on_cluster(application, asking, way, named, as_of)
         elif dataset is not None:
             answers = ask_dataset(application, dataset, None, {}, asking)
