@@ -11,6 +11,7 @@ import typer
 from rich import box
 from rich.table import Table
 
+from caudal.cli import going_on
 from caudal.cli.consoles import message_console, output_console
 from caudal.cli.datasets_show import print_load, print_part, spooled_input, versions_table
 from caudal.cli.destination import Destination
@@ -52,9 +53,22 @@ class LoadProgress(SubmitProgress):
     def __init__(self, gateways: HttpGateways) -> None:
         super().__init__(gateways, Destination(Format.TABLE), preview=False)
 
+        self._unsent: set[str] = set()
+
+    @property
+    def is_sent(self) -> bool:
+        """Return whether all tables were sent."""
+        return bool(self.job_id) and not self._unsent
+
     def began(self, job_id: str, sizes: Mapping[str, int | None], status: JobStatus) -> None:
         """Show the id of the job."""
+        self._unsent = set(sizes)
         super().began(job_id, sizes, msgspec.structs.replace(status, queries=(LOAD,)))
+
+    def ended(self, table: str) -> None:
+        """Show that a table is durable."""
+        super().ended(table)
+        self._unsent.discard(table)
 
     def answered(self, query: str, result: bytes) -> None:
         """Show that the version is committed."""
@@ -79,11 +93,16 @@ def load_on_cluster(
         if stream is not None and every is not None:
             target = ClusterTarget(application, dataset, gateways, options, rejected=tell)
             loading = StreamLoader(target, stream, parse_seconds(every), print_part)
-            loading.load(Descriptor(sys.stdin.fileno()))
+            with going_on.telling(going_on.of_stream):
+                loading.load(Descriptor(sys.stdin.fileno()))
             return
-        with _sources(application, asking, options, stream) as sources:
+        progress, words = LoadProgress(gateways), cluster.words()
+
+        def how() -> str:
+            return going_on.of_load(dataset, progress.job_id, is_sent=progress.is_sent, way=words)
+
+        with going_on.telling(how), _sources(application, asking, options, stream) as sources:
             order = ClusterLoad(application, dataset, sources, options, again=again)
-            progress = LoadProgress(gateways)
             with progress.shown():
                 report, rejects = load_files(order, gateways, progress)
         if rejects is not None:

@@ -3,11 +3,13 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 import typer
 from rich.console import Console
 
+from caudal.cli import going_on
 from caudal.cli.changes_show import changes_line, print_changes
 from caudal.cli.consoles import message_console
 from caudal.cli.formats import Format
@@ -71,7 +73,8 @@ def answer_question(
     untitled = question.asked == (ADHOC,)
     with way.open() as gateways:
         delivery = SubmitProgress(gateways, destination, preview=False, untitled=untitled)
-        with delivery.shown():
+        how = partial(_how_to_go_on, delivery, way)
+        with going_on.telling(how), delivery.shown():
             answer = ask(question, gateways, delivery, detach=detach)
     if answer.outcome is None:
         typer.echo(answer.job_id)
@@ -85,6 +88,10 @@ def answer_question(
         message_console().print(told, highlight=False, markup=False)
     failed = delivery.failures
     require_all({name: failed[name] for name in question.asked if name in failed})
+
+
+def _how_to_go_on(delivery: SubmitProgress, way: GatewayOptions) -> str:
+    return going_on.of_question(delivery.job_id, way.words())
 
 
 def watch_question(

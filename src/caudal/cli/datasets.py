@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from typing import Annotated
 
@@ -11,6 +12,7 @@ import typer
 from rich.console import Console
 
 from caudal.application import find_application
+from caudal.cli import going_on
 from caudal.cli.changes_show import changes_line, print_changes
 from caudal.cli.consoles import output_console
 from caudal.cli.datasets_show import print_load, print_part, spooled_input, versions_table
@@ -111,7 +113,11 @@ def _load(
     console = Console(stderr=True)
     with reject_file(asking.rejects) as sink, watch_progress(console) as progress:
         options = asking.run_options(sink)
-        with open_loader(application, to, open_place(to), options, progress) as loader:
+        how = going_on.of_stream if every else partial(going_on.of_local_load, to)
+        with (
+            going_on.telling(how),
+            open_loader(application, to, open_place(to), options, progress) as loader,
+        ):
             if stream is not None and every is not None:
                 target = EmbeddedTarget(loader)
                 loading = StreamLoader(target, stream, parse_seconds(every), print_part)

@@ -103,4 +103,12 @@ class ClusterOptions:
     ca: CaOption = None
 
     def open(self) -> "HttpGateways":
-        return GatewayOptions(self.gateway, self.token_file, self.patience, self.ca).open()
+        return self._way.open()
+
+    def words(self) -> list[str]:
+        """Return the same settings as command-line options."""
+        return self._way.words()
+
+    @property
+    def _way(self) -> GatewayOptions:
+        return GatewayOptions(self.gateway, self.token_file, self.patience, self.ca)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from caudal.application import find_application
+from caudal.cli import going_on
 from caudal.cli.cluster_questions import answer_question, cluster_question
 from caudal.cli.consoles import message_console
 from caudal.cli.gateways import (
@@ -32,7 +33,7 @@ from caudal.client.batches import Compress
 from caudal.client.results import error_of_outcome, every_reject, rejects_of
 from caudal.client.submit import Submission, with_sentiment
 from caudal.client.submit import submit as submit_files
-from caudal.errors import UnreachableError, UsageError
+from caudal.errors import UsageError
 from caudal.formats.job import SENT_BATCH_BYTES, Options
 from caudal.formats.keys import REJECTS
 from caudal.model import ADHOC, Application
@@ -163,14 +164,8 @@ def _answer(
     with way.open() as gateways:
         delivery = SubmitProgress(gateways, destination, preview=shows, untitled=untitled)
         again = partial(_how_to_go_on, delivery, asking, way, words)
-        try:
-            with delivery.shown():
-                outcome, results = submit_files(submission, gateways, delivery, detach=detach)
-        except KeyboardInterrupt:
-            console.print(again(), soft_wrap=True, highlight=False, markup=False)
-            raise
-        except UnreachableError as error:
-            raise UnreachableError(f"{error}; {again()}") from None
+        with going_on.telling(again), delivery.shown():
+            outcome, results = submit_files(submission, gateways, delivery, detach=detach)
     if outcome is None:
         typer.echo(delivery.job_id)
         console.print(f"`caudal results {delivery.job_id}` gives its answers", highlight=False)
