@@ -24,7 +24,7 @@ from caudal.results.answers import Answers, Result, one_line
 from caudal.results.rejects import Rejects
 
 if TYPE_CHECKING:
-    from caudal.embedded.streaming import StreamedResult
+    from caudal.embedded.parts import StreamedResult
 
 
 def deliver(name: str, answers: Answers, destination: Destination, *, quiet: bool = False) -> None:
@@ -40,7 +40,7 @@ def deliver(name: str, answers: Answers, destination: Destination, *, quiet: boo
 def report(name: str, rejects: Rejects, *, quiet: bool) -> None:
     """Print the rejected rows, and the time that the command has taken so far."""
     console = message_console()
-    print_rejects(rejects, console)
+    print_rejects(rejects, console, quiet=quiet)
     if not quiet:
         for note in rejects.notes if name != ADHOC else ():  # of files by name they are told before
             console.print(f"note: {one_line(note)}", highlight=False, markup=False)
@@ -86,6 +86,21 @@ def give_stream(result: "StreamedResult", destination: Destination, *, quiet: bo
             file.writelines(json_object({result.name: result.parts}))
         else:
             file.writelines(encode_rows(result.parts, destination.form, result.name))
+
+
+def ended_before_output(
+    parts: Iterator[pa.Table], shown: contextlib.ExitStack, destination: Destination
+) -> Iterator[pa.Table]:
+    """Yield the parts of an answer, and end what is shown (progress) before a terminal gets rows.
+
+    A table is printed when all parts are there, another format part by part.
+    """
+    at_first = not destination.is_screen and sys.stdout.isatty()
+    for part in parts:
+        if at_first:
+            shown.close()
+        yield part
+    shown.close()
 
 
 def show_stream(result: "StreamedResult", form: Format, *, timed: bool = True) -> None:

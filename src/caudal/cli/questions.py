@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -36,6 +37,7 @@ from caudal.cli.options import (
 from caudal.cli.output import (
     checked_destination,
     deliver,
+    ended_before_output,
     give_stream,
     reject_file,
     report,
@@ -147,16 +149,18 @@ def _answer_one(
     destination: Destination,
 ) -> None:
     """Answer one query with the embedded engine; write its rows while they are computed."""
-    from caudal.embedded.streaming import stream
+    from caudal.embedded.engine import stream
 
     with reject_file(asking.rejects) as sink, contextlib.ExitStack() as running:
         options = asking.run_options(sink)
         sources = asking.sources(application)
-        with watch(Console(stderr=True), quiet=asking.quiet) as progress:
-            result = running.enter_context(
-                stream(application, sources, query, values, options, progress)
-            )
-        give_stream(result, destination, quiet=asking.quiet)
+        shown = running.enter_context(contextlib.ExitStack())
+        progress = shown.enter_context(watch(Console(stderr=True), quiet=asking.quiet))
+        result = running.enter_context(
+            stream(application, sources, query, values, options, progress)
+        )
+        parts = ended_before_output(result.parts, shown, destination)
+        give_stream(replace(result, parts=parts), destination, quiet=asking.quiet)
         report(application.name, result.rejects, quiet=asking.quiet)
 
 

@@ -107,8 +107,11 @@ def _print_fields(shown: _Cells, console: Console) -> None:
             console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
 
 
-def print_rejects(rejects: Rejects, console: Console) -> None:
-    """Print the rejected and repaired rows, if any."""
+def print_rejects(rejects: Rejects, console: Console, *, quiet: bool = False) -> None:
+    """Print the rejected and repaired rows, if any, and what was not read.
+
+    If `quiet`, what was not read is told only where rows before it were rejected.
+    """
     for found in rejects:
         console.print(f"rejected: {found.told()}", highlight=False, markup=False)
     for table, rows in rejects.repaired.items():
@@ -117,6 +120,8 @@ def print_rejects(rejects: Rejects, console: Console) -> None:
             "read as \ufffd",
             highlight=False,
         )
+    for line in rejects.unread if rejects or not quiet else ():
+        console.print(f"note: {one_line(line)}", highlight=False, markup=False)
 
 
 def profile_tables(answers: Answers) -> Iterable[Table]:

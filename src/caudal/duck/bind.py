@@ -20,6 +20,7 @@ from caudal.duck.describe import (
     types_given,
 )
 from caudal.duck.functions import RETURN_TYPES
+from caudal.duck.one_pass import Passes, passes_of
 from caudal.duck.table_sql import bind_table, make_cleaning, without_reject
 from caudal.errors import ApplicationError, UsageError
 from caudal.files.cleaning import Cleaning
@@ -52,6 +53,7 @@ class BoundQuery:
     names: tuple[str, ...]
     reads: Mapping[str, frozenset[str]]
     seen: Footprint
+    passes: Passes
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ class TableLoad:
     cleaning: Cleaning
     create: tuple[str, ...]  # SQL: the table for kept columns, and the view with all columns
     stored: str  # the name of that table, quoted for SQL
+    stored_types: Mapping[str, str]  # the columns of that table
+    shown: str  # SQL: the columns of the view, over those of that table
     key_sets: tuple[tuple[str, str], ...]
     computed_columns: tuple[ComputedColumn, ...]
     kept: tuple[str, ...]
@@ -204,7 +208,7 @@ def bind_query(
                 create_empty(cursor, table, schema)
             if types_given(cursor, seen.sql) == types:
                 rewritten = read_by(cursor, seen.sql, query.origin)
-                return _bound(query, names, rewritten.columns, seen)
+                return _bound(query, names, rewritten.columns, seen, passes_of(rewritten.plan))
         finally:
             for table, schema in schemas.items():
                 create_empty(cursor, table, schema)
@@ -212,7 +216,7 @@ def bind_query(
     kept = dict(read.columns)
     for table in _named_tables(cursor, sql, schemas):
         kept.setdefault(table, frozenset())  # DESCRIBE reads no row, but needs the table
-    return _bound(query, names, kept, seen)
+    return _bound(query, names, kept, seen, passes_of(read.plan))
 
 
 def _named_tables(cursor: duckdb.DuckDBPyConnection, sql: str, schemas: Schemas) -> Collection[str]:
@@ -264,14 +268,18 @@ def _text_checks(
 
 
 def _bound(
-    query: Query, names: tuple[str, ...], reads: Mapping[str, frozenset[str]], seen: Footprint
+    query: Query,
+    names: tuple[str, ...],
+    reads: Mapping[str, frozenset[str]],
+    seen: Footprint,
+    passes: Passes,
 ) -> BoundQuery:
     computed = {(one.table, one.name) for one in seen.computed_columns}
     kept = {
         table: frozenset(name for name in columns if (table, name) not in computed)
         for table, columns in reads.items()
     }
-    return BoundQuery(query, seen.sql, names, kept, seen)
+    return BoundQuery(query, seen.sql, names, kept, seen, passes)
 
 
 def _with_computed_columns(schemas: Schemas, computed: Sequence[ComputedColumn]) -> Schemas:
@@ -305,10 +313,14 @@ def _load(
         cursor.execute(f"CREATE OR REPLACE TABLE {name} AS {select} LIMIT 0")
     outputs = [quote(name) for name in kept]
     stored = f"stored.{quote(table.name)}"
+    stored_types = {**kept, **{one.name: one.type for one in computed}}
+    shown = _shown(schema, stored_types)
     return TableLoad(
         cleaning=make_cleaning(cursor, table, cleaned, outputs, computed, visible_rows),
-        create=_creation(table.name, stored, schema, kept, computed),
+        create=_creation(table.name, stored, stored_types, shown),
         stored=stored,
+        stored_types=stored_types,
+        shown=shown,
         key_sets=key_sets,
         computed_columns=tuple(computed),
         kept=tuple(kept),
@@ -316,17 +328,21 @@ def _load(
     )
 
 
-def _creation(
-    name: str, stored: str, schema: Schema, kept: Schema, computed: Sequence[ComputedColumn]
-) -> tuple[str, ...]:
-    extra = {one.name: one.type for one in computed}
-    columns = ", ".join(f"{quote(column)} {kind}" for column, kind in {**kept, **extra}.items())
-    shown = [
-        quote(column) if column in kept else f"CAST(NULL AS {kind}) AS {quote(column)}"
+def _shown(schema: Schema, stored: Mapping[str, str]) -> str:
+    """Return all columns of a table and the computed ones, over those that are stored."""
+    listed = [
+        quote(column) if column in stored else f"CAST(NULL AS {kind}) AS {quote(column)}"
         for column, kind in schema.items()
-    ] + [quote(column) for column in extra]
+    ]
+    return ", ".join([*listed, *(quote(column) for column in stored if column not in schema)])
+
+
+def _creation(
+    name: str, stored: str, stored_types: Mapping[str, str], shown: str
+) -> tuple[str, ...]:
+    columns = ", ".join(f"{quote(column)} {kind}" for column, kind in stored_types.items())
     return (
         "CREATE SCHEMA IF NOT EXISTS stored",
         f"CREATE TABLE {stored} ({columns})",
-        f"CREATE VIEW {quote(name)} AS SELECT {', '.join(shown)} FROM {stored}",
+        f"CREATE VIEW {quote(name)} AS SELECT {shown} FROM {stored}",
     )

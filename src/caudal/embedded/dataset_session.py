@@ -10,8 +10,8 @@ from caudal.duck.bind import parameter_values
 from caudal.embedded.dataset_ask import bind_over, create_views
 from caudal.embedded.dataset_files import local_files
 from caudal.embedded.dataset_tables import app_database, cleaning_digests
+from caudal.embedded.parts import StreamedResult, parts_of
 from caudal.embedded.session import TableSession
-from caudal.embedded.streaming import StreamedResult, parts_of
 from caudal.files.sources import Sources
 from caudal.model import Application
 from caudal.results.rejects import Rejects
@@ -33,7 +33,7 @@ class DatasetSession(TableSession):
         tables = self.shelf.contents.head.tables
         values = parameter_values(app, {})
         (bound,) = bind_over(self.connection, tables, app.queries, values)
-        with contextlib.closing(parts_of(bound, self.connection, self.pool)) as parts:
+        with contextlib.closing(parts_of(bound, self.connection.cursor(), self.pool)) as parts:
             yield StreamedResult(query.name, query.title, parts, Rejects())
 
     def schemas(self, app: Application) -> Mapping[str, Mapping[str, str]]:

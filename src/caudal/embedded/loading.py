@@ -7,7 +7,7 @@ pool's timing, so two runs give the same bits.
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ from caudal.embedded.read_progress import ReadingProfile
 from caudal.files.file_notes import file_notes
 from caudal.files.inputs import InputFile
 from caudal.files.ordered import in_order
-from caudal.files.pieces import pieces
+from caudal.files.pieces import Cleaned, pieces
 from caudal.files.sources import Sources
 from caudal.model import Application
 from caudal.results.answers import TableProfile
@@ -58,18 +58,8 @@ class Loader:
         for name, select in load.key_sets:
             self.connection.execute(f"CREATE TABLE IF NOT EXISTS {name} AS {select}")
         profile = ReadingProfile(load.table.name, files, self.progress)
-        cut = (
-            piece
-            for file in files
-            for piece in pieces(file, load.cleaning.wanted, batch_bytes=self.options.batch_bytes)
-        )
         rows = _Rows(self.connection, load.stored)
-        with (
-            cleaners(self.connection, load.cleaning, self.options.threads) as clean,
-            contextlib.closing(
-                in_order(self.pool, clean, cut, ahead=self.options.threads + 1)
-            ) as outcomes,
-        ):
+        with self.cleaned(load, files, self.options.batch_bytes) as outcomes:
             for cleaned in outcomes:
                 note_rejects(self.rejects, cleaned, load.table, strict=self.options.strict)
                 rows.append(cleaned.rows)
@@ -77,6 +67,24 @@ class Loader:
         rows.insert()
         self.rejects.notes += file_notes(files)
         return profile.finished()
+
+    @contextlib.contextmanager
+    def cleaned(
+        self, load: TableLoad, files: Sequence[InputFile], batch_bytes: int
+    ) -> Iterator[Iterator[Cleaned]]:
+        """Provide the cleaned pieces of a table's files, in their order."""
+        cut = (
+            piece
+            for file in files
+            for piece in pieces(file, load.cleaning.wanted, batch_bytes=batch_bytes)
+        )
+        with (
+            cleaners(self.connection, load.cleaning, self.options.threads) as clean,
+            contextlib.closing(
+                in_order(self.pool, clean, cut, ahead=self.options.threads + 1)
+            ) as outcomes,
+        ):
+            yield outcomes
 
 
 class _Rows:

@@ -25,7 +25,12 @@ class ReadingProfile:
         self._bytes += cleaned.piece.bytes
         self._rows += cleaned.accepted
         self._rejected += len(cleaned.rejected)
-        self._progress.table(self._table, sum(self._seen.values()), sum(self._sizes.values()))
+        self._progress.table(self._table, *self.progress)
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """How many bytes of the files were read, of how many."""
+        return sum(self._seen.values()), sum(self._sizes.values())
 
     def finished(self) -> TableProfile:
         total = sum(self._sizes.values())

@@ -1,6 +1,7 @@
 """A database that keeps the tables it has read, for many queries one after the other.
 
-1. A table is read when a query first names it, with all its rows and columns.
+1. A table is read when a query first names it, with all its rows and columns. A query that needs no
+   more than its first rows (LIMIT) reads only those, unless the table is kept already.
 2. It is kept for the queries that follow. It is read again if its files have changed.
 3. A query sees its tables as views of its own names, because two queries may give one name to two
    files. The kept tables have names of their own.
@@ -9,15 +10,17 @@ The rows of a query are those of the embedded engine, which reads only what the 
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from caudal.duck.arrow_casts import without_loss
-from caudal.duck.bind import TableLoad, bind_whole_tables, table_schemas
+from caudal.duck.bind import BoundQuery, TableLoad, bind_whole_tables, table_schemas
 from caudal.duck.database import Connection, open_database
+from caudal.duck.one_pass import Passes
 from caudal.embedded.loading import Loader
-from caudal.embedded.streaming import StreamedResult, parts_of
+from caudal.embedded.parts import StreamedResult, parts_of
+from caudal.embedded.passing import passing
 from caudal.files.inputs import InputFile
 from caudal.files.places import Place
 from caudal.files.sources import Sources
@@ -49,11 +52,17 @@ class TableSession:
         binding = bind_whole_tables(app, query, self.connection)
         rejects = Rejects(self.options.reject_sink)
         loader = Loader(self.connection, self.pool, self.options, rejects, progress)
+        (bound,) = binding.queries
+        if self._needs_first_rows(bound, binding.loads):
+            (load,) = binding.loads
+            with passing(bound, load, sources.files(load.table), loader) as parts:
+                yield StreamedResult(query.name, query.title, parts, rejects)
+            return
         try:
             for load in binding.loads:
                 self._provide(load, sources.files(load.table), loader)
-            (bound,) = binding.queries
-            with contextlib.closing(parts_of(bound, self.connection, self.pool)) as parts:
+            cursor = self.connection.cursor()
+            with contextlib.closing(parts_of(bound, cursor, self.pool)) as parts:
                 yield StreamedResult(query.name, query.title, parts, rejects)
         finally:
             for load in binding.loads:
@@ -66,6 +75,13 @@ class TableSession:
     def names(self, sql: str) -> list[str]:
         """Return the first column of a query about DuckDB itself, such as its functions."""
         return [str(row[0]) for row in self.connection.cursor().execute(sql).fetchall()]
+
+    def _needs_first_rows(self, bound: BoundQuery, loads: Sequence[TableLoad]) -> bool:
+        """Return whether a query needs the first rows only, of a table that is not kept."""
+        whole = self.options.strict or self.options.reject_sink is not None
+        if bound.passes is not Passes.FIRST_ROWS or len(loads) != 1 or whole:
+            return False
+        return replace(loads[0].table, name="") not in self._kept
 
     def _provide(self, load: TableLoad, files: list[InputFile], loader: Loader) -> None:
         """Create the view of a table; read the table first if that is needed."""

@@ -14,6 +14,7 @@ from caudal.model import RejectedRow
 _LINES_KEPT = 5
 MOST_REASONS = 10_000
 OTHER = "other reasons"
+_NONE = ("no rows were rejected",)
 
 
 def strict_error(row: RejectedRow) -> RejectedRowError:
@@ -47,6 +48,7 @@ class Rejects:
     sink: Callable[[RejectedRow], None] | None = None
     repaired: dict[str, int] = field(default_factory=dict)  # rows with invalid UTF-8
     notes: list[str] = field(default_factory=list)  # what was found about the forms of files
+    unread: list[str] = field(default_factory=list)  # of which files only the beginning was read
     lines_kept: int | None = _LINES_KEPT  # per reason; None: all
     _reasons: dict[tuple[str, str], RejectReason] = field(default_factory=dict)
 
@@ -83,10 +85,9 @@ class Rejects:
         )
 
     def __repr__(self) -> str:
-        if not self:
-            return "no rows were rejected"
         head = f"{self.total:,} row{'' if self.total == 1 else 's'} rejected"
-        return "\n".join([head, *(f"  {found.told()}" for found in self)])
+        told = [head, *(f"  {found.told()}" for found in self)] if self else _NONE
+        return "\n".join([*told, *self.unread])
 
     def __bool__(self) -> bool:
         return bool(self._reasons)

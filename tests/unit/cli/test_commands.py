@@ -199,3 +199,16 @@ def test_garbage_is_collected_once_a_command_is_loaded() -> None:
     finally:
         gc.enable()
         gc.unfreeze()
+
+
+def test_a_limit_tells_what_was_not_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "big.csv").write_text("id,word\n" + "1,a word\n" * 150_000)
+    sql = ["sql", "SELECT * FROM 'big.csv' LIMIT 2", "-d", str(tmp_path), "--format", "csv"]
+    assert main(sql) == ExitStatus.OK
+    out, err = capsys.readouterr()
+    assert out == "id,word\n1,a word\n1,a word\n"
+    assert "note: big: the answer needed 1.0 of 1.4 MB; the rest was not read" in err
+    assert main([*sql, "--quiet"]) == ExitStatus.OK
+    assert capsys.readouterr().err == ""

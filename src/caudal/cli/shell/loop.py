@@ -26,8 +26,8 @@ from caudal.cli.shell.commands import help_text, parse_command
 from caudal.cli.shell.suggestions import KnownNames
 from caudal.cli.show import print_rejects
 from caudal.embedded.explain import explain_query
+from caudal.embedded.parts import StreamedResult
 from caudal.embedded.session import TableSession
-from caudal.embedded.streaming import StreamedResult
 from caudal.errors import CaudalError, UsageError
 from caudal.files.sources import Sources
 from caudal.model import ADHOC, Application, ParameterValue
@@ -109,7 +109,6 @@ class Shell:
                 result = running.enter_context(
                     self.session.stream(application, self.sources, progress)
                 )
-            print_rejects(result.rejects, message_console())
             if self._output is not None:
                 self._output.write(result, self.mode)
             elif self.mode in SCREEN:
@@ -119,6 +118,7 @@ class Shell:
             else:
                 sys.stdout.buffer.writelines(encode_rows(result.parts, self.mode))
                 sys.stdout.flush()
+            print_rejects(result.rejects, message_console(), quiet=self.quiet)
 
     def _tables(self, argument: str) -> None:
         del argument

@@ -151,7 +151,7 @@ class UiSession:
             del self._kept[next(iter(self._kept))]
         table = result.table
         columns = tuple(ResultColumn(one.name, str(one.type)) for one in table.schema)
-        told = tuple(one.told() for one in rejects)
+        told = (*(one.told() for one in rejects), *rejects.unread)
         return AnswerAbout(number, table.num_rows, table.nbytes, result.seconds, columns, cut, told)
 
 

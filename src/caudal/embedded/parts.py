@@ -1,11 +1,11 @@
-"""One query whose rows are given while DuckDB computes them, so that memory stays small.
+"""The rows of a query, given while DuckDB computes them, so that memory stays small.
 
-A thread of the pool fetches the next rows while the caller uses the last ones. So a signal reaches
-the caller at once, and leaving the block stops the query.
+Another thread fetches the next rows while the caller uses the last ones. So a signal reaches the
+caller at once, and leaving the block stops the query.
 """
 
 import contextlib
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -14,17 +14,16 @@ import pyarrow as pa
 from caudal.duck.arrow_casts import presented_parts
 from caudal.duck.bind import BoundQuery
 from caudal.duck.database import Connection, DuckDBError, DuckDBMemoryError, one_line
-from caudal.embedded.engine import loaded
 from caudal.errors import MemoryExceededError, QueryError
-from caudal.files.sources import Sources
-from caudal.model import Application, ParameterValue
 from caudal.results.rejects import Rejects
-from caudal.run_options import Progress, RunOptions
 
 
 @dataclass(frozen=True)
 class StreamedResult:
-    """The rows that answer one query, as tables that can be read once. There is at least one."""
+    """The rows that answer one query, as tables that can be read once. There is at least one.
+
+    The rejected rows are known when all rows were read.
+    """
 
     name: str
     title: str
@@ -32,27 +31,10 @@ class StreamedResult:
     rejects: Rejects
 
 
-@contextlib.contextmanager
-def stream(
-    app: Application,
-    sources: Sources,
-    query: str,
-    parameters: Mapping[str, ParameterValue],
-    options: RunOptions,
-    progress: Progress,
-) -> Iterator[StreamedResult]:
-    """Answer one query; its rows must be read inside of the block."""
-    with loaded(app, sources, [query], parameters, options, progress) as data:
-        (bound,) = data.binding.queries
-        with contextlib.closing(parts_of(bound, data.connection, data.pool)) as parts:
-            yield StreamedResult(bound.query.name, bound.query.title, parts, data.rejects)
-
-
 def parts_of(
-    bound: BoundQuery, connection: Connection, pool: ThreadPoolExecutor
+    bound: BoundQuery, cursor: Connection, pool: ThreadPoolExecutor
 ) -> Generator[pa.Table, None, None]:
-    """Yield the rows of a bound query while they are computed."""
-    cursor = connection.cursor()
+    """Yield the rows of a bound query while they are computed by a cursor of its own."""
     with _errors_of(bound):
         parts = presented_parts(cursor.sql(bound.sql), list(bound.names))
         coming = pool.submit(next, parts, None)
