@@ -52,7 +52,7 @@ def passing(
         ThreadPoolExecutor(1, thread_name_prefix="caudal-rows") as thread,
     ):
         rows = _PassingRows(next(pieces), pieces)
-        reading = _Reading(rows, load, files, loader)
+        reading = _PassReport(rows, load, files, loader)
         with (
             _relation(loader.connection, load, rows) as cursor,
             contextlib.closing(parts_of(bound, cursor, thread)) as parts,
@@ -111,7 +111,7 @@ class _PassingRows:
 
 
 @dataclass
-class _Reading:
+class _PassReport:
     """What to tell about the pieces whose rows were given to the query."""
 
     rows: _PassingRows
