@@ -10,7 +10,8 @@ Rules
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -34,6 +35,8 @@ from caudal.jobs.plan import JobPlan, TableMap, to_json
 from caudal.jobs.ports import Ports
 from caudal.jobs.runs import JobRuns, read_outcome
 from caudal.jobs.service import JobService
+from caudal.jobs.so_far import GrowingQuery, RowsSoFar
+from caudal.jobs.status import growing_queries
 from caudal.kernels.csv import NO_DAMAGE
 from caudal.local.threads import Wakeup, WakeupClock
 from caudal.model import Query, Table
@@ -68,6 +71,26 @@ class PlanRun:
                 place.work(order)
         place.work(order)
         return place.collected()
+
+    def looks(
+        self, tables: Mapping[str, Sequence[pa.Table]], chance: random.Random
+    ) -> Iterator[dict[str, RowsSoFar]]:
+        """The answers so far of all growing queries, after each batch. Batches come in any order,
+        and a table ends with its last one."""
+        place = _Place(_job_plan(self.plan), self)
+        left = {name: len(tables[name]) for name in place.tables}
+        for name in (one for one, count in left.items() if not count):
+            place.send(name, [])
+        coming = [(name, number) for name, count in left.items() for number in range(count)]
+        known: dict[str, RowsSoFar] = {}
+        for name, number in chance.sample(coming, len(coming)):
+            place.put(name, number, tables[name][number])
+            left[name] -= 1
+            if not left[name]:
+                place.end(name, tables[name])
+            place.work(iter)
+            known = place.look(known)
+            yield known
 
 
 @dataclass
@@ -111,13 +134,32 @@ class _Place:
             self.raised.append(error)
             raise
 
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return tuple(one.table.name for one in self.split.maps)
+
     def send(self, table: str, batches: Sequence[pa.Table]) -> None:
-        digests = []
         for number, rows in enumerate(batches):
-            data = _batch(table, number, rows)
-            digests.append(batch_format.check(data, table).digest)
-            self.service.put_batch(_JOB, _OWNER, data)
+            self.put(table, number, rows)
+        self.end(table, batches)
+
+    def put(self, table: str, number: int, rows: pa.Table) -> None:
+        self.service.put_batch(_JOB, _OWNER, _batch(table, number, rows))
+
+    def end(self, table: str, batches: Sequence[pa.Table]) -> None:
+        found = [_batch(table, number, rows) for number, rows in enumerate(batches)]
+        digests = [batch_format.check(data, table).digest for data in found]
         self.service.put_end(_JOB, _OWNER, table, End(len(digests), 0, digest_of_digests(digests)))
+
+    def look(self, known: Mapping[str, RowsSoFar]) -> dict[str, RowsSoFar]:
+        job_run = self.ports.job_runs.open(_JOB)
+        assert job_run is not None
+        found = dict(known)
+        for query in growing_queries(job_run):
+            before = known[query].covered if query in known else {}
+            growing = GrowingQuery.of(self.ports, job_run, query)
+            found[query] = growing.rows(growing.covered(before))
+        return found
 
     def work(self, order: Order) -> None:
         """Do what waits, and what follows from it; a bug ends it at once."""

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from caudal.jobs.runs import JobRun
 from caudal.store.memory import MemoryStore
 from caudal.store.port import entries
 from tests.fuzz.check import DifferenceError, compare
+from tests.simulation.early_rows import EarlyRows
 from tests.simulation.remembering import Asked, Tables
 
 _KEPT = ("results", "outcome.json", "tables")
@@ -54,6 +55,10 @@ class Truth:
     finished: int = 0
     failed: int = 0  # queries of jobs that are done
 
+    @cached_property
+    def early(self) -> EarlyRows:
+        return EarlyRows(self.memory)
+
     def learn(self, tables: Tables) -> None:
         for table, batches in tables.items():
             self.sent[table, table_digest(tuple(batches))] = batches
@@ -63,6 +68,10 @@ class Truth:
         parts = key.split("/")
         if len(parts) == 5 and parts[3] == "results":
             self._check_result(parts[1], parts[2], parts[4])
+        elif len(parts) > 4 and parts[3] == "mapped":
+            job_run = self._job_run(parts[1])
+            if job_run is not None and job_run.job.run == parts[2]:
+                self.early.look(job_run)
         elif parts[-1] == "outcome.json":
             outcome = ending.decode_outcome(self.memory.read(key), key)
             if outcome.state != "done" and not outcome.reason:
@@ -108,6 +117,8 @@ class Truth:
         if query != REJECTS:
             data = self.memory.read(job_run.keys.output(Task("finish", query)))
             self.check_rows(job_id, query, tables, data)
+            if excess := self.early.excess(job_run, query, data):
+                raise ViolationError(f"{query} of {job_id} showed early what it is not: {excess}")
         self.finished += 1
 
     def check_rows(self, job_id: str, query: str, tables: Tables, result: bytes) -> None:

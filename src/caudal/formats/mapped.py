@@ -160,7 +160,17 @@ class MappedReader:
         """Return the stored slices of one scan that hold rows; if none does, its schema."""
         found = self.index.stage(stage, self._key)
         spans = [span for span in found.slices if span.length] or [found.empty]
-        return [read_stream(self._read, self.body, span, self._key) for span in spans]
+        read = self._read_once(spans)
+        return [read_stream(read, self.body, span, self._key) for span in spans]
+
+    def _read_once(self, spans: Sequence[Span]) -> Read:
+        """Return a reader of these spans; if they follow each other, it has read all of them."""
+        first, length = spans[0].offset, sum(span.length for span in spans)
+        if spans[-1].offset + spans[-1].length - first != length:
+            return self._read
+        begin = self.body + first
+        data = self._read(begin, length)
+        return lambda offset, size: data[offset - begin : offset - begin + size]
 
     def rejects(self) -> list[Rejection]:
         """Return the rejected rows of the batch."""

@@ -1,7 +1,7 @@
 """The answers of a gateway about jobs (docs/formats/http.md)."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -73,6 +73,7 @@ class JobStatus(msgspec.Struct, frozen=True):
     application: str = ""
     created: float = 0.0  # seconds since 1970, UTC
     failed: dict[str, Reason] = {}  # finished queries that failed, and why
+    growing: tuple[str, ...] = ()  # queries that have an answer so far
 
 
 class JobEntry(msgspec.Struct, frozen=True):
@@ -108,6 +109,22 @@ class ResultAbout(msgspec.Struct, frozen=True):
     rows: int
     bytes: int
     columns: tuple[ResultColumn, ...]
+
+
+class SoFar(msgspec.Struct, frozen=True):
+    """Rows of an answer that still grows, in the columns that are final.
+
+    `covered` says of which tables how many of the first batches were read; it is empty as long as
+    nothing is known. `rows` or `stream` (Arrow) are absent if the client knows as many batches.
+    """
+
+    run: str
+    covered: dict[str, int] = {}
+    total: int = 0  # rows so far, of which the first ones are here
+    columns: tuple[ResultColumn, ...] = ()
+    later: tuple[str, ...] = ()  # columns that come with the answer
+    rows: Any = None
+    stream: bytes | None = None
 
 
 class PlanNode(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from caudal.formats.replies import (
     QuotaPage,
     ResultAbout,
     SamplePage,
+    SoFar,
     StrikeReceipt,
     StrikeRequest,
     TaskPage,
@@ -126,6 +127,17 @@ _AFTER_TASKS = Parameter(
     "The `last` of an earlier answer: return what was written since.",
     required=False,
 )
+_SO_FAR = (
+    Parameter(
+        "after", "query", {"type": "integer", "minimum": 0, "maximum": 999_999_999_999},
+        "How many batches the client has rows of: return rows only if there are more.",
+        required=False,
+    ),
+    Parameter(
+        "form", "query", {"type": "string", "enum": ["rows", "stream"]},
+        "Rows as JSON, or as an Arrow stream in base64.", required=False,
+    ),
+)  # fmt: skip
 _SECONDS = Parameter(
     "seconds",
     "query",
@@ -223,6 +235,11 @@ OPERATIONS = (
         "GET", f"{_RESULT}/preview", streams.preview,
         "Stream the rows of a query that only filters, batch by batch.",
         _EVENTS, (404,), parameters=(_LAST_EVENT,), room=Room.STREAM, action="fetch",
+    ),
+    Operation(
+        "GET", f"{_RESULT}/so-far", facts.so_far,
+        "Return rows of an answer that still grows, in the columns that are final.",
+        {200: _json(SoFar)}, (404,), parameters=_SO_FAR,
     ),
     Operation(
         "POST", f"{_DATASET}/jobs", dataset_questions.ask,

@@ -10,6 +10,7 @@ from caudal.gateway.audit import Audit
 from caudal.gateway.census import OwnerUsage, QuotaRoom
 from caudal.gateway.cluster_view import ClusterView, NoMedics
 from caudal.gateway.figures import GatewayMetrics
+from caudal.gateway.growth import Growths
 from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.plan_waits import PlanWaits
 from caudal.gateway.rates import Rates
@@ -56,6 +57,7 @@ class Service:
     census: OwnerUsage = field(init=False)
     datasets: DatasetService = field(init=False)
     questions: DatasetQuestions = field(init=False)
+    growths: Growths = field(init=False)
 
     def __post_init__(self) -> None:
         bounds = self.limits
@@ -82,6 +84,7 @@ class Service:
             ("census", OwnerUsage(self.ports.store, is_counted)),
             ("datasets", DatasetService(self.ports)),
             ("questions", DatasetQuestions(self.gateway, self.ports)),
+            ("growths", Growths(self.ports.clock)),
         ):
             object.__setattr__(self, name, room)
 

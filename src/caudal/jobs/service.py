@@ -53,6 +53,7 @@ from caudal.jobs.requests import (
 )
 from caudal.jobs.runs import JobRun, end_run, read_outcome
 from caudal.jobs.shared_maps import facts_of
+from caudal.jobs.so_far import GrowingQuery
 from caudal.jobs.status import status_of
 from caudal.jobs.stored_results import StoredResult
 
@@ -219,6 +220,13 @@ class JobService:
         if query not in job_run.shape.finishes:
             raise UnknownNameError("query", f"job {job_id} has no query {query!r}")
         return Preview.of(self._ports, job_run, query)
+
+    def growing(self, job_id: str, owner: str, query: str) -> GrowingQuery:
+        """Return a query that shows rows of its answer early. Leaves no mark, like `seen`."""
+        job_run = self.seen(job_id, owner)
+        if query not in job_run.shape.finishes:
+            raise UnknownNameError("query", f"job {job_id} has no query {query!r}")
+        return GrowingQuery.of(self._ports, job_run, query)
 
     def cancel(self, job_id: str, owner: str) -> Outcome:
         """End a job unless it has ended already; return its outcome."""

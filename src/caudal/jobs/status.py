@@ -34,10 +34,17 @@ def status_of(store: Store, job_run: JobRun) -> JobStatus:
         previews=tuple(
             name for name in query_names(job_run) if only_filters(job_run.split.plan, name)
         ),
+        growing=growing_queries(job_run),
         application=job_run.job.request.application.name,
         created=job_run.job.created,
         failed=failed_queries(store, job_run, finished),
     )
+
+
+def growing_queries(job_run: JobRun) -> tuple[str, ...]:
+    """Return the queries that have an answer so far (so_far.py)."""
+    plan = job_run.split.plan
+    return tuple(name for name in query_names(job_run) if plan.finish(name).grows)
 
 
 def tables_of(query: str, shape: Shape) -> tuple[str, ...]:

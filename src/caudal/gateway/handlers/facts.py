@@ -1,8 +1,8 @@
-"""What the page draws of a job: its plans, its tasks, and what a result holds."""
+"""What the page draws of a job: its plans, its tasks, what a result holds, and answers so far."""
 
 from starlette.responses import Response
 
-from caudal.formats.replies import PlanPage
+from caudal.formats.replies import PlanPage, SoFar
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.replies import json_answer
 from caudal.gateway.service import RequestCall, Service
@@ -10,6 +10,7 @@ from caudal.jobs.plan_pictures import plans_of
 from caudal.jobs.shown_facts import tasks_of
 
 _MOST_AFTER = 100
+_DIGITS = 12  # of a number of batches, at most
 
 
 async def plan(service: Service, call: RequestCall) -> Response:
@@ -39,3 +40,23 @@ async def about(service: Service, call: RequestCall) -> Response:
     if found.index.error:
         raise Refusal(422, "query_failed", found.index.error)
     return json_answer(await service.threads.run(found.about))
+
+
+async def so_far(service: Service, call: RequestCall) -> Response:
+    """GET /jobs/{job}/results/{query}/so-far"""
+    asked, query = call.request.query_params, call.name("query")
+    after, form = asked.get("after", "0"), asked.get("form", "rows")
+    if not after.isascii() or not after.isdecimal() or len(after) > _DIGITS:
+        raise Refusal(400, "bad_request", "after must be a number of batches")
+    if form not in ("rows", "stream"):
+        raise Refusal(400, "bad_request", "form must be rows or stream")
+    growing = await service.threads.run(service.gateway.growing, *call.job, query)
+    room = service.previewers if service.growths.is_due(growing) else service.threads
+
+    def reply() -> SoFar:
+        run, found = growing.job_run.job.run, service.growths.newest(growing)
+        if found is None:
+            return SoFar(run)
+        return found.reply(run, int(after), as_stream=form == "stream")
+
+    return json_answer(await room.run(reply))

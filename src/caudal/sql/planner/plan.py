@@ -65,6 +65,7 @@ class Finish(msgspec.Struct, frozen=True):
     operators: tuple[str, ...]
     strategy: Strategy
     reason: str = ""  # why it is not scaled
+    grows: tuple[int, ...] = ()  # places of columns that can be shown early (`growing.py`)
 
 
 class Hint(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ from caudal.errors import UsageError
 from caudal.sql.planner import (
     dialect,
     fallback,
+    growing,
     hints,
     known_syntax,
     lower,
@@ -186,7 +187,8 @@ class _Planner:
         (sql,) = canonical([rows.block.select(listed)])
         inputs = {stage: stage for stage in rows.inputs}
         reason = "; ".join(lowering.reasons)
-        made = Finish(name, inputs, sql, rows.block.operators, strategy, reason)
+        grows = growing.final_columns(relation, context)
+        made = Finish(name, inputs, sql, rows.block.operators, strategy, reason, grows)
         if self.binder is not None and not registry.is_trial:
             validate_stages.require_valid(made, registry, text.columns or (), self.binder)
         return made

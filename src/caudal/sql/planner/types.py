@@ -126,6 +126,17 @@ def compare_safely(one: Type, two: Type) -> bool:
     return is_numeric(one) and is_numeric(two)
 
 
+def has_one_form(kind: Type) -> bool:
+    """Return whether values of the type that DuckDB calls equal are the same value.
+
+    >>> has_one_form("VARCHAR[]"), has_one_form("DOUBLE"), has_one_form("INTERVAL")
+    (True, False, False)
+    """
+    if kind is None:
+        return False
+    return is_small(kind) or kind in ("BOOLEAN", *_NATIVE_KEYS) or _prints_canonically(kind)
+
+
 def hashed(kinds: Iterable[Type]) -> Type:
     """Return the type to which keys of these types are cast for hashing; None: do not hash."""
     distinct = set(kinds)
