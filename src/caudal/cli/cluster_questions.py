@@ -72,7 +72,9 @@ def answer_question(
     destination = checked_destination(asking.form, asking.out, len(question.asked))
     untitled = question.asked == (ADHOC,)
     with way.open() as gateways:
-        delivery = SubmitProgress(gateways, destination, preview=False, untitled=untitled)
+        delivery = SubmitProgress(
+            gateways, destination, preview=False, untitled=untitled, waits=not detach
+        )
         how = partial(_how_to_go_on, delivery, way)
         with going_on.telling(how), delivery.shown():
             answer = ask(question, gateways, delivery, detach=detach)

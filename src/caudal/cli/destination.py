@@ -5,6 +5,7 @@
    ending chooses the format; --format overrides it.
 3. Any other --out is a folder with one file per query.
 4. One file or stream holds one answer. JSON holds several: an object with one array per query.
+5. Rows of an answer that still grows are in a file NAME.partial.csv beside that of the answer.
 """
 
 from dataclasses import dataclass
@@ -34,6 +35,13 @@ class Destination:
     def path_of(self, query: str) -> Path | None:
         """Return the file for one answer; None for standard output."""
         return self.file if self.folder is None else self.folder / f"{query}{self.form.ending}"
+
+    def partial_path(self, query: str) -> Path | None:
+        """Return the file for the rows of an answer that still grows; None if there is none."""
+        path = None if self.takes_all_at_once else self.path_of(query)
+        if path is None or (path.exists() and not path.is_file()):
+            return None
+        return path.with_name(f"{path.stem}.partial.csv")
 
 
 def choose_destination(

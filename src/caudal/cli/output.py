@@ -4,7 +4,7 @@ import contextlib
 import csv
 import io
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -68,6 +68,23 @@ def give(results: Mapping[str, Result], destination: Destination, *, quiet: bool
     else:
         with _opened(destination.file, quiet=quiet) as file:
             file.writelines(_one_file(results, form))
+    forget_partial(results, destination)
+
+
+def give_partial(result: Result, destination: Destination) -> None:
+    """Write the rows of an answer that still grows into a file beside that of the answer."""
+    path = destination.partial_path(result.name)
+    if path is not None:
+        with whole_file(path) as file:
+            file.writelines(encode(result, Format.CSV))
+
+
+def forget_partial(queries: Iterable[str], destination: Destination) -> None:
+    """Delete the files with rows of answers that grew, also those that an earlier run left."""
+    for name in queries:
+        path = destination.partial_path(name)
+        if path is not None:
+            path.unlink(missing_ok=True)
 
 
 def _one_file(results: Mapping[str, Result], form: Format) -> Iterator[bytes]:

@@ -162,7 +162,9 @@ def _answer(
     untitled = submission.asked == (ADHOC,)
     shows = console.is_terminal if preview is None else preview
     with way.open() as gateways:
-        delivery = SubmitProgress(gateways, destination, preview=shows, untitled=untitled)
+        delivery = SubmitProgress(
+            gateways, destination, preview=shows, untitled=untitled, waits=not detach
+        )
         again = partial(_how_to_go_on, delivery, asking, way, words)
         with going_on.telling(again), delivery.shown():
             outcome, results = submit_files(submission, gateways, delivery, detach=detach)

@@ -8,12 +8,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from caudal.cli.destination import Destination
-from caudal.cli.output import give
+from caudal.cli.output import forget_partial, give, give_partial
+from caudal.client.growing import GrowingAnswers
 from caudal.client.http import HttpGateways
 from caudal.client.previews import PreviewThreads
 from caudal.client.results import result_of
@@ -37,6 +39,7 @@ class SubmitProgress(Watching):
         *,
         preview: bool,
         untitled: bool = False,
+        waits: bool = True,
     ) -> None:
         self.results: dict[str, Result] = {}
         self.failures: dict[str, QueryError] = {}
@@ -44,10 +47,12 @@ class SubmitProgress(Watching):
         self._gateways = gateways
         self._destination = destination
         self._preview = preview
+        self._waits = waits  # for the answers: else nothing is shown of those that grow
         self._untitled = untitled
         self._console = Console(stderr=True)
         self._display: _Bars | _Lines = _Lines(self._console)
         self._previewing: PreviewThreads | None = None
+        self._growing: GrowingAnswers | None = None
         self._previewed: dict[str, int] = {}
         self._began = time.perf_counter()
         self._bytes: dict[str, int] = {}  # sent, per table
@@ -82,6 +87,8 @@ class SubmitProgress(Watching):
         finally:
             if self._previewing is not None:
                 self._previewing.close()
+            if self._growing is not None:
+                self._growing.close()
 
     def began(self, job_id: str, sizes: Mapping[str, int | None], status: JobStatus) -> None:
         """Show the id of the new job."""
@@ -91,6 +98,11 @@ class SubmitProgress(Watching):
         if self._preview and status.previews:
             tables = {query: status.reads[query][0] for query in status.previews}
             self._previewing = PreviewThreads(self._gateways, job_id, tables, self._show_rows)
+        forget_partial(status.queries, self._destination)
+        if self._waits and status.growing and self._destination.partial_path(status.growing[0]):
+            self._growing = GrowingAnswers(
+                self._gateways, job_id, status, sizes, self._write_partial
+            )
 
     def sent(self, table: str, batch: BatchHeader) -> None:
         """Count a durable batch."""
@@ -99,6 +111,8 @@ class SubmitProgress(Watching):
             self._display.sent(table, self._bytes[table])
         if self._previewing is not None:
             self._previewing.confirm(table, batch.number)
+        if self._growing is not None:
+            self._growing.confirm(table, batch.number)
 
     def ended(self, table: str) -> None:
         """Show that a table is durable."""
@@ -107,6 +121,8 @@ class SubmitProgress(Watching):
     def saw(self, status: JobStatus) -> None:
         """Show the progress of the cluster."""
         self._display.saw(status)
+        if status.outcome is not None and status.outcome.state != "done":
+            self._forget_growing(status.queries)  # the answer of which they are a part never comes
 
     def answered(self, query: str, result: bytes) -> None:
         """Write or show an answer that arrived, or the failure of its query."""
@@ -114,9 +130,12 @@ class SubmitProgress(Watching):
             return
         if self._previewing is not None:
             self._previewing.finish(query)
+        if self._growing is not None:
+            self._growing.finish([query])
         try:
             found = result_of(query, result, self.seconds)
         except QueryError as error:
+            self._forget_growing([query])
             self.failures[query] = error
             self._display.failed(query, str(error))
             return
@@ -133,6 +152,14 @@ class SubmitProgress(Watching):
         if self._destination.takes_all_at_once:
             given = {name: self.results[name] for name in queries if name in self.results}
             give(given, self._destination)
+
+    def _write_partial(self, query: str, rows: pa.Table) -> None:
+        give_partial(Result(query, "", rows), self._destination)
+
+    def _forget_growing(self, queries: Sequence[str]) -> None:
+        if self._growing is not None:
+            self._growing.finish(queries)
+            forget_partial(queries, self._destination)
 
     def _show_rows(self, query: str, rows: list[dict[str, Any]]) -> None:
         """Print some rows of a preview, one per line."""

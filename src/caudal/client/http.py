@@ -30,6 +30,7 @@ from caudal.formats.replies import (
     Receipt,
     ResultAbout,
     SamplePage,
+    SoFar,
     TaskPage,
 )
 from caudal.formats.task_facts import ProcessSample, TaskFact
@@ -146,6 +147,12 @@ class HttpGateways(Failover):
         kind, accept = list[dict[str, Any]], {"Accept": "application/json"}
         return self._get(kind, "GET", f"{path}?offset=0&limit={limit}", headers=accept)
 
+    def so_far(self, job_id: str, query: str, after: int) -> SoFar:
+        """Return rows of an answer that still grows, as a stream; without it if they are not of
+        more batches than `after`."""
+        path = _path(job_id, "results", query, "so-far")
+        return self._get(SoFar, "GET", f"{path}?form=stream&after={after}")
+
     def samples(self) -> tuple[ProcessSample, ...]:
         """Return how the processes were in the last hour, as far as it is known."""
         return self._get(SamplePage, "GET", "/cluster/history?seconds=3600").samples
@@ -230,7 +237,13 @@ def _take(kind: type[Kind]) -> Take:
 
 def _check_names(status: JobStatus) -> None:
     """Check the names of queries: they become file names, and each must have its tables."""
-    for name in (*status.queries, *status.results, *status.previews, *status.failed):
+    for name in (
+        *status.queries,
+        *status.results,
+        *status.previews,
+        *status.growing,
+        *status.failed,
+    ):
         if not is_name(name) or name not in status.reads:
             raise FormatError(f"names a query {name[:40]!r}, which is invalid")
     for name in status.previews:
