@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ChartView } from "./chart.tsx";
 import { Grid } from "./grid.tsx";
+import { type AskSoFar, Growing } from "./growing.tsx";
 import { StateMark } from "./jobs.tsx";
 import type { JobData, Row, RowSource, Status, Task } from "./kinds.ts";
 import { Plan } from "./plan.tsx";
@@ -13,6 +14,7 @@ import { count, moment, seconds, shown } from "./words.ts";
 export interface JobView {
   data: JobData;
   open: (query: string) => Promise<RowSource>;
+  soFar?: AskSoFar;
   downloads?: (query: string) => ComponentChildren;
   rejects: Row[] | null;
   actions?: ComponentChildren;
@@ -102,6 +104,7 @@ function Results({ view }: { view: JobView }) {
   const query = option("query", status.queries[0] ?? "");
   const as = option("as", "rows");
   const ready = status.results.includes(query) && !status.failed[query];
+  const growing = !status.outcome && status.growing?.includes(query) && view.soFar;
   const [source, setSource] = useState<RowSource | null>(null);
   const [why, setWhy] = useState("");
   useEffect(() => {
@@ -157,7 +160,12 @@ function Results({ view }: { view: JobView }) {
       <div id="answer" role="tabpanel" aria-labelledby={`tab-${query}`}>
         {status.failed[query] && <p class="notice bad">{status.failed[query]}</p>}
         {why && <p class="notice bad">{why}</p>}
-        {!ready && !status.failed[query] && <p class="dim">{query} is not answered yet.</p>}
+        {!ready && !status.failed[query] && !growing && (
+          <p class="dim">{query} is not answered yet.</p>
+        )}
+        {!ready && !status.failed[query] && growing && (
+          <Growing key={query} query={query} ask={growing} />
+        )}
         {source?.about.title && (
           <p class="dim" dir="auto" style={{ marginTop: 0 }}>
             {source.about.title}

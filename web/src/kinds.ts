@@ -27,6 +27,7 @@ export interface Status {
   queries: string[];
   reads: Record<string, string[]>;
   previews: string[];
+  growing: string[];
   application: string;
   created: number;
   failed: Record<string, string>;
@@ -124,6 +125,15 @@ export interface Sample {
     cpu?: number;
     detail?: string;
   }[];
+}
+/** Rows of an answer that still grows, in the columns that are final. */
+export interface SoFar {
+  run: string;
+  covered: Record<string, number>;
+  total: number;
+  columns: Column[];
+  later: string[];
+  rows: Row[] | null;
 }
 /** The rows of one answer, read by page. */
 export interface RowSource {

@@ -12,6 +12,7 @@ import type {
   Row,
   RowSource,
   Sample,
+  SoFar,
   Status,
   Task,
 } from "./kinds.ts";
@@ -149,6 +150,9 @@ export function LiveJob({ job }: { job: string }) {
       <JobPage
         data={data.value}
         open={(query) => opened(job, query)}
+        soFar={(query, after, stop) =>
+          get<SoFar>(`/jobs/${job}/results/${query}/so-far?after=${after}`, stop)
+        }
         rejects={rejects.value}
         actions={
           <span class="row">

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { bins, choose } from "../src/charts.ts";
 import { filled } from "../src/filling.ts";
-import type { JobEntry, Process, Row, Sample, Status, Task } from "../src/kinds.ts";
+import type { JobEntry, Process, Row, Sample, SoFar, Status, Task } from "../src/kinds.ts";
 import { parseRoute, written } from "../src/route.ts";
 import { parse } from "../src/sse.ts";
 import { bytes, seconds, shown } from "../src/words.ts";
@@ -11,6 +11,7 @@ import { bytes, seconds, shown } from "../src/words.ts";
 const { arranged, compare } = await import("../src/grid.tsx");
 const { filtered, progress, rowsPerSecond } = await import("../src/jobs.tsx");
 const { cpuOf, healed, terms } = await import("../src/cluster.tsx");
+const { batches, newer } = await import("../src/growing.tsx");
 const { settled } = await import("../src/live.tsx");
 const { look, marks, tick } = await import("../src/timeline.tsx");
 const { inSight } = await import("../src/virtual.tsx");
@@ -186,4 +187,16 @@ test("a share is never rounded to none or to all", () => {
   assert.equal(percent(99_999, 100_000), "> 99.9 %");
   assert.equal(percent(0, 5), "0 %");
   assert.equal(percent(5, 5), "100 %");
+});
+
+test("rows so far are never replaced by fewer of the same run", () => {
+  const look = (run: string, many: number, rows: Row[] | null) =>
+    ({ run, covered: { a: many, b: 1 }, total: 1, columns: [], later: [], rows }) as SoFar;
+  const known = look("r", 3, [{ x: 1 }]);
+  assert.equal(batches(known), 4);
+  assert.equal(newer(known, look("r", 2, [])), known);
+  assert.equal(newer(known, look("r", 3, null)), known);
+  assert.equal(newer(known, look("r", 4, []))?.covered.a, 4);
+  assert.equal(newer(known, look("s", 1, []))?.run, "s");
+  assert.equal(newer(known, look("s", 1, null)), null);
 });
