@@ -82,6 +82,10 @@ class StoreError(CaudalError):
     """The store is unreachable, full, or refused the request: try again later."""
 
 
+class StoreFullError(StoreError):
+    """The disk of the store is full, or its quota is used up: free some space, then try again."""
+
+
 class AlreadyExistsError(StoreError):
     """Another, durable object already has this key: read that object instead."""
 

@@ -28,6 +28,7 @@ from caudal.process.clock import SystemClock, new_id
 from caudal.process.signals import Stop
 from caudal.process.tokens import Known
 from caudal.store.memory import MemoryStore
+from caudal.store.port import Store
 from caudal.worker.compute import LocalCompute
 from tests.harness.waiting import until
 
@@ -111,7 +112,7 @@ class Cluster:
     token: str | None = None
     quotas: Quotas = field(default_factory=Quotas)
     working: threading.Event = field(default_factory=threading.Event)  # cleared: workers rest
-    store: MemoryStore = field(default_factory=MemoryStore)
+    store: Store = field(default_factory=MemoryStore)
     broker: MemoryBroker = field(default_factory=MemoryBroker)
     servers: list[Server] = field(default_factory=list)
     _stop: Stop = field(default_factory=Stop)

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from caudal.cli.consoles import message_console
-from caudal.errors import UnreachableError
+from caudal.errors import StoreError, UnreachableError
 
 _SAME = "run the same command to go on"
 
 
 @contextmanager
 def telling(how: Callable[[], str]) -> Iterator[None]:
-    """Say how to go on if the block is interrupted, or if no gateway answers."""
+    """Say how to go on if the block is interrupted, no gateway answers, or a store fails."""
     try:
         yield
     except KeyboardInterrupt:
@@ -20,6 +20,9 @@ def telling(how: Callable[[], str]) -> Iterator[None]:
         raise
     except UnreachableError as error:
         raise UnreachableError(f"{error}; {how()}") from None
+    except StoreError as error:
+        error.add_note(how())
+        raise
 
 
 def of_load(dataset: str, job: str, *, is_sent: bool, way: Sequence[str]) -> str:

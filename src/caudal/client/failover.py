@@ -149,7 +149,7 @@ class Failover:
 
     def _round(self, request: "_Request") -> Round[Answer]:
         """Ask every gateway once, until one of them answers."""
-        turn, wrong = Round[Answer](), set[str]()
+        turn, wrong, refused = Round[Answer](), set[str](), 0
         for address in self.in_turn():
             self._check_open()
             try:
@@ -173,11 +173,13 @@ class Failover:
                 self.prefer(address)
                 turn.answer = answer
                 return turn
+            refused += 1
             turn.troubles[address] = str(answer.error()).removeprefix(f"{address} ")
             turn.retry_after = max(turn.retry_after, answer.retry_after)
             if code_of(answer.body) == "damaged":
                 wrong.add(address)
         turn.is_wrong = wrong.issuperset(self.addresses)
+        turn.is_refused = refused == len(self.addresses)
         return turn
 
     def _one(self, address: str, request: "_Request") -> Answer:

@@ -14,6 +14,7 @@ from caudal.errors import (
     MissingPackageError,
     QueryError,
     StoreError,
+    StoreFullError,
     UsageError,
 )
 from caudal.formats.outcomes import Outcome
@@ -98,6 +99,9 @@ def refusal_of(error: Exception) -> Refusal:
             return Refusal(400, "bad_request", str(error))
         case ApplicationError() | QueryError() | DataError() | MissingPackageError():
             return Refusal(422, "cannot_plan", str(error))
+        case StoreFullError():
+            full = "the store of the cluster is full; free some space"
+            return later("store_full", full, seconds=2, status=503)
         case StoreError() | BrokerError():
             return later("unavailable", str(error), seconds=2, status=503)
         case FormatError():

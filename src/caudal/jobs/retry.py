@@ -33,6 +33,7 @@ class Round(Generic[Answer]):
     retry_after: float = 0.0  # seconds that a gateway asked for
     troubles: dict[str, str] = field(default_factory=dict)  # by address
     is_wrong: bool = False  # every gateway gave an answer that cannot be believed
+    is_refused: bool = False  # every gateway answered, and none can serve the request now
 
 
 def _jitter() -> float:
@@ -74,10 +75,19 @@ class Retry:
     def _given_up(self, turn: Round[Answer]) -> JobError:
         if turn.over_quota:
             return JobError(turn.over_quota)
+        what = "could serve this request" if turn.is_refused else "answered"
         seconds = f"{self.patience_seconds:g} seconds"
-        return UnreachableError(f"no gateway answered for {seconds} (tried {told(turn.troubles)})")
+        return UnreachableError(f"no gateway {what} for {seconds} (tried {told(turn.troubles)})")
 
 
 def told(troubles: Mapping[str, str]) -> str:
-    """Return what each gateway did instead of answering."""
-    return "; ".join(f"{address}: {reason}" for address, reason in troubles.items())
+    """Return what each gateway did instead of answering; the same reason only once.
+
+    >>> told({"http://a": "no answer in time", "http://b": "no answer in time"})
+    'http://a, http://b: no answer in time'
+    """
+    reasons = dict.fromkeys(troubles.values())
+    return "; ".join(
+        f"{', '.join(one for one, why in troubles.items() if why == reason)}: {reason}"
+        for reason in reasons
+    )

@@ -39,7 +39,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from caudal.errors import AlreadyExistsError, NotFoundError, StoreError
+from caudal.errors import AlreadyExistsError, NotFoundError, StoreError, StoreFullError
 from caudal.store import content, keys, walk
 from caudal.store.folders import Folder, Folders
 from caudal.store.port import PAGE, Entry, Page, Store
@@ -56,6 +56,7 @@ _REMEDIES = {
     errno.ENOTDIR: "a part of the key is an object, not a folder",
     errno.EISDIR: "the key is a folder of other objects",
 }
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _GONE = "this folder is gone"
 _Result = TypeVar("_Result")
 
@@ -281,9 +282,8 @@ class DirectoryStore(Store):
         try:
             yield
         except OSError as error:
-            raise StoreError(
-                f"cannot {verb} {key} in {self._root}: {self._reason(error)}"
-            ) from error
+            kind = StoreFullError if error.errno in _FULL else StoreError
+            raise kind(f"cannot {verb} {key} in {self._root}: {self._reason(error)}") from error
 
     def _reason(self, error: OSError) -> str:
         if not self._root.is_dir():

@@ -150,5 +150,5 @@ def test_a_question_and_gateways_that_do_not_answer(
         assert main(["load", "./sales", "--data", ".", *way, "--patience", "0"]) != 0
     finally:
         server.unreliable.judge = fair
-    assert "no gateway answered for 0 seconds" in (told := capsys.readouterr().err)
+    assert "no gateway could serve this request for 0 seconds" in (told := capsys.readouterr().err)
     assert "nothing was sent: run the same command to go on" in told

@@ -54,6 +54,13 @@ def test_pauses_double_up_to_a_bound_and_patience_ends(clock: Clock) -> None:
     assert clock.slept == [0.1, 0.2, 0.4, 0.8, 1.6, 3.0, 3.0, 3.0]
 
 
+def test_gateways_that_all_refuse_have_answered(clock: Clock) -> None:
+    full = dict.fromkeys(("http://a", "http://b"), "answered 503: the store is full")
+    why = r"no gateway could serve this request .* \(tried http://a, http://b: answered 503: the st"
+    with pytest.raises(UnreachableError, match=why):
+        policy(clock).ask(rounds(Round(troubles=full, is_refused=True)))
+
+
 def test_a_busy_gateway_is_asked_for_as_long_as_it_is_busy(clock: Clock) -> None:
     busy: Round[str] = Round(is_busy=True, retry_after=5.0)
     assert policy(clock).ask(rounds(*[busy] * 20, Round("yes"))) == "yes"

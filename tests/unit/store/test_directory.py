@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from caudal.errors import AlreadyExistsError, StoreError
+from caudal.errors import AlreadyExistsError, StoreError, StoreFullError
 from caudal.store import DirectoryStore, entries, temporaries
 
 
@@ -68,7 +68,7 @@ def test_a_disk_that_fills_within_an_object(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", until_full)
-        with pytest.raises(StoreError, match="full"):
+        with pytest.raises(StoreFullError, match="full"):
             store.create("key", b"x" * 1000)
         with pytest.raises(StoreError, match="full"):
             store.replace("key", b"x" * 1000)
