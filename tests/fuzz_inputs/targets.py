@@ -1,14 +1,11 @@
 """What is fuzzed: each target damages an honest object and reads it, and names the errors that its
 reader documents. Any other error, and any crash, is a fault."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -17,9 +14,8 @@ from caudal.duck.steps import stored_piece
 from caudal.errors import CaudalError, DataError, FormatError, QueryError, UsageError
 from caudal.files.cleaning import Wanted
 from caudal.files.pieces import require_columns
-from caudal.formats import batch, document, frame, job, mapped, merged, message, outcomes, outputs
+from caudal.formats import batch, frame, job, mapped, merged, message, outcomes, outputs
 from caudal.formats import streams as arrow_streams
-from caudal.formats.digest import digest
 from caudal.jobs.plan import from_json
 from caudal.kernels.csv import Batch, Header, NumberColumn, read_batch
 from caudal.kernels.hashing import KeyFilter, hash_rows, key_words, partition_of
@@ -31,18 +27,11 @@ from caudal.medic.supervision import SupervisionTiming, WatchList, admit
 from caudal.process.wire import Seal
 from tests.fuzz_inputs import seeds
 from tests.fuzz_inputs.damage import damaged, damaged_json, forged
+from tests.fuzz_inputs.dataset_targets import DATASET_TARGETS
+from tests.fuzz_inputs.forging import Target, redocumented, reframed
 from tests.fuzz_inputs.guarded import Guarded
 
 WANTED = Wanted("t", ("k",), (NumberColumn("n", 0, 0), NumberColumn("n", 9, 2)), ("text",))
-
-
-@dataclass(frozen=True)
-class Target:
-    """Reads one damaged input; `errors` are all that it may raise."""
-
-    read: Callable[[Random], object]
-    errors: tuple[type[Exception], ...]
-    weight: int = 1
 
 
 @cache
@@ -118,44 +107,8 @@ def _filters(chance: Random) -> object:
 # Objects
 
 
-def _reframed(data: bytes, chance: Random) -> bytes:
-    """A frame with a damaged index that matches its digest, or with anything damaged."""
-    if chance.random() < 0.1:
-        return damaged(data, chance)
-    length = int.from_bytes(data[8:12], "little")
-    text, body = (
-        data[frame.HEAD_BYTES : frame.HEAD_BYTES + length],
-        data[frame.HEAD_BYTES + length :],
-    )
-    if chance.random() < 0.6:
-        text = damaged_json(text, chance)
-    else:
-        text, body = _with_body(text, forged(body, chance))
-    return data[:8] + len(text).to_bytes(4, "little") + digest(text).encode() + text + body
-
-
-def _with_body(text: bytes, body: bytes) -> tuple[bytes, bytes]:
-    """An index whose digests and lengths are those of a damaged body."""
-    content = msgspec.json.decode(text)
-    if "codec" in content and content["codec"] == "none":
-        content |= {"bytes": len(body), "digest": digest(body)}
-    return msgspec.json.encode(_redigested(content, body)), body
-
-
-def _redigested(content: Any, body: bytes) -> Any:
-    if isinstance(content, dict):
-        return {name: _redigested(value, body) for name, value in content.items()}
-    if isinstance(content, list):
-        if len(content) == 4 and isinstance(content[3], str) and isinstance(content[0], int):
-            offset, length, rows, _ = content
-            part = body[offset : offset + length]
-            return [offset, len(part), rows, digest(part) if part else ""]
-        return [_redigested(value, body) for value in content]
-    return content
-
-
 def _batch(chance: Random) -> object:
-    data = _reframed(seeds.chosen(seeds.batches, chance), chance)
+    data = reframed(seeds.chosen(seeds.batches, chance), chance)
     if chance.random() < 0.3:
         batch.check(data, "k")
     index, records = batch.view(data, "k")
@@ -190,7 +143,7 @@ def _seen(column: pa.ChunkedArray) -> object:
 
 
 def _mapped(chance: Random) -> object:
-    reader = mapped.open_bytes(_reframed(seeds.chosen(seeds.mapped_objects, chance), chance), "k")
+    reader = mapped.open_bytes(reframed(seeds.chosen(seeds.mapped_objects, chance), chance), "k")
     reader.rejects()
     reader.streams("scan_1")
     if reader.index.failed and chance.random() < 0.3:
@@ -199,12 +152,12 @@ def _mapped(chance: Random) -> object:
 
 
 def _merged(chance: Random) -> object:
-    found = merged.decode(_reframed(seeds.chosen(seeds.merged_objects, chance), chance), "k")
+    found = merged.decode(reframed(seeds.chosen(seeds.merged_objects, chance), chance), "k")
     return [one.index.stage("scan_1", "k").slices[0] for one in found.members], found.end
 
 
 def _fold(chance: Random) -> object:
-    data = _reframed(seeds.chosen(seeds.folds, chance), chance)
+    data = reframed(seeds.chosen(seeds.folds, chance), chance)
     read = frame.of_bytes(data)
     index, body = outputs.decode_fold(read, "k")
     spans = [span for span in index.stage("k").slices if span.length]
@@ -212,7 +165,7 @@ def _fold(chance: Random) -> object:
 
 
 def _result(chance: Random) -> object:
-    data = _reframed(seeds.chosen(seeds.results, chance), chance)
+    data = reframed(seeds.chosen(seeds.results, chance), chance)
     if chance.random() < 0.2:
         return rejects_of(data)
     return [_seen(column) for column in outputs.decode_result(data, "k")[1].columns]
@@ -221,17 +174,8 @@ def _result(chance: Random) -> object:
 # Documents and messages
 
 
-def _redocumented(data: bytes, chance: Random) -> bytes:
-    if chance.random() < 0.2:
-        return damaged_json(data, chance)
-    envelope = msgspec.json.decode(data, type=document._Envelope)
-    text = damaged_json(bytes(envelope.content), chance)
-    head = f'{{"kind":"{envelope.kind}","format":1,"digest":"{digest(text)}","content":'
-    return head.encode() + text + b"}"
-
-
 def _job(chance: Random) -> object:
-    found = job.decode(_redocumented(seeds.chosen(seeds.jobs, chance), chance), "k")
+    found = job.decode(redocumented(seeds.chosen(seeds.jobs, chance), chance), "k")
     return from_json(found.plan)
 
 
@@ -240,11 +184,11 @@ def _plan(chance: Random) -> object:
 
 
 def _end(chance: Random) -> object:
-    return outcomes.decode_end(_redocumented(seeds.ends()[0], chance), "k")
+    return outcomes.decode_end(redocumented(seeds.ends()[0], chance), "k")
 
 
 def _outcome(chance: Random) -> object:
-    return outcomes.decode_outcome(_redocumented(seeds.outcomes()[0], chance), "k")
+    return outcomes.decode_outcome(redocumented(seeds.outcomes()[0], chance), "k")
 
 
 def _message(chance: Random) -> object:
@@ -297,6 +241,7 @@ TARGETS = {
     "outcome": Target(_outcome, DECODERS),
     "message": Target(_message, DECODERS),
     "heartbeat": Target(_heartbeat, ()),
+    **DATASET_TARGETS,
 }
 NAMES = tuple(name for name, target in TARGETS.items() for _ in range(target.weight))
 assert all(issubclass(one, CaudalError | TypeError) for t in TARGETS.values() for one in t.errors)

@@ -22,19 +22,22 @@ from caudal.datasets.documents import (
     StoredFile,
     StreamPart,
     TableChange,
+    checked_head,
 )
 from caudal.errors import FormatError
 from caudal.formats import document
+from caudal.formats.frame import Count
+from caudal.formats.loads import FilePath
 
 
 class HeldFile(msgspec.Struct, frozen=True, array_like=True):
     """A file of a table, and the version that added it."""
 
-    path: str
-    rows: int
-    bytes: int
+    path: FilePath
+    rows: Count
+    bytes: Count
     digest: str
-    added: int
+    added: Count
     stats: str = ""  # as in StoredFile; checkpoints of older releases lack it
 
 
@@ -97,6 +100,8 @@ class _Growing:
         for table, changes in version.changes.items():
             for change in changes:
                 self.tables[table] = _changed(self.tables[table], change, version.number)
+        if version.vacuumed is not None and not version.vacuumed.files.keys() <= self.tables.keys():
+            raise ValueError("it deletes files of another table")
         self.sources += [_held(one, version.number) for one in version.sources]
         self.history.append(_summary(version))
         self.number, self.time = version.number, version.time
@@ -155,6 +160,13 @@ def decode_checkpoint(data: bytes, number: int) -> Contents:
     contents = document.decode(data, "dataset checkpoint", FORMAT, Contents, key)
     if contents.number != number:
         raise FormatError(f"{key} holds version {contents.number}")
+    tables = {table.name for table in checked_head(contents.head).tables}
+    if (
+        contents.tables.keys() != tables
+        or [one.number for one in contents.history] != list(range(number + 1))
+        or any(file.added > number for files in contents.tables.values() for file in files)
+    ):
+        raise FormatError(f"{key} does not fit together")
     return msgspec.structs.replace(contents, checkpoint=number)
 
 

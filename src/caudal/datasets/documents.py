@@ -3,6 +3,7 @@
 Each is JSON with a digest (formats/document.py).
 """
 
+import re
 from typing import Literal, TypeVar
 
 import msgspec
@@ -10,10 +11,14 @@ import msgspec
 from caudal.datasets import keys
 from caudal.errors import FormatError
 from caudal.formats import document
+from caudal.formats.frame import Count
+from caudal.formats.keys import NAME
+from caudal.formats.loads import FilePath
 from caudal.formats.loads import StoredFile as StoredFile
 from caudal.formats.loads import StreamPart as StreamPart
 
 FORMAT = 1
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 Kind = Literal["create", "load", "compact", "vacuum"]
 Content = TypeVar("Content", bound=msgspec.Struct)
@@ -47,10 +52,10 @@ class LoadedSource(msgspec.Struct, frozen=True):
 
     table: str
     name: str
-    bytes: int
+    bytes: Count
     digest: str
-    rows: int = 0
-    rejected: int = 0
+    rows: Count = 0
+    rejected: Count = 0
     part: StreamPart | None = None
 
 
@@ -60,20 +65,20 @@ class TableChange(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     add: tuple[StoredFile, ...] = ()
-    remove: tuple[str, ...] = ()
+    remove: tuple[FilePath, ...] = ()
 
 
 class Vacuumed(msgspec.Struct, frozen=True):
     """The files that a vacuum deletes, by table, and the oldest version that it keeps."""
 
-    oldest: int
-    files: dict[str, tuple[str, ...]]
+    oldest: Count
+    files: dict[str, tuple[FilePath, ...]]
 
 
 class DatasetVersion(msgspec.Struct, frozen=True, omit_defaults=True):
     """A version: everything that changed since the one before it."""
 
-    number: int
+    number: Count
     time: int  # milliseconds since 1970; never earlier than that of the version before
     kind: Kind
     load: str = ""
@@ -86,10 +91,10 @@ class DatasetVersion(msgspec.Struct, frozen=True, omit_defaults=True):
 class BatchDone(msgspec.Struct, frozen=True):
     """A batch of a load whose files are written; None where it gave no rows."""
 
-    source: int  # place among the sources of the load
-    rows: int
-    rejected: int
-    repaired: int
+    source: Count  # place among the sources of the load
+    rows: Count
+    rejected: Count
+    repaired: Count
     file: StoredFile | None
     rejects: StoredFile | None
 
@@ -99,7 +104,15 @@ def encode_head(head: DatasetHead) -> bytes:
 
 
 def decode_head(data: bytes) -> DatasetHead:
-    return document.decode(data, "dataset", FORMAT, DatasetHead, keys.DATASET)
+    return checked_head(document.decode(data, "dataset", FORMAT, DatasetHead, keys.DATASET))
+
+
+def checked_head(head: DatasetHead) -> DatasetHead:
+    """Raise FormatError unless ids can be derived from this, and keys of its tables be made."""
+    names = [table.name for table in head.tables]
+    if not _ID.match(head.id) or len(set(names)) < len(names) or not all(map(NAME.match, names)):
+        raise FormatError(f"{keys.DATASET} has no id, or names of tables that can be none")
+    return head
 
 
 def encode_version(version: DatasetVersion) -> bytes:
@@ -107,14 +120,13 @@ def encode_version(version: DatasetVersion) -> bytes:
 
 
 def decode_version(data: bytes, number: int) -> DatasetVersion:
-    """Return a version. Raise FormatError unless it is whole, has this number and sane paths."""
+    """Return a version. Raise FormatError unless it is whole and has this number."""
     key = keys.version_key(number)
     version = document.decode(data, "dataset version", FORMAT, DatasetVersion, key)
     if version.number != number:
         raise FormatError(f"{key} holds version {version.number}")
-    for path in _paths(version):
-        if not keys.is_file_path(path):
-            raise FormatError(f"{key} names a file {path!r} that can be none of this dataset")
+    if version.head is not None:
+        checked_head(version.head)
     return version
 
 
@@ -124,12 +136,3 @@ def encode_batch(batch: BatchDone) -> bytes:
 
 def decode_batch(data: bytes, key: str) -> BatchDone:
     return document.decode(data, "dataset batch", FORMAT, BatchDone, key)
-
-
-def _paths(version: DatasetVersion) -> list[str]:
-    found = []
-    for change in (one for changes in version.changes.values() for one in changes):
-        found += [*change.remove, *(file.path for file in change.add)]
-    for paths in version.vacuumed.files.values() if version.vacuumed else ():
-        found += paths
-    return found

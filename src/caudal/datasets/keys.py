@@ -11,6 +11,8 @@ loads/{load}/{table}-{batch:08}.json      progress of a load that has no version
 
 import re
 
+from caudal.formats.loads import FILE_PATH
+
 DATASET = "dataset.json"
 VERSIONS = "versions/"
 TABLES = "tables/"
@@ -18,8 +20,8 @@ LOADS = "loads/"
 REJECTS = "rejects"  # the table of rejected rows
 
 _VERSION = re.compile(r"versions/(\d{20})\.json\Z")
+_PATH = re.compile(FILE_PATH)
 _CHECKPOINT = re.compile(r"versions/(\d{20})\.checkpoint\Z")
-_PATH = re.compile(r"[A-Za-z0-9-]{1,80}/[A-Za-z0-9_-]{1,150}\.parquet\Z")
 
 
 def version_key(number: int) -> str:

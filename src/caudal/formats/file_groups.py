@@ -10,6 +10,7 @@ import msgspec
 from caudal.formats import document
 from caudal.formats.digest import digest
 from caudal.formats.frame import Count
+from caudal.formats.loads import FilePath
 
 KIND, FORMAT = "dataset files", 1
 
@@ -17,7 +18,7 @@ KIND, FORMAT = "dataset files", 1
 class GroupFile(msgspec.Struct, frozen=True, array_like=True):
     """A Parquet file of the table: its path as in the Delta log, size and digest."""
 
-    path: str
+    path: FilePath
     bytes: Count
     digest: str
 

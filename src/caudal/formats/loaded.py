@@ -31,7 +31,7 @@ def taken_apart(data: bytes) -> tuple[LoadedBatch, dict[str, bytes]]:
     found: dict[str, bytes] = {}
     for file in named_files(index.loaded):
         found[file.path] = data[at : at + file.bytes]
-        if digest(found[file.path]) != file.digest:
+        if len(found[file.path]) != file.bytes or digest(found[file.path]) != file.digest:
             raise FormatError("a batch of a load is damaged: a file does not match its digest")
         at += file.bytes
     return index.loaded, found

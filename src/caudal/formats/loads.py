@@ -1,5 +1,7 @@
 """Loads into datasets, as requests, jobs and map outputs describe them."""
 
+from typing import Annotated
+
 import msgspec
 
 from caudal.formats.frame import Count
@@ -7,13 +9,17 @@ from caudal.formats.frame import Count
 LOAD = "load"  # the finish task of a load: its commit; and its result
 UPKEEP = "upkeep"  # the finish task of a compaction or a vacuum
 
+# The path of a file as its table's Delta log has it: nothing that leads out of the table.
+FILE_PATH = r"^[A-Za-z0-9-]{1,80}/[A-Za-z0-9_-]{1,150}\.parquet\Z"
+FilePath = Annotated[str, msgspec.Meta(pattern=FILE_PATH)]
+
 
 class StoredFile(msgspec.Struct, frozen=True):
     """A Parquet file. `stats` is the text that Delta calls stats: rows, min, max, nulls."""
 
-    path: str
-    rows: int
-    bytes: int
+    path: FilePath
+    rows: Count
+    bytes: Count
     digest: str
     stats: str
 
