@@ -41,7 +41,6 @@ from caudal.datasets.documents import (
     encode_head,
     encode_version,
 )
-from caudal.datasets.types import check_stored
 from caudal.errors import AlreadyExistsError, FormatError, NotFoundError, StoreError, UsageError
 from caudal.store.history import History
 from caudal.store.port import Store, entries
@@ -95,8 +94,6 @@ def open_contents(store: Store, as_of: int | None = None) -> Contents:
             f"there is no version {number}: the newest is {newest} (`caudal versions` lists them)"
         )
     base = _nearest(store, [one for one in checkpoints if one <= number])
-    for table in base.head.tables:
-        check_stored(table.name, table.columns)
     after = range(base.number + 1, number + 1)
     return follow(base, _read_versions(store, after))
 

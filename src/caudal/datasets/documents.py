@@ -9,10 +9,10 @@ from typing import Literal, TypeVar
 import msgspec
 
 from caudal.datasets import keys
+from caudal.datasets.types import check_stored
 from caudal.errors import FormatError
 from caudal.formats import document
 from caudal.formats.frame import Count
-from caudal.formats.keys import NAME
 from caudal.formats.loads import FilePath
 from caudal.formats.loads import StoredFile as StoredFile
 from caudal.formats.loads import StreamPart as StreamPart
@@ -108,10 +108,11 @@ def decode_head(data: bytes) -> DatasetHead:
 
 
 def checked_head(head: DatasetHead) -> DatasetHead:
-    """Raise FormatError unless ids can be derived from this, and keys of its tables be made."""
-    names = [table.name for table in head.tables]
-    if not _ID.match(head.id) or len(set(names)) < len(names) or not all(map(NAME.match, names)):
-        raise FormatError(f"{keys.DATASET} has no id, or names of tables that can be none")
+    """Raise FormatError unless ids, keys, SQL and Delta logs can be made of this."""
+    if not _ID.match(head.id) or len({one.name for one in head.tables}) < len(head.tables):
+        raise FormatError(f"{keys.DATASET} has no id, or the same table twice")
+    for table in head.tables:
+        check_stored(table.name, table.columns)
     return head
 
 

@@ -14,6 +14,7 @@ from caudal.datasets.commits import (
     VersionNotFoundError,
     commit,
     create_dataset,
+    find_head,
     newer,
     next_version,
     open_contents,
@@ -22,13 +23,14 @@ from caudal.datasets.commits import (
     write_logs,
 )
 from caudal.datasets.compaction import compact
-from caudal.datasets.contents import Contents
+from caudal.datasets.contents import Contents, encode_checkpoint
 from caudal.datasets.delta import delta_commit
 from caudal.datasets.documents import (
     DatasetTable,
     DatasetVersion,
     TableChange,
     decode_version,
+    encode_head,
     encode_version,
 )
 from caudal.datasets.files import create_file, read_file
@@ -163,6 +165,26 @@ def test_checkpoints_are_derived_and_may_be_missing_or_damaged(
             store.create(mark, b"damaged")
 
 
+def test_a_checkpoint_that_does_not_fit_together_is_passed_over() -> None:
+    store = MemoryStore()
+    contents = append(store, append(store, new_dataset(store), 1), 2)
+    (held, *others), change = contents.tables["numbers"], msgspec.structs.replace
+    wrong = [
+        change(contents, tables={**contents.tables, "numbers": (change(held, path=path), *others)})
+        for path in ("../../other/x.parquet", "/etc/x.parquet")
+    ]
+    wrong += [
+        change(contents, tables={**contents.tables, "../t": ()}),
+        change(contents, tables={**contents.tables, "numbers": (change(held, added=3), *others)}),
+        change(contents, history=contents.history[1:]),
+        change(contents, head=change(contents.head, id="../x")),
+    ]
+    for one in wrong:
+        store.create(keys.checkpoint_key(2), encode_checkpoint(one))
+        assert open_contents(store) == contents
+        store.delete(keys.checkpoint_key(2))
+
+
 def test_a_missing_version_is_named() -> None:
     store = MemoryStore()
     append(store, append(store, new_dataset(store), 1), 2)
@@ -179,7 +201,7 @@ def test_a_version_cannot_name_a_file_outside_of_its_table() -> None:
         odd = TableChange((msgspec.structs.replace(file, path=path),))
         version = DatasetVersion(2, 10_000, "load", "x", changes={"numbers": (odd,)})
         data = encode_version(version)
-        with pytest.raises(FormatError, match="is no document of kind .dataset version.*add.*path"):
+        with pytest.raises(FormatError, match=r"no document of kind .dataset version.*add.*path"):
             decode_version(data, 2)
     assert contents.number == 1
 
@@ -193,8 +215,10 @@ def test_a_type_that_is_none_is_not_put_into_sql() -> None:
     store = MemoryStore()
     first = DatasetVersion(0, 0, "create", head=head)
     store.create(keys.version_key(0), encode_version(first))
-    with pytest.raises(FormatError, match="no type that Delta has"):
-        open_contents(store)
+    store.create(keys.DATASET, encode_head(head))
+    for read in (open_contents, find_head):
+        with pytest.raises(FormatError, match="no type that Delta has"):
+            read(store)
 
 
 def test_compaction_changes_neither_rows_nor_their_order() -> None:
