@@ -27,9 +27,15 @@ import pyarrow as pa
 
 from caudal.duck.arrow_casts import carried, presented, readable
 from caudal.duck.containment import ContainedCall, Excess, contained
-from caudal.duck.database import one_line
+from caudal.duck.database import one_line, pointer
 from caudal.duck.reach import FUNCTIONS, TRUSTED_FUNCTIONS, require_own_relations
-from caudal.errors import InterruptedQueryError, MemoryExceededError, QueryError, UsageError
+from caudal.errors import (
+    CaudalError,
+    InterruptedQueryError,
+    MemoryExceededError,
+    QueryError,
+    UsageError,
+)
 
 _KNOWN = 256  # texts that need no second check
 
@@ -113,6 +119,27 @@ class Sandbox:
         finally:
             if self._broken or call.grown_bytes > limits.memory_bytes // 2:
                 self._reopen()
+
+    def place_of_mistake(self, sql: str, relations: Mapping[str, pa.Table]) -> str:
+        """Return the line of a SELECT that failed, with carets below; "" if that is not known.
+
+        DuckDB tells the place only when it describes the SELECT, not when it runs it.
+        """
+        limits = self._limits
+        with contained(self.interrupt, limits.memory_bytes, limits.seconds):
+            try:
+                self._require_safe(sql, frozenset(relations))
+                with contextlib.ExitStack() as reading:
+                    for name, rows in relations.items():
+                        empty = rows.slice(0, 0)
+                        reading.enter_context(readable(self._connection, name, empty))
+                    self._connection.execute(f"DESCRIBE {sql}")
+            except duckdb.Error as error:
+                return pointer(error, sql)
+            except CaudalError as error:
+                cause = error.__cause__
+                return pointer(cause, sql) if isinstance(cause, Exception) else ""
+        return ""
 
     def _rows(self, sql: str, relations: Mapping[str, pa.Table], call: ContainedCall) -> pa.Table:
         """Return the rows of the SQL over these relations.

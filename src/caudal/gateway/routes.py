@@ -31,6 +31,7 @@ from caudal.gateway.handlers import (
     page,
     quotas,
     records,
+    result_sql,
     results,
     streams,
     tables,
@@ -217,6 +218,16 @@ OPERATIONS = (
     Operation(
         "GET", f"{_JOB}/rejects", results.rejects, "Return the rejects report.", _RESULTS,
         (404, 406, 410), parameters=_WINDOW, action="fetch",
+    ),
+    Operation(
+        "POST", f"{_JOB}/sql", result_sql.ask, "Answer a SELECT over the results of a job.",
+        {200: (
+            MediaContent(JSON, result_sql.ResultRows),
+            MediaContent(accept_header.CSV, schema=_TEXT),
+            MediaContent(accept_header.PARQUET, schema=_BINARY),
+        )},
+        (404, 406, 408, 410, 413, 415, 422), MediaContent(JSON, result_sql.ResultQuestion),
+        right=Right.SUBMIT, action="ask",
     ),
     Operation(
         "GET", f"{_JOB}/plan", facts.plan, "Return the plans of all queries as graphs.",

@@ -15,6 +15,7 @@ from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.plan_waits import PlanWaits
 from caudal.gateway.rates import Rates
 from caudal.gateway.refusals import Refusal, later
+from caudal.gateway.result_sql import ResultSql
 from caudal.gateway.room import Bodies, RequestPlaces, Threads, Turns
 from caudal.gateway.shares import Shares, usual_quotas
 from caudal.gateway.tokens import EVERYBODY, Caller, Tokens
@@ -58,6 +59,7 @@ class Service:
     datasets: DatasetService = field(init=False)
     questions: DatasetQuestions = field(init=False)
     growths: Growths = field(init=False)
+    result_sql: ResultSql = field(init=False)
 
     def __post_init__(self) -> None:
         bounds = self.limits
@@ -85,6 +87,7 @@ class Service:
             ("datasets", DatasetService(self.ports)),
             ("questions", DatasetQuestions(self.gateway, self.ports)),
             ("growths", Growths(self.ports.clock)),
+            ("result_sql", ResultSql(self.gateway)),
         ):
             object.__setattr__(self, name, room)
 

@@ -102,9 +102,14 @@ def described(error: BaseException) -> dict[str, object]:
     chain = list(_chain(error))
     return {
         "kinds": [[kind_name(kind) for kind in _bases(one)] for one in chain],
-        "message": str(error)[:_MESSAGE_CHARACTERS],
+        "message": _told(error)[:_MESSAGE_CHARACTERS],
         "memory": any(_is_of_memory(one) for one in chain),
     }
+
+
+def _told(error: BaseException) -> str:
+    """Return the message with its notes, which show the place of a mistake in SQL."""
+    return "\n".join([str(error), *getattr(error, "__notes__", ())])
 
 
 def _bases(error: BaseException) -> list[type[BaseException]]:

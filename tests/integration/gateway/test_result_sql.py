@@ -1,0 +1,86 @@
+"""SELECTs over the results of a job."""
+
+import io
+from collections.abc import Iterator
+
+import pyarrow.parquet as pq
+import pytest
+from starlette.testclient import TestClient
+from tests.harness.gateway_place import ALICE, BERTA, DORA, Answer, Place, code_of, create, send
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Place]:
+    """A job that is done: `adults` and `places`."""
+    with Place() as made:
+        client = made.client()
+        create(client)
+        send(client, "people")
+        send(client, "visits")
+        made.work()
+        yield made
+
+
+def ask(client: TestClient, sql: str, accept: str = "application/json", **values: object) -> Answer:
+    body = {"sql": sql, "parameters": values}
+    return client.post("/jobs/j/sql", json=body, headers={"accept": accept})
+
+
+def test_rows_columns_and_parameters(place: Place) -> None:
+    alice = place.client(ALICE)
+    found = ask(alice, "SELECT name, age * 2 AS twice FROM adults WHERE age > $a;", a=35).json()
+    assert found["rows"] == [{"name": "Ann", "twice": 80}, {"name": "Hal", "twice": 180}]
+    assert found["columns"] == [
+        {"name": "name", "type": "string"},
+        {"name": "twice", "type": "int32"},
+    ]
+    joined = ask(alice, "SELECT count(*) AS n FROM Adults, places").json()
+    assert joined["rows"] == [{"n": 10}]
+    assert not joined["cut"]
+    long = ask(alice, "SELECT unnest(range(20000)) AS n").json()
+    assert (len(long["rows"]), long["cut"]) == (10_000, True)
+
+
+def test_other_forms(place: Place) -> None:
+    alice = place.client(ALICE)
+    body = {"sql": "SELECT name FROM adults LIMIT 1"}
+    csv = alice.post("/jobs/j/sql", json=body, headers={"accept": "text/csv"})
+    assert csv.text.splitlines() == ["name", "Fay"]
+    form = {"accept": "application/vnd.apache.parquet"}
+    parquet = alice.post("/jobs/j/sql", json=body, headers=form)
+    assert pq.read_table(io.BytesIO(parquet.content)).to_pydict() == {"name": ["Fay"]}
+    assert code_of(ask(alice, "SELECT 1", "image/png")) == (406, "not_acceptable")
+
+
+def test_a_mistake_is_shown_in_its_place(place: Place) -> None:
+    answer = ask(place.client(ALICE), "SELECT name,\n  agee FROM adults")
+    assert code_of(answer) == (422, "query_failed")
+    assert answer.json()["error"]["message"].splitlines()[1:] == [
+        "  line 2:   agee FROM adults",
+        "            ^^^^",
+    ]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_text('/etc/passwd')",
+        "COPY adults TO '/tmp/x'",
+        "SELECT 1; SELECT 2",
+        "SELECT * FROM people",
+        "SET memory_limit = '1TB'",
+    ],
+)
+def test_it_can_only_compute(place: Place, sql: str) -> None:
+    assert code_of(ask(place.client(ALICE), sql))[0] in (400, 422)
+
+
+def test_whose_results(place: Place) -> None:
+    assert code_of(ask(place.client(BERTA), "SELECT * FROM adults")) == (404, "no_job")
+    assert code_of(ask(place.client(DORA), "SELECT 1")) == (403, "not_allowed")
+
+
+def test_an_answer_is_bounded(place: Place) -> None:
+    alice = place.client(ALICE)
+    answer = ask(alice, "SELECT repeat('x', 1000000) AS t FROM range(20)")
+    assert code_of(answer) == (400, "bad_request")
