@@ -20,7 +20,7 @@ const common = {
 rmSync(out, { recursive: true, force: true });
 await build({
   ...common,
-  entryPoints: { app: "src/app.tsx" },
+  entryPoints: { app: "src/app.tsx", digest: "src/digest.ts" },
   outdir: out,
   format: "esm",
   splitting: true,

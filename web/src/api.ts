@@ -1,4 +1,6 @@
-// Requests to the gateway. The token stays in this tab and is sent as a header.
+// Requests to a gateway. The token stays in this tab and is sent as a header.
+// If the gateway does not answer, the page goes on with another one of those that it was told when
+// it was served. The policy of the page permits no other. Every request may be sent twice.
 import { signal } from "@preact/signals";
 
 export class ApiError extends Error {
@@ -15,6 +17,7 @@ const KEY = "caudal-token";
 export const token = signal(sessionStorage.getItem(KEY) ?? "");
 export const login = signal(""); // why a token is asked for; empty: it is not
 export const offline = signal(false); // the last request got no answer
+export const gateway = signal(""); // origin of the gateway that answers; empty: the page's own
 
 export function useToken(given: string): void {
   sessionStorage.setItem(KEY, given);
@@ -26,16 +29,41 @@ function headers(more: Record<string, string> = {}): Record<string, string> {
   return token.value ? { ...more, authorization: `Bearer ${token.value}` } : more;
 }
 
+/** The gateways in the order to try: the one that answered last, the page's own, the others. */
+export function inTurn(now: string, own: string, told: string[]): string[] {
+  return [...new Set([now, "", ...told.filter((one) => one !== own)])];
+}
+
+function gateways(): string[] {
+  const told = document.getElementById("app")?.dataset.gateways?.split(" ") ?? [];
+  return inTurn(gateway.value, location.origin, told.filter(Boolean));
+}
+
+async function answered(path: string, init: RequestInit): Promise<Response> {
+  let last: unknown;
+  for (const origin of gateways()) {
+    try {
+      const answer = await fetch(origin + path, init);
+      gateway.value = origin;
+      return answer;
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error; // it was stopped
+      last = error;
+    }
+  }
+  throw last;
+}
+
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
   let answer: Response;
   try {
-    answer = await fetch(path, {
+    answer = await answered(path, {
       ...init,
       headers: headers(init.headers as Record<string, string> | undefined),
       cache: "no-store",
     });
   } catch (error) {
-    if (!(error instanceof DOMException)) offline.value = true;
+    if (error instanceof TypeError) offline.value = true;
     throw error;
   }
   offline.value = false;
@@ -62,8 +90,14 @@ export async function get<T>(path: string, stop?: AbortSignal): Promise<T> {
   return (await (await request(path, init)).json()) as T;
 }
 
-export async function send<T>(method: string, path: string, body?: unknown): Promise<T> {
+export async function send<T>(
+  method: string,
+  path: string,
+  body?: unknown,
+  stop?: AbortSignal,
+): Promise<T> {
   const init: RequestInit = { method };
+  if (stop) init.signal = stop;
   if (body !== undefined) {
     init.body = JSON.stringify(body);
     init.headers = { "content-type": "application/json" };

@@ -1,13 +1,15 @@
 // The frame of the page: the bar, the login, and the page that the address names.
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
-import { login, offline, token, useToken } from "./api.ts";
+import { gateway, login, offline, token, useToken } from "./api.ts";
 import { ClusterView } from "./cluster.tsx";
+import { DatasetList, DatasetView } from "./datasets.tsx";
 import { Jobs } from "./jobs.tsx";
 import { LiveJob } from "./live.tsx";
 import { choose, follow, option, route } from "./route.ts";
-import { SqlPage } from "./sql.tsx";
-import { TablesPage } from "./tables.tsx";
+import { SeriesPage } from "./series.tsx";
+import { ClusterSql } from "./sql.tsx";
+import { LocalSql, TablesPage, useSession } from "./tables.tsx";
 
 const embedded = document.getElementById("app")?.dataset.mode === "embedded";
 const PAGES: [string, string][] = embedded
@@ -17,6 +19,8 @@ const PAGES: [string, string][] = embedded
     ]
   : [
       ["jobs", "Jobs"],
+      ["datasets", "Datasets"],
+      ["sql", "SQL"],
       ["cluster", "Cluster"],
     ];
 
@@ -42,7 +46,8 @@ function Login() {
         go on
       </button>
       <p class="dim small" style={{ margin: 0 }}>
-        It stays in this tab and is sent only to {location.host}.
+        It stays in this tab and is sent only to {location.host} and the other gateways of its
+        cluster.
       </p>
     </form>
   );
@@ -51,18 +56,31 @@ function Login() {
 function Here() {
   const [page, name] = route.value.parts;
   if (embedded && login.value) return <p class="notice bad">{login.value}</p>;
-  if (embedded) return page === "tables" ? <TablesPage /> : <SqlPage />;
+  if (embedded)
+    return page === "tables" ? <TablesPage /> : page === "series" ? <SeriesPage /> : <LocalSql />;
   if (login.value) return <Login />;
   if (page === "jobs" && name) return <LiveJob key={name} job={name} />;
   if (page === "jobs") return <Jobs />;
+  if (page === "datasets" && name) return <DatasetView key={name} name={name} />;
+  if (page === "datasets") return <DatasetList />;
+  if (page === "sql") return <ClusterSql />;
   if (page === "cluster") return <ClusterView />;
   return <p class="notice">There is no page {page}.</p>;
 }
 
-function App() {
+/** The pages of `caudal ui`, which depend on what it was started with. */
+function LocalApp() {
+  const { seen } = useSession(0);
+  const pages = [...PAGES];
+  if (seen?.session.versions.length) pages[1] = ["tables", "Dataset"];
+  if (seen?.session.series) pages.push(["series", "Series"]);
+  return <App pages={pages} />;
+}
+
+function App({ pages }: { pages: [string, string][] }) {
   const here = route.value.parts[0];
-  const page = embedded && here !== "tables" ? "sql" : here;
-  const title = PAGES.find(([name]) => name === page)?.[1] ?? "Caudal";
+  const page = embedded && here === "jobs" ? "sql" : here;
+  const title = pages.find(([name]) => name === page)?.[1] ?? "Caudal";
   useEffect(() => {
     document.title = `${title} · Caudal`;
   }, [title]);
@@ -77,16 +95,21 @@ function App() {
           Caudal
         </a>
         <nav aria-label="pages">
-          {PAGES.map(([name, words]) => (
+          {pages.map(([name, words]) => (
             <a key={name} href={`#/${name}`} aria-current={name === page ? "page" : undefined}>
               {words}
             </a>
           ))}
         </nav>
         <span class="grow" />
+        {gateway.value && (
+          <span class="dim small" role="status">
+            served by {gateway.value.replace(/^.*:\/\//, "")}
+          </span>
+        )}
         {offline.value && (
           <span class="state warn" role="status">
-            the gateway does not answer: trying again
+            no gateway answers: trying again
           </span>
         )}
         {token.value && !embedded && (
@@ -113,4 +136,7 @@ if (option("key")) {
   useToken(option("key")); // of `caudal ui`: out of the address, so that it is not shared
   choose("key", "");
 }
-render(<App />, document.getElementById("app") as HTMLElement);
+render(
+  embedded ? <LocalApp /> : <App pages={PAGES} />,
+  document.getElementById("app") as HTMLElement,
+);

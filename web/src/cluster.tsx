@@ -206,7 +206,7 @@ export function ClusterView() {
                 <th class="num">memory</th>
                 <th>memory, CPU</th>
                 <th>address</th>
-                {able && <th>strike</th>}
+                {able && <th class="held">strike</th>}
               </tr>
             </thead>
             <tbody>
@@ -248,7 +248,7 @@ export function ClusterView() {
                   </td>
                   <td class="dim">{one.address}</td>
                   {able && (
-                    <td>
+                    <td class="held">
                       <span class="row" style={{ flexWrap: "nowrap" }}>
                         <button
                           type="button"

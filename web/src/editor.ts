@@ -2,14 +2,15 @@
 // adopted sheets: the page's policy forbids style elements.
 import { StandardSQL, sql } from "@codemirror/lang-sql";
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
-import { Prec } from "@codemirror/state";
-import { EditorView, keymap } from "@codemirror/view";
+import { Prec, StateEffect, StateField } from "@codemirror/state";
+import { Decoration, type DecorationSet, EditorView, keymap } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { basicSetup } from "codemirror";
 
 export interface Editor {
   text(): string;
   set(text: string): void;
+  mark(mistake: { line: number; from: number; to: number } | null): void;
   destroy(): void;
 }
 
@@ -23,11 +24,26 @@ const LOOK = EditorView.theme({
   "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": {
     background: "var(--accent-soft) !important",
   },
+  ".cm-mistake": {
+    background: "var(--bad-soft)",
+    textDecoration: "underline wavy var(--bad)",
+  },
   ".cm-tooltip": {
     background: "var(--card)",
     color: "var(--ink)",
     border: "1px solid var(--line)",
   },
+});
+
+// The place of a mistake, until the text changes.
+const found = StateEffect.define<DecorationSet>();
+const MISTAKES = StateField.define<DecorationSet>({
+  create: () => Decoration.none,
+  update(marks, change) {
+    for (const effect of change.effects) if (effect.is(found)) return effect.value;
+    return change.docChanged ? Decoration.none : marks;
+  },
+  provide: (field) => EditorView.decorations.from(field),
 });
 
 const COLOURS = HighlightStyle.define([
@@ -70,6 +86,7 @@ export function open(
       EditorView.updateListener.of((update) => {
         if (update.docChanged) onChange(update.state.doc.toString());
       }),
+      MISTAKES,
       LOOK,
     ],
   });
@@ -77,6 +94,17 @@ export function open(
     text: () => view.state.doc.toString(),
     set: (changed) =>
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: changed } }),
+    mark: (mistake) => {
+      let marks = Decoration.none;
+      if (mistake && mistake.line <= view.state.doc.lines) {
+        const line = view.state.doc.line(mistake.line);
+        const from = Math.min(line.to, line.from + mistake.from);
+        const to = Math.min(line.to, line.from + mistake.to);
+        const look = Decoration.mark({ class: "cm-mistake" });
+        if (from < to) marks = Decoration.set([look.range(from, to)]);
+      }
+      view.dispatch({ effects: found.of(marks) });
+    },
     destroy: () => {
       view.destroy();
       box.remove();

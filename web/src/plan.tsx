@@ -6,6 +6,9 @@ import { bytes, count, seconds } from "./words.ts";
 
 const LINE = 16;
 const MOST = 34; // characters of a line in a node
+const LETTER = 6.2; // mean width of a letter of a label
+const LABEL = 14; // height of a line of a label
+const SUM = 26; // characters of `1,234,567 rows, 123 MB`, and some between two of them
 
 export interface StageSum {
   rows: number;
@@ -42,8 +45,8 @@ function layout(graph: PlanGraph) {
     drawn.setNode(node.name, { width, height: lines.length * LINE + 14 });
   }
   graph.edges.forEach((edge, place) => {
-    const width = Math.max(edge.label.length, edge.dotted ? 0 : 16) * 5.6;
-    const label = { width, height: 28, labelpos: "c" };
+    const width = LETTER * Math.min(MOST, Math.max(edge.label.length, edge.dotted ? 0 : SUM));
+    const label = { width, height: LABEL * (edge.label && !edge.dotted ? 2 : 1), labelpos: "c" };
     drawn.setEdge(edge.source, edge.target, label, String(place));
   });
   dagre.layout(drawn);
@@ -108,7 +111,7 @@ export function Plan({
                     key={text}
                     class="label"
                     x={line.x}
-                    y={(line.y ?? 0) + row * 13}
+                    y={(line.y ?? 0) + (row - (label.length - 1) / 2) * LABEL + 4}
                     text-anchor="middle"
                   >
                     {cut(text)}

@@ -1,48 +1,20 @@
-// SELECTs over the tables of `caudal ui`: editor, parameters, history, plan, rows and chart.
+// SELECTs over the tables of a place: editor, parameters, history, plan, rows and chart.
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { download, get, said, send } from "./api.ts";
+import { get, said } from "./api.ts";
 import { ChartView } from "./chart.tsx";
 import type { Editor } from "./editor.ts";
 import { Grid } from "./grid.tsx";
-import type { Column, PlanGraph, Row, RowSource } from "./kinds.ts";
+import type { JobEntry, PlanGraph } from "./kinds.ts";
+import { type Answered, CANCEL, namedPlace, type Place } from "./places.ts";
 import { Plan } from "./plan.tsx";
+import { quoted } from "./profile.ts";
 import { choose, option } from "./route.ts";
 import { count, seconds } from "./words.ts";
 
-export interface Tables {
-  application: string;
-  title: string;
-  tables: Record<string, Record<string, string>>;
-  parameters: Record<string, string>;
-  versions: Version[];
-}
-export interface Version {
-  number: number;
-  time: number; // milliseconds
-  kind: string;
-  load: string;
-  rows: number;
-  files: number;
-  bytes: number;
-  rejected: number;
-}
-export interface Answer {
-  id: number;
-  rows: number;
-  bytes: number;
-  seconds: number;
-  columns: Column[];
-  cut: boolean;
-  rejects: string[];
-}
-
 const HISTORY = "caudal-history";
 const MOST_HISTORY = 50;
-const FORMS: [string, string, string][] = [
-  ["CSV", "text/csv", "csv"],
-  ["Parquet", "application/vnd.apache.parquet", "parquet"],
-  ["Arrow", "application/vnd.apache.arrow.stream", "arrow"],
-];
+const MOST_JOBS = 20; // finished jobs whose results are offered
 
 /** The parameters that a SELECT names, outside of texts and comments. */
 export function parametersOf(sql: string): string[] {
@@ -59,6 +31,14 @@ export function remembered(history: string[], sql: string): string[] {
   return [sql, ...history.filter((one) => one !== sql)].slice(0, MOST_HISTORY);
 }
 
+/** Where a message says that the mistake is: `line 2: …` above carets. Null if it does not. */
+export function mistakeAt(message: string): { line: number; from: number; to: number } | null {
+  const found = /^( *line (\d+): )[^\n]*\n( *)(\^+)/m.exec(message);
+  if (!found) return null;
+  const from = (found[3] as string).length - (found[1] as string).length;
+  return from < 0 ? null : { line: Number(found[2]), from, to: from + (found[4] as string).length };
+}
+
 function readHistory(): string[] {
   try {
     const found = JSON.parse(localStorage.getItem(HISTORY) ?? "[]");
@@ -68,100 +48,167 @@ function readHistory(): string[] {
   }
 }
 
-/** The rows of a kept answer. */
-export function sourceOf(answer: Answer, query = "answer"): RowSource {
-  const { rows, bytes, columns } = answer;
-  return {
-    about: { query, title: "", rows, bytes, columns },
-    rows: (offset, limit) => get<Row[]>(`/ui/answers/${answer.id}?offset=${offset}&limit=${limit}`),
-  };
+function Tables({ place }: { place: Place }) {
+  return (
+    <section class="card" aria-label="tables">
+      <h2>Tables</h2>
+      {Object.entries(place.tables).map(([name, columns]) => (
+        <details key={name}>
+          <summary dir="auto">{name}</summary>
+          <dl class="small" style={{ margin: ".2rem 0 .6rem 1rem" }}>
+            {Object.entries(columns).map(([column, type]) => (
+              <div key={column} class="row" style={{ gap: ".5rem" }}>
+                <dt dir="auto">{column}</dt>
+                <dd class="dim" style={{ margin: 0 }}>
+                  {type.toLowerCase()}
+                </dd>
+              </div>
+            ))}
+          </dl>
+        </details>
+      ))}
+    </section>
+  );
 }
 
-export function SqlPage() {
-  const [tables, setTables] = useState<Tables | null>(null);
+function AnswerCard({ answer, onError }: { answer: Answered; onError: (why: string) => void }) {
+  const as = option("as", "rows");
+  return (
+    <section class="card" aria-label="answer">
+      <div class="row" style={{ marginBottom: ".7rem" }}>
+        <h2 style={{ margin: 0 }}>Answer</h2>
+        <span class="dim">
+          in {seconds(answer.seconds)}
+          {answer.cut ? `, cut after ${count(answer.source.about.rows)} rows` : ""}
+        </span>
+        {answer.job && (
+          <a class="small" href={`#/jobs/${answer.job}`}>
+            its job
+          </a>
+        )}
+        <span class="grow" />
+        {["rows", "chart"].map((one) => (
+          <button
+            type="button"
+            key={one}
+            aria-pressed={as === one}
+            onClick={() => choose("as", one)}
+          >
+            {one}
+          </button>
+        ))}
+        {answer.forms.map((form) => (
+          <button
+            type="button"
+            key={form[0]}
+            onClick={() => answer.save(form).catch((error) => onError(said(error)))}
+          >
+            {form[0]}
+          </button>
+        ))}
+      </div>
+      {answer.rejects.length > 0 && (
+        <details class="small">
+          <summary>rejected rows</summary>
+          <pre>{answer.rejects.join("\n")}</pre>
+        </details>
+      )}
+      {as === "chart" ? <ChartView source={answer.source} /> : <Grid source={answer.source} />}
+    </section>
+  );
+}
+
+export function SqlPage({ place, over }: { place: Place; over?: ComponentChildren }) {
   const [why, setWhy] = useState("");
-  const [busy, setBusy] = useState(false);
-  const [answer, setAnswer] = useState<Answer | null>(null);
+  const [running, setRunning] = useState<AbortController | null>(null);
+  const [answer, setAnswer] = useState<Answered | null>(null);
   const [plan, setPlan] = useState<PlanGraph | null>(null);
   const [history, setHistory] = useState(readHistory);
-  const [text, setText] = useState(() => history[0] ?? "");
+  const [text, setText] = useState("");
   const [values, setValues] = useState<Record<string, string>>({});
-  const place = useRef<HTMLDivElement>(null);
+  const spot = useRef<HTMLDivElement>(null);
   const editor = useRef<Editor | null>(null);
   const act = useRef<() => void>(() => {});
   useEffect(() => {
-    get<Tables>("/ui").then(setTables, (error) => setWhy(said(error)));
-  }, []);
-  useEffect(() => {
-    if (!tables || !place.current) return;
+    if (!spot.current) return;
     let gone = false;
     const names = Object.fromEntries(
-      Object.entries(tables.tables).map(([name, columns]) => [name, Object.keys(columns)]),
+      Object.entries(place.tables).map(([name, columns]) => [name, Object.keys(columns)]),
     );
-    const first = Object.keys(tables.tables)[0];
-    const start = text || (first ? `SELECT * FROM ${first} LIMIT 100` : "SELECT 1");
+    const first = Object.keys(place.tables)[0];
+    const start =
+      option("sql") ||
+      (place.key ? "" : history[0]) ||
+      (first
+        ? `SELECT * FROM ${/^\w+$/.test(first) ? first : quoted(first)} LIMIT 100`
+        : "SELECT 1");
     import("./editor.ts").then(({ open }) => {
-      if (gone || !place.current) return;
-      editor.current = open(place.current, start, names, () => act.current(), setText);
+      if (gone || !spot.current) return;
+      editor.current = open(spot.current, start, names, () => act.current(), setText);
       setText(start);
     });
     return () => {
       gone = true;
       editor.current?.destroy();
     };
-  }, [tables]);
+  }, [place]);
   const wanted = parametersOf(text);
-  const body = () => ({
-    sql: text,
-    parameters: Object.fromEntries(
+  const given = () =>
+    Object.fromEntries(
       wanted
-        .map((name) => [name, values[name] ?? tables?.parameters[name] ?? ""] as const)
+        .map((name) => [name, values[name] ?? place.parameters[name] ?? ""] as const)
         .filter(([, value]) => value !== "")
         .map(([name, value]) => [name, typedValue(value)]),
-    ),
-  });
+    );
   const run = async () => {
-    setBusy(true);
+    if (running) return;
+    const stop = new AbortController();
+    setRunning(stop);
     setWhy("");
+    editor.current?.mark(null);
     try {
-      const given = body();
-      setAnswer(await send<Answer>("POST", "/ui/sql", given));
-      const next = remembered(history, given.sql);
+      const [found] = await place.answers([{ name: "sql", sql: text }], given(), stop.signal);
+      setAnswer(found ?? null);
+      const next = remembered(history, text);
       setHistory(next);
       localStorage.setItem(HISTORY, JSON.stringify(next));
-      send<PlanGraph>("POST", "/ui/explain", given).then(setPlan, () => setPlan(null));
+      place.plan(text, given()).then(setPlan, () => setPlan(null));
     } catch (error) {
       setAnswer(null);
-      setWhy(said(error));
+      setWhy(stop.signal.aborted ? "stopped" : said(error));
+      editor.current?.mark(mistakeAt(said(error)));
     } finally {
-      setBusy(false);
+      setRunning(null);
     }
   };
   act.current = run;
-  const source = useMemo(() => answer && sourceOf(answer), [answer]);
-  const as = option("as", "rows");
-  if (!tables) return why ? <p class="notice bad">{why}</p> : <p class="dim">reading…</p>;
   return (
     <>
       <div class="row">
         <h1>SQL</h1>
+        {over}
         <span class="dim" dir="auto">
-          {tables.application} {tables.title && `· ${tables.title}`}
+          {place.title}
         </span>
       </div>
       <div class="sqlpage">
         <section class="card" aria-label="statement">
-          <div class="editor" ref={place} />
+          <div class="editor" ref={spot} />
           <div class="row" style={{ marginTop: ".7rem" }}>
-            <button type="button" class="main" disabled={busy} onClick={run}>
-              {busy ? "runs…" : "run"}
+            <button type="button" class="main" disabled={running !== null} onClick={run}>
+              {running ? "runs…" : "run"}
             </button>
+            {running && (
+              <button type="button" onClick={() => running.abort(CANCEL)}>
+                stop
+              </button>
+            )}
             <span class="dim small">Ctrl+Enter</span>
             {wanted.map((name) => (
               <label class="field" key={name}>
                 ${name}
                 <input
-                  value={values[name] ?? tables.parameters[name] ?? ""}
+                  value={values[name] ?? place.parameters[name] ?? ""}
                   onInput={(event) => setValues({ ...values, [name]: event.currentTarget.value })}
                 />
               </label>
@@ -194,77 +241,98 @@ export function SqlPage() {
             </pre>
           )}
         </section>
-        <section class="card" aria-label="tables">
-          <h2>Tables</h2>
-          {Object.entries(tables.tables).map(([name, columns]) => (
-            <details key={name}>
-              <summary>{name}</summary>
-              <dl class="small" style={{ margin: ".2rem 0 .6rem 1rem" }}>
-                {Object.entries(columns).map(([column, type]) => (
-                  <div key={column} class="row" style={{ gap: ".5rem" }}>
-                    <dt>{column}</dt>
-                    <dd class="dim" style={{ margin: 0 }}>
-                      {type.toLowerCase()}
-                    </dd>
-                  </div>
-                ))}
-              </dl>
-            </details>
-          ))}
-        </section>
+        <Tables place={place} />
       </div>
-      {answer && source && (
-        <section class="card" aria-label="answer">
-          <div class="row" style={{ marginBottom: ".7rem" }}>
-            <h2 style={{ margin: 0 }}>Answer</h2>
-            <span class="dim">
-              in {seconds(answer.seconds)}
-              {answer.cut ? `, cut after ${count(answer.rows)} rows` : ""}
-            </span>
-            <span class="grow" />
-            {["rows", "chart"].map((one) => (
-              <button
-                type="button"
-                key={one}
-                aria-pressed={as === one}
-                onClick={() => choose("as", one)}
-              >
-                {one}
-              </button>
-            ))}
-            {FORMS.map(([name, accept, ending]) => (
-              <button
-                type="button"
-                key={name}
-                onClick={() =>
-                  download(`/ui/answers/${answer.id}`, accept, `answer.${ending}`).catch((error) =>
-                    setWhy(said(error)),
-                  )
-                }
-              >
-                {name}
-              </button>
-            ))}
-          </div>
-          {answer.rejects.length > 0 && (
-            <details class="small">
-              <summary>rejected rows</summary>
-              <pre>{answer.rejects.join("\n")}</pre>
-            </details>
-          )}
-          {as === "chart" ? (
-            <ChartView source={source} />
-          ) : (
-            <Grid key={answer.id} source={source} />
-          )}
-        </section>
-      )}
+      {answer && <AnswerCard key={answer.source} answer={answer} onError={setWhy} />}
       {answer && plan && (
         <section class="card" aria-label="plan">
           <h2>Plan</h2>
           <Plan graph={plan} tasks={[]} busy={new Set()} />
         </section>
       )}
+    </>
+  );
+}
+
+interface Choices {
+  datasets: string[];
+  jobs: JobEntry[];
+}
+
+/** What SELECTs may be asked over: datasets, and the newest jobs that are done. */
+async function choices(): Promise<Choices> {
+  const { datasets } = await get<{ datasets: { owner: string; name: string; mine?: boolean }[] }>(
+    "/datasets",
+  );
+  const { jobs } = await get<{ jobs: JobEntry[] }>("/jobs?limit=1000");
+  const done = jobs.filter((one) => one.state === "done").sort((a, b) => b.created - a.created);
+  return {
+    datasets: datasets.map((one) => `${one.owner}/${one.name}`),
+    jobs: done.slice(0, MOST_JOBS),
+  };
+}
+
+/** The SQL page of a cluster: over a dataset, or over the results of a job. */
+export function ClusterSql() {
+  const over = option("over");
+  const [known, setKnown] = useState<Choices | null>(null);
+  const [place, setPlace] = useState<Place | null>(null);
+  const [why, setWhy] = useState("");
+  useEffect(() => {
+    choices().then(setKnown, (error) => setWhy(said(error)));
+  }, []);
+  const first = known?.datasets[0] ? `dataset:${known.datasets[0]}` : "";
+  const chosen = over || first || (known?.jobs[0] ? `job:${known.jobs[0].id}` : "");
+  useEffect(() => {
+    setPlace(null);
+    setWhy("");
+    let gone = false;
+    if (chosen)
+      namedPlace(chosen).then(
+        (found) => gone || setPlace(found),
+        (error) => gone || setWhy(said(error)),
+      );
+    return () => {
+      gone = true;
+    };
+  }, [chosen]);
+  const options = useMemo(
+    () => [
+      ...(known?.datasets ?? []).map((one) => [`dataset:${one}`, `dataset ${one}`] as const),
+      ...(known?.jobs ?? []).map(
+        (one) =>
+          [`job:${one.id}`, `results of ${one.id.slice(0, 12)} (${one.application})`] as const,
+      ),
+    ],
+    [known],
+  );
+  const select = (
+    <label class="field">
+      over
+      <select value={chosen} onChange={(event) => choose("over", event.currentTarget.value)}>
+        {!options.some(([key]) => key === chosen) && <option value={chosen}>{chosen}</option>}
+        {options.map(([key, words]) => (
+          <option key={key} value={key}>
+            {words}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+  if (place) return <SqlPage key={place.key} place={place} over={select} />;
+  return (
+    <>
+      <div class="row">
+        <h1>SQL</h1>
+        {chosen && select}
+      </div>
+      {why && <p class="notice bad">{why}</p>}
+      {known && !chosen && (
+        <p class="notice">
+          There is nothing to ask yet: load a dataset, or submit a job and ask its results.
+        </p>
+      )}
+      {!why && (chosen || !known) && <p class="dim">reading…</p>}
     </>
   );
 }

@@ -1,173 +1,86 @@
-// The tables of `caudal ui`: their columns with nulls, extremes and histograms, sample rows, versions.
+// The tables of `caudal ui`: files, or a dataset with its versions and a place to drop files.
 import { useEffect, useState } from "preact/hooks";
-import { get, said, send } from "./api.ts";
-import { Grid } from "./grid.tsx";
-import type { RowSource } from "./kinds.ts";
+import { get, request, said, send } from "./api.ts";
+import { DropZone, type Load } from "./drop.tsx";
+import type { Loaded } from "./loading.ts";
+import { type Columns, localPlace, type Place } from "./places.ts";
 import { choose, option } from "./route.ts";
-import { type Answer, sourceOf, type Tables } from "./sql.tsx";
-import { bytes, count, moment } from "./words.ts";
+import { SqlPage } from "./sql.tsx";
+import { REJECTS, TableView } from "./tabled.tsx";
+import { type Version, Versions } from "./versions.tsx";
 
-interface ColumnProfile {
-  name: string;
-  type: string;
-  nulls: number;
-  distinct: number;
-  least: string | null;
-  most: string | null;
-  bins: number[];
-}
-interface Profile {
-  table: string;
-  rows: number;
-  columns: ColumnProfile[];
+export interface Session {
+  application: string;
+  title: string;
+  tables: Record<string, Columns>;
+  parameters: Record<string, string>;
+  versions: Version[]; // of a dataset
+  shelf: string; // the dataset that takes files; empty: none
+  series: boolean;
 }
 
-/** A share in percent that never rounds a little to none, nor nearly all to all. */
-export function percent(part: number, all: number): string {
-  if (!all || !part) return "0 %";
-  if (part === all) return "100 %";
-  const share = (100 * part) / all;
-  return share < 0.1 ? "< 0.1 %" : share > 99.9 ? "> 99.9 %" : `${share.toFixed(1)} %`;
+const PART = 8_000_000;
+
+/** Sends a file to `caudal ui` part by part, and has it loaded. */
+const load: Load = async (file, table, onProgress, stop) => {
+  const name = encodeURIComponent(file.name);
+  let sent = 0;
+  do {
+    const body = file.slice(sent, sent + PART);
+    const path = `/ui/upload?name=${name}&offset=${sent}`;
+    await request(path, { method: "PUT", body, signal: stop });
+    sent = Math.min(file.size, sent + PART);
+    onProgress({ step: "sent", done: sent, all: file.size });
+  } while (sent < file.size);
+  onProgress({ step: "cleaned", done: 0, all: 1 });
+  const path = `/ui/load?name=${name}&table=${encodeURIComponent(table)}`;
+  return send<Loaded>("POST", path, undefined, stop);
+};
+
+export function useSession(round: number) {
+  const [seen, setSeen] = useState<{ session: Session; place: Place } | null>(null);
+  const [why, setWhy] = useState("");
+  useEffect(() => {
+    get<Session>("/ui").then(
+      (session) => {
+        const title = [session.application, session.title].filter(Boolean).join(" · ");
+        setSeen({ session, place: localPlace(title, session.tables, session.parameters) });
+      },
+      (error) => setWhy(said(error)),
+    );
+  }, [round]);
+  return { seen, why };
 }
 
-const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
-
-function Bins({ column }: { column: ColumnProfile }) {
-  if (!column.bins.length) return null;
-  const most = Math.max(...column.bins, 1);
-  const bars = column.bins.map((one, place) => ({ one, place }));
-  return (
-    <svg class="bins" viewBox="0 0 100 24" role="img" aria-label={`histogram of ${column.name}`}>
-      {bars.map(({ one, place }) => (
-        <rect
-          key={place}
-          x={place * 5}
-          y={24 - (24 * one) / most}
-          width={4.4}
-          height={(24 * one) / most}
-        />
-      ))}
-    </svg>
-  );
-}
-
-function Columns({ profile }: { profile: Profile }) {
-  return (
-    <div class="scroll" role="region" aria-label={`columns of ${profile.table}`} tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            <th>column</th>
-            <th>type</th>
-            <th class="num">null</th>
-            <th class="num">distinct, about</th>
-            <th>least</th>
-            <th>most</th>
-            <th>histogram</th>
-          </tr>
-        </thead>
-        <tbody>
-          {profile.columns.map((one) => (
-            <tr key={one.name}>
-              <td dir="auto">{one.name}</td>
-              <td class="dim">{one.type.toLowerCase()}</td>
-              <td class="num">{percent(one.nulls, profile.rows)}</td>
-              <td class="num">{count(one.distinct)}</td>
-              <td>
-                <span class="clip narrow" dir="auto">
-                  {one.least ?? ""}
-                </span>
-              </td>
-              <td>
-                <span class="clip narrow" dir="auto">
-                  {one.most ?? ""}
-                </span>
-              </td>
-              <td>
-                <Bins column={one} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-function Versions({ tables }: { tables: Tables }) {
-  if (!tables.versions.length) return null;
-  return (
-    <section class="card flush" aria-label="versions">
-      <h2>Versions</h2>
-      <div class="scroll" role="region" aria-label="versions of the dataset" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th class="num">version</th>
-              <th>time</th>
-              <th>kind</th>
-              <th class="num">rows</th>
-              <th class="num">files</th>
-              <th class="num">size</th>
-              <th class="num">rejected</th>
-            </tr>
-          </thead>
-          <tbody>
-            {tables.versions.map((one) => (
-              <tr key={one.number}>
-                <td class="num">{one.number}</td>
-                <td>{moment(one.time / 1000)}</td>
-                <td>{one.kind}</td>
-                <td class="num">{count(one.rows)}</td>
-                <td class="num">{count(one.files)}</td>
-                <td class="num">{bytes(one.bytes)}</td>
-                <td class="num">{count(one.rejected)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </section>
-  );
+export function LocalSql() {
+  const { seen, why } = useSession(0);
+  if (!seen) return why ? <p class="notice bad">{why}</p> : <p class="dim">reading…</p>;
+  return <SqlPage place={seen.place} />;
 }
 
 export function TablesPage() {
-  const [tables, setTables] = useState<Tables | null>(null);
-  const [profile, setProfile] = useState<Profile | null>(null);
-  const [sample, setSample] = useState<RowSource | null>(null);
-  const [why, setWhy] = useState("");
-  useEffect(() => {
-    get<Tables>("/ui").then(setTables, (error) => setWhy(said(error)));
-  }, []);
-  const names = Object.keys(tables?.tables ?? {});
+  const [round, setRound] = useState(0);
+  const { seen, why } = useSession(round);
+  if (!seen) return why ? <p class="notice bad">{why}</p> : <p class="dim">reading…</p>;
+  const { session, place } = seen;
+  const names = Object.keys(session.tables);
   const chosen = option("table", names[0] ?? "");
-  useEffect(() => {
-    if (!chosen) return;
-    let gone = false;
-    setProfile(null);
-    setSample(null);
-    setWhy("");
-    const read = async () => {
-      const found = await get<Profile>(`/ui/tables/${encodeURIComponent(chosen)}`);
-      if (gone) return;
-      setProfile(found);
-      const sql = `SELECT * FROM ${quoted(chosen)} LIMIT 100`;
-      const rows = await send<Answer>("POST", "/ui/sql", { sql });
-      if (!gone) setSample(sourceOf(rows, chosen));
-    };
-    read().catch((error) => setWhy(said(error)));
-    return () => {
-      gone = true;
-    };
-  }, [chosen]);
-  if (!tables) return why ? <p class="notice bad">{why}</p> : <p class="dim">reading…</p>;
   return (
     <>
       <div class="row">
-        <h1>Tables</h1>
+        <h1>{session.versions.length ? "Dataset" : "Tables"}</h1>
         <span class="dim" dir="auto">
-          {tables.application}
+          {[session.application, session.shelf].filter(Boolean).join(" · ")}
         </span>
+      </div>
+      {session.shelf && (
+        <DropZone
+          tables={names.filter((one) => one !== REJECTS)}
+          load={load}
+          onLoaded={() => setRound(round + 1)}
+        />
+      )}
+      <div class="row" role="group" aria-label="tables">
         {names.map((one) => (
           <button
             type="button"
@@ -179,20 +92,14 @@ export function TablesPage() {
           </button>
         ))}
       </div>
-      {why && <pre class="notice bad">{why}</pre>}
-      <section class="card flush" aria-label="columns">
-        <h2>
-          {chosen} <span class="dim">{profile ? `${count(profile.rows)} rows` : "is read…"}</span>
-        </h2>
-        {profile && <Columns profile={profile} />}
-      </section>
-      {sample && (
-        <section class="card" aria-label="sample rows">
-          <h2>First rows</h2>
-          <Grid key={chosen} source={sample} />
-        </section>
+      {chosen ? (
+        <TableView key={chosen} place={place} table={chosen} />
+      ) : (
+        <p class="notice">
+          There are no tables: start <code>caudal ui</code> with an application or with files.
+        </p>
       )}
-      <Versions tables={tables} />
+      <Versions versions={session.versions} />
     </>
   );
 }

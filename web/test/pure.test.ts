@@ -16,8 +16,15 @@ const { settled } = await import("../src/live.tsx");
 const { look, marks, tick } = await import("../src/timeline.tsx");
 const { inSight } = await import("../src/virtual.tsx");
 const { sums } = await import("../src/plan.tsx");
-const { percent } = await import("../src/tables.tsx");
-const { parametersOf, remembered, typedValue } = await import("../src/sql.tsx");
+const { binsSelect, countsSelect, isNumeric, percent, profileOf, spans } = await import(
+  "../src/profile.ts"
+);
+const { mistakeAt, parametersOf, remembered, typedValue } = await import("../src/sql.tsx");
+const { inTurn } = await import("../src/api.ts");
+const { isComplete, nextPart } = await import("../src/loading.ts");
+const { tableFor, told } = await import("../src/drop.tsx");
+const { byYear, compared } = await import("../src/series.tsx");
+const { bare, datasetPath, whoseOf } = await import("../src/places.ts");
 
 test("events are split where they end, and the rest waits", () => {
   const { events, rest } = parse(': alive\n\nid: 3\nevent: rows\ndata: {"a":1}\n\nevent: pro');
@@ -199,4 +206,78 @@ test("rows so far are never replaced by fewer of the same run", () => {
   assert.equal(newer(known, look("r", 4, []))?.covered.a, 4);
   assert.equal(newer(known, look("s", 1, []))?.run, "s");
   assert.equal(newer(known, look("s", 1, null)), null);
+});
+
+test("the place of a mistake is read from the message", () => {
+  const message = "no column\n  line 2: SELECT nothing, a\n                 ^^^^^^^";
+  assert.deepEqual(mistakeAt(message), { line: 2, from: 7, to: 14 });
+  assert.equal(mistakeAt("something else"), null);
+});
+
+test("a page asks the gateway that answered last, then its own, then the others", () => {
+  const told = ["http://a:1", "http://b:2", "http://c:3"];
+  assert.deepEqual(inTurn("", "http://a:1", told), ["", "http://b:2", "http://c:3"]);
+  assert.deepEqual(inTurn("http://c:3", "http://a:1", told), ["http://c:3", "", "http://b:2"]);
+  assert.deepEqual(inTurn("", "http://a:1", []), [""]);
+});
+
+test("the parts of a file follow each other", () => {
+  assert.deepEqual(nextPart(10, null, 4), { header: 0, from: 0, to: 4, last: false });
+  const cut = { header: 2, offset: 8, line: 3, bytes: 2, digest: "" };
+  assert.deepEqual(nextPart(10, cut, 4), { header: 2, from: 8, to: 10, last: true });
+  assert.equal(isComplete(10, null), false);
+  assert.equal(isComplete(0, { ...cut, offset: 0 }), true);
+  assert.equal(isComplete(10, cut), false);
+});
+
+test("a file is for the table in its name", () => {
+  assert.equal(tableFor("Reviews-november.csv", ["books", "reviews"]), "reviews");
+  assert.equal(tableFor("x.csv", ["books", "reviews"]), "books");
+  const loaded = { version: 3, rows: 1, rejected: 2, skipped: "" };
+  assert.equal(told(loaded), "version 3 has 1 row of it, 2 rejected");
+  assert.equal(told({ ...loaded, skipped: "why" }), "nothing to load: why");
+});
+
+test("a profile is asked by two SELECTs", () => {
+  const columns = { n: "INTEGER", 'odd"': "VARCHAR", list: "INTEGER[]" };
+  assert.equal(
+    countsSelect("t", { n: "INTEGER" }, true),
+    'SELECT count(*) AS n, count("n") AS k0, min("n") AS l0, max("n") AS m0, ' +
+      'approx_count_distinct("n") AS d0 FROM "t"',
+  );
+  assert.match(countsSelect("t", columns, false), /min\("odd"""\) AS l1/);
+  assert.ok(isNumeric("DECIMAL(9,2)") && isNumeric("UBIGINT") && isNumeric("HUGEINT"));
+  assert.ok(!isNumeric("INTEGER[]") && !isNumeric("INTERVAL") && !isNumeric("VARCHAR"));
+  const row = { n: 4, k0: 3, l0: 1, m0: "9", k1: 4, l1: "a", m1: "b", k2: 0, l2: null, m2: null };
+  const found = spans(columns, row);
+  assert.deepEqual(found, [{ place: 0, name: "n", least: 1, most: 9 }]);
+  assert.match(binsSelect("t", found), /^SELECT 0 AS place, .* GROUP BY 2$/);
+  const profile = profileOf(columns, row, [{ place: 0, bin: 19, n: 2 }]);
+  assert.equal(profile.columns[0]?.bins[19], 2);
+  assert.equal(profile.columns[0]?.nulls, 1);
+  assert.equal(profile.columns[1]?.distinct, null);
+});
+
+test("months stand in their years", () => {
+  const one = { month: "2024-02", state: "fresh", versions: 1 };
+  const [[year, months]] = byYear([{ ...one, month: "2023-12" }, one]) as [[string, unknown[]]];
+  assert.equal(year, "2024");
+  assert.deepEqual(months.slice(0, 3), [null, one, null]);
+});
+
+test("two readings of a series are compared value by value", () => {
+  const read = { code: "x", unit: "", known: [], notes: [] };
+  const now = { ...read, times: [0, 86400, 172800], values: [1, 2, 4] };
+  const then = { ...read, times: [0, 86400], values: [1, 3] };
+  assert.deepEqual(compared(now, then).revisions, [
+    { time: 172800, before: null, after: 4 },
+    { time: 86400, before: 3, after: 2 },
+  ]);
+});
+
+test("datasets of others are named with their owner", () => {
+  assert.deepEqual(whoseOf("eva/shelf"), { owner: "eva", name: "shelf" });
+  assert.equal(datasetPath(whoseOf("eva/shelf"), "/jobs"), "/datasets/shelf/jobs?owner=eva");
+  assert.equal(datasetPath(whoseOf("shelf")), "/datasets/shelf");
+  assert.equal(bare("\nSELECT 1 ;; "), "\nSELECT 1");
 });

@@ -19,6 +19,7 @@ class DatasetEntry(msgspec.Struct, frozen=True):
     bytes: int  # of the files of this version
     tables: dict[str, int]  # rows by table
     readers: tuple[str, ...] = ()
+    own: bool = False  # whether it belongs to who asks: only the owner loads and shares
 
 
 class DatasetPage(msgspec.Struct, frozen=True):

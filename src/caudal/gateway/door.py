@@ -8,9 +8,13 @@ Rules
 4. Every answer passes here, so the audit log misses none. The line is written before the answer is
    sent, so everything that was handed out is on record. Input that is not HTTP never comes here
    (protocol.py).
+5. A page may go on with another gateway than the one that served it. Its question before a request
+   is answered here, and its requests get the permission that browsers ask for (peers.py).
 """
 
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from caudal.gateway.refusals import Refusal
@@ -33,13 +37,21 @@ class Door:
         if scope["type"] != "http":
             return
 
+        request = Request(scope)
+        origin, is_question = request.headers.get("origin"), scope["method"] == "OPTIONS"
+        granted = self._service.peers.permission(scope["scheme"], origin, asked=is_question)
+
         async def noting(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._note(scope, message["status"])
+                MutableHeaders(scope=message).update(granted)
             await send(message)
 
         try:
-            self._check(Request(scope))
+            self._check(request)
+            if is_question and granted:
+                await Response(status_code=204)(scope, receive, noting)
+                return
         except Refusal as refusal:
             await respond(refusal, scope, receive, noting)
         else:

@@ -160,7 +160,7 @@ async def _serve(
 
     stop_on_signals(asyncio.get_running_loop(), stop, leave)
     ticks = asyncio.create_task(ticking(on_tick))
-    samples = Sampling(service.ports.store, service.ports.clock, service.cluster)
+    samples = Sampling(service.ports.store, service.ports.clock, service.peers)
     upkeep = start_upkeep(
         service.ports,
         service.figures,

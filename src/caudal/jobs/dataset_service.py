@@ -149,6 +149,7 @@ class DatasetService:
             sum(file.bytes for files in contents.tables.values() for file in files),
             rows,
             tuple(place.readers()) if who == place.owner else (),
+            who == place.owner,
         )
 
 

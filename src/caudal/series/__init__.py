@@ -5,14 +5,14 @@ from caudal.series.config import SeriesConfig, find_config, load_config, shipped
 from caudal.series.consolidation import MonthOutcome, MonthResult, consolidate_month
 from caudal.series.ingesting import IngestOutcome, ingest
 from caudal.series.layout import Month
-from caudal.series.listing import ListedDataset, list_datasets
+from caudal.series.listing import ListedDataset, list_datasets, stored_codes
 from caudal.series.manifest import (
     ConsolidationManifest,
     ManifestStatus,
     ProjectionFile,
     VersionManifest,
 )
-from caudal.series.reading import MonthRead, SeriesRead, read_month, read_series
+from caudal.series.reading import MonthRead, SeriesRead, read_month, read_series, read_stored
 from caudal.series.upkeep import (
     Consolidated,
     Freshness,
@@ -50,7 +50,9 @@ __all__ = [
     "load_config",
     "read_month",
     "read_series",
+    "read_stored",
     "shipped_configs",
+    "stored_codes",
     "survey",
     "vacuum_series",
 ]

@@ -28,6 +28,11 @@ def list_datasets(catalog: Catalog) -> list[ListedDataset]:
     return catalog.workers.each(lambda name: _listed(catalog, name), names)
 
 
+def stored_codes(catalog: Catalog, dataset_id: str) -> list[str]:
+    """Return the series of a dataset that have been consolidated, by code."""
+    return sorted(folder_names(catalog.store, layout.windows(dataset_id)))
+
+
 def _listed(catalog: Catalog, dataset_id: str) -> ListedDataset:
     try:
         head = catalog.log(dataset_id).head()

@@ -82,7 +82,20 @@ def read_series(
     `as_of` selects the values that were known with that version, or at the end of that day.
     """
     config.find(series_code)
-    months = _months(catalog, config.dataset_id, as_of)
+    return read_stored(catalog, config.dataset_id, series_code, first=first, last=last, as_of=as_of)
+
+
+def read_stored(
+    catalog: Catalog,
+    dataset_id: str,
+    series_code: str,
+    *,
+    first: date | None = None,
+    last: date | None = None,
+    as_of: int | date | None = None,
+) -> SeriesRead:
+    """Do the same without a config. A series that is not stored has no rows."""
+    months = _months(catalog, dataset_id, as_of)
     chosen = {month: inputs for month, inputs in months.items() if _overlaps(month, first, last)}
     if as_of is None:
         found = catalog.workers.each(
@@ -94,7 +107,7 @@ def read_series(
         tables = catalog.workers.each(
             lambda month: _as_known(catalog, month, chosen[month], as_of, series_code), chosen
         )
-        notes = _too_early(catalog, config.dataset_id, as_of)
+        notes = _too_early(catalog, dataset_id, as_of)
     return SeriesRead(_between(pa.concat_tables([_NOTHING, *tables]), first, last), notes)
 
 

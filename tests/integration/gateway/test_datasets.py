@@ -62,7 +62,8 @@ def test_a_reader_reads_and_changes_nothing(place: Place) -> None:
     assert alice.put("/datasets/shelf/readers/berta").json()["readers"] == ["berta"]
     assert names(berta) == ["alice/shelf"]
     found = berta.get("/datasets/shelf?owner=alice").json()
-    assert (found["rows"], found["readers"]) == (3, [])
+    assert (found["rows"], found["readers"], found["own"]) == (3, [], False)
+    assert alice.get("/datasets/shelf").json()["own"]
     versions = berta.get("/datasets/shelf/versions?owner=alice&last=1").json()["versions"]
     assert [one["number"] for one in versions] == [1]
     assert code_of(berta.delete("/datasets/shelf?owner=alice")) == (404, "no_dataset")

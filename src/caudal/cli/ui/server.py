@@ -6,7 +6,7 @@ Rules
 2. Every request but those for the page's files must carry the key that the command printed. It is
    new at each start, stays in the browser's tab, and is sent as a header: other users of the
    machine and other pages do not have it.
-3. Bodies are JSON and bounded.
+3. Bodies are bounded: JSON, or a part of a file for a dataset.
 """
 
 import hmac
@@ -21,7 +21,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from caudal.cli.formats import Format, encode
+from caudal.cli.ui.series import SeriesRoom
 from caudal.cli.ui.session import AskedSql, UiSession
+from caudal.cli.ui.shelf import ShelfRoom
 from caudal.errors import CaudalError
 from caudal.gateway import accept_header
 from caudal.gateway.handlers.page import INDEX, file_answer, page_files
@@ -31,6 +33,7 @@ from caudal.process.loopback import names_loopback
 from caudal.results.values import json_text
 
 MOST_BODY = 1 << 20
+MOST_PART = 16 << 20  # of a dropped file
 _FORMS = {
     accept_header.CSV: Format.CSV,
     accept_header.PARQUET: Format.PARQUET,
@@ -50,6 +53,9 @@ def ui_application(session: UiSession, key: str) -> Starlette:
                 return await endpoint(request)
             except Refusal as refusal:
                 return response_of(refusal, request.scope)
+            except OSError as error:
+                said = f"this machine cannot store it: {error.strerror or error}"
+                return response_of(Refusal(422, "query_failed", said), request.scope)
             except CaudalError as error:
                 notes = "\n".join(getattr(error, "__notes__", ()))
                 said = f"{error}\n{notes}".strip()
@@ -73,8 +79,27 @@ def ui_application(session: UiSession, key: str) -> Starlette:
     async def explain(request: Request) -> Response:
         return _json(await run_in_threadpool(session.plan, await _asked(request)))
 
-    async def profile(request: Request) -> Response:
-        return _json(await run_in_threadpool(session.profile, request.path_params["table"]))
+    async def upload(request: Request) -> Response:
+        shelf, name = _shelf(session), request.query_params.get("name", "")
+        offset = _number(request, "offset", 0, digits=15)
+        part = await _body(request, MOST_PART, "a part")
+        return _json({"size": await run_in_threadpool(shelf.take, name, offset, part)})
+
+    async def load(request: Request) -> Response:
+        asked = request.query_params
+        table, name = asked.get("table", ""), asked.get("name", "")
+        return _json(await run_in_threadpool(session.load, table, name))
+
+    async def series(request: Request) -> Response:
+        room, parts = _series(session), request.path_params
+        if "code" in parts:
+            as_of = _number(request, "as_of", 0) or None
+            return _json(
+                await run_in_threadpool(room.values, parts["dataset"], parts["code"], as_of)
+            )
+        if "dataset" in parts:
+            return _json(await run_in_threadpool(room.contents, parts["dataset"]))
+        return _json(await run_in_threadpool(room.listing))
 
     async def rows(request: Request) -> Response:
         return await run_in_threadpool(_rows, session, request)
@@ -87,7 +112,11 @@ def ui_application(session: UiSession, key: str) -> Starlette:
             Route("/ui", guarded(about)),
             Route("/ui/sql", guarded(sql), methods=["POST"]),
             Route("/ui/explain", guarded(explain), methods=["POST"]),
-            Route("/ui/tables/{table}", guarded(profile)),
+            Route("/ui/upload", guarded(upload), methods=["PUT"]),
+            Route("/ui/load", guarded(load), methods=["POST"]),
+            Route("/ui/series", guarded(series)),
+            Route("/ui/series/{dataset}", guarded(series)),
+            Route("/ui/series/{dataset}/{code}", guarded(series)),
             Route("/ui/answers/{number:int}", guarded(rows)),
         ]
     )
@@ -102,15 +131,32 @@ def _check(request: Request, key: str | None) -> None:
 
 
 async def _asked(request: Request) -> AskedSql:
-    body = b""
-    async for piece in request.stream():
-        body += piece
-        if len(body) > MOST_BODY:
-            raise Refusal(413, "too_large", f"a SELECT may have at most {MOST_BODY} bytes")
+    body = await _body(request, MOST_BODY, "a SELECT")
     try:
         return msgspec.json.decode(body, type=AskedSql)
     except msgspec.MsgspecError as error:
         raise Refusal(400, "bad_request", f"the body is no SELECT: {error}") from None
+
+
+async def _body(request: Request, most: int, what: str) -> bytes:
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > most:
+            raise Refusal(413, "too_large", f"{what} may have at most {most} bytes")
+    return bytes(body)
+
+
+def _shelf(session: UiSession) -> ShelfRoom:
+    if session.shelf is None:
+        raise Refusal(404, "no_path", "start `caudal ui APP --from DATASET` to load files")
+    return session.shelf
+
+
+def _series(session: UiSession) -> SeriesRoom:
+    if session.series is None:
+        raise Refusal(404, "no_path", "start `caudal ui --series STORE` to see series")
+    return session.series
 
 
 def _rows(session: UiSession, request: Request) -> Response:
@@ -126,9 +172,9 @@ def _rows(session: UiSession, request: Request) -> Response:
 _WINDOW = (("offset", 0), ("limit", _MOST_PAGE))
 
 
-def _number(request: Request, name: str, usual: int) -> int:
+def _number(request: Request, name: str, usual: int, digits: int = 9) -> int:
     text = request.query_params.get(name, str(usual))
-    if not text.isascii() or not text.isdecimal() or len(text) > 9:
+    if not text.isascii() or not text.isdecimal() or len(text) > digits:
         raise Refusal(400, "bad_request", f"{name} must be a whole number")
     return int(text)
 

@@ -20,13 +20,8 @@ import pyarrow as pa
 
 from caudal.cli.shell.loop import Shell
 from caudal.cli.shell.statements import statements
-from caudal.cli.ui.profiles import (
-    ProfiledTable,
-    bins_select,
-    counts_select,
-    number_spans,
-    profile_of,
-)
+from caudal.cli.ui.series import SeriesRoom
+from caudal.cli.ui.shelf import LoadedFile, ShelfRoom
 from caudal.embedded.dataset_session import DatasetSession
 from caudal.embedded.explain import query_graph
 from caudal.errors import UsageError
@@ -39,7 +34,7 @@ from caudal.run_options import Silent
 from caudal.sql.adhoc import asker_mistakes
 
 MOST_ROWS = 1_000_000
-KEPT = 8  # answers
+KEPT = 24  # answers
 
 
 class AskedSql(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,6 +61,8 @@ class UiSession:
     """The SELECTs of one page after the other."""
 
     shell: Shell
+    shelf: ShelfRoom | None = None  # where dropped files go
+    series: SeriesRoom | None = None
     _lock: Lock = field(default_factory=Lock)
     _kept: dict[int, Result] = field(default_factory=dict)
     _ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -82,6 +79,8 @@ class UiSession:
             "tables": schemas,
             "functions": list(names.functions),
             "versions": self._versions(),
+            "shelf": self.shelf.place if self.shelf else "",
+            "series": self.series is not None,
             "parameters": {name: str(value) for name, value in shell.app.parameters.items()},
         }
 
@@ -110,17 +109,15 @@ class UiSession:
             graph = query_graph(self._bound(asked), ADHOC, {})
         return graph_reply(graph, "", {}, {})
 
-    def profile(self, table: str) -> ProfiledTable:
-        """Return what the columns of a table are like."""
-        with self._lock, asker_mistakes():
-            schemas = self.shell.session.schemas(self.shell.app)
-            if table not in schemas:
-                raise UsageError(f"there is no table {table!r}")
-            schema = schemas[table]
-            (row,) = self._rows(counts_select(table, list(schema)))
-            spans = number_spans(schema, row)
-            bins = self._rows(bins_select(table, spans)) if spans else []
-        return profile_of(table, schema, row, bins)
+    def load(self, table: str, name: str) -> LoadedFile:
+        """Load the dropped file, and go on with the newest version."""
+        if self.shelf is None:
+            raise UsageError("start `caudal ui APP --from DATASET` to load files")
+        with asker_mistakes():
+            loaded = self.shelf.load(table, name)
+        with self._lock:
+            self.shell.session = self.shelf.session()
+        return loaded
 
     def result(self, number: int) -> Result:
         """Return a kept answer."""
@@ -128,12 +125,6 @@ class UiSession:
         if found is None:
             raise UsageError("this answer is no longer kept: run the SELECT again")
         return found
-
-    def _rows(self, select: str) -> list[dict[str, Any]]:
-        """Return the rows of a SELECT of our own, while the lock is held."""
-        asked, sources = self.shell.asked(select), self.shell.sources
-        with self.shell.session.stream(asked, sources, Silent()) as result:
-            return Result(ADHOC, "", _taken(result.parts)[0]).rows()
 
     def _bound(self, asked: AskedSql) -> Any:
         (select, *more) = statements(asked.sql) or [""]

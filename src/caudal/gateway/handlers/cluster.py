@@ -47,14 +47,14 @@ async def show(service: Service, call: RequestCall) -> Response:
         service.ports.store.list("jobs/", recursive=False, limit=1)
 
     told, store, broker = await asyncio.gather(
-        service.threads.run(service.cluster.look),
+        service.threads.run(service.peers.look),
         _health(service.threads, first_key),
         _health(service.takers, depths),
     )
     seen = told or _NOBODY
     return json_answer(
         ClusterPage(
-            gateway=service.cluster.name,
+            gateway=service.peers.name,
             gateways=_gateways(seen),
             admin=call.caller.is_admin,
             chaos=seen.chaos,
@@ -103,7 +103,7 @@ async def strike(service: Service, call: RequestCall) -> Response:
         fault = _FAULTS[asked.fault]
         at = service.ports.clock.now()
         refusal = await service.threads.run(
-            service.cluster.strike, asked.process, asked.incarnation, fault
+            service.peers.strike, asked.process, asked.incarnation, fault
         )
     if refusal:
         raise Refusal(409, "conflict", f"{asked.process} was not {fault}: {refusal}")

@@ -3,11 +3,14 @@
 Rules
 1. Only the files that were found at the start are served; a name from outside is only looked up.
 2. No file of another host, no inline script, no cookie: the policy forbids them to the browser too.
+   The page may ask the other gateways of its cluster, which it is told when it is served
+   (peers.py), and nobody else. Only the worker that computes digests of files, which sees neither
+   the page nor the token, may use WebAssembly.
 3. A browser asks each time whether its copy is the newest; a tag answers without the file.
 """
 
 import gzip
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -19,18 +22,26 @@ from caudal.formats.digest import digest
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.service import RequestCall, Service
 
-INDEX = "index.html"
+INDEX, DIGEST = "index.html", "digest.js"
 HTML, SCRIPT, STYLE, ICON = "text/html", "text/javascript", "text/css", "image/svg+xml"
 _TYPES = {"html": HTML, "js": SCRIPT, "css": STYLE, "svg": ICON}
 _NONE: Mapping[bytes, bytes] = {}
+_POLICY = "default-src 'self'; frame-ancestors 'none'; form-action 'none'"
+_WORKER = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'"
 _HEADERS = {
-    "content-security-policy": "default-src 'self'; frame-ancestors 'none'; form-action 'none'",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-cache",
     "vary": "accept-encoding",
 }
+
+
+def _headers(name: str, others: Sequence[str]) -> dict[str, str]:
+    if name == DIGEST:
+        return {"content-security-policy": _WORKER, **_HEADERS}
+    asked = " ".join(["'self'", *others])
+    return {"content-security-policy": f"{_POLICY}; connect-src {asked}", **_HEADERS}
 
 
 @dataclass(frozen=True)
@@ -58,8 +69,11 @@ def page_files() -> dict[str, PageFile]:
 
 async def index(service: Service, call: RequestCall) -> Response:
     """GET /"""
-    del service
-    return file_answer(call.request, INDEX)
+    if not service.peers.is_known:
+        await service.threads.run(service.peers.look)
+    others = service.peers.addresses(call.request.url.scheme)
+    told = f'id="app" data-gateways="{" ".join(others)}"'
+    return file_answer(call.request, INDEX, {b'id="app"': told.encode()}, others)
 
 
 async def file(service: Service, call: RequestCall) -> Response:
@@ -68,8 +82,16 @@ async def file(service: Service, call: RequestCall) -> Response:
     return file_answer(call.request, call.name("file"))
 
 
-def file_answer(request: Request, name: str, changed: Mapping[bytes, bytes] = _NONE) -> Response:
-    """Return a file of the page; `changed` replaces some of its bytes."""
+def file_answer(
+    request: Request,
+    name: str,
+    changed: Mapping[bytes, bytes] = _NONE,
+    others: Sequence[str] = (),
+) -> Response:
+    """Return a file of the page; `changed` replaces some of its bytes.
+
+    `others` are the origins that the page may ask beside its own.
+    """
     found = page_files().get(name)
     if found is None:
         raise Refusal(404, "no_path", "the page has no such file")
@@ -77,8 +99,8 @@ def file_answer(request: Request, name: str, changed: Mapping[bytes, bytes] = _N
         data = found.data
         for old, new in changed.items():
             data = data.replace(old, new)
-        return Response(data, media_type=found.media, headers=_HEADERS)
-    headers = {**_HEADERS, "etag": found.tag}
+        return Response(data, media_type=found.media, headers=_headers(name, others))
+    headers = {**_headers(name, others), "etag": found.tag}
     asked = request.headers
     if asked.get("if-none-match") == found.tag:
         return Response(status_code=304, headers=headers)

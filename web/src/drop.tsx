@@ -1,0 +1,155 @@
+// A place to drop CSV files onto: which table they are for, how far they are, and cancel.
+import { useRef, useState } from "preact/hooks";
+import { said } from "./api.ts";
+import type { Loaded, Progress } from "./loading.ts";
+import { CANCEL } from "./places.ts";
+import { bytes, count } from "./words.ts";
+
+export type Load = (
+  file: File,
+  table: string,
+  onProgress: (progress: Progress) => void,
+  stop: AbortSignal,
+) => Promise<Loaded>;
+
+const WORDS = { read: "reading", sent: "sending", cleaned: "cleaning" };
+
+export function told(loaded: Loaded): string {
+  if (loaded.skipped) return `nothing to load: ${loaded.skipped}`;
+  const rows = `${count(loaded.rows)} ${loaded.rows === 1 ? "row" : "rows"}`;
+  const rejected = loaded.rejected ? `, ${count(loaded.rejected)} rejected` : "";
+  return `version ${loaded.version} has ${rows} of it${rejected}`;
+}
+
+/** The table that a file is for, by its name: the first whose name is in it; else the first. */
+export function tableFor(file: string, tables: string[]): string {
+  const name = file.toLowerCase();
+  return tables.find((one) => name.includes(one.toLowerCase())) ?? tables[0] ?? "";
+}
+
+interface Turn {
+  file: File;
+  progress: Progress | null;
+  stop: AbortController;
+}
+
+export function DropZone({
+  tables,
+  load,
+  onLoaded,
+}: {
+  tables: string[];
+  load: Load;
+  onLoaded: (loaded: Loaded) => void;
+}) {
+  const [table, setTable] = useState("");
+  const [over, setOver] = useState(false);
+  const [turn, setTurn] = useState<Turn | null>(null);
+  const [ends, setEnds] = useState<{ name: string; words: string; bad: boolean }[]>([]);
+  const input = useRef<HTMLInputElement>(null);
+  const end = (name: string, words: string, bad: boolean) =>
+    setEnds((now) => [{ name, words, bad }, ...now].slice(0, 10));
+  const take = async (files: File[]) => {
+    if (turn) return;
+    for (const file of files) {
+      const stop = new AbortController();
+      setTurn({ file, progress: null, stop });
+      const onProgress = (progress: Progress) => setTurn({ file, progress, stop });
+      try {
+        const found = await load(
+          file,
+          table || tableFor(file.name, tables),
+          onProgress,
+          stop.signal,
+        );
+        end(file.name, told(found), false);
+        onLoaded(found);
+      } catch (error) {
+        end(file.name, stop.signal.aborted ? "cancelled" : said(error), true);
+      }
+    }
+    setTurn(null);
+  };
+  const { done = 0, all = 1, step = "read" } = turn?.progress ?? {};
+  const amount =
+    step === "cleaned" ? `${done} of ${all} batches` : `${bytes(done)} of ${bytes(all)}`;
+  return (
+    <section
+      class={`card drop ${over ? "over" : ""}`}
+      aria-label="load a file"
+      onDragOver={(event) => {
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setOver(false);
+        take([...(event.dataTransfer?.files ?? [])]);
+      }}
+    >
+      <div class="row">
+        <h2 style={{ margin: 0 }}>Load</h2>
+        <span>drop a CSV file here, or</span>
+        <button type="button" disabled={turn !== null} onClick={() => input.current?.click()}>
+          choose files
+        </button>
+        <input
+          ref={input}
+          type="file"
+          accept=".csv,text/csv"
+          multiple
+          hidden
+          aria-label="CSV files"
+          onChange={(event) => {
+            take([...(event.currentTarget.files ?? [])]);
+            event.currentTarget.value = "";
+          }}
+        />
+        <label class="field">
+          into
+          <select value={table} onChange={(event) => setTable(event.currentTarget.value)}>
+            <option value="">the table in its name</option>
+            {tables.map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </select>
+        </label>
+      </div>
+      {turn && (
+        <div class="row loading">
+          <span class="clip" dir="auto">
+            {turn.file.name}
+          </span>
+          <div
+            class="track"
+            role="progressbar"
+            aria-label={`load of ${turn.file.name}`}
+            aria-valuenow={Math.round((100 * done) / Math.max(1, all))}
+            aria-valuemin={0}
+            aria-valuemax={100}
+          >
+            <i style={{ width: `${(100 * done) / Math.max(1, all)}%` }} />
+          </div>
+          <span class="num small">
+            {WORDS[step]} {amount}
+          </span>
+          <button type="button" class="danger" onClick={() => turn.stop.abort(CANCEL)}>
+            cancel
+          </button>
+        </div>
+      )}
+      {ends.length > 0 && (
+        <ul class="ends" aria-live="polite">
+          {ends.map((one, place) => (
+            <li key={`${ends.length - place}`}>
+              <span class={`state ${one.bad ? "bad" : "good"}`}>
+                <b dir="auto">{one.name}</b> <span>{one.words}</span>
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}

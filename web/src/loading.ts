@@ -1,0 +1,191 @@
+// Loads a CSV file into a dataset of the cluster: offer it, send it part by part, wait for the version.
+// The gateway cuts the parts into batches and keeps nothing (docs/formats/http.md).
+import { ApiError, get, request, send } from "./api.ts";
+import type { Row, Status } from "./kinds.ts";
+import { datasetPath, ended, type Text } from "./places.ts";
+
+export const PART = 8_000_000; // bytes; part of the load's identity, so it never changes with time
+const MOST_PART = 30_000_000;
+const MOST_WAITS = 60;
+
+export interface Progress {
+  step: "read" | "sent" | "cleaned";
+  done: number;
+  all: number;
+}
+export interface Loaded {
+  version: number;
+  rows: number;
+  rejected: number;
+  skipped: string; // why nothing was loaded
+}
+export interface Cut {
+  header: number;
+  offset: number;
+  line: number;
+  bytes: number;
+  digest: string;
+}
+interface Offer {
+  job: string;
+  new: number[];
+  skipped: { reason: string }[];
+  version: number | null;
+}
+
+export function digestOf(
+  data: Blob,
+  stop: AbortSignal,
+  onRead: (bytes: number) => void = () => {},
+): Promise<string> {
+  const worker = new Worker("/page/digest.js", { type: "module" });
+  return new Promise<string>((found, failed) => {
+    stop.addEventListener("abort", () => failed(stop.reason), { once: true });
+    worker.onerror = (event) => failed(new Error(event.message || "the digest failed"));
+    worker.onmessage = ({ data: told }) => {
+      if (told.read) onRead(told.read);
+      if (told.error) failed(new Error(told.error));
+      if (told.digest) found(told.digest);
+    };
+    worker.postMessage(data);
+  }).finally(() => worker.terminate());
+}
+
+/** The bytes of the next part: the header again, then the file from where the last part ended. */
+export function nextPart(size: number, cut: Cut | null, wanted: number) {
+  const from = cut?.offset ?? 0;
+  const to = Math.min(size, from + wanted);
+  return { header: cut?.header ?? 0, from, to, last: to === size };
+}
+
+export function isComplete(size: number, cut: Cut | null): boolean {
+  return cut !== null && cut.offset >= size;
+}
+
+export async function load(
+  file: File,
+  dataset: string,
+  table: string,
+  text: Text,
+  onProgress: (progress: Progress) => void,
+  stop: AbortSignal,
+): Promise<Loaded> {
+  const read = (done: number) => onProgress({ step: "read", done, all: file.size });
+  const digest = await digestOf(file, stop, read);
+  const source = { table, name: file.name, bytes: file.size, digest, shown: file.name };
+  const asked = {
+    application: { ...text, queries: [] },
+    options: { batch_bytes: PART },
+    load: { dataset, sources: [source], again: false },
+  };
+  const path = datasetPath({ owner: "", name: dataset }, "/offers");
+  const offer = await send<Offer>("POST", path, asked, stop);
+  if (!offer.new.length)
+    return nothing(offer.version ?? 0, offer.skipped[0]?.reason ?? "it was loaded before");
+  await created(offer.job, asked, stop);
+  try {
+    const sent = (done: number) => onProgress({ step: "sent", done, all: file.size });
+    await sendParts(file, offer.job, table, sent, stop);
+    return await committed(offer.job, onProgress, stop);
+  } catch (error) {
+    await send("DELETE", `/jobs/${offer.job}`).catch(() => {}); // it will never be complete
+    throw error;
+  }
+}
+
+const nothing = (version: number, skipped: string): Loaded => ({
+  version,
+  rows: 0,
+  rejected: 0,
+  skipped,
+});
+
+/** Creates the job, anew if one of the same load ended without a version. */
+async function created(job: string, asked: unknown, stop: AbortSignal): Promise<void> {
+  const create = () => patiently(() => send("PUT", `/jobs/${job}`, asked, stop), stop);
+  await create();
+  const { outcome } = await get<Status>(`/jobs/${job}`, stop);
+  if (!outcome || outcome.state === "done") return;
+  await send("DELETE", `/jobs/${job}/results`);
+  await create();
+}
+
+async function sendParts(
+  file: File,
+  job: string,
+  table: string,
+  onSent: (bytes: number) => void,
+  stop: AbortSignal,
+): Promise<void> {
+  const cuts: Cut[] = [];
+  let last: Cut | null = null;
+  while (!isComplete(file.size, last)) {
+    last = await sendPart(file, `/jobs/${job}/tables/${table}/records/${cuts.length}`, last, stop);
+    cuts.push(last);
+    onSent(last.offset);
+  }
+  const names = new Blob(cuts.map((one) => `${one.digest}\n`));
+  const end = {
+    batches: cuts.length,
+    bytes: cuts.reduce((sum, one) => sum + one.bytes, 0),
+    digest: await digestOf(names, stop),
+  };
+  await patiently(() => send("PUT", `/jobs/${job}/tables/${table}/end`, end, stop), stop);
+}
+
+/** Sends one part, a larger one if no record ends in it. */
+async function sendPart(
+  file: File,
+  path: string,
+  before: Cut | null,
+  stop: AbortSignal,
+): Promise<Cut> {
+  for (let wanted = PART; ; wanted *= 2) {
+    const part = nextPart(file.size, before, wanted);
+    const asked = new URLSearchParams({ source: "0", file: file.name, last: String(part.last) });
+    if (before) {
+      asked.set("offset", String(before.offset));
+      asked.set("line", String(before.line));
+    }
+    const body = new Blob([file.slice(0, part.header), file.slice(part.from, part.to)]);
+    const init = { method: "PUT", body, headers: { "content-type": "text/csv" }, signal: stop };
+    try {
+      const answer = await patiently(() => request(`${path}?${asked}`, init), stop);
+      return (await answer.json()) as Cut;
+    } catch (error) {
+      const isShort = error instanceof ApiError && error.message.includes("send more at once");
+      if (!isShort || part.last || wanted * 2 > MOST_PART) throw error;
+    }
+  }
+}
+
+/** Repeats what was refused only for now: too busy, too fast, or a service that does not answer. */
+export async function patiently<T>(ask: () => Promise<T>, stop: AbortSignal): Promise<T> {
+  for (let waits = 0; ; waits += 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      const code = error instanceof ApiError ? error.code : "";
+      const later = error instanceof TypeError || /busy|rate_limited|unavailable/.test(code);
+      if (stop.aborted || !later || waits >= MOST_WAITS) throw error;
+      await new Promise((done) => setTimeout(done, 1000));
+    }
+  }
+}
+
+async function committed(
+  job: string,
+  onProgress: (progress: Progress) => void,
+  stop: AbortSignal,
+): Promise<Loaded> {
+  const outcome = await ended(job, stop, (status) => {
+    const [one] = Object.values(status.tables);
+    if (one) onProgress({ step: "cleaned", done: one.mapped, all: one.batches ?? one.arrived });
+  });
+  if (outcome.state !== "done")
+    throw new ApiError(422, "failed", `the load ${outcome.state}: ${outcome.reason}`);
+  const [row] = await get<Row[]>(`/jobs/${job}/results/load?offset=0&limit=1`);
+  const version = Number(row?.version);
+  if (row?.loaded === false) return nothing(version, `version ${version} loaded it`);
+  return { version, rows: Number(row?.rows), rejected: Number(row?.rejected), skipped: "" };
+}
