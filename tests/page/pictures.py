@@ -3,13 +3,17 @@
 python -m tests.page.pictures
 """
 
+import math
 import subprocess
 import tempfile
+from datetime import date, timedelta
 from pathlib import Path
 
+from caudal.store import open_store
 from tests.acceptance.cluster import CAUDAL
 from tests.harness.browser import Browser, browsing
 from tests.harness.page_cluster import PageCluster, page_cluster
+from tests.harness.series_world import World
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 SIZE = (1280, 900)
@@ -60,7 +64,45 @@ def _under_chaos(browser: Browser, place: PageCluster, data: Path) -> None:
     browser.open(f"{place.url}/#/jobs")
     browser.shows("all_films")
     browser.picture(IMAGES / "jobs.png")
+    _dataset(browser, place, data)
     _sql(browser, data)
+    _series(browser, place.folder)
+
+
+def _dataset(browser: Browser, place: PageCluster, data: Path) -> None:
+    where = ["--gateway", place.url, "--token-file", str(place.folder / "token")]
+    load = [*CAUDAL, "load", "books", "--data", str(data), "--dataset", "library", *where]
+    subprocess.run(load, check=True)
+    browser.open(f"{place.url}/#/datasets/eva%2Flibrary?table=reviews")
+    browser.shows("First rows")
+    browser.find(".bins rect")
+    browser.picture(IMAGES / "dataset.png")
+
+
+def _series(browser: Browser, folder: Path) -> None:
+    """A series of some years; the second version revises one of them."""
+    world, store = World(folder), folder / "series"
+    days = [date(2021, 1, 1) + timedelta(days=number) for number in range(1400)]
+    for version, shift in ((1, 0.0), (2, 6.0)):
+        rows = [
+            (str(day), _value(number, shift if day.year == 2023 else 0.0), 0.5)
+            for number, day in enumerate(days[: 1100 + 150 * version])
+        ]
+        world.run(open_store(str(store)), world.source(f"v{version}", rows))
+    command = [*CAUDAL, "ui", "--series", str(store), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        browser.open(address)
+        browser.find(".plot canvas")
+        browser.run("location.hash = '#/series?as_of=1'")
+        browser.shows("Revisions since version 1")
+        browser.picture(IMAGES / "series.png")
+        process.terminate()
+
+
+def _value(number: int, shift: float) -> float:
+    return round(100 + 0.03 * number + 12 * math.sin(number / 58) + shift, 2)
 
 
 def _sql(browser: Browser, data: Path) -> None:

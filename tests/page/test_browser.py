@@ -1,52 +1,17 @@
 """The page in a real Chromium, against a real cluster with tokens, in one story after the other."""
 
-import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
-import pytest
 
 from tests.acceptance.cluster import CAUDAL
-from tests.harness.browser import Browser, browsing, downloaded, require_browser
-from tests.harness.page_cluster import LONG, RIGHT_TO_LEFT, SCRIPT, PageCluster, page_cluster
-from tests.harness.seaweed import refuse
+from tests.harness.accessibility import serious
+from tests.harness.browser import Browser, downloaded
+from tests.harness.page_cluster import LONG, RIGHT_TO_LEFT, SCRIPT, PageCluster
 from tests.harness.waiting import until
 
-AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
-TAB, ENTER, RIGHT, CONTROL = "\ue004", "\ue007", "\ue014", "\ue009"
-PAGES = ["#/jobs", "#/jobs/JOB", "#/jobs/JOB?query=by_decade&as=chart", "#/cluster"]
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageCluster]:
-    require_browser()
-    with page_cluster(tmp_path_factory.mktemp("page")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def job(place: PageCluster) -> str:
-    return place.submit()
-
-
-@pytest.fixture(scope="module")
-def window(place: PageCluster) -> Iterator[Browser]:
-    with browsing(place.folder / "browser") as found:
-        yield found
-
-
-@pytest.fixture
-def browser(window: Browser, place: PageCluster, job: str) -> Browser:
-    """The window, with the token, and without complaints of earlier tests."""
-    window.look(1400, 1000)
-    window.open(f"{place.url}/#/jobs")
-    window.run("sessionStorage.setItem('caudal-token', arguments[0])", place.token)
-    window.reload()
-    window.shows(job[:12])
-    window.errors()
-    return window
+ENTER, TAB, RIGHT, CONTROL = "\ue007", "\ue004", "\ue014", "\ue009"
 
 
 def test_a_wrong_token_is_asked_for_again(window: Browser, place: PageCluster, job: str) -> None:
@@ -136,55 +101,6 @@ def test_a_worker_is_killed_by_the_button_and_returns(
     browser.shows(SCRIPT)
 
 
-def test_the_page_goes_on_after_its_gateway_was_killed(
-    browser: Browser, place: PageCluster, job: str
-) -> None:
-    browser.open(f"{place.url}/#/cluster")
-    browser.click("button[aria-label='kill gateway-1']")
-    browser.wait(
-        "const rows = [...document.querySelectorAll('tr')];"
-        "const row = rows.find(one => one.innerText.startsWith('gateway-1'));"
-        "return row && row.innerText.includes('healthy') && row.cells[3].innerText !== '1'"
-    )
-    assert not browser.run("return document.body.innerText.includes('trying again')")
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_no_page_is_wider_than_a_phone(
-    browser: Browser, place: PageCluster, job: str, page: str
-) -> None:
-    browser.look(400, 900, dark=True)
-    browser.open(f"{place.url}/{page.replace('JOB', job)}")
-    browser.shows("Caudal")
-    browser.find("main .card")
-    assert browser.run("return document.documentElement.scrollWidth") <= 400
-
-
-@pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("dark", [False, True])
-def test_accessibility(
-    browser: Browser, place: PageCluster, job: str, page: str, dark: bool
-) -> None:
-    browser.look(1400, 1000, dark=dark)
-    browser.open(f"{place.url}/{page.replace('JOB', job)}")
-    browser.find("main .card")
-    assert serious(browser) == []
-
-
-def serious(browser: Browser) -> list[tuple[str, list[str]]]:
-    """Return what axe-core finds serious on the page."""
-    if not AXE.exists():
-        refuse("axe-core is not installed: npm install --no-save in web/")
-    browser.run(AXE.read_text())
-    script = "axe.run().then(r => arguments[0](r.violations))"
-    found = browser.call("POST", "execute/async", {"script": script, "args": []})
-    return [
-        (one["id"], [node["html"][:120] for node in one["nodes"]])
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    ]
-
-
 def test_by_keyboard_alone(browser: Browser, place: PageCluster, job: str) -> None:
     browser.open(f"{place.url}/#/jobs")
     browser.shows(job[:12])
@@ -215,17 +131,6 @@ def test_by_keyboard_alone(browser: Browser, place: PageCluster, job: str) -> No
     browser.press(ENTER)
     browser.wait("return document.activeElement.getAttribute('aria-pressed') === 'true'")
     browser.wait("return document.querySelector('.side pre').innerText.includes('SELECT')")
-
-
-@pytest.fixture(scope="module")
-def ui(place: PageCluster) -> Iterator[str]:
-    """The address that `caudal ui` prints."""
-    data = str(place.folder / "data")
-    command = [*CAUDAL, "ui", str(place.folder / "films"), "--data", data, "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-        process.send_signal(signal.SIGINT)
 
 
 def test_sql_over_files_without_a_cluster(window: Browser, ui: str) -> None:
