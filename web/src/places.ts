@@ -106,7 +106,7 @@ function uiAnswered(name: string, answer: UiAnswer): Answered {
     rejects,
     job: "",
     forms: [CSV, PARQUET, ARROW],
-    save: ([, media, ending]) => download(path, media, `${name}.${ending}`),
+    save: ([, media, ending]) => download(path, media, `answer.${ending}`),
   };
 }
 
@@ -241,7 +241,7 @@ export async function resultsPlace(job: string): Promise<Place> {
       job: "",
       forms: [CSV, PARQUET],
       save: async ([, media, ending]) =>
-        save(await (await ask(select.sql, values, media)).blob(), `${select.name}.${ending}`),
+        save(await (await ask(select.sql, values, media)).blob(), `answer.${ending}`),
     };
   };
   return {

@@ -53,7 +53,7 @@ export interface Revision {
   after: number | null;
 }
 
-/** What differs between two readings of a series, and both over all their times. */
+/** Both readings over all their times, and what differs: changed values first, then added ones. */
 export function compared(now: Values, then: Values) {
   const times = [...new Set([...now.times, ...then.times])].sort((one, other) => one - other);
   const at = (read: Values) => new Map(read.times.map((one, place) => [one, read.values[place]]));
@@ -65,7 +65,9 @@ export function compared(now: Values, then: Values) {
     const [one, other] = [before[place] ?? null, after[place] ?? null];
     if (one !== other) revisions.push({ time, before: one, after: other });
   });
-  return { times, before, after, revisions: revisions.reverse() };
+  const isAdded = (one: Revision) => Number(one.before === null);
+  revisions.sort((one, other) => isAdded(one) - isAdded(other) || other.time - one.time);
+  return { times, before, after, revisions };
 }
 
 const day = (time: number) => new Date(time * 1000).toISOString().slice(0, 10);
@@ -197,7 +199,13 @@ function Chart({ dataset, code, asOf }: { dataset: string; code: string; asOf: s
       </section>
       {asOf && source && (
         <section class="card" aria-label="revisions">
-          <h2>Revisions since version {asOf}</h2>
+          <h2>
+            Revisions since version {asOf}{" "}
+            <span class="dim">
+              {count(found.revisions.filter((one) => one.before !== null).length)} changed,{" "}
+              {count(found.revisions.filter((one) => one.before === null).length)} added
+            </span>
+          </h2>
           {found.revisions.length ? (
             <Grid source={source} />
           ) : (

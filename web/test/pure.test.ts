@@ -270,8 +270,8 @@ test("two readings of a series are compared value by value", () => {
   const now = { ...read, times: [0, 86400, 172800], values: [1, 2, 4] };
   const then = { ...read, times: [0, 86400], values: [1, 3] };
   assert.deepEqual(compared(now, then).revisions, [
-    { time: 172800, before: null, after: 4 },
     { time: 86400, before: 3, after: 2 },
+    { time: 172800, before: null, after: 4 },
   ]);
 });
 
