@@ -66,7 +66,8 @@ class WatchedProcess:
     gone: int = -1  # newest incarnation whose pid is known to be gone
     stopped: float | None = None  # since when the newest incarnation is seen as stopped
     buried: int = -1  # newest incarnation that a restart order called dead
-    ordered: float = float("-inf")  # time of that order
+    called_dead: float = float("-inf")  # time of the first such order
+    ordered: float = float("-inf")  # time of the last one
     deaths: int = 0  # in a row
     restarts: int = 0
     timing: SupervisionTiming = SupervisionTiming()
@@ -109,7 +110,7 @@ def hear(ward: WatchList, pulse: Pulse, now: float) -> WatchList:
     if patient is None or not _is_news(patient, pulse):
         return ward
     if pulse.incarnation <= patient.buried:
-        if now - patient.ordered < patient.timing.silence:
+        if now - patient.called_dead < patient.timing.silence:
             return ward  # a last heartbeat of a process that is being replaced
         patient = replace(patient, buried=pulse.incarnation - 1)  # it was wrongly called dead
     since = _healthy_since(patient, pulse, now)
@@ -183,6 +184,7 @@ def _ordered(patient: WatchedProcess, now: float) -> WatchedProcess:
         patient,
         healthy_since=None,
         buried=patient.newest,
+        called_dead=now,
         ordered=now,
         deaths=patient.deaths + 1,
         restarts=patient.restarts + 1,

@@ -24,8 +24,8 @@ def ward(now: float = 0.0) -> WatchList:
 class Story:
     """A ward, a clock that goes in steps of a fifth of a second, and what was ordered when."""
 
-    def __init__(self) -> None:
-        self.ward = ward()
+    def __init__(self, timing: SupervisionTiming = T) -> None:
+        self.ward = watch_anew(admit(WatchList(), {"worker-1": timing}), 0.0)
         self.now = 0.0
         self.orders: list[tuple[float, RestartOrder]] = []
         self.sequence = 0
@@ -219,6 +219,18 @@ def test_one_that_goes_on_although_it_was_called_dead_is_left_alone() -> None:
     story.wait(60, beating=1)
     assert len(story.orders) == 1
     assert story.state is State.HEALTHY
+
+
+def test_one_with_a_long_silence_is_heard_again_although_the_order_is_repeated() -> None:
+    """A leader was cut off from a broker: its orders are refused, and it hears the broker again."""
+    patient = SupervisionTiming(silence=10.0, start=90.0)
+    story = Story(patient).wait(10, beating=1).wait(12)
+    assert len(story.orders) > 0
+    story.wait(30, beating=1)
+    assert story.state is State.HEALTHY
+    ordered = len(story.orders)
+    story.wait(60, beating=1)
+    assert len(story.orders) == ordered
 
 
 def test_a_record_that_says_nothing_new_changes_nothing() -> None:
