@@ -121,10 +121,10 @@ def _ports(cluster: Cluster) -> Iterator[Finding]:
         return
     records = {member: launcher.record(member.name) for member in cluster.here}
     missing = [one for one, record in records.items() if record is None or record.gone]
-    refused = list(refusals(missing))
+    refused = list(refusals(cluster.settings, missing))
     for one in refused:
-        found = f"of {one.member.address}, for {one.member.name}: {one.reason}"
-        yield Finding(f"{one.protocol} port {one.member.port}", found, one.remedy)
+        found = f"of {one.where.address}, for {one.where.member.name}: {one.reason}"
+        yield Finding(f"{one.where.protocol} port {one.where.port}", found, one.remedy)
     if not refused:
         yield Finding("ports", f"checked for {len(cluster.here)} processes")
 

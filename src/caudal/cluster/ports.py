@@ -5,47 +5,61 @@ import socket
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from caudal.cluster.roster import Member, MemberKind
-from caudal.cluster.settings import FILE
+from caudal.cluster.roster import Member, MemberKind, metrics_port
+from caudal.cluster.settings import FILE, ClusterSettings
+
+
+@dataclass(frozen=True)
+class ListeningPort:
+    """A port that a member needs, and the key of cluster.toml that says which one."""
+
+    member: Member
+    protocol: str  # TCP or UDP
+    address: str
+    port: int
+    key: str
 
 
 @dataclass(frozen=True)
 class PortProblem:
-    """A member that cannot listen: the reason and the remedy."""
+    """A port that cannot be used: the reason and the remedy."""
 
-    member: Member
-    protocol: str  # TCP or UDP
+    where: ListeningPort
     reason: str
     remedy: str
 
 
-def refusals(members: Iterable[Member]) -> Iterator[PortProblem]:
-    """Yield the members whose port is in use, or whose address does not belong to this machine."""
+def refusals(settings: ClusterSettings, members: Iterable[Member]) -> Iterator[PortProblem]:
+    """Yield the ports that are in use, or whose address does not belong to this machine."""
     for member in members:
-        for protocol in _protocols(member):
+        for where in _ports(settings, member):
             try:
-                _probe(member, protocol)
+                _probe(where)
             except OSError as error:
-                reason = error.strerror or str(error)
-                yield PortProblem(member, protocol, reason, _remedy(member, error))
+                yield PortProblem(where, error.strerror or str(error), _remedy(where, error))
 
 
-def _protocols(member: Member) -> tuple[str, ...]:
-    """Return a member's protocols. Medics receive heartbeats by UDP on the same port number."""
-    if not member.port:
-        return ()
-    return ("TCP", "UDP") if member.kind is MemberKind.MEDIC else ("TCP",)
+def _ports(settings: ClusterSettings, member: Member) -> Iterator[ListeningPort]:
+    """Yield a member's ports. Medics receive heartbeats by UDP on the same port number."""
+    if member.port:
+        yield ListeningPort(member, "TCP", member.address, member.port, "port")
+    if member.kind is MemberKind.MEDIC:
+        yield ListeningPort(member, "UDP", member.address, member.port, "port")
+    if (port := metrics_port(settings, member)) is not None:
+        address = "0.0.0.0" if settings.metrics_token else "127.0.0.1"
+        yield ListeningPort(member, "TCP", address, port, "metrics")
 
 
-def _probe(member: Member, protocol: str) -> None:
-    kind = socket.SOCK_STREAM if protocol == "TCP" else socket.SOCK_DGRAM
+def _probe(where: ListeningPort) -> None:
+    kind = socket.SOCK_STREAM if where.protocol == "TCP" else socket.SOCK_DGRAM
     with socket.socket(type=kind) as probe:
-        if protocol == "TCP":  # a port in TIME_WAIT after an earlier process is usable
+        if where.protocol == "TCP":  # a port in TIME_WAIT after an earlier process is usable
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((member.address, member.port))
+        probe.bind((where.address, where.port))
 
 
-def _remedy(member: Member, error: OSError) -> str:
+def _remedy(where: ListeningPort, error: OSError) -> str:
+    host = f"[hosts.{where.member.host}]"
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-        return f"{member.address} is not local: change `address` of [hosts.{member.host}] in {FILE}"
-    return f"free it, or change `port` in {FILE}"
+        return f"{where.address} is not local: change `address` of {host} in {FILE}"
+    return f"free it, or change `{where.key}` of {host} in {FILE}"

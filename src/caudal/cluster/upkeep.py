@@ -66,7 +66,7 @@ def start_all(cluster: Cluster) -> list[str]:
     launcher = launcher_of(cluster)
     records = {member: launcher.record(member.name) for member in cluster.here}
     missing = [one for one, record in records.items() if record is None or record.gone]
-    _require_ports(missing)
+    _require_ports(cluster, missing)
     keep_private()
     cluster.lay_out()
     write_note(cluster.run_folder, cluster.settings)
@@ -101,11 +101,11 @@ def _require_tokens(cluster: Cluster) -> None:
             )
 
 
-def _require_ports(members: list[Member]) -> None:
-    for one in refusals(members):
-        where = f"{one.protocol} port {one.member.port} of {one.member.address}"
+def _require_ports(cluster: Cluster, members: list[Member]) -> None:
+    for one in refusals(cluster.settings, members):
+        where = f"{one.where.protocol} port {one.where.port} of {one.where.address}"
         raise UsageError(
-            f"{where} cannot be used for {one.member.name} ({one.reason}): {one.remedy}"
+            f"{where} cannot be used for {one.where.member.name} ({one.reason}): {one.remedy}"
         )
 
 

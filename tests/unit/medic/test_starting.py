@@ -10,6 +10,7 @@ from tests.acceptance.cluster import free_hundred
 
 from caudal.cluster.doctor import examine, not_ready
 from caudal.cluster.folder import Cluster
+from caudal.cluster.settings import FILE
 from caudal.cluster.upkeep import start_all
 from caudal.cluster.write_config import write_settings
 from caudal.errors import UsageError
@@ -45,6 +46,20 @@ def test_a_medic_needs_its_port_for_udp_too(cluster: Cluster) -> None:
         other.bind((medic.address, medic.port))
         with pytest.raises(UsageError, match=f"UDP port {medic.port} .*medic-1.*change `port`"):
             start_all(cluster)
+    assert not list(cluster.folder.glob("run/*/*.json"))
+
+
+@pytest.mark.parametrize(("offset", "name"), [(100, "medic-1"), (110, "worker-1")])
+def test_ports_of_metrics_are_needed_too(cluster: Cluster, offset: int, name: str) -> None:
+    first = cluster.settings.hosts["local"].port + 100
+    file = cluster.folder / FILE
+    file.write_text(file.read_text().replace("metrics = 0", f"metrics = {first}"))
+    taken = cluster.settings.hosts["local"].port + offset
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", taken))
+        other.listen()
+        with pytest.raises(UsageError, match=f"TCP port {taken} .*{name}.*change `metrics`"):
+            start_all(Cluster.open(cluster.folder))
     assert not list(cluster.folder.glob("run/*/*.json"))
 
 
