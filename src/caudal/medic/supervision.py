@@ -45,6 +45,7 @@ class SupervisionTiming:
     beat: float = 0.5  # between two heartbeats
     silence: float = 2.0  # four missed heartbeats
     stopped: float = 2.0  # the same, for a process seen as stopped
+    last_words: float = 2.0  # heartbeats of one that was called dead do not count for so long
     start: float = 8.0  # until the first heartbeat
     start_most: float = 120.0  # the same after many deaths in a row
     stable: float = 3.0  # after being healthy this long, earlier deaths are forgotten
@@ -110,7 +111,7 @@ def hear(ward: WatchList, pulse: Pulse, now: float) -> WatchList:
     if patient is None or not _is_news(patient, pulse):
         return ward
     if pulse.incarnation <= patient.buried:
-        if now - patient.called_dead < patient.timing.silence:
+        if now - patient.called_dead < patient.timing.last_words:
             return ward  # a last heartbeat of a process that is being replaced
         patient = replace(patient, buried=pulse.incarnation - 1)  # it was wrongly called dead
     since = _healthy_since(patient, pulse, now)
