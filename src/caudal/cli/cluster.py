@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from caudal.cli.cluster_show import addresses, show_status, status_json
+from caudal.cli.cluster_show import addresses, show_status, status_json, unknown_words
 from caudal.cluster import upkeep
 from caudal.cluster.doctor import not_ready
 from caudal.cluster.folder import Cluster
@@ -108,6 +108,7 @@ def _saying_what_runs_on(cluster: Cluster) -> Iterator[None]:
 
 def _wait_until_healthy(cluster: Cluster, but: MemberKind | None = None) -> StatusReply:
     names = [member.name for member in cluster.here if member.kind is not but]
+    began = time.monotonic()
     told = upkeep.wait_until_healthy(cluster, _UP_SECONDS, names)
     ill = names if told is None else upkeep.unhealthy(told, names)
     if told is not None and not ill:
@@ -115,8 +116,10 @@ def _wait_until_healthy(cluster: Cluster, but: MemberKind | None = None) -> Stat
     for name in ill:
         for line in upkeep.last_lines(cluster, name):
             print(f"  {name}: {line}", file=sys.stderr)
+    for line in unknown_words(cluster, told) if told else ():
+        print(line, file=sys.stderr)
     raise JobError(
-        f"not healthy after {_UP_SECONDS:.0f} s: {', '.join(ill)}; "
+        f"not healthy after {time.monotonic() - began:.0f} s: {', '.join(ill)}; "
         f"`caudal logs NAME {cluster.options}` shows why, "
         f"`caudal down {cluster.options}` stops the cluster"
     )
@@ -225,6 +228,13 @@ def scale(
     if upkeep.look(cluster) is None:
         print(f"{path} is changed; {upkeep.nobody_answers(cluster)}", file=sys.stderr)
         return
+    others = [name for name in cluster.settings.hosts if name != cluster.host]
+    if others:
+        print(
+            f"make the same change on {', '.join(others)}, unless the hosts share the file: a "
+            f"leader follows the {FILE} of its own host",
+            file=sys.stderr,
+        )
     follow = f"the medics apply this within a few seconds: caudal status {cluster.options}"
     print(follow, file=sys.stderr)
 

@@ -78,12 +78,25 @@ def warnings(cluster: Cluster, told: StatusReply) -> list[str]:
             f"{told.medic} received {told.unverified} messages that another secret signed: compare "
             f"{cluster.secret} on all hosts"
         )
+    found += unknown_words(cluster, told)
     if told.differing:
         found.append(
             f"cluster.toml names other processes on {', '.join(told.differing)} than on the host "
             f"of {told.medic}: make the files the same on all hosts"
         )
     return found
+
+
+def unknown_words(cluster: Cluster, told: StatusReply) -> list[str]:
+    """Return how this host's cluster.toml differs from that of the medic that tells."""
+    here = {one.name for one in cluster.members}
+    there = {one.name for one in told.processes}
+    lists = ((here - there, "only this host's file"), (there - here, f"only that of {told.medic}"))
+    return [
+        f"{whose} names {', '.join(sorted(names))}: make cluster.toml the same on all hosts"
+        for names, whose in lists
+        if names and len(cluster.settings.hosts) > 1
+    ]
 
 
 def status_json(cluster: Cluster, told: StatusReply | None) -> str:

@@ -37,6 +37,7 @@ from caudal.process.wire import Seal, read_secret
 GRACE_SECONDS = 15.0
 _BROKER_SECONDS = 60.0
 _LOOK_SECONDS = 0.25
+_UNNAMED_SECONDS = 20.0
 
 
 def launcher_of(cluster: Cluster) -> Launcher:
@@ -166,13 +167,20 @@ async def _look(cluster: Cluster) -> StatusReply | None:
 def wait_until_healthy(
     cluster: Cluster, seconds: float, names: Iterable[str]
 ) -> StatusReply | None:
-    """Wait until all these are healthy or the time is over. Return the last view."""
-    wanted, deadline = set(names), time.monotonic() + seconds
+    """Wait until all these are healthy or the time is over. Return the last view.
+
+    A leader whose cluster.toml does not name one of them would never start it: then the wait is
+    short, long enough for the leader to read a changed file.
+    """
+    wanted, began = set(names), time.monotonic()
+    named = began  # when the view last had all of them
     while True:
-        told = look(cluster)
+        told, now = look(cluster), time.monotonic()
         if told and not unhealthy(told, wanted):
             return told
-        if time.monotonic() > deadline:
+        if told is None or wanted <= {one.name for one in told.processes}:
+            named = now
+        if now - began > seconds or now - named > _UNNAMED_SECONDS:
             return told
         time.sleep(_LOOK_SECONDS)
 

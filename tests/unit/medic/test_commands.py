@@ -1,6 +1,7 @@
 """The commands of a cluster: what they say, and what they refuse."""
 
 import os
+import time
 from pathlib import Path
 
 import msgspec
@@ -131,3 +132,44 @@ def test_up_waits_for_workers_only_if_nothing_else_is_missing(
     monkeypatch.setattr(upkeep, "unhealthy", lambda *_: [])
     assert main(["up", "--dir", str(folder)]) == ExitStatus.JOB
     assert waited == [["gateway-1", "medic-1"]]
+
+
+@pytest.fixture
+def two_hosts(folder: Path) -> Path:
+    with (folder / FILE).open("a") as file:
+        file.write('[hosts.b]\naddress = "127.0.0.2"\nmedics = 1\nworkers = 1\n')
+    (folder / "secret").write_text("00" * 32)
+    return folder
+
+
+def status_of(name: str, host: str) -> ProcessStatus:
+    return ProcessStatus(name, "medic", host, "healthy", 1, 0, 0.5, 7, 1 << 20, 99, "", "here")
+
+
+def test_up_does_not_wait_for_what_the_leader_would_never_start(
+    two_hosts: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The leader's host has another cluster.toml, without the worker of host b."""
+    others = [one for one in Cluster.open(two_hosts, "b").members if one.name != "worker-1.b"]
+    leaders = [*(status_of(one.name, one.host) for one in others), status_of("worker-9.c", "c")]
+    told = StatusReply("medic-1.local", "leading", 1, "medic-1.local", leaders)
+    clock = iter(range(10_000))
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(upkeep, "look", lambda cluster: told)
+    monkeypatch.setattr(upkeep, "start_all", lambda cluster: [])
+    monkeypatch.setattr("caudal.cli.cluster.not_ready", lambda cluster: [])
+    assert main(["up", "--dir", str(two_hosts), "--host", "b"]) == ExitStatus.JOB
+    said = " ".join(capsys.readouterr().err.split())
+    assert "only this host's file names worker-1.b" in said
+    assert "only that of medic-1.local names worker-9.c" in said
+    assert next(clock) < 100
+
+
+def test_scale_says_that_other_hosts_need_the_same_file(
+    two_hosts: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = StatusReply("medic-1.local", "leading", 1, "medic-1.local", [])
+    monkeypatch.setattr(upkeep, "look", lambda cluster: told)
+    assert main(["scale", "worker=2", "--dir", str(two_hosts), "--host", "b"]) == ExitStatus.OK
+    assert "make the same change on local" in capsys.readouterr().err
