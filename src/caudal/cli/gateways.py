@@ -75,6 +75,7 @@ class GatewayOptions:
             token,
             patience_seconds=self.patience,
             trusted=read_ca(self.ca, os.environ),
+            tell=lambda line: typer.echo(line, err=True),
         )
 
     def words(self) -> list[str]:

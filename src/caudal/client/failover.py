@@ -15,7 +15,8 @@ Rules
 
 import ssl
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 from zlib import crc32
@@ -37,6 +38,7 @@ _AGAIN = frozenset({408, 500, 502, 503, 504})
 _LASTING_QUOTAS = ("jobs", "kept", "stored")
 _LONGEST_RETRY_AFTER = 30.0
 _LAST_WORD_SECONDS = 2.0
+_TELL_AGAIN_SECONDS = 30.0
 _CONNECT_SECONDS = 3.0
 _SECONDS = 15.0  # without enough data, until the next gateway is asked
 _LONG_SECONDS = 45.0  # for requests that read, write or plan much before the answer
@@ -93,13 +95,15 @@ class Failover:
         patience_seconds: float = 60.0,
         stop: Stop | None = None,
         trusted: ssl.SSLContext | None = None,
+        tell: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.addresses = tuple(addresses)
         self.patience_seconds = patience_seconds
         self._token = token
         self._trusted = trusted
         self.stop = stop or Stop()
-        self._retry = Retry(SystemClock(self.stop), patience_seconds)
+        self._tell, self._told = tell, float("-inf")
+        self._retry = Retry(SystemClock(self.stop), patience_seconds, tell=self._tell_rarely)
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._http = httpx.Client(
             timeout=httpx.Timeout(_SECONDS, connect=_CONNECT_SECONDS),
@@ -111,6 +115,15 @@ class Failover:
         pace_sockets(self._http)
         self._best = 0  # index of the address that answered last
         self._lock = threading.Lock()
+
+    def _tell_rarely(self, line: str) -> None:
+        """Tell a person what keeps requests waiting. Many may wait for the same reason."""
+        with self._lock:
+            now = time.monotonic()
+            if now - self._told < _TELL_AGAIN_SECONDS:
+                return
+            self._told = now
+        self._tell(line)
 
     def give_up(self) -> None:
         """Send no further requests from any thread; requests in progress are still answered."""

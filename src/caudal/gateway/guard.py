@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
-from caudal.errors import CaudalError
+from caudal.errors import BrokerError, CaudalError, StoreError
 from caudal.formats.quotas import Quota
 from caudal.gateway.operations import Operation, Room
 from caudal.gateway.refusals import Refusal, later, refusal_of
@@ -66,6 +66,8 @@ class Guard:
             await self._guarded(operation, request, sending)
         except Exception as error:
             refusal = refusal_of(error)
+            if isinstance(error, StoreError | BrokerError) and refusal.status == 503:
+                self._service.outages.note(error, asyncio.get_running_loop().time())
             if refusal.status == 500 or sending.status:
                 known = isinstance(error, CaudalError | TimeoutError)
                 _log.error(

@@ -12,6 +12,7 @@ from caudal.gateway.cluster_view import ClusterView, NoMedics
 from caudal.gateway.figures import GatewayMetrics
 from caudal.gateway.growth import Growths
 from caudal.gateway.limits import GatewayLimits
+from caudal.gateway.outages import OutageLog
 from caudal.gateway.peers import KnownCluster
 from caudal.gateway.plan_waits import PlanWaits
 from caudal.gateway.rates import Rates
@@ -43,6 +44,7 @@ class Service:
     audit: Audit = field(default_factory=Audit)
     cluster: ClusterView = field(default_factory=NoMedics)
     peers: KnownCluster = field(init=False)  # the same, with what was told last
+    outages: OutageLog = field(default_factory=OutageLog)
     stale_files: Callable[[], int] = lambda: 0  # changed but invalid files, which are not used
     # One thread pool per kind of work, so that slow or stuck calls only delay their own kind.
     threads: Threads = field(init=False)  # call the store

@@ -9,6 +9,8 @@ Rules
    did instead. If a quota is full that stays full for a while, JobError says which.
 5. When all gateways give answers that cannot be believed, three rounds in a row, FormatError names
    them. The damage may lie on the way, so one round is not enough.
+6. A request that no gateway has answered for some seconds is told once, with the reasons: a full
+   disk, for example, may last, and only a person can make room.
 """
 
 import random
@@ -20,6 +22,7 @@ from caudal.errors import FormatError
 from caudal.jobs.interfaces import Clock, JobError, UnreachableError
 
 WRONG_ROUNDS = 3  # rule 5
+TELL_SECONDS = 5.0  # rule 6
 Answer = TypeVar("Answer")
 
 
@@ -49,10 +52,11 @@ class Retry:
     first_pause: float = 0.1
     longest_pause: float = 3.0
     jitter: Callable[[], float] = _jitter  # a factor of pauses
+    tell: Callable[[str], None] = lambda line: None  # for people
 
     def ask(self, take_round: Callable[[], Round[Answer]]) -> Answer:
         """Return the first answer; raise as the rules say."""
-        since, rounds, wrong = self.clock.elapsed(), 0, 0
+        since, rounds, wrong, is_told = self.clock.elapsed(), 0, 0, False
         while True:
             turn = take_round()
             if turn.answer is not None:
@@ -64,6 +68,9 @@ class Retry:
                 since, rounds = self.clock.elapsed(), 0
             elif self.clock.elapsed() - since >= self.patience_seconds:
                 raise self._given_up(turn)
+            elif turn.troubles and not is_told and self.clock.elapsed() - since >= TELL_SECONDS:
+                is_told = True
+                self.tell(f"no gateway can answer now, trying again: {told(turn.troubles)}")
             self.pause(rounds, turn.retry_after)
             rounds += 1
 

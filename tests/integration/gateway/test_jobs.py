@@ -15,11 +15,13 @@ from tests.harness.gateway_place import (
     send,
 )
 
+from caudal.errors import StoreError, StoreFullError
 from caudal.formats.job import Options, Request, Text
 from caudal.formats.keys import Lane
 from caudal.formats.outcomes import digest_of_digests
 from caudal.jobs.ports import Bounds
 from caudal.model import Query
+from caudal.store.port import Store
 
 
 def test_the_same_request_again_is_the_same_job(place: Place) -> None:
@@ -209,8 +211,6 @@ def test_the_gateway_grants_silence_and_the_request_stays_the_same() -> None:
 
 
 def test_a_store_that_is_away_is_503_and_says_when_to_come_again(place: Place) -> None:
-    from caudal.errors import StoreError
-
     class Away:
         def __getattr__(self, name: str) -> object:
             raise StoreError("the store is away")
@@ -221,6 +221,26 @@ def test_a_store_that_is_away_is_503_and_says_when_to_come_again(place: Place) -
     answer = place.client(service=service).get("/readyz")
     assert code_of(answer) == (503, "unavailable")
     assert answer.headers["retry-after"]
+
+
+def test_a_full_disk_is_logged_now_and_then(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    class Full:
+        def __init__(self, store: Store) -> None:
+            self._store = store
+
+        def create(self, key: str, data: bytes) -> None:
+            raise StoreFullError(f"cannot create {key}: No space left on device")
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._store, name)
+
+    place.ports = dataclasses.replace(place.ports, store=Full(place.ports.store))  # type: ignore[arg-type]
+    client = place.client(service=place.another("g2"))
+    for job in ("j1", "j2"):
+        answer = client.put(f"/jobs/{job}", content=job_content(REQUEST))
+        assert code_of(answer) == (503, "store_full")
+    events = [one.getMessage() for one in caplog.records if "refuses" in one.getMessage()]
+    assert events == ["the store or the broker refuses requests"]
 
 
 def test_a_client_cannot_name_a_folder_of_the_servers_as_its_model(place: Place) -> None:

@@ -61,6 +61,15 @@ def test_gateways_that_all_refuse_have_answered(clock: Clock) -> None:
         policy(clock).ask(rounds(Round(troubles=full, is_refused=True)))
 
 
+def test_one_that_waits_for_long_is_told_why_once(clock: Clock) -> None:
+    lines: list[str] = []
+    waiting = Retry(clock, 60.0, jitter=lambda: 1.0, tell=lines.append)
+    assert waiting.ask(rounds(*[SILENT] * 5, Round("yes"))) == "yes"
+    assert lines == []  # a few seconds are nothing
+    assert waiting.ask(rounds(*[SILENT] * 12, Round("yes"))) == "yes"
+    assert lines == ["no gateway can answer now, trying again: http://a: no answer in time"]
+
+
 def test_a_busy_gateway_is_asked_for_as_long_as_it_is_busy(clock: Clock) -> None:
     busy: Round[str] = Round(is_busy=True, retry_after=5.0)
     assert policy(clock).ask(rounds(*[busy] * 20, Round("yes"))) == "yes"
