@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from caudal.cli.status import ExitStatus
 from caudal.cluster.folder import Cluster
 from caudal.cluster.upkeep import look
 from caudal.formats.medic_status import ProcessStatus, StatusReply
@@ -116,6 +117,31 @@ def test_scale_starts_and_stops_workers(one_host: tuple[RealCluster, Cluster]) -
     real.caudal("scale", "worker=1")
     until(lambda: not is_running(second))
     assert process(cluster, "worker-1").state == State.HEALTHY
+
+
+def test_a_rolling_restart_replaces_all_and_stops_at_one_that_does_not_come_back(
+    one_host: tuple[RealCluster, Cluster],
+) -> None:
+    real, cluster = one_host
+    until(lambda: all(one.state == State.HEALTHY for one in told(cluster).processes))
+    before = {one.name: record(cluster, one.name) for one in cluster.here}
+    done = real.caudal("restart", "--rolling")
+    order = [line.split(":")[0] for line in done.stderr.splitlines()]
+    assert order == ["medic-1", "medic-2", "medic-3", "worker-1"]
+    for name, old in before.items():
+        assert not is_running(old)
+        assert record(cluster, name).incarnation == old.incarnation + 1
+    file = cluster.folder / "cluster.toml"
+    text = file.read_text()
+    file.write_text(text.replace('worker_memory = "700MB"', 'worker_memory = "nonsense"'))
+    try:
+        refused = real.caudal("restart", "worker-1", "--patience", "8", check=False)
+    finally:
+        file.write_text(text)
+    assert refused.returncode == ExitStatus.JOB
+    assert "worker-1 is not healthy 8 s after its restart" in refused.stderr
+    assert "'nonsense' is not a size" in refused.stderr
+    real.caudal("restart", "worker-1")
 
 
 def test_what_keeps_dying_is_shown_as_failing_with_its_last_words(tmp_path: Path) -> None:

@@ -200,6 +200,13 @@ COMMANDS = (
         extra="cluster",
     ),
     Command(
+        "restart",
+        "caudal.cli.restarting",
+        "restart",
+        "Restart processes of this host one by one; each must be healthy before the next.",
+        extra="cluster",
+    ),
+    Command(
         "logs",
         "caudal.cli.cluster",
         "logs",

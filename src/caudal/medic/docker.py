@@ -57,6 +57,18 @@ class DockerLauncher:
             self._begin(member, incarnation)
             return incarnation
 
+    def replace(self, member: Member, seconds: float) -> int | None:
+        """See the port. The container stays the same one, so it keeps its image."""
+        run = self._cluster.run_folder
+        with locked(run / f"{member.name}.starting") as mine:
+            if not mine:
+                return None
+            self._ask_to_end(member.name, seconds)
+            record = read_record(run, member.name)
+            incarnation = record.incarnation + 1 if record else 1
+            self._begin(member, incarnation)
+            return incarnation
+
     def _begin(self, member: Member, incarnation: int) -> None:
         """Leave the incarnation for the process, start it, then write the record (rule 3)."""
         run = self._cluster.run_folder
@@ -79,13 +91,16 @@ class DockerLauncher:
 
     def stop(self, name: str, seconds: float) -> None:
         """See the port."""
+        self._ask_to_end(name, seconds)
+        for suffix in ("json", "heart", "next", "lock", "starting"):
+            (self._cluster.run_folder / f"{name}.{suffix}").unlink(missing_ok=True)
+
+    def _ask_to_end(self, name: str, seconds: float) -> None:
         if self._condition(name) is not None:
             with suppress(EngineError):
                 self._engine.post(self._path(name, "unpause"))
             query = {"t": int(seconds)}
             self._engine.post(self._path(name, "stop"), query, seconds=seconds + 60, fine=(404,))
-        for suffix in ("json", "heart", "next", "lock", "starting"):
-            (self._cluster.run_folder / f"{name}.{suffix}").unlink(missing_ok=True)
 
     def kill(self, name: str) -> bool:
         """See the port."""

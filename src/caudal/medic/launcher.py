@@ -10,6 +10,7 @@ Rules
 
 import contextlib
 import fcntl
+import logging
 import os
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from caudal.cluster import rabbit_node
 from caudal.cluster.folder import USER, Cluster
 from caudal.cluster.log_files import added_lines, newest_lines
 from caudal.cluster.roster import Member, MemberKind
+from caudal.process.logs import fields
 from caudal.process.privacy import private_file
 from caudal.process.pulse import HostRecord
 from caudal.process.records import (
@@ -39,12 +41,20 @@ from caudal.process.watch_pids import Attendance
 LOG_MOST = 20 << 20
 _KILL_SECONDS = 10.0
 
+_log = logging.getLogger(__name__)
+
 
 class Launcher(Protocol):
     """The port that runs members on this host."""
 
     def start(self, member: Member, dead: int) -> int | None:
         """Start it. Return its incarnation, or None if one newer than `dead` runs already."""
+
+    def replace(self, member: Member, seconds: float) -> int | None:
+        """End it as `stop` does and start it anew, with no other start in between.
+
+        Return its new incarnation, or None if it is being started at this moment.
+        """
 
     def stop(self, name: str, seconds: float) -> None:
         """Ask it to end; kill it after that many seconds."""
@@ -101,22 +111,38 @@ class LocalLauncher:
             if record and is_running(record):
                 if record.incarnation > dead:
                     return None
+                about = fields(process=member.name, incarnation=record.incarnation)
+                _log.warning("killed a process that hung", extra=about)
                 send_signal(record, signal.SIGKILL)
                 wait_until_gone(record, _KILL_SECONDS)
-            incarnation = max(dead, record.incarnation if record else 0) + 1
-            child = self._spawn(member, incarnation)
-            self._children.append(child)
-            write_record(cluster.run_folder, member.name, incarnation, child.pid)
-            return incarnation
+            return self._begin(member, max(dead, record.incarnation if record else 0) + 1)
 
-    def stop(self, name: str, seconds: float) -> None:
+    def replace(self, member: Member, seconds: float) -> int | None:
         """See the port."""
+        with locked(self._cluster.run_folder / f"{member.name}.starting") as mine:
+            if not mine:
+                return None
+            self._end(member.name, seconds)
+            record = read_record(self._cluster.run_folder, member.name)
+            return self._begin(member, record.incarnation + 1 if record else 1)
+
+    def _begin(self, member: Member, incarnation: int) -> int:
+        child = self._spawn(member, incarnation)
+        self._children.append(child)
+        write_record(self._cluster.run_folder, member.name, incarnation, child.pid)
+        return incarnation
+
+    def _end(self, name: str, seconds: float) -> None:
         record = read_record(self._cluster.run_folder, name)
         if record and send_signal(record, signal.SIGTERM):
             send_signal(record, signal.SIGCONT)  # a frozen process cannot handle SIGTERM
             if not wait_until_gone(record, seconds):
                 send_signal(record, signal.SIGKILL)
                 wait_until_gone(record, _KILL_SECONDS)
+
+    def stop(self, name: str, seconds: float) -> None:
+        """See the port."""
+        self._end(name, seconds)
         for suffix in ("json", "heart", "lock", "starting"):
             (self._cluster.run_folder / f"{name}.{suffix}").unlink(missing_ok=True)
         self._reap()

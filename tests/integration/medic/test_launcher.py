@@ -10,7 +10,7 @@ import pytest
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member, MemberKind
 from caudal.cluster.write_config import write_settings
-from caudal.medic.launcher import LOG_MOST, LocalLauncher, shorten
+from caudal.medic.launcher import LOG_MOST, LocalLauncher, locked, shorten
 from caudal.process.records import is_frozen, is_running, read_record, send_signal
 
 MEMBER = Member("worker-1", MemberKind.WORKER, "local", "127.0.0.1", 0, 1)
@@ -88,6 +88,20 @@ def test_a_newer_one_that_died_is_replaced_although_the_order_is_old(
     while is_running(found):
         pass
     assert launcher.start(MEMBER, 2) == 6
+
+
+def test_one_that_is_replaced_ends_by_itself_and_no_other_start_comes_between(
+    cluster: Cluster, launcher: LocalLauncher
+) -> None:
+    launcher.start(MEMBER, 0)
+    before = read_record(cluster.run_folder, "worker-1")
+    assert before is not None
+    with locked(cluster.run_folder / "worker-1.starting"):
+        assert launcher.replace(MEMBER, 5) is None  # a medic starts it at this moment
+        assert is_running(before)
+    assert launcher.replace(MEMBER, 5) == 2
+    assert not is_running(before)
+    assert launcher.start(MEMBER, 1) is None  # the order of a medic that saw its end
 
 
 def test_stopping_leaves_nothing_behind(cluster: Cluster, launcher: LocalLauncher) -> None:

@@ -38,6 +38,9 @@ class NobodyToStart:
         self.started.append((member.name, dead))
         return dead + 1
 
+    def replace(self, member: Member, seconds: float) -> int | None:
+        raise AssertionError("no medic replaces anybody")
+
     def stop(self, name: str, seconds: float) -> None: ...
 
     def kill(self, name: str) -> bool:

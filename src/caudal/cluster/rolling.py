@@ -1,0 +1,96 @@
+"""Restart of a host's processes one by one, for a new version or changed settings.
+
+Rules
+1. Medics come first: whatever ends later is then restarted by the new version. Workers come before
+   gateways, which may plan what older workers cannot run. Named processes come in the given order.
+2. One process at a time. It is asked to end (SIGTERM: a gateway answers what it has begun, a worker
+   hands its task back), started by this program, and healthy for the medics before the next one.
+3. If one does not become healthy, the rest is left as it is.
+4. A private broker is restarted only if it is named: Caudal's version is not its version.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+
+from caudal.cluster.folder import Cluster
+from caudal.cluster.roster import Member, MemberKind
+from caudal.cluster.upkeep import (
+    GRACE_SECONDS,
+    last_lines,
+    launcher_of,
+    look,
+    nobody_answers,
+    take_down_first,
+)
+from caudal.errors import JobError, UsageError
+from caudal.formats.medic_status import StatusReply
+from caudal.medic.launcher import Launcher
+from caudal.medic.supervision import State
+from caudal.process.privacy import keep_private
+
+_LOOK_SECONDS = 0.25
+_ORDER = (MemberKind.MEDIC, MemberKind.WORKER, MemberKind.GATEWAY)
+
+
+def chosen(here: Sequence[Member], names: Sequence[str]) -> list[Member]:
+    """Return the members to restart: these, as given; without names all but a broker, in order."""
+    known = {one.name: one for one in here}
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(f"no process {unknown[0]!r} here: {', '.join(sorted(known))}")
+    if names:
+        return [known[name] for name in dict.fromkeys(names)]
+    return [one for kind in _ORDER for one in here if one.kind is kind]
+
+
+def restart(
+    cluster: Cluster,
+    members: Sequence[Member],
+    told: Callable[[str], None],
+    seconds: float,
+) -> None:
+    """Restart these one by one. Raise JobError about the first that is not healthy in time."""
+    if cluster.strayed:
+        raise UsageError(f"{cluster.strayed}: {take_down_first(cluster)}")
+    if look(cluster) is None:
+        raise nobody_answers(cluster)
+    keep_private()
+    launcher = launcher_of(cluster)
+    for number, member in enumerate(members):
+        left = [one.name for one in members[number + 1 :]]
+        incarnation = _replaced(launcher, member, seconds)
+        if not _is_back(cluster, member.name, incarnation, seconds):
+            raise JobError(_words(cluster, member.name, seconds, left))
+        told(f"{member.name}: incarnation {incarnation} is healthy")
+
+
+def _replaced(launcher: Launcher, member: Member, seconds: float) -> int:
+    """Return the new incarnation. A medic may be starting the process: wait for that."""
+    deadline = time.monotonic() + seconds
+    while (incarnation := launcher.replace(member, GRACE_SECONDS)) is None:
+        if time.monotonic() > deadline:
+            raise JobError(f"{member.name} is being started all the time: see its log")
+        time.sleep(_LOOK_SECONDS)
+    return incarnation
+
+
+def _is_back(cluster: Cluster, name: str, incarnation: int, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if is_healthy(look(cluster), name, incarnation):
+            return True
+        time.sleep(_LOOK_SECONDS)
+    return False
+
+
+def is_healthy(told: StatusReply | None, name: str, incarnation: int) -> bool:
+    """Return whether this incarnation, or a newer one, is healthy for the medic that tells."""
+    return told is not None and any(
+        one.name == name and one.state == State.HEALTHY and one.incarnation >= incarnation
+        for one in told.processes
+    )
+
+
+def _words(cluster: Cluster, name: str, seconds: float, left: list[str]) -> str:
+    lines = "".join(f"\n  {line}" for line in last_lines(cluster, name))
+    rest = f"; not restarted: {', '.join(left)}" if left else ""
+    return f"{name} is not healthy {seconds:g} s after its restart{rest}{lines}"

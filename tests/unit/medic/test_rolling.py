@@ -1,0 +1,61 @@
+"""Which processes `caudal restart` replaces, in which order, and when one is back."""
+
+from pathlib import Path
+
+import pytest
+
+from caudal.cli.main import main
+from caudal.cli.status import ExitStatus
+from caudal.cluster.folder import Cluster
+from caudal.cluster.rolling import chosen, is_healthy
+from caudal.cluster.write_config import write_settings
+from caudal.errors import UsageError
+from caudal.formats.medic_status import ProcessStatus, StatusReply
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    write_settings(tmp_path, broker="private", medics=2, gateways=1, workers=1)
+    return Cluster.open(tmp_path)
+
+
+def test_medics_come_first_and_the_broker_only_if_it_is_named(cluster: Cluster) -> None:
+    names = [one.name for one in chosen(cluster.here, [])]
+    assert names == ["medic-1", "medic-2", "worker-1", "gateway-1"]
+    named = [one.name for one in chosen(cluster.here, ["worker-1", "broker"])]
+    assert named == ["worker-1", "broker"]
+
+
+def test_a_name_that_nobody_has_is_refused(cluster: Cluster) -> None:
+    with pytest.raises(UsageError, match=r"no process 'worker-9' here: .*worker-1"):
+        chosen(cluster.here, ["worker-9"])
+
+
+@pytest.mark.parametrize(
+    ("state", "incarnation", "is_back"),
+    [("healthy", 3, True), ("healthy", 4, True), ("healthy", 2, False), ("starting", 3, False)],
+)
+def test_one_is_back_when_its_new_incarnation_is_healthy(
+    state: str, incarnation: int, is_back: bool
+) -> None:
+    one = ProcessStatus("worker-1", "worker", "a", state, incarnation, 0, 0.1, 0, 0, 1, "", "a")
+    told = StatusReply("medic-1", "leading", 1, "medic-1", [one])
+    assert is_healthy(told, "worker-1", 3) is is_back
+    assert not is_healthy(None, "worker-1", 3)
+
+
+@pytest.mark.parametrize("words", [[], ["worker-1", "--rolling"]])
+def test_the_command_wants_names_or_all(
+    cluster: Cluster, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["restart", *words, "--dir", str(cluster.folder)]
+    assert main(given) == ExitStatus.USAGE
+    assert "name the processes, or give --rolling" in capsys.readouterr().err
+
+
+def test_without_medics_nothing_is_restarted(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["restart", "--rolling", "--dir", str(cluster.folder)]
+    assert main(given) == ExitStatus.UNREACHABLE
+    assert "no medic of" in capsys.readouterr().err
