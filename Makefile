@@ -110,6 +110,16 @@ chaos: compiled $(if $(EMBEDDED)$(DOCKER),,.venv/rabbitmq)
 	  $(if $(EMBEDDED),--embedded) $(if $(DOCKER),--docker) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(HOSTILE),--hostile) $(if $(JOBS),--jobs $(JOBS)) $(if $(KINDS),--kinds $(KINDS))
 
+# Three hosts, a broker's and a store's in network namespaces, as root; one fault of the network, of
+# processes or of a clock after the other, while jobs stream and datasets are loaded and asked:
+# make partitions [SECONDS=20] [SEED=K] [FAULTS=cut,one-way,loss,delay,parted,broker,store,kill,clock,slow,rolling]
+.PHONY: partitions
+partitions: SECONDS = 20
+partitions: compiled .venv/rabbitmq
+	@sh tests/partitions/install.sh
+	$(BIN)/python -m tests.partitions.run --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) \
+	  $(if $(FAULTS),--faults $(FAULTS))
+
 # The image and compose.yaml on a real Docker engine, as root: Debian's packages are installed if they
 # are missing, the engine has its own folder and ends with the tests. CAUDAL_TEST_ENGINE=SOCKET uses a
 # running one, CAUDAL_TEST_KEEP_IMAGE=1 an image built before.

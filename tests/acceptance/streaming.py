@@ -47,6 +47,15 @@ class Tally:
     client_kills: Counter[str] = field(default_factory=Counter)  # by phase
     seconds: list[float] = field(default_factory=list)
     times: dict[str, list[float]] = field(default_factory=dict)  # of each application's jobs
+    moments: list[float] = field(default_factory=list)  # when a right answer was there
+
+    def judge(self, is_right: bool) -> None:
+        """Count an answer."""
+        if is_right:
+            self.done += 1
+            self.moments.append(time.monotonic())
+        else:
+            self.wrong += 1
 
 
 class Stream:
@@ -61,6 +70,7 @@ class Stream:
         self._random = random.Random(seed)
         self._kill = kill  # the chance that a client is killed and resumed
         self._stopping = threading.Event()
+        self._abandoned = False
         self._thread = threading.Thread(target=self._run, name=f"stream-{seed}")
         self.phase = "between jobs"
 
@@ -71,6 +81,11 @@ class Stream:
         """After the job that is under way."""
         self._stopping.set()
         self._thread.join()
+
+    def abandon(self) -> None:
+        """The job that is under way will be killed, and not resumed."""
+        self._abandoned = True
+        self._stopping.set()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -91,10 +106,8 @@ class Stream:
     def _judge(self, source: Source, status: int, answer: bytes, words: str) -> None:
         if status:
             self._tally.failed.append(f"{source.app}: exit {status}: {words[-2000:]}")
-        elif answer != source.answer:
-            self._tally.wrong += 1
         else:
-            self._tally.done += 1
+            self._tally.judge(answer == source.answer)
 
     def _answered(self, source: Source) -> tuple[int, bytes, str]:
         """The client's exit status, answer and words; killed and resumed on the way, perhaps."""
@@ -102,7 +115,7 @@ class Stream:
         while True:
             killed = self._random.random() < self._kill
             status, answer, words = self._client(source, resume, killed)
-            if status != -signal.SIGKILL:
+            if status != -signal.SIGKILL or self._abandoned:
                 return status, answer, words
             found = _JOB.search(words)
             resume = ["--resume", found[1]] if found else resume

@@ -19,7 +19,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,21 +71,31 @@ def find_binary() -> Path | None:
 
 
 @contextmanager
-def running(binary: Path, folder: Path) -> Iterator[S3Server]:
-    """Start a server in this folder, wait until it answers, stop it at the end."""
+def running(
+    binary: Path, folder: Path, address: str = "127.0.0.1", inside: Sequence[str] = ()
+) -> Iterator[S3Server]:
+    """Start a server in this folder, wait until it answers, stop it at the end.
+
+    `inside`: the words before its command, for a network namespace that has the address.
+    """
     (folder / "data").mkdir()
     (folder / "s3.json").write_text(json.dumps(_identities()))
     master, volume, filer, s3, *grpc = _free_ports(8)
     with (folder / "output.txt").open("wb") as output:
         process = subprocess.Popen(
-            [*_tied_to_us(), binary, *_arguments(folder, (master, volume, filer, s3), grpc)],
+            [
+                *inside,
+                *_tied_to_us(),
+                binary,
+                *_arguments(folder, address, (master, volume, filer, s3), grpc),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             cwd=folder,
         )
     try:
-        server = S3Server(f"http://127.0.0.1:{s3}", process.pid, folder)
+        server = S3Server(f"http://{address}:{s3}", process.pid, folder)
         _wait_until_ready(process, server)
         yield server
     finally:
@@ -117,7 +127,9 @@ def _tied_to_us() -> list[str]:
     return [] if setpriv is None else [setpriv, "--pdeathsig", "KILL", "--"]
 
 
-def _arguments(folder: Path, ports: tuple[int, int, int, int], grpc: list[int]) -> list[str]:
+def _arguments(
+    folder: Path, address: str, ports: tuple[int, int, int, int], grpc: list[int]
+) -> list[str]:
     """The command line. Fast elections and a fast stop; nothing is reported to anyone."""
     rooms = zip(("master", "volume", "filer", "s3"), ports, grpc, strict=True)
     listen = [
@@ -128,8 +140,8 @@ def _arguments(folder: Path, ports: tuple[int, int, int, int], grpc: list[int]) 
     return [
         f"-logdir={folder}",
         "server",
-        "-ip=127.0.0.1",
-        "-ip.bind=127.0.0.1",
+        f"-ip={address}",
+        f"-ip.bind={address}",
         f"-dir={folder / 'data'}",
         "-master.electionTimeout=1s",
         "-master.telemetry=false",
