@@ -7,6 +7,7 @@ tables/T/{load}/{batch:08}.parquet        rows of a table
 tables/T/_delta_log/{n:020}.json          derived from version n
 tables/T/_delta_log/{n:020}.checkpoint.parquet   beside a checkpoint: the same for readers of Delta
 loads/{load}/{table}-{batch:08}.json      progress of a load that has no version yet
+computed/{versions}/{expression}/…        values that questions computed (computed.py)
 """
 
 import re
@@ -17,6 +18,7 @@ DATASET = "dataset.json"
 VERSIONS = "versions/"
 TABLES = "tables/"
 LOADS = "loads/"
+COMPUTED = "computed/"
 REJECTS = "rejects"  # the table of rejected rows
 
 _VERSION = re.compile(r"versions/(\d{20})\.json\Z")

@@ -11,6 +11,8 @@ Rules
    a file that is about to disappear, whatever the clocks say (commits.py, rule 3), and a reader of
    an old version learns that its files are gone.
 4. Versions are never deleted: they say what was loaded.
+5. Values of computed columns that no question will read again are deleted too (computed.py). They
+   are no files of a version, so they are not listed.
 """
 
 from collections.abc import Iterable
@@ -18,6 +20,7 @@ from dataclasses import dataclass
 
 from caudal.datasets import keys
 from caudal.datasets.commits import commit, deleted_by, next_version, open_contents, read_version
+from caudal.datasets.computed import useless
 from caudal.datasets.contents import Contents
 from caudal.datasets.documents import DatasetVersion, Vacuumed
 from caudal.store.port import Entry, Store, entries
@@ -84,6 +87,8 @@ def vacuum(
     for key in deleted:
         store.delete(key, lasting=False)
     _forget_progress(store, after, before)
+    for entry in useless(list(entries(store, keys.COMPUTED)), after, before):
+        store.delete(entry.key, lasting=False)
     store.sweep(grace)
     sizes = {one.key: one.size for one in found}
     return VacuumReport(after, len(deleted), sum(sizes.get(key, 0) for key in deleted))

@@ -314,7 +314,7 @@ def _load(
     outputs = [quote(name) for name in kept]
     stored = f"stored.{quote(table.name)}"
     stored_types = {**kept, **{one.name: one.type for one in computed}}
-    shown = _shown(schema, stored_types)
+    shown = shown_columns(schema, stored_types)
     return TableLoad(
         cleaning=make_cleaning(cursor, table, cleaned, outputs, computed, visible_rows),
         create=_creation(table.name, stored, stored_types, shown),
@@ -328,7 +328,7 @@ def _load(
     )
 
 
-def _shown(schema: Schema, stored: Mapping[str, str]) -> str:
+def shown_columns(schema: Schema, stored: Mapping[str, str]) -> str:
     """Return all columns of a table and the computed ones, over those that are stored."""
     listed = [
         quote(column) if column in stored else f"CAST(NULL AS {kind}) AS {quote(column)}"

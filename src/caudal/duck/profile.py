@@ -26,14 +26,12 @@ _FRAME = frozenset({"RESULT_COLLECTOR", "EXPLAIN_ANALYZE"})
 _UNMEASURED = frozenset({"UNION"})  # DuckDB counts no rows for it: rows out are rows in
 
 
-def profile_query(
-    connection: duckdb.DuckDBPyConnection, bound: BoundQuery
-) -> list[OperatorProfile]:
-    """Run a query under the profiler; return its operators in the order of the rows.
+def profile_query(cursor: duckdb.DuckDBPyConnection, bound: BoundQuery) -> list[OperatorProfile]:
+    """Run a query under the profiler, and close its cursor; return its operators in the order of
+    the rows.
 
     A query that DuckDB answers from statistics (a plain count) has no operators.
     """
-    cursor = connection.cursor()
     try:
         row = cursor.execute(f"EXPLAIN (ANALYZE, FORMAT json) {bound.sql}").fetchone()
     except duckdb.Error as error:

@@ -26,6 +26,7 @@ from caudal.sql.table_needs import (
     VisibleRows,
 )
 
+_NO_FLAGS: Mapping[KeyMembership, Flag] = {}
 _MOST_COLUMNS = 400  # of a table whose SQL is parsed, 3 ms for each column
 
 
@@ -72,23 +73,22 @@ def make_cleaning(
     there are as many rows as in `raw`. If the SQL leaves rows out, a column says of each row
     whether a query sees it, because the last row may have to be dropped.
     """
-    visible_rows = [_comparable(cursor, cleaned, rows) for rows in visible_rows]
+    visible_rows = [comparable(cursor, cleaned, rows) for rows in visible_rows]
     computed = [
-        replace(one, visible_rows=_comparable(cursor, cleaned, one.visible_rows))
-        for one in computed
+        replace(one, visible_rows=comparable(cursor, cleaned, one.visible_rows)) for one in computed
     ]
     every = [*visible_rows, *(one.visible_rows for one in computed)]
     source = _over_raw(cursor, table, cleaned, every)
     reason = _reject_reason(cleaned)
     calls = [
         f"CASE WHEN {reason} IS NULL "
-        f"AND {_visible([one.visible_rows for one in same], source.flags)} "
+        f"AND {visible_condition([one.visible_rows for one in same], source.flags)} "
         f"THEN {same[0].function}({quote(same[0].column)}) END AS {quote(name)}"
         for name, same in _by_name(computed).items()
     ]
     place = f"row_number() OVER () - 1 AS {quote(ROW)}"
     listed = [*outputs, *calls, f"{reason} AS {quote(REJECT)}", place]
-    visible, chosen = _visible(visible_rows, source.flags), ""
+    visible, chosen = visible_condition(visible_rows, source.flags), ""
     if visible != "TRUE" and not source.decides(visible_rows):
         listed.append(f"{visible} AS {quote(SEEN)}")
         chosen = (
@@ -171,11 +171,13 @@ def _over_raw(
     return _OverRaw(table.sql)
 
 
-def _comparable(
+def comparable(
     cursor: duckdb.DuckDBPyConnection, cleaned: Schema, rows: VisibleRows
 ) -> VisibleRows:
-    """The rows without key sets of another type than their column: to compare those could raise
-    on rows that the query itself never compares. It sees more rows, never fewer."""
+    """Return the rows without key sets of another type than their column: more rows, never fewer.
+
+    To compare those keys could raise on rows that the query itself never compares.
+    """
     members = tuple(
         one for one in rows.members if _key_types(cursor, one.keys) == [cleaned[one.column]]
     )
@@ -195,8 +197,11 @@ def _by_name(computed: Sequence[ComputedColumn]) -> dict[str, list[ComputedColum
     return grouped
 
 
-def _visible(visible_rows: Sequence[VisibleRows], flags: Mapping[KeyMembership, Flag]) -> str:
-    """On which rows some SELECT looks: true or false, never null; flags stand for their members."""
+def visible_condition(
+    visible_rows: Sequence[VisibleRows], flags: Mapping[KeyMembership, Flag] = _NO_FLAGS
+) -> str:
+    """Return SQL that says whether some SELECT looks at a row: true or false, never null. Flags
+    stand for their members."""
     if ALL_ROWS in visible_rows:
         return "TRUE"
     conditions = []

@@ -15,6 +15,13 @@ from caudal.results.answers import OperatorProfile, Result
 from caudal.results.failures import Failures, settled
 from caudal.run_options import Progress, RunOptions
 
+CursorOf = Callable[[Connection, BoundQuery], Connection]  # a new cursor for a query
+
+
+def plain_cursor(connection: Connection, bound: BoundQuery) -> Connection:
+    """Return a cursor for a query whose tables all cursors see."""
+    return connection.cursor()
+
 
 def answer_queries(
     connection: Connection,
@@ -22,10 +29,11 @@ def answer_queries(
     queries: Sequence[BoundQuery],
     options: RunOptions,
     progress: Progress,
+    cursor_of: CursorOf = plain_cursor,
 ) -> tuple[dict[str, Result], tuple[OperatorProfile, ...], Mapping[str, QueryError]]:
     """Run the bound queries in parallel. For a profile, first measure each query alone."""
-    operators = _profiled(connection, queries) if options.profile else []
-    cursors = [connection.cursor() for _ in queries]
+    operators = _profiled(connection, queries, cursor_of) if options.profile else []
+    cursors = [cursor_of(connection, bound) for bound in queries]
     running = [
         pool.submit(_run_query, cursor, bound)
         for cursor, bound in zip(cursors, queries, strict=True)
@@ -45,7 +53,7 @@ def answer_queries(
                 cursor.interrupt()
     for bound in again:  # alone: memory may have been short because of another query
         with answering.failures.of(bound.query.name):
-            answering.note(bound, partial(_run_query, connection.cursor(), bound))
+            answering.note(bound, partial(_run_query, cursor_of(connection, bound), bound))
     results = {
         bound.query.name: answering.results[bound.query.name]
         for bound in queries
@@ -54,13 +62,15 @@ def answer_queries(
     return results, tuple(operators), settled(results, answering.failures.errors)
 
 
-def _profiled(connection: Connection, queries: Sequence[BoundQuery]) -> list[OperatorProfile]:
+def _profiled(
+    connection: Connection, queries: Sequence[BoundQuery], cursor_of: CursorOf
+) -> list[OperatorProfile]:
     from caudal.duck.profile import profile_query
 
     operators: list[OperatorProfile] = []
     for bound in queries:
         with contextlib.suppress(QueryError):  # an error here is raised again later
-            operators += profile_query(connection, bound)
+            operators += profile_query(cursor_of(connection, bound), bound)
     return operators
 
 

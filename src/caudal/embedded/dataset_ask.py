@@ -1,15 +1,16 @@
 """Answer queries over a dataset: DuckDB reads the Parquet files of a version as views.
 
 The rows are in the order of the files, as they are after reading the CSV files. So the answers are
-the same, to the last bit for queries whose rows and sums have an order.
+the same, to the last bit for queries whose rows and sums have an order. What expensive functions
+give is kept with the dataset (dataset_computed.py).
 """
 
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from pathlib import Path
 
+from caudal.datasets.computed import MODEL
 from caudal.datasets.documents import DatasetTable
 from caudal.datasets.shelf import Shelf, require_same
 from caudal.duck.bind import (
@@ -23,13 +24,15 @@ from caudal.duck.database import Connection
 from caudal.duck.describe import create_empty, empty_schema
 from caudal.duck.kept_bindings import depends_on_tables, make_or_recall
 from caudal.embedded.answering import answer_queries
+from caudal.embedded.dataset_computed import can_compute, compute_columns
 from caudal.embedded.dataset_files import local_files
-from caudal.embedded.dataset_tables import app_database, cleaning_digests
+from caudal.embedded.dataset_tables import app_database, cleaning_digests, sentiment_model
+from caudal.embedded.dataset_views import create_views
 from caudal.model import Application, ParameterValue, Query
 from caudal.results.answers import Answers
 from caudal.results.rejects import Rejects
 from caudal.run_options import Progress, RunOptions, Silent
-from caudal.sql.quoting import quote
+from caudal.sql.table_needs import EXPENSIVE
 
 
 def ask(
@@ -52,8 +55,9 @@ def ask(
         with local_files(shelf, needed) as files:
             create_views(connection, head.tables, files)
             with ThreadPoolExecutor(options.threads, thread_name_prefix="caudal") as pool:
+                made = compute_columns(connection, pool, shelf, files, bound, options.threads)
                 results, operators, failures = answer_queries(
-                    connection, pool, bound, options, progress
+                    connection, pool, bound, options, progress, made.cursor
                 )
     seconds = time.perf_counter() - began
     return Answers(results, Rejects(), (), operators, seconds, failures)
@@ -70,13 +74,15 @@ def _bound(
     """Bind queries over the tables of a dataset, or recall what an earlier run has bound."""
     names = [table.name for table in tables]
 
+    model = sentiment_model(app, options)
+
     def make() -> RunBinding:
         values = parameter_values(app, given)
-        return RunBinding((), bind_over(connection, tables, queries, values))
+        return RunBinding((), bind_over(connection, tables, queries, values, model))
 
     if options.kept_bindings is None:
         return make().queries
-    asked = ("dataset", tables, app.queries, app.parameters, queries, given)
+    asked = ("dataset", tables, app.queries, app.parameters, queries, given, model)
     return make_or_recall(
         options.kept_bindings,
         asked,
@@ -90,35 +96,28 @@ def bind_over(
     tables: Sequence[DatasetTable],
     queries: Sequence[Query],
     values: Mapping[str, ParameterValue],
+    model: str = "",
 ) -> tuple[BoundQuery, ...]:
-    """Check queries over the tables of a dataset, which include that of rejected rows."""
+    """Check queries over the tables of a dataset, which include that of rejected rows.
+
+    Values of the lexicon are computed early; without a model, or with another one, none are.
+    """
     schemas = {table.name: dict(table.columns) for table in tables}
     moment = datetime.now(UTC)
     with empty_schema(connection) as cursor:
         for name, schema in schemas.items():
             create_empty(cursor, name, schema)
-        return tuple(
-            bind_query(cursor, query, values, schemas, moment, early=False) for query in queries
-        )
+
+        def bound(query: Query) -> BoundQuery:
+            if model == MODEL and _calls_expensive(query):
+                found = bind_query(cursor, query, values, schemas, moment)
+                if found.seen.computed_columns and can_compute(found, tables):
+                    return found
+            return bind_query(cursor, query, values, schemas, moment, early=False)
+
+        return tuple(map(bound, queries))
 
 
-def create_views(
-    connection: Connection, tables: Sequence[DatasetTable], files: Mapping[str, Sequence[Path]]
-) -> None:
-    """Create a view for each table; one that nobody reads, or without files, has no rows."""
-    for table in tables:
-        paths = files.get(table.name, ())
-        connection.execute(f"CREATE OR REPLACE VIEW {quote(table.name)} AS {_view(table, paths)}")
-
-
-def _view(table: DatasetTable, paths: Sequence[Path]) -> str:
-    if not paths:
-        nulls = ", ".join(f"CAST(NULL AS {kind}) AS {quote(name)}" for name, kind in table.columns)
-        return f"SELECT {nulls} LIMIT 0"
-    columns = ", ".join(quote(name) for name, _ in table.columns)
-    listed = ", ".join(_text(str(path)) for path in paths)
-    return f"SELECT {columns} FROM read_parquet([{listed}], hive_partitioning = false)"
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+def _calls_expensive(query: Query) -> bool:
+    """Return whether a query may call an expensive function; the parser is loaded only then."""
+    return any(name in query.sql.lower() for name in EXPENSIVE)

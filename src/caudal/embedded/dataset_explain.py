@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from caudal.datasets.contents import HeldFile
 from caudal.datasets.shelf import Shelf, require_same
 from caudal.duck.bind import choose_queries, parameter_values
-from caudal.embedded.dataset_ask import bind_over, create_views
+from caudal.embedded.dataset_ask import bind_over
 from caudal.embedded.dataset_files import local_files
 from caudal.embedded.dataset_tables import app_database, cleaning_digests
+from caudal.embedded.dataset_views import create_views
 from caudal.embedded.explain import operator_steps
 from caudal.model import Application, ParameterValue
 from caudal.run_options import RunOptions

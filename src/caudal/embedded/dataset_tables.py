@@ -15,7 +15,7 @@ from caudal.run_options import RunOptions
 @contextlib.contextmanager
 def app_database(app: Application, options: RunOptions) -> Iterator[Connection]:
     """Open a database with the functions that the application's SQL may call."""
-    model = load_model(options.sentiment or app.sentiment)
+    model = load_model(sentiment_model(app, options))
     with open_database(model, memory_limit=options.memory_limit) as connection:
         yield connection
 
@@ -28,4 +28,9 @@ def bind_tables(app: Application, connection: Connection, options: RunOptions) -
 
 def cleaning_digests(app: Application, options: RunOptions) -> dict[str, str]:
     """Return for each table the digest of everything that decides what becomes of its rows."""
-    return tables.cleaning_digests(app.tables, options.sentiment or app.sentiment)
+    return tables.cleaning_digests(app.tables, sentiment_model(app, options))
+
+
+def sentiment_model(app: Application, options: RunOptions) -> str:
+    """Return the name of the model that `sentiment` calls."""
+    return options.sentiment or app.sentiment

@@ -5,23 +5,21 @@ They are recorded in job.json and are a part of the key of every shared map outp
 """
 
 from functools import cache
-from importlib import metadata, resources
+from importlib import metadata
 
+from caudal.datasets.kernels_version import kernels_version
 from caudal.formats import mapped
-from caudal.formats.digest import digest
 from caudal.kernels.hashing import HASH_VERSION
-from caudal.kernels.sources import digest_of_sources
 from caudal.version import __version__
 
 
 @cache
 def engine_versions() -> dict[str, str]:
     """Return the versions of this process, by name."""
-    lexicon = resources.files("caudal.kernels.sentiment").joinpath("lexicon.tsv").read_bytes()
     return {
         "caudal": __version__,
         "hash": str(HASH_VERSION),
-        "kernels": digest(digest_of_sources().encode() + lexicon),
+        "kernels": kernels_version(),
         "duckdb": metadata.version("duckdb"),
         "pyarrow": metadata.version("pyarrow"),
         "mapped": mapped.MAGIC.decode(),
