@@ -12,6 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from caudal.datasets.documents import StoredFile
+from caudal.files.text_views import outermost_texts
 from caudal.formats.digest import digest
 
 ROW_GROUP = 122_880  # rows: DuckDB reads groups of this size best
@@ -65,18 +66,20 @@ def read_rows(parts: Iterable[bytes], columns: Sequence[str] | None = None) -> p
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column in the types that Parquet knows without Arrow's own schema."""
-    if pa.types.is_string_view(column.type):
-        return column.cast(pa.string())
+    """Return a column in a type that Parquet has without Arrow's own schema."""
     if pa.types.is_binary_view(column.type):
         return column.cast(pa.binary())
     return column
 
 
+def _is_view(column: pa.ChunkedArray) -> bool:
+    return bool(pa.types.is_string_view(column.type))
+
+
 def _ends(column: pa.ChunkedArray) -> tuple[pa.Scalar, pa.Scalar]:
     import pyarrow.compute as pc  # a tenth of a second, which questions need not wait for
 
-    found = pc.min_max(column)
+    found = pc.min_max(outermost_texts(column) if _is_view(column) else column)
     return found["min"], found["max"]
 
 
@@ -86,7 +89,7 @@ def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any]:
         return None, None
     if types.is_floating(kind):
         return _float_bounds(column)
-    if types.is_string(kind):
+    if types.is_string(kind) or types.is_string_view(kind):
         return _text_bounds(column)
     if types.is_timestamp(kind):
         return _moment_bounds(column)

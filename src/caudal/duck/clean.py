@@ -16,6 +16,7 @@ from caudal.errors import ApplicationError
 from caudal.files.cleaning import Cleaning
 from caudal.files.pieces import Cleaned, FilePiece, TextRows
 from caudal.files.rejected import RejectedRows
+from caudal.files.text_views import chosen_views
 from caudal.kernels.csv import Numbers
 from caudal.model import REJECT, ROW, SEEN, Table
 from caudal.results.rejects import Rejects, strict_error
@@ -51,15 +52,19 @@ def clean_piece(
     accepted = text.table.num_rows
     reasons = cleaned.column(REJECT)
     rows = cleaned.drop_columns([name for name in cleaned.column_names if name in _ABOUT_ROWS])
+    good: NDArray[np.bool_] | None = None
     if reasons.null_count < len(reasons):
         bad = np.flatnonzero(pc.is_valid(reasons).to_numpy())
         lines = text.lines(prefiltered.places[numbers.take(bad).to_numpy()])
         told = reasons.take(bad).combine_chunks()
         rejected = RejectedRows.of(table.name, text.file, text.damaged, lines, told)
         accepted -= len(bad)
-        rows = rows.filter(pc.is_null(reasons))
+        is_good = pc.is_null(reasons)
+        rows, good = rows.filter(is_good), is_good.to_numpy()
     if _is_last_unseen(cleaned):
         rows = rows.slice(0, rows.num_rows - 1)
+    for one in cleaning.copied:
+        rows = rows.add_column(one.place, one.output, chosen_views(raw.column(one.column), good))
     return Cleaned(rows, accepted, rejected, text.repaired, piece)
 
 

@@ -12,7 +12,7 @@ import duckdb
 from caudal.duck.describe import create_empty, describe, read_by, types_given
 from caudal.duck.row_wise import require_row_wise
 from caudal.errors import ApplicationError
-from caudal.files.cleaning import Cleaning, Wanted
+from caudal.files.cleaning import Cleaning, Copied, Wanted
 from caudal.model import REJECT, ROW, SEEN, Table
 from caudal.sql.quoting import quote
 from caudal.sql.table_needs import (
@@ -27,7 +27,7 @@ from caudal.sql.table_needs import (
 )
 
 _NO_FLAGS: Mapping[KeyMembership, Flag] = {}
-_MOST_COLUMNS = 400  # of a table whose SQL is parsed, 3 ms for each column
+MOST_COLUMNS = 400  # of a table whose SQL is parsed, 3 ms for each column
 
 
 def bind_table(cursor: duckdb.DuckDBPyConnection, table: Table) -> Schema:
@@ -65,6 +65,8 @@ def make_cleaning(
     outputs: Sequence[str],
     computed: Sequence[ComputedColumn] = (),
     visible_rows: Sequence[VisibleRows] = (ALL_ROWS,),
+    *,
+    copied: tuple[Copied, ...] = (),
 ) -> Cleaning:
     """A batch of `raw` to the given outputs and computed columns, reading no more than needed.
 
@@ -72,6 +74,8 @@ def make_cleaning(
     to reject, each with its position in `raw`. It always gives the last row too, to check that
     there are as many rows as in `raw`. If the SQL leaves rows out, a column says of each row
     whether a query sees it, because the last row may have to be dropped.
+
+    Outputs can be `copied` only if all rows are visible.
     """
     visible_rows = [comparable(cursor, cleaned, rows) for rows in visible_rows]
     computed = [
@@ -98,6 +102,7 @@ def make_cleaning(
     sql = f"SELECT {', '.join(listed)} FROM (\n{source.sql}\n) AS cleaned{chosen}"
     prefilter = source.prefilter(visible_rows)
     read = read_by(cursor, sql, table.origin).columns.get("raw", set()) | prefilter.columns
+    read = read | {one.column for one in copied}
     texts = [name for name in table.columns if name in read]
     wanted = Wanted(
         table.name,
@@ -105,7 +110,7 @@ def make_cleaning(
         tuple((one.column, one.precision, one.scale) for one in source.numbers),
         tuple(name for name in texts if name not in prefilter.columns and prefilter.drops),
     )
-    return Cleaning(table, sql, wanted, source.numbers, prefilter)
+    return Cleaning(table, sql, wanted, source.numbers, prefilter, copied)
 
 
 @dataclass(frozen=True)
@@ -145,7 +150,7 @@ def _over_raw(
 
     Nothing is moved if the table is very wide: to parse its SQL would take longer than it saves.
     """
-    if len(table.columns) > _MOST_COLUMNS:
+    if len(table.columns) > MOST_COLUMNS:
         create_empty(cursor, "raw", dict.fromkeys(table.columns, "VARCHAR"))
         return _OverRaw(table.sql)
     from caudal.sql.number_columns import extract_numbers

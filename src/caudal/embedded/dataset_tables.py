@@ -23,7 +23,8 @@ def app_database(app: Application, options: RunOptions) -> Iterator[Connection]:
 def bind_tables(app: Application, connection: Connection, options: RunOptions) -> AppTables:
     """Bind all tables; raise ApplicationError for a column that a dataset cannot hold."""
     with empty_schema(connection) as cursor:
-        return bind_app_tables(cursor, app.tables, options.sentiment or app.sentiment)
+        model = sentiment_model(app, options)
+        return bind_app_tables(cursor, app.tables, model, copying=True)
 
 
 def cleaning_digests(app: Application, options: RunOptions) -> dict[str, str]:

@@ -29,6 +29,15 @@ class Wanted:
 
 
 @dataclass(frozen=True)
+class Copied:
+    """An output that is a text of the files unchanged. It need not pass through DuckDB."""
+
+    place: int  # among all outputs
+    output: str
+    column: str
+
+
+@dataclass(frozen=True)
 class Cleaning:
     """The rules by which the files of a table become typed rows."""
 
@@ -37,3 +46,4 @@ class Cleaning:
     wanted: Wanted  # columns to read from the files
     numbers: tuple[Number, ...]  # columns of `raw` that the reader parses as numbers
     prefilter: Prefilter
+    copied: tuple[Copied, ...] = ()  # output columns that the SQL does not give, in their order

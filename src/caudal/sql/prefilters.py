@@ -36,6 +36,13 @@ class Projection:
         """Return the column of `raw` that an output equals wherever that column is not null."""
         return self._origin(exp.column(output), -1)
 
+    def copied(self, output: str) -> str | None:
+        """Return the column of `raw` that an output is, unchanged in every row."""
+        node: exp.Expr | None = exp.column(output)
+        for level in range(len(self.selects)):
+            node = self._output(node.name, level) if isinstance(node, exp.Column) else None
+        return self._origin(node, len(self.selects) - 1) if isinstance(node, exp.Column) else None
+
     def present(self) -> tuple[str, ...] | None:
         """Return the columns of `raw` that are not null in a row that is kept; None if unknown."""
         reason, level = self._output(REJECT, 0), 0
