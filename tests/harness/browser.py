@@ -83,6 +83,13 @@ class Browser:
         self.run("document.querySelector(arguments[0]).scrollIntoView({block:'center'})", selector)
         self.call("POST", f"element/{self.find(selector)[_ELEMENT]}/click", {})
 
+    def push(self, words: str) -> None:
+        """Click the button with these words, once it is there."""
+        buttons = "[...document.querySelectorAll('button')]"
+        find = f"{buttons}.find(b => b.innerText.trim() === arguments[0])"
+        self.wait(f"return {find}", words)
+        self.run(f"{find}.click()", words)
+
     def write(self, selector: str, text: str) -> None:
         self.call("POST", f"element/{self.find(selector)[_ELEMENT]}/value", {"text": text})
 

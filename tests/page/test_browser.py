@@ -68,9 +68,7 @@ def test_a_report_shows_the_job_without_any_server(
     browser.wait(
         "return document.body.innerText.includes('worker-')||document.querySelector('canvas')"
     )
-    browser.run(
-        "[...document.querySelectorAll('button')].find(b=>b.innerText==='save report').click()"
-    )
+    browser.push("save report")
     report = downloaded(browser, f"caudal-{job}.html")
     assert "://" not in report.read_text().replace("http://www.w3.org/", "")
     browser.open(report.as_uri())
@@ -83,7 +81,7 @@ def test_a_report_shows_the_job_without_any_server(
 def test_an_answer_is_downloaded(browser: Browser, place: PageCluster, job: str) -> None:
     browser.open(f"{place.url}/#/jobs/{job}?query=by_decade")
     browser.shows("decade")
-    browser.run("[...document.querySelectorAll('button')].find(b=>b.innerText==='CSV').click()")
+    browser.push("CSV")
     lines = downloaded(browser, "by_decade.csv").read_text().splitlines()
     assert lines[0] == "decade,films,mean"
     assert len(lines) == 3
@@ -156,10 +154,10 @@ def test_sql_over_files_without_a_cluster(window: Browser, ui: str) -> None:
     window.press_with(CONTROL, ENTER)
     window.shows("3 rows")
     window.shows("Plan")
-    window.run("[...document.querySelectorAll('button')].find(b=>b.innerText==='chart').click()")
+    window.push("chart")
     window.find(".bars .bar")
     assert serious(window) == []
-    window.run("[...document.querySelectorAll('button')].find(b=>b.innerText==='CSV').click()")
+    window.push("CSV")
     assert downloaded(window, "answer.csv").read_text().splitlines()[0] == "title,score"
     # 422 is the mistake above. Chromium styles text typed over a selection; the policy blocks it.
     known = ("422", "Applying inline style")

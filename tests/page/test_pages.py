@@ -31,12 +31,6 @@ window.fetch = (path, init) => String(path).includes('/records/1')
 """
 
 
-def press_button(browser: Browser, words: str) -> None:
-    find = "[...document.querySelectorAll('button')].find(b => b.innerText.trim() === arguments[0])"
-    browser.wait(f"return {find}", words)
-    browser.run(f"{find}.click()", words)
-
-
 def type_sql(browser: Browser, sql: str) -> None:
     browser.wait(
         f"const e = document.querySelector('.editor'); return e && e.shadowRoot && {EDITOR}"
@@ -61,7 +55,7 @@ def test_dropped_files_become_versions(browser: Browser, place: PageCluster, dat
     browser.shows("nothing to load: version 1 loaded it")
     browser.run(DROP, "other.csv", "id;title;year;score\n7;Seven;2007;7\n8;Eight;2008;8\n")
     browser.shows("semicolons")
-    press_button(browser, "rejects 2")
+    browser.push("rejects 2")
     browser.wait("return document.body.innerText.includes('id is not a number')")
     known = ("400",)  # the file with semicolons
     assert [one for one in browser.errors() if not any(word in one for word in known)] == []
@@ -76,7 +70,7 @@ def test_a_load_is_cancelled(browser: Browser, place: PageCluster, dataset: str)
     )
     browser.run(make + DROP.replace("const [name, text] = arguments,", "const"), "large.csv")
     browser.shows("sending 8.0 MB")
-    press_button(browser, "cancel")
+    browser.push("cancel")
     browser.shows("cancelled")
     headers = {"authorization": f"Bearer {place.token}"}
     job = place.newest()
@@ -96,24 +90,24 @@ def test_sql_over_a_dataset_and_over_results(
     browser.open(f"{place.url}/#/sql?over=dataset:{dataset}")
     browser.shows("shelf · version")
     type_sql(browser, "SELECT nothing FROM films")
-    press_button(browser, "run")
+    browser.push("run")
     browser.shows("line 1: SELECT nothing FROM films")
     marked = "document.querySelector('.editor').shadowRoot.querySelector('.cm-mistake')"
     browser.wait(f"return {marked} && {marked}.innerText === 'nothing'")
     type_sql(browser, "SELECT title, score FROM films WHERE id < 5 AND score > $least ORDER BY 2")
     browser.write(".sqlpage input", "6")
-    press_button(browser, "run")
+    browser.push("run")
     browser.shows("3 rows")
     browser.shows(SCRIPT)
     browser.find(".plan svg")
-    press_button(browser, "chart")
+    browser.push("chart")
     browser.find(".bars .bar")
-    press_button(browser, "CSV")
+    browser.push("CSV")
     assert len(downloaded(browser, "sql.csv").read_text().splitlines()) == 4
     browser.open(f"{place.url}/#/sql?over=job:{job}")
     browser.shows("results of")
     type_sql(browser, "SELECT decade, films * 2 AS twice FROM by_decade ORDER BY decade")
-    press_button(browser, "run")
+    browser.push("run")
     browser.shows("twice")
     browser.shows("2 rows")
 

@@ -178,7 +178,8 @@ export async function ended(
       );
     } catch (error) {
       if (stop.reason === CANCEL) await send("DELETE", `/jobs/${job}`).catch(() => {});
-      if (stop.aborted || (error instanceof ApiError && error.status < 500)) throw error;
+      const isLater = !(error instanceof ApiError) || error.status >= 500 || error.status === 429;
+      if (stop.aborted || !isLater) throw error;
       await new Promise((done) => setTimeout(done, 500));
     }
   }

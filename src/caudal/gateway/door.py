@@ -12,6 +12,8 @@ Rules
    is answered here, and its requests get the permission that browsers ask for (peers.py).
 """
 
+from collections.abc import Mapping
+
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
@@ -44,7 +46,7 @@ class Door:
         async def noting(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._note(scope, message["status"])
-                MutableHeaders(scope=message).update(granted)
+                _permit(MutableHeaders(scope=message), granted)
             await send(message)
 
         try:
@@ -74,3 +76,10 @@ class Door:
         if not self._service.tokens.required and not names_loopback(headers.get("host")):
             message = "without tokens this gateway answers to localhost and 127.0.0.1 only"
             raise Refusal(421, "wrong_host", message, headers=_CLOSE)
+
+
+def _permit(headers: MutableHeaders, granted: Mapping[str, str]) -> None:
+    """Add a permission, which is for one origin only."""
+    headers.update(granted)
+    if granted:
+        headers.add_vary_header("origin")

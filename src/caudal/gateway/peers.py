@@ -65,7 +65,7 @@ class KnownCluster:
         before a request."""
         if origin is None or not self.allows(scheme, origin):
             return {}
-        granted = {"access-control-allow-origin": origin, "vary": "origin"}
+        granted = {"access-control-allow-origin": origin}
         return granted | _ALLOWED if asked else granted
 
 

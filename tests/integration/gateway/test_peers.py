@@ -59,6 +59,7 @@ def test_pages_of_the_cluster_are_permitted(peers: Place, origin: str) -> None:
     assert "access-control-allow-credentials" not in asked.headers
     answer = client.get("/jobs", headers={"origin": origin})
     assert answer.headers["access-control-allow-origin"] == origin
+    assert answer.headers["vary"] == "origin"
     refused = client.get("/jobs/none", headers={"origin": origin})  # the page reads why
     assert refused.headers["access-control-allow-origin"] == origin
 

@@ -2,8 +2,8 @@
 
 Rules
 1. One SELECT at a time: a session's database belongs to one thread. Others wait.
-2. Answers are kept as Arrow tables, the newest few, each cut after a million rows. So a person can
-   scroll, sort, draw and download without asking again, in bounded memory.
+2. Answers are kept as Arrow tables: the newest few, each cut after a million rows, all together
+   bounded. So a person can scroll, sort, draw and download without asking again, in bounded memory.
 3. A mistake in SQL is an answer like any other: it says what is wrong and where.
 """
 
@@ -34,7 +34,7 @@ from caudal.run_options import Silent
 from caudal.sql.adhoc import asker_mistakes
 
 MOST_ROWS = 1_000_000
-KEPT = 24  # answers
+KEPT, KEPT_BYTES = 24, 1 << 30  # answers: how many, and how large together
 
 
 class AskedSql(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -126,6 +126,9 @@ class UiSession:
             raise UsageError("this answer is no longer kept: run the SELECT again")
         return found
 
+    def _held(self) -> int:
+        return sum(one.table.nbytes for one in self._kept.values())
+
     def _bound(self, asked: AskedSql) -> Any:
         (select, *more) = statements(asked.sql) or [""]
         if more or not select or select.startswith("."):
@@ -138,9 +141,9 @@ class UiSession:
     def _keep(self, result: Result, rejects: Rejects, *, cut: bool) -> AnswerAbout:
         number = next(self._ids)
         self._kept[number] = result
-        while len(self._kept) > KEPT:
-            del self._kept[next(iter(self._kept))]
         table = result.table
+        while len(self._kept) > KEPT or (len(self._kept) > 1 and self._held() > KEPT_BYTES):
+            del self._kept[next(iter(self._kept))]
         columns = tuple(ResultColumn(one.name, str(one.type)) for one in table.schema)
         told = (*(one.told() for one in rejects), *rejects.unread)
         return AnswerAbout(number, table.num_rows, table.nbytes, result.seconds, columns, cut, told)
