@@ -29,6 +29,7 @@ from caudal.formats.replies import AskReceipt, Question
 from caudal.jobs.facts import OneLook
 from caudal.jobs.interfaces import GoneError
 from caudal.jobs.janitor import delete_ended
+from caudal.jobs.loads import OPTION
 from caudal.jobs.ports import Ports
 from caudal.jobs.reconcile import missing_tasks
 from caudal.jobs.requests import identity
@@ -75,7 +76,7 @@ class DatasetQuestions:
         shelf = open_shelf(name, question.version, found.below)
         head, text = shelf.contents.head, question.request.application
         cleanings = cleaning_digests(text.tables, text.sentiment)
-        require_same(name, head, text.name, cleanings)
+        require_same(name, head, text.name, cleanings, OPTION)
         tables = tuple(AskedTable(one.name, one.columns) for one in head.tables)
         asked = AskedDataset(name, found.root, shelf.contents.number, tables)
         request = msgspec.structs.replace(question.request, dataset=asked)

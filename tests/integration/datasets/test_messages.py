@@ -94,6 +94,10 @@ def test_a_dataset_of_another_application(app: Path, capsys: Capture) -> None:
     status, _, err = told(capsys, "run", "movies", "--from", "shelf")
     assert status == 2
     assert "shelf holds a dataset of sales, not of movies" in err
+    Path("more.csv").write_text("userId,movieId,rating\n1,2,3\n")
+    status, _, err = told(capsys, "load", "movies", "--file", "ratings=more.csv", "--to", "shelf")
+    assert status == 2
+    assert "not of movies: load into another one (--to NEW), or ask it with sales" in err
 
 
 def test_changed_sql_of_a_table(app: Path, capsys: Capture) -> None:

@@ -14,6 +14,8 @@ from caudal.cli.status import ExitStatus
 from caudal.client.client import Client
 from caudal.client.dataset_questions import versions
 from caudal.datasets.cluster_place import locate
+from caudal.datasets.compaction import compact
+from caudal.datasets.vacuum import vacuum
 from caudal.embedded.dataset_load import open_loader
 from caudal.embedded.dataset_sources import file_sources
 from caudal.errors import UsageError
@@ -66,9 +68,22 @@ def test_versions_and_as_of(one: Cluster, books: Path, tmp_path: Path) -> None:
         client.dataset("nowhere").sql(COUNT, "books")
 
 
+def test_a_version_that_was_vacuumed(one: Cluster, books: Path, tmp_path: Path) -> None:
+    load(one, books, "swept")
+    load(one, books, "swept", reviews=more_reviews(tmp_path))
+    below = locate(one.store, NOBODY, "swept").below
+    compact(below, 10.0**10)
+    vacuum(below, 10.0**10, keep=0.0, grace=0.0)
+    client = Client(one.gateway)
+    with pytest.raises(UsageError, match=r"version 1 of swept was vacuumed: the oldest .* is 3"):
+        client.dataset("swept", as_of=1).sql(COUNT, "books")
+    assert client.dataset("swept", as_of=3).sql(COUNT, "books").rows() == [{"n": 1201}]
+
+
 def test_a_dataset_of_another_application(one: Cluster, books: Path) -> None:
     load(one, books, "of-books")
-    with pytest.raises(UsageError, match="of-books holds a dataset of books, not of movies"):
+    why = r"of-books holds a dataset of books, not of movies: .*--dataset NEW.*ask it with books"
+    with pytest.raises(UsageError, match=why):
         Client(one.gateway).dataset("of-books").sql("SELECT count(*) FROM movies", "movies")
 
 
