@@ -20,7 +20,7 @@ from caudal.store.memory import MemoryStore
 from tests.fuzz_inputs import seeds
 
 _ROWS = [{"k": "a", "n": "1", "text": "one"}, {"k": "b", "n": "x", "text": None}]
-_LATER = 10.0**12
+_LATER = 10.0**11
 _DIGEST = "0123456789abcdef" * 2
 
 

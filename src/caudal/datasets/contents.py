@@ -26,7 +26,7 @@ from caudal.datasets.documents import (
 )
 from caudal.errors import FormatError
 from caudal.formats import document
-from caudal.formats.frame import Count
+from caudal.formats.frame import Count, Milliseconds
 from caudal.formats.loads import FilePath
 
 
@@ -44,10 +44,10 @@ class HeldFile(msgspec.Struct, frozen=True, array_like=True):
 class HeldSource(msgspec.Struct, frozen=True, array_like=True):
     """Something that was loaded, and the version that brought it."""
 
-    version: int
+    version: Count
     table: str
     name: str
-    bytes: int
+    bytes: Count
     digest: str
     part: StreamPart | None = None
 
@@ -55,27 +55,27 @@ class HeldSource(msgspec.Struct, frozen=True, array_like=True):
 class VersionSummary(msgspec.Struct, frozen=True, array_like=True):
     """A version as `caudal versions` lists it. Rows, files and bytes are those it added."""
 
-    number: int
-    time: int
+    number: Count
+    time: Milliseconds
     kind: Kind
     load: str
-    rows: int
-    files: int
-    bytes: int
-    rejected: int
-    sources: int
+    rows: Count
+    files: Count
+    bytes: Count
+    rejected: Count
+    sources: Count
 
 
 class Contents(msgspec.Struct, frozen=True, array_like=True):
     """Everything that versions 0 to `number` say."""
 
     head: DatasetHead
-    number: int
-    time: int
+    number: Count
+    time: Milliseconds
     tables: dict[str, tuple[HeldFile, ...]]
     sources: tuple[HeldSource, ...]
     history: tuple[VersionSummary, ...]
-    checkpoint: int = 0  # the newest checkpoint at or before `number`
+    checkpoint: Count = 0  # the newest checkpoint at or before `number`
 
     @property
     def columns(self) -> dict[str, dict[str, str]]:

@@ -12,7 +12,7 @@ from caudal.datasets import keys
 from caudal.datasets.types import check_stored
 from caudal.errors import FormatError
 from caudal.formats import document
-from caudal.formats.frame import Count
+from caudal.formats.frame import Count, Milliseconds
 from caudal.formats.loads import FilePath
 from caudal.formats.loads import StoredFile as StoredFile
 from caudal.formats.loads import StreamPart as StreamPart
@@ -43,7 +43,7 @@ class DatasetHead(msgspec.Struct, frozen=True):
 
     id: str
     application: str
-    created: int  # milliseconds since 1970
+    created: Milliseconds
     tables: tuple[DatasetTable, ...]
 
 
@@ -79,7 +79,7 @@ class DatasetVersion(msgspec.Struct, frozen=True, omit_defaults=True):
     """A version: everything that changed since the one before it."""
 
     number: Count
-    time: int  # milliseconds since 1970; never earlier than that of the version before
+    time: Milliseconds  # never earlier than that of the version before
     kind: Kind
     load: str = ""
     sources: tuple[LoadedSource, ...] = ()

@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from caudal.formats.frame import Milliseconds
 from caudal.formats.job import Text
 from caudal.formats.loads import StreamPart
 
@@ -43,7 +44,7 @@ class VersionEntry(msgspec.Struct, frozen=True):
     """A version. Rows, files and bytes are those that it added; `time` in milliseconds."""
 
     number: int
-    time: int
+    time: Milliseconds
     kind: Literal["create", "load", "compact", "vacuum"]
     load: str
     rows: int

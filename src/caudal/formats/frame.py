@@ -37,6 +37,9 @@ MOST_INDEX_BYTES = (
 # A number, size or offset in an index. The bound keeps sums of them within 64 bits.
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
 
+# A moment in milliseconds since 1970, up to the last year that Python knows.
+Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_999)]
+
 # Why a query failed, stored instead of its rows. The writer cuts it to this length.
 MOST_REASON = 2_000
 Reason = Annotated[str, msgspec.Meta(max_length=MOST_REASON)]

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from caudal.formats.frame import Reason
+from caudal.formats.frame import Milliseconds, Reason
 from caudal.formats.job import Options, Request
 from caudal.formats.medic_status import ProcessStatus
 from caudal.formats.outcomes import Outcome, State
@@ -47,7 +47,7 @@ class SeenVersion(msgspec.Struct, frozen=True):
     """A version of a dataset in the stream of its versions. `time` in milliseconds since 1970."""
 
     version: int
-    time: int
+    time: Milliseconds
 
 
 class TableStatus(msgspec.Struct, frozen=True):

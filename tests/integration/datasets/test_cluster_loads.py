@@ -242,7 +242,7 @@ def test_a_vacuum_that_deletes_files_of_a_load_makes_it_begin_again(
             """Delete the files of the first batch before the table has ended."""
             if batch.number == 0 and not swept:
                 until(has_more_files)
-                swept.append(vacuum(place.below, 10.0**12, keep=0.0, grace=0.0).files)
+                swept.append(vacuum(place.below, 10.0**11, keep=0.0, grace=0.0).files)
 
     def has_more_files() -> bool:
         found = [one for one in entries(place.below, "tables/sales/") if "parquet" in one.key]
