@@ -1,4 +1,5 @@
-"""Rows of a program that somebody wants to append. They are known by a key, not by their content.
+"""Rows of a program that somebody wants to append. They are known by a key, not by their content:
+ADR 56.
 
 The same rows may be appended twice on purpose. So rows without a key are another source each time,
 and rows with a key are loaded once, whoever repeats the append. A load that was killed goes on only
