@@ -198,7 +198,7 @@ web:
 
 # The page with ten thousand jobs and a million rows, in a real Chromium.
 test-page: compiled .venv/chromium
-	$(BIN)/pytest -q -n 0 tests/page/test_browser.py tests/page/many.py
+	$(BIN)/pytest -q -n 0 tests/page/test_browser.py tests/page/test_pages.py tests/page/many.py
 
 # The pictures of the README, from a real cluster under chaos.
 screenshots: compiled .venv/chromium

@@ -71,6 +71,14 @@ def test_a_reader_reads_and_changes_nothing(place: Place) -> None:
     assert code_of(berta.get("/datasets/shelf?owner=alice")) == (404, "no_dataset")
 
 
+def test_a_dataset_of_an_earlier_version_keeps_no_sql(place: Place) -> None:
+    answer = place.client(ALICE).get("/datasets/shelf/tables")
+    assert code_of(answer) == (400, "bad_request")
+    assert "earlier version" in answer.json()["error"]["message"]
+    berta = place.client(BERTA).get("/datasets/shelf/tables?owner=alice")
+    assert code_of(berta) == (404, "no_dataset")
+
+
 def test_rights(place: Place) -> None:
     dora, carla = place.client(DORA), place.client(CARLA)
     assert code_of(dora.put("/datasets/shelf/readers/berta")) == (403, "not_allowed")
