@@ -27,6 +27,7 @@ from caudal.formats.job import Job, Request, Text
 from caudal.formats.keys import Keys, Message, Task, job_key
 from caudal.jobs import execute
 from caudal.jobs.intervals import IntervalSet
+from caudal.jobs.job_index import enrol
 from caudal.jobs.ports import Ports
 from caudal.jobs.reconciler import Reconciler
 from caudal.jobs.runs import JobRuns
@@ -141,7 +142,9 @@ def _reconciling() -> float:
     try:
         with tempfile.TemporaryDirectory() as folder:
             store = DirectoryStore(Path(folder), fsync=False)
-            store.create(job_key("j"), job_format.encode(_job(compute)))
+            job = _job(compute)
+            store.create(job_key("j"), job_format.encode(job))
+            enrol(store, job)
             _fill(Path(folder))
             reconciler = Reconciler(_ports(store, compute))
             began = time.perf_counter()

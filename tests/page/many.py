@@ -14,6 +14,7 @@ from caudal.formats.outcomes import Outcome, encode_outcome
 from caudal.formats.outputs import Whose
 from caudal.gateway.tokens import Tokens
 from caudal.jobs import objects
+from caudal.jobs.job_index import enrol
 from tests.harness.browser import Browser, browsing
 from tests.harness.gateway_place import REQUEST, Place, create, send
 from tests.harness.gateway_server import Running, running
@@ -43,6 +44,7 @@ def place() -> Iterator[Place]:
             made.store.create(job_key(copy.id), job_format.encode(copy))
             outcome = encode_outcome(Outcome("done", "", job.created + 1))
             made.store.create(Keys(copy.id, copy.run).outcome, outcome)
+            enrol(made.store, copy)
         yield made
 
 

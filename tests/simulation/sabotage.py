@@ -23,6 +23,7 @@ from caudal.jobs.beat import TaskBeat
 from caudal.jobs.events import TaskReport
 from caudal.jobs.facts import StoreFacts
 from caudal.jobs.interfaces import CondemnedError, ConflictError, NotNowError
+from caudal.jobs.job_index import Mark
 from caudal.jobs.objects import exists
 from caudal.jobs.ports import Ports
 from caudal.jobs.readiness import follow_up
@@ -164,7 +165,7 @@ def own_write_is_foreign() -> Any:
 
 @sabotage("cleaner deletes the outcome before job.json", known=165)
 def outcome_first() -> Any:
-    def clean(self: Any, found: JobRun, outcome: outcomes.Outcome) -> None:
+    def clean(self: Any, found: JobRun, outcome: outcomes.Outcome, mark: Mark) -> None:
         keys = found.keys
         self._delete(f"{keys.root}/", but=(keys.results(), keys.outcome))
         if self._ports.clock.now() - outcome.at < found.job.request.options.keep_seconds:
@@ -178,7 +179,7 @@ def outcome_first() -> Any:
 
 @sabotage("cleaner deletes job.json first, with the data")
 def job_first() -> Any:
-    def clean(self: Any, found: JobRun, outcome: outcomes.Outcome) -> None:
+    def clean(self: Any, found: JobRun, outcome: outcomes.Outcome, mark: Mark) -> None:
         self._ports.store.delete(job_key(found.job.id))
         self._delete(f"{found.keys.root}/", but=(found.keys.results(), found.keys.outcome))
 
@@ -187,8 +188,8 @@ def job_first() -> Any:
 
 @sabotage("cleaner deletes data as soon as results exist, without an outcome", known=1)
 def data_without_outcome() -> Any:
-    def clean(self: Any, job_id: str) -> None:
-        found = self._ports.job_runs.open(job_id)
+    def clean(self: Any, mark: Mark) -> None:
+        found = self._ports.job_runs.open(mark.job)
         if found is not None:
             facts = StoreFacts(self._ports.store, found.keys)
             if facts.finished():
@@ -201,18 +202,18 @@ def data_without_outcome() -> Any:
 @sabotage("janitor reads job.json a round before it lists", ("again",), known=1)
 def read_before_list() -> Any:
     read: dict[tuple[int, str], str | None] = {}
-    clean = janitor.Janitor._clean
+    clean = janitor.Janitor._clean_runs
 
-    def stale(self: Any, job_id: str) -> None:
+    def stale(self: Any, job_id: str) -> Any:
         before = read.get((id(self), job_id))
         found = self._ports.job_runs.open(job_id)
         read[id(self), job_id] = found.job.run if found else None
         for run in list(janitor.run_names(self._ports.store, job_id)):
             if before is not None and run != before:
                 self._delete(f"jobs/{job_id}/{run}/")
-        clean(self, job_id)
+        return clean(self, job_id)
 
-    return mock.patch.object(janitor.Janitor, "_clean", stale)
+    return mock.patch.object(janitor.Janitor, "_clean_runs", stale)
 
 
 @sabotage("no sweep: runs that job.json does not name stay", known=89)

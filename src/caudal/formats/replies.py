@@ -221,7 +221,7 @@ class QuotaPage(msgspec.Struct, frozen=True):
 
 
 class JobPage(msgspec.Struct, frozen=True):
-    """A page of jobs, ordered by id. `next` is the `after` of the next page, None at the end."""
+    """A page of jobs, the newest first. `next` is the `after` of the next page, None at the end."""
 
     jobs: tuple[JobEntry, ...]
     next: str | None

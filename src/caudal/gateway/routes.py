@@ -66,7 +66,9 @@ _RESULTS = {
     )
 }
 _LISTED = (
-    Parameter("after", "query", {"type": "string"}, "List the jobs after this id.", required=False),
+    Parameter(
+        "after", "query", {"type": "string"}, "List the jobs behind this `next`.", required=False
+    ),
     Parameter(
         "limit",
         "query",

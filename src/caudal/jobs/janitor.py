@@ -9,10 +9,12 @@ Rules
 3. When the results expire, delete first the results, then job.json, then the outcome. A job with
    job.json but without outcome would seem to run. Results expire when this clock and the store's
    clock, if it has one, both say so. So a clock that is ahead deletes nothing early.
-4. An ended job with nothing to delete rests until its results expire, but at most for a while
-   (ended_jobs.py). A job that is not known to have ended is looked at in every round.
-5. Now and then, map outputs of datasets that nobody used for long are deleted (sweep.py).
-6. In a directory, empty folders and temporary files of dead writers are deleted. The store itself
+4. An ended job with nothing to delete rests a while (ended_jobs.py). After that, the index has it
+   among the ended jobs, and it is not looked at before its results expire (job_index.py). A job
+   that is not known to have ended is looked at in every round.
+5. At its start and then every hour, a janitor looks for jobs that are not in the index.
+6. Now and then, map outputs of datasets that nobody used for long are deleted (sweep.py).
+7. In a directory, empty folders and temporary files of dead writers are deleted. The store itself
    knows which files those are.
 
 Only the delete of job.json can do harm when it is late, because a new run under the same id uses
@@ -29,8 +31,18 @@ from caudal.errors import FormatError, StoreError
 from caudal.formats.keys import job_key
 from caudal.formats.outcomes import Outcome
 from caudal.jobs.ended_jobs import spread
+from caudal.jobs.job_index import (
+    Mark,
+    all_ended_marks,
+    ended_mark,
+    ended_marks,
+    enrol,
+    move,
+    owner_key,
+    running_marks,
+    stored_jobs,
+)
 from caudal.jobs.ports import Ports
-from caudal.jobs.reconciler import job_ids
 from caudal.jobs.runs import JobRun, read_outcome
 from caudal.jobs.sweep import sweep_shared
 from caudal.process.logs import fields
@@ -48,15 +60,18 @@ class Janitor:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._swept = ports.clock.elapsed()  # when shared outputs were looked at
+        self._looked: float | None = None  # when jobs outside of the index were looked for
 
     def round(self) -> None:
-        """Look at every job once. A job whose store calls fail waits for the next round."""
-        now, jobs = self._ports.clock.elapsed(), list(job_ids(self._ports.store))
-        for job_id in self._ports.resting.awake(_LOOP, jobs, now):
-            try:
-                self._clean(job_id)
-            except (StoreError, FormatError):
-                continue
+        """Look at every job that may need it. If the store fails, it waits for the next round."""
+        store, now = self._ports.store, self._ports.clock.elapsed()
+        marks = [*running_marks(store), *ended_marks(store, self._ports.clock.now())]
+        for mark in self._ports.resting.awake(_LOOP, marks, now):
+            with contextlib.suppress(StoreError, FormatError):
+                self._clean(mark)
+        if self._looked is None or now - self._looked >= self._ports.bounds.sweep_seconds:
+            self._look_for_others()
+            self._looked = now
         self._sweep_shared()
         self._ports.store.sweep(_SWEPT_SECONDS)
 
@@ -67,21 +82,43 @@ class Janitor:
             with contextlib.suppress(StoreError):
                 sweep_shared(self._ports)
 
-    def _clean(self, job_id: str) -> None:
+    def _look_for_others(self) -> None:
+        """Look after jobs without a mark. At the start, also look at every ended job if a setting
+        says how long they stay: it may have said something else before."""
+        store, is_first = self._ports.store, self._looked is None
+        jobs, ended = set(stored_jobs(store)), list(all_ended_marks(store))
+        known = {mark.job for mark in (*running_marks(store), *ended)}
+        for job_id in sorted(jobs - known):
+            with contextlib.suppress(StoreError, FormatError):
+                job_run, _ = self._clean_runs(job_id)
+                if job_run is not None:
+                    enrol(store, job_run.job)
+        for mark in ended if is_first and self._ports.bounds.keep_seconds is not None else ():
+            with contextlib.suppress(StoreError, FormatError):
+                self._clean(mark)
+
+    def _clean(self, mark: Mark) -> None:
+        job_run, runs = self._clean_runs(mark.job)
+        if job_run is not None and job_run.job.run == mark.run:
+            outcome = read_outcome(self._ports.store, job_run.keys)
+            if outcome is not None:
+                self._clean_ended(job_run, outcome, mark)
+        elif mark.run not in runs:
+            self._ports.store.delete(mark.key, lasting=False)
+
+    def _clean_runs(self, job_id: str) -> tuple[JobRun | None, list[str]]:
+        """Delete runs that are not named; return the named one, and all that were there."""
         runs = list(run_names(self._ports.store, job_id))
         job_run = self._ports.job_runs.open(job_id)
         named = job_run.job.run if job_run else None
         for run in runs:
             if run != named:
                 self._delete(f"jobs/{job_id}/{run}/")
-        if job_run is not None:
-            outcome = read_outcome(self._ports.store, job_run.keys)
-            if outcome is not None:
-                self._clean_ended(job_run, outcome)
-        elif not runs:
+        if job_run is None and not runs:
             self._ports.store.delete(key_in(f"jobs/{job_id}/"))
+        return job_run, runs
 
-    def _clean_ended(self, job_run: JobRun, outcome: Outcome) -> None:
+    def _clean_ended(self, job_run: JobRun, outcome: Outcome, mark: Mark) -> None:
         keys = job_run.keys
         but: tuple[str, ...] = (keys.results(), keys.outcome)
         if outcome.state in ("done", "failed"):
@@ -89,17 +126,26 @@ class Janitor:
         if outcome.state == "done":
             but = (*but, keys.ends())
         deleted = self._delete(f"{keys.root}/", but=but)
-        left = self._left(job_run, outcome)
+        ends, now = self._ends(job_run, outcome), self._ports.clock.now()
+        left = self._left(job_run, ends)
         if left <= 0:
             delete_ended(self._ports, job_run)
         elif not deleted:
-            self._rest(job_run.job.id, left)
+            later = ended_mark(job_run.job, ends)
+            is_settled = now - outcome.at >= self._ports.bounds.rest_seconds / 2
+            if is_settled and later != mark:
+                move(self._ports.store, mark, later)
+            else:
+                self._rest(mark, left)
 
-    def _left(self, job_run: JobRun, outcome: Outcome) -> float:
+    def _ends(self, job_run: JobRun, outcome: Outcome) -> float:
+        """Return when the results expire."""
+        kept = self._ports.bounds.keep_seconds
+        return outcome.at + (job_run.job.request.options.keep_seconds if kept is None else kept)
+
+    def _left(self, job_run: JobRun, ends: float) -> float:
         """Return the seconds until the results expire."""
-        store, kept = self._ports.store, self._ports.bounds.keep_seconds
-        ends = outcome.at + (job_run.job.request.options.keep_seconds if kept is None else kept)
-        left = ends - self._ports.clock.now()
+        store, left = self._ports.store, ends - self._ports.clock.now()
         if left > 0 or (dated := store.time()) is None or (truly := ends - dated) <= 0:
             return left
         ahead = round(truly - left)
@@ -108,10 +154,10 @@ class Janitor:
         )
         return truly
 
-    def _rest(self, job_id: str, left: float) -> None:
+    def _rest(self, mark: Mark, left: float) -> None:
         """Let an ended job rest (rule 4)."""
-        seconds = min(left, spread(job_id, self._ports.bounds.rest_seconds))
-        self._ports.resting.rest(_LOOP, job_id, self._ports.clock.elapsed() + seconds)
+        seconds = min(left, spread(mark, self._ports.bounds.rest_seconds))
+        self._ports.resting.rest(_LOOP, mark, self._ports.clock.elapsed() + seconds)
 
     def _delete(self, prefix: str, but: tuple[str, ...] = ()) -> int:
         return _delete_below(self._ports.store, prefix, but)
@@ -123,6 +169,7 @@ def delete_ended(ports: Ports, job_run: JobRun) -> None:
     _delete_below(ports.store, f"{keys.root}/", but=(keys.outcome,))
     again = ports.job_runs.open(job_run.job.id)
     if again is not None and again.job.run == job_run.job.run:
+        ports.store.delete(owner_key(job_run.job), lasting=False)
         ports.store.delete(job_key(job_run.job.id))
     ports.store.delete(keys.outcome)
 

@@ -40,6 +40,7 @@ class Bounds:
         7 * 86_400.0
     )  # shared map outputs that nobody used for so long are swept
     sweep_seconds: float = 3_600.0  # how often a janitor looks for them
+    indexed: bool = True  # jobs are put into the index, for loops and lists (job_index.py)
     batch_bytes: int = 1 << 30  # records of one batch; a batch that declares more is refused
 
 

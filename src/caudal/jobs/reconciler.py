@@ -3,7 +3,8 @@
 A round looks at every running job and computes its missing tasks from the store. The comparison
 with the round before decides whether they are published again (jobs/watch.py). A task that a
 worker computes right now is not missing. Several reconcilers do no harm: a task that is published
-twice is done once. Ended jobs are skipped most of the time (ended_jobs.py).
+twice is done once. Only the running jobs of the index are looked at (job_index.py); those that
+ended a short time ago are skipped most of the time (ended_jobs.py).
 """
 
 import contextlib
@@ -19,6 +20,7 @@ from caudal.jobs.ended_jobs import spread
 from caudal.jobs.facts import OneLook, StoreFacts
 from caudal.jobs.failed_queries import end_done
 from caudal.jobs.interfaces import is_suspect
+from caudal.jobs.job_index import running_marks
 from caudal.jobs.lane_shares import is_worth_counting
 from caudal.jobs.owner_load import Waiting
 from caudal.jobs.ports import Ports
@@ -38,7 +40,6 @@ from caudal.jobs.watch import (
     published,
     that_fit,
 )
-from caudal.store.port import Store, folder_names
 
 _LOOP = "reconciler"
 
@@ -61,19 +62,19 @@ class Reconciler:
         self._ports.loads.begin()
         seen, owners = set(), defaultdict[str, list[Keys]](list)
         self._waiting, self._looks_for = Counter(), self._worth_looking_for()
-        now, jobs = self._ports.clock.elapsed(), list(job_ids(self._ports.store))
-        for job_id in self._ports.resting.awake(_LOOP, jobs, now):
+        now, marks = self._ports.clock.elapsed(), running_marks(self._ports.store)
+        for mark in self._ports.resting.awake(_LOOP, marks, now):
             try:
-                job_run = self._ports.job_runs.open(job_id)
-                if job_run is None:
+                job_run = self._ports.job_runs.open(mark.job)
+                if job_run is None or job_run.job.run != mark.run:
                     continue
                 if read_outcome(self._ports.store, job_run.keys) is None:
-                    seen.add((job_id, job_run.job.run))
+                    seen.add((mark.job, mark.run))
                     owners[job_run.job.owner].append(job_run.keys)
                     self._look_or_fail(job_run)
                 else:
-                    until = now + spread(job_id, self._ports.bounds.rest_seconds)
-                    self._ports.resting.rest(_LOOP, job_id, until)
+                    until = now + spread(mark, self._ports.bounds.rest_seconds)
+                    self._ports.resting.rest(_LOOP, mark, until)
             except (StoreError, BrokerError, FormatError):
                 continue
         self._watches = {name: one for name, one in self._watches.items() if name in seen}
@@ -171,8 +172,3 @@ class Reconciler:
             bounds.patience_most_seconds,
             job_run.job.request.options.silent_seconds,
         )
-
-
-def job_ids(store: Store) -> Iterator[str]:
-    """Return the id of every job that has any object."""
-    return folder_names(store, "jobs/")

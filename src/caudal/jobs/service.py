@@ -36,6 +36,7 @@ from caudal.jobs.interfaces import (
     UnknownNameError,
 )
 from caudal.jobs.janitor import delete_ended
+from caudal.jobs.job_index import enrol
 from caudal.jobs.job_list import jobs_of
 from caudal.jobs.lane_shares import has_room
 from caudal.jobs.load_requests import check_load, place_of
@@ -92,10 +93,11 @@ class JobService:
         check_sentiment(request, self._ports.bounds.sentiments)
         found = self._ports.job_runs.open(job_id)
         job_run = found or self._create(job_id, owner, request)
-        self._ports.resting.wake(job_id)
         self._check_owner(job_run, job_id, owner)
         if job_run.job.request_digest != identity(request):
             raise ConflictError(f"job {job_id} exists with another content: choose another id")
+        if self._ports.bounds.indexed:
+            enrol(self._ports.store, job_run.job)
         self._hear(job_run)
         self._publish(job_run, at_creation(job_run.shape))
         return Receipt(job_run.job.run, job_run.job.tables, new=found is None)
@@ -200,7 +202,7 @@ class JobService:
             raise self._gone(job_id, outcome) from None
 
     def jobs(self, owner: str, after: str = "", limit: int = 100) -> JobPage:
-        """Return a page of the owner's jobs, ordered by id, from behind `after`."""
+        """Return a page of the owner's jobs, the newest first, from behind `after`."""
         return jobs_of(self._ports.store, owner, after, limit)
 
     def watch(self, job_id: str, owner: str) -> JobRun:

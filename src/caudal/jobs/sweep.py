@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from caudal.datasets.cluster_place import ROOT
 from caudal.errors import FormatError, NotFoundError
+from caudal.jobs.job_index import running_marks
 from caudal.jobs.ports import Ports
-from caudal.jobs.reconciler import job_ids
 from caudal.jobs.runs import read_outcome
 from caudal.jobs.shared_maps import dataset_of, is_unused, part_of
 from caudal.store.port import Store, entries, folder_names
@@ -63,9 +63,9 @@ def _newest(marks: list[str]) -> int:
 
 def _needed(ports: Ports) -> Iterator[tuple[str, str]]:
     """Yield the dataset and the part of every table that a running job reads."""
-    for job_id in list(job_ids(ports.store)):
+    for mark in running_marks(ports.store):
         try:
-            job_run = ports.job_runs.open(job_id)
+            job_run = ports.job_runs.open(mark.job)
             if job_run is None or (asked := dataset_of(job_run)) is None:
                 continue
             if read_outcome(ports.store, job_run.keys) is None:

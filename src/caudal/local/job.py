@@ -62,7 +62,8 @@ _Models = Mapping[str, SentimentModel]
 
 _OWNER = "this process"
 _EVERYTHING = 1 << 40
-_BOUNDS = Bounds(folds_ahead=_EVERYTHING, folds_most=_EVERYTHING)  # no other job waits here
+# No other job waits here, and no loop or list looks for this one.
+_BOUNDS = Bounds(folds_ahead=_EVERYTHING, folds_most=_EVERYTHING, indexed=False)
 _LOOK_SECONDS = 0.2  # between two checks of a run without events
 _WORKER_MEMORY_BYTES = 2 << 30
 # With a memory limit: the memory of a process besides its sandboxes (the interpreter with its

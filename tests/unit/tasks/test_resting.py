@@ -14,6 +14,7 @@ from tests.harness.hand_clock import HandClock
 from caudal.broker import MemoryBroker
 from caudal.formats.job import Options
 from caudal.jobs.janitor import Janitor
+from caudal.jobs.job_index import running_marks
 from caudal.jobs.ports import Ports
 from caudal.jobs.reconciler import Reconciler
 from caudal.jobs.runs import JobRuns
@@ -85,13 +86,23 @@ class Place:
                 loop.round()
 
 
+def _asked(loops: list[Any], store: CountedStore) -> list[dict[str, int]]:
+    return [store.asked_by(loop.round) for loop in loops]
+
+
+IDLE = [{"list": 1}, {"list": 2}]  # of a reconciler and a janitor: running jobs; those and hours
+
+
 @pytest.mark.parametrize("jobs", [1, 12])
-def test_a_round_over_ended_jobs_is_one_listing(jobs: int) -> None:
+def test_a_round_over_ended_jobs_only_lists(jobs: int) -> None:
     place = Place(jobs)
     loops = place.loops()
     place.settle(loops)
-    for loop in loops:
-        assert place.store.asked_by(loop.round) == {"list": 1}
+    assert _asked(loops, place.store) == IDLE
+    place.clock.time += place.ports.bounds.rest_seconds
+    place.settle(loops)
+    assert _asked(loops, place.store) == IDLE
+    assert running_marks(place.store) == []
 
 
 def test_they_are_swept_when_their_time_is_over() -> None:
@@ -104,6 +115,7 @@ def test_they_are_swept_when_their_time_is_over() -> None:
     place.clock.time += 1
     janitor.round()
     assert place.gateway.jobs("me").jobs == ()
+    janitor.round()
     assert place.store.list("").entries == ()
 
 
@@ -119,8 +131,7 @@ def test_a_job_that_ends_elsewhere_is_noticed() -> None:
     assert [one.key for one in place.store.list(f"{job_run.keys.root}/").entries] == [
         job_run.keys.outcome
     ]
-    for loop in loops:
-        assert place.store.asked_by(loop.round) == {"list": 1}
+    assert _asked(loops, place.store) == IDLE
 
 
 def test_what_a_late_worker_adds_is_deleted_in_the_end() -> None:
@@ -134,8 +145,7 @@ def test_what_a_late_worker_adds_is_deleted_in_the_end() -> None:
     assert late not in [one.key for one in place.store.list("jobs/").entries]
 
 
-def test_a_new_life_of_an_id_is_noticed() -> None:
-    """At once where it was created, elsewhere at the end of a rest."""
+def test_a_new_life_of_an_id_is_noticed_everywhere() -> None:
     place = Place(1)
     here, there = Reconciler(place.ports), place.loops()[0]
     place.settle([here, there])
@@ -145,10 +155,7 @@ def test_a_new_life_of_an_id_is_noticed() -> None:
     place.begin("j0")
     here.round()
     there.round()
-    assert [bool(one._watches) for one in (here, there)] == [True, False]
-    place.clock.time += place.ports.bounds.rest_seconds
-    there.round()
-    assert there._watches
+    assert here._watches and there._watches
 
 
 def test_an_id_that_is_gone_is_forgotten() -> None:

@@ -27,6 +27,7 @@ from caudal.gateway.refusals import Refusal
 from caudal.gateway.replies import json_answer
 from caudal.gateway.room import Threads
 from caudal.gateway.service import RequestCall, Service
+from caudal.jobs.job_index import INDEX
 from caudal.jobs.shown_facts import KEPT_SECONDS, samples_since
 
 Process = TypeVar("Process", ProcessStatus, ProcessFact)
@@ -44,7 +45,7 @@ async def show(service: Service, call: RequestCall) -> Response:
         lanes.update({lane.value: depth for lane, depth in service.ports.broker.depths().items()})
 
     def first_key() -> None:
-        service.ports.store.list("jobs/", recursive=False, limit=1)
+        service.ports.store.list(INDEX, recursive=False, limit=1)
 
     told, store, broker = await asyncio.gather(
         service.threads.run(service.peers.look),

@@ -15,6 +15,7 @@ from caudal.gateway.handlers import quotas
 from caudal.gateway.refusals import later
 from caudal.gateway.replies import json_answer
 from caudal.gateway.service import RequestCall, Service
+from caudal.jobs.job_index import INDEX
 
 _PATIENCE_SECONDS = 5.0
 
@@ -55,7 +56,7 @@ async def metrics(service: Service, call: RequestCall) -> Response:
 
 def _ask(service: Service) -> None:
     try:
-        service.ports.store.list("jobs/", recursive=False, limit=1)
+        service.ports.store.list(INDEX, recursive=False, limit=1)
     except StoreError as error:
         raise later("unavailable", f"the store does not answer: {error}", status=503) from None
     try:
