@@ -119,6 +119,12 @@ partitions: compiled .venv/rabbitmq
 	@sh tests/partitions/install.sh
 	$(BIN)/python -m tests.partitions.run --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(FAULTS),--faults $(FAULTS))
+# A cluster of the previous version becomes one of the present code and goes back, process by process,
+# under kills: make upgrade [PREVIOUS=REF] [RABBIT=1] [SEED=K]; without PREVIOUS, the newest tag.
+.PHONY: upgrade
+upgrade: compiled $(if $(RABBIT),.venv/rabbitmq)
+	$(BIN)/python -m tests.acceptance.upgrade $(if $(PREVIOUS),--previous $(PREVIOUS)) \
+	  $(if $(RABBIT),--rabbit) $(if $(SEED),--seed $(SEED))
 
 # The image and compose.yaml on a real Docker engine, as root: Debian's packages are installed if they
 # are missing, the engine has its own folder and ends with the tests. CAUDAL_TEST_ENGINE=SOCKET uses a
@@ -222,4 +228,4 @@ lock:
 	  --generate-hashes --no-header --no-annotate --output-file deploy/build.lock
 
 clean:
-	rm -rf .venv .venv-deploy .venv-rivals .venv-spark .venv-transformers demo-data .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-deploy .venv-previous .venv-rivals .venv-spark .venv-transformers demo-data .mypy_cache .ruff_cache .pytest_cache .hypothesis

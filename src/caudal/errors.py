@@ -70,6 +70,10 @@ class FormatError(CaudalError):
     """Stored bytes are damaged, or in a format that this version does not know."""
 
 
+class OtherVersionError(FormatError):
+    """A job needs another version of Caudal, usually a newer one: leave it to such a process."""
+
+
 class BrokerError(CaudalError):
     """The broker did not confirm a request, which may or may not have taken effect: try again."""
 

@@ -27,6 +27,7 @@ class RealCluster:
     folder: Path
     port: int
     environment: Mapping[str, str] = field(default_factory=dict)
+    program: tuple[str, ...] = field(default=tuple(CAUDAL), kw_only=True)
 
     @property
     def gateways(self) -> str:
@@ -35,7 +36,7 @@ class RealCluster:
     def caudal(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """One command on this cluster's folder."""
         done = subprocess.run(
-            [*CAUDAL, *arguments, "--dir", str(self.folder)],
+            [*self.program, *arguments, "--dir", str(self.folder)],
             capture_output=True,
             text=True,
             env={**_without_width(), **self.environment},
@@ -56,15 +57,18 @@ class RealCluster:
     def submit(self, app: str, data: Path, *more: str) -> list[str]:
         """The command that answers an application's queries here, as JSON."""
         where = ["--data", str(data), "--gateway", self.gateways, "--format", "json"]
-        return [*CAUDAL, "submit", app, *where, *more]
+        return [*self.program, "submit", app, *where, *more]
 
 
 @contextlib.contextmanager
 def running(
-    folder: Path, *more: str, environment: Mapping[str, str] | None = None
+    folder: Path,
+    *more: str,
+    environment: Mapping[str, str] | None = None,
+    program: tuple[str, ...] = tuple(CAUDAL),
 ) -> Iterator[RealCluster]:
     """A cluster that is up; taken down and purged at the end, whatever happens."""
-    cluster = RealCluster(folder, free_hundred(), environment or {})
+    cluster = RealCluster(folder, free_hundred(), environment or {}, program=program)
     try:
         cluster.caudal("up", "--port", str(cluster.port), *more)
         yield cluster

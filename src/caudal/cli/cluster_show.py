@@ -14,7 +14,7 @@ from caudal.cli.consoles import output_console
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import MemberKind
 from caudal.cluster.upkeep import last_lines, nobody_answers
-from caudal.formats.medic_status import ProcessStatus, StatusReply
+from caudal.formats.medic_status import OTHER_VERSION, ProcessStatus, StatusReply
 from caudal.medic.supervision import State
 
 _COLOURS = {
@@ -72,6 +72,16 @@ def warnings(cluster: Cluster, told: StatusReply) -> list[str]:
         found.append(
             f"host {host} has no running medic, so nothing is restarted there: "
             f"run `{command}` on it"
+        )
+    left = {
+        one.detail.removeprefix(OTHER_VERSION): one
+        for one in told.processes
+        if one.detail.startswith(OTHER_VERSION)
+    }
+    for reason, one in left.items():
+        found.append(
+            f"tasks wait for a worker of another version, usually a newer one: {one.name} "
+            f"({one.version or 'of an unknown version'}) left them, because {reason}"
         )
     if told.unverified:
         found.append(

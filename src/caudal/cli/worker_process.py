@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import sys
+import time
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from caudal.broker.open_broker import open_broker
+from caudal.formats.medic_status import told_work
 from caudal.formats.task_kinds import lanes_of
 from caudal.formats.tokens import check_strength
 from caudal.process.frame import ProcessExit
@@ -75,8 +77,8 @@ def work(
 
 
 def _beat(beating: Heart, figures: WorkerMetrics, tick: Tick) -> None:
-    """Send a heartbeat that says what the worker computes."""
-    beating.beat(tick, figures.doing)
+    """Send a heartbeat that says what the worker computes, or what it cannot compute."""
+    beating.beat(tick, told_work(figures.doing, figures.left, time.monotonic() - figures.left_at))
 
 
 def _tell_ready(figures: WorkerMetrics, beating: Heart | None) -> None:

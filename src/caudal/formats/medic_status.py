@@ -4,6 +4,18 @@ from enum import StrEnum
 
 import msgspec
 
+OTHER_VERSION = "left to a worker of another version: "
+_LEFT_SECONDS = 30.0  # how long a worker says that it left a task
+
+
+def told_work(doing: str, left: str, since: float) -> str:
+    """Return what a worker says of its work: its task, or why it left one not long ago.
+
+    >>> told_work("map t 1", "", 99.0), told_work("map t 1", "job j has a plan of level 2", 9.0)
+    ('map t 1', 'left to a worker of another version: job j has a plan of level 2')
+    """
+    return f"{OTHER_VERSION}{left}" if left and since < _LEFT_SECONDS else doing
+
 
 class FaultKind(StrEnum):
     """How a victim is hit. A frozen one must miss four heartbeats before it can be noticed."""

@@ -12,6 +12,7 @@ from caudal.errors import (
     DataError,
     FormatError,
     MissingPackageError,
+    OtherVersionError,
     QueryError,
     StoreError,
     StoreFullError,
@@ -103,6 +104,8 @@ def refusal_of(error: Exception) -> Refusal:
             full = "the store of the cluster is full; free some space"
             return later("store_full", full, seconds=2, status=503)
         case StoreError() | BrokerError():
+            return later("unavailable", str(error), seconds=2, status=503)
+        case OtherVersionError():
             return later("unavailable", str(error), seconds=2, status=503)
         case FormatError():
             return Refusal(500, "damaged", str(error))

@@ -33,6 +33,7 @@ class TaskReport:
     bytes_out: int = 0  # of the output that was created
     stages: Sizes = field(default_factory=dict)  # rows and bytes of each stage in the output
     reason: str | None = None
+    needs_other: bool = False  # it was left to a worker of another version
 
     def note(self, end: TaskEnd, error: Exception | str) -> None:
         """Record the end, and the error as a reason of one line."""

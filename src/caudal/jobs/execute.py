@@ -16,6 +16,7 @@ from caudal.errors import (
     FormatError,
     MissingPackageError,
     NotFoundError,
+    OtherVersionError,
     QueryError,
     StoreError,
     UsageError,
@@ -46,7 +47,7 @@ DETERMINISTIC = (
     CondemnedError,
 )
 # Errors of this machine or this moment: a missing model or package, a disk that fails.
-# FormatError is raised before the task is looked at: the job needs a newer worker.
+# FormatError is raised before the task is looked at: job.json is damaged, or of a newer format.
 # NotNowError is raised later: whether a suspect task is harmful could not be determined.
 PASSING = (
     *(StoreError, BrokerError, FormatError, UsageError, MissingPackageError, OSError),
@@ -93,7 +94,8 @@ def execute_task(ports: Ports, consumer: Consumer, delivery: Delivery) -> TurnRe
     A failing store, broker or machine is not the task's fault: the task is handed back. So is a
     task whose input is missing, which then begins again at 1. Both are bounded. If an input stays
     missing, none of our processes published the task: it is dropped. An unexpected error that
-    returns with every delivery counts as the task's own.
+    returns with every delivery counts as the task's own. A task that needs a worker of another
+    version waits for one (ADR 65).
     """
     report = TaskReport(delivery)
     ports.events.began(delivery)
@@ -111,6 +113,10 @@ def _answer(ports: Ports, consumer: Consumer, report: TaskReport) -> TurnResult:
     delivery = report.delivery
     try:
         _carry(ports, report)
+    except OtherVersionError as error:
+        _leave(ports, report, error)
+        consumer.acknowledge(delivery)
+        return TurnResult.HANDED_BACK
     except PASSING as error:
         if not (isinstance(error, NotFoundError) and is_suspect(delivery.count)):
             report.note(TaskEnd.HANDED_BACK, error)
@@ -119,6 +125,16 @@ def _answer(ports: Ports, consumer: Consumer, report: TaskReport) -> TurnResult:
         _log.warning("a task's input stays missing: dropped", extra=_names(delivery, error))
     consumer.acknowledge(delivery)
     return TurnResult.ACKNOWLEDGED
+
+
+def _leave(ports: Ports, report: TaskReport, error: OtherVersionError) -> None:
+    """Leave a task to a worker of another version: as a new message, whose deliveries count anew.
+
+    So a task that waits for an upgrade is neither suspected nor given up.
+    """
+    report.note(TaskEnd.HANDED_BACK, error)
+    report.needs_other = True
+    ports.broker.publish([report.delivery.message])
 
 
 def _carry(ports: Ports, report: TaskReport) -> None:
@@ -211,8 +227,10 @@ def _make(turn: TaskTurn) -> Made:
     """
     ports, job_run, task, deliveries = turn.ports, turn.job_run, turn.task, turn.deliveries
     try:
-        require_versions(job_run, task, ports.compute.versions)
+        require_versions(job_run, task, ports.compute.versions, ports.clock.now())
         data = _output(turn)
+    except OtherVersionError:
+        raise
     except DETERMINISTIC as error:
         if isinstance(error, FormatError) and not is_suspect(deliveries):
             raise

@@ -19,6 +19,7 @@ from caudal.formats.loads import LOAD, UPKEEP
 from caudal.formats.outcomes import Outcome, State
 from caudal.jobs import objects
 from caudal.jobs.interfaces import Clock, InputPart
+from caudal.jobs.levels import PLAN_LEVEL, require_plan
 from caudal.jobs.plan import JobPlan, from_json
 from caudal.jobs.readiness import Shape, Step
 from caudal.sql.planner import Scan
@@ -43,7 +44,9 @@ class JobRun:
     """Errors of finished queries; empty for a query that did not fail (failed_queries.py)."""
 
     @classmethod
-    def of(cls, job: Job) -> "JobRun":
+    def of(cls, job: Job, level: int = PLAN_LEVEL) -> "JobRun":
+        """Read the plan of a job. Raise OtherVersionError if its level is above this one."""
+        require_plan(job.id, job.versions, level)
         split = from_json(job.plan)
         return cls(
             job, Keys(job.id, job.run, job.request.options.group), split, shape_of(job, split)
@@ -102,8 +105,9 @@ class JobRuns:
 
     _KEPT = 64
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, level: int = PLAN_LEVEL) -> None:
         self._store = store
+        self._level = level
         self._known: dict[str, tuple[bytes, JobRun]] = {}
         self._lock = Lock()
 
@@ -118,7 +122,7 @@ class JobRuns:
         with self._lock:
             known = self._known.get(job)
         if known is None or known[0] != data:
-            known = data, JobRun.of(objects.job_of(data, job))
+            known = data, JobRun.of(objects.job_of(data, job), self._level)
             with self._lock:
                 if len(self._known) >= self._KEPT:
                     self._known.pop(next(iter(self._known)))

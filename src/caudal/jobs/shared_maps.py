@@ -8,7 +8,8 @@ Rules
    plan, of the number of partitions, and of all versions in job.json. Hints of other tables are not
    used, and the output holds no number of a batch. So whatever has this key has these rows.
 2. A worker of other versions than those of job.json computes no output of that job. If no other
-   worker comes, the job fails; the question can be asked again when all are of one version.
+   worker comes for a minute, the job fails; the question can be asked again when all are of one
+   version.
 3. An output with a failed scan belongs to its job, as other outputs do. So an error that a lack of
    memory caused is not kept for others.
 4. A shared output may be swept at any time, and is then computed again, perhaps in other bytes.
@@ -25,7 +26,13 @@ import msgspec
 from caudal.datasets.contents import Contents
 from caudal.datasets.files import MissingFileError, read_file
 from caudal.datasets.groups import group_files
-from caudal.errors import AlreadyExistsError, FormatError, NotFoundError
+from caudal.errors import (
+    AlreadyExistsError,
+    DataError,
+    FormatError,
+    NotFoundError,
+    OtherVersionError,
+)
 from caudal.formats import file_groups, mapped
 from caudal.formats.digest import digest
 from caudal.formats.file_groups import FileGroup, GroupFile
@@ -37,10 +44,12 @@ from caudal.jobs import objects
 from caudal.jobs.facts import StoreFacts
 from caudal.jobs.interfaces import InputPart
 from caudal.jobs.intervals import IntervalSet
+from caudal.jobs.levels import require_fit
 from caudal.jobs.runs import JobRun
 from caudal.store.below import StoreBelow
 from caudal.store.port import Store, entries
 
+_OTHER_SECONDS = 60.0  # how long a question waits for a worker of its versions
 _SLOTS = 7  # marks of use in the time after which outputs are unused
 
 
@@ -157,11 +166,16 @@ def gather_files(store: Store, job_run: JobRun, task: Task) -> list[InputPart]:
         ) from None
 
 
-def require_versions(job_run: JobRun, task: Task, versions: Mapping[str, str]) -> None:
-    """Raise FormatError if an engine of these versions must not compute the task (rule 2)."""
+def require_versions(job_run: JobRun, task: Task, versions: Mapping[str, str], now: float) -> None:
+    """Raise OtherVersionError if an engine of these versions must not compute the task (rule 2).
+
+    A question waits for a worker of its own versions for a while. Then it fails with a DataError.
+    """
+    require_fit(job_run.job.id, job_run.job.versions, versions)
     if is_shared(job_run, task) and job_run.job.versions != versions:
         other = [name for name, one in job_run.job.versions.items() if versions.get(name) != one]
-        raise FormatError(
+        is_late = now - job_run.job.created > _OTHER_SECONDS
+        raise (DataError if is_late else OtherVersionError)(
             f"the question was planned with another version of {', '.join(other)} than this worker "
             "has: ask it again when all processes of the cluster are upgraded"
         )

@@ -9,6 +9,7 @@ from importlib import metadata
 
 from caudal.datasets.kernels_version import kernels_version
 from caudal.formats import mapped
+from caudal.jobs.levels import written_levels
 from caudal.kernels.hashing import HASH_VERSION
 from caudal.version import __version__
 
@@ -23,4 +24,5 @@ def engine_versions() -> dict[str, str]:
         "duckdb": metadata.version("duckdb"),
         "pyarrow": metadata.version("pyarrow"),
         "mapped": mapped.MAGIC.decode(),
+        **written_levels(),
     }

@@ -15,6 +15,8 @@ class WorkerMetrics:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or new_registry()
         self.doing = ""  # the task that it computes
+        self.left = ""  # why the last task was left to a worker of another version
+        self.left_at = 0.0  # by the clock that never jumps
         self.ready = False  # whether it takes tasks
         self.done = 0  # tasks of all kinds that ended here
         self.tasks = Counter(

@@ -61,6 +61,8 @@ class TaskLog:
         kind, figures = message.task.kind, self._figures
         figures.held.set(0)
         figures.doing = ""
+        if report.needs_other:
+            figures.left, figures.left_at = report.reason or "", time.monotonic()
         self._facts.ended(report)
         figures.done += 1
         figures.tasks.labels(kind, report.end).inc()

@@ -14,7 +14,7 @@ from caudal.cluster import upkeep
 from caudal.cluster.folder import Cluster
 from caudal.cluster.settings import FILE
 from caudal.cluster.write_config import write_settings
-from caudal.formats.medic_status import ProcessStatus, StatusReply
+from caudal.formats.medic_status import ProcessStatus, StatusReply, told_work
 from caudal.process.records import write_record
 
 AWAY = "amqp://nobody@127.0.0.1:1/"
@@ -115,6 +115,21 @@ def test_the_status_for_programs(
     assert msgspec.json.decode(capsys.readouterr().out, type=StatusReply) == told
     monkeypatch.setattr(upkeep, "look", lambda cluster: None)
     assert main(["status", "--json", "--dir", str(folder)]) == ExitStatus.UNREACHABLE
+
+
+def test_status_says_that_tasks_wait_for_a_newer_worker(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    detail = told_work("", "job j has a plan of level 2, this process reads level 1", 1.0)
+    one = ProcessStatus(
+        "worker-1", "worker", "local", "healthy", 2, 1, 0.5, 7, 1 << 20, 99, detail, "here", "1.2.3"
+    )
+    told = StatusReply("medic-1", "leading", 1, "medic-1", [one])
+    monkeypatch.setattr(upkeep, "look", lambda cluster: told)
+    assert main(["status", "--dir", str(folder)]) == ExitStatus.OK
+    words = " ".join(capsys.readouterr().out.split())
+    assert "tasks wait for a worker of another version, usually a newer one" in words
+    assert "worker-1 (1.2.3) left them, because job j has a plan of level 2" in words
 
 
 def test_up_waits_for_workers_only_if_nothing_else_is_missing(

@@ -155,7 +155,8 @@ def test_a_new_life_of_an_id_is_noticed_everywhere() -> None:
     place.begin("j0")
     here.round()
     there.round()
-    assert here._watches and there._watches
+    assert here._watches
+    assert there._watches
 
 
 def test_an_id_that_is_gone_is_forgotten() -> None:

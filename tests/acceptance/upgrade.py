@@ -1,0 +1,208 @@
+"""`make upgrade [PREVIOUS=REF]`: a cluster of the previous version becomes one of the present code.
+
+1. The previous version is built as a wheel from `git archive`, into an environment of its own.
+2. Its processes make a cluster. Clients of both versions stream jobs all the time.
+3. Every process is replaced by one of the present code, one after the other, and after each
+   replacement a process is killed. Then every process is replaced by one of the previous version.
+4. Every answer is compared, byte for byte, with the embedded engine's.
+
+A medic starts processes of its own version. So medics are replaced first: whatever dies later comes
+back in the version to which the cluster goes.
+"""
+
+import argparse
+import contextlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from caudal.cluster.folder import Cluster
+from caudal.cluster.roster import Member, MemberKind
+from caudal.cluster.upkeep import launcher_of, look
+from caudal.medic.supervision import State
+from caudal.process.records import read_record
+from tests.acceptance.cluster import RealCluster, running
+from tests.acceptance.streaming import Source, Stream, Tally
+
+PREVIOUS = "ac144ec"  # while there is no tag
+ROOT = Path(__file__).parents[2]
+FORWARD = (MemberKind.MEDIC, MemberKind.WORKER, MemberKind.GATEWAY)
+BACK = (MemberKind.MEDIC, MemberKind.GATEWAY, MemberKind.WORKER)
+_LOOK_SECONDS = 0.2
+_START = """
+import sys
+from pathlib import Path
+from caudal.cluster.folder import Cluster
+from caudal.medic.launcher import LocalLauncher
+from caudal.process.records import read_record
+cluster = Cluster.open(Path(sys.argv[1]))
+member = next(one for one in cluster.here if one.name == sys.argv[2])
+record = read_record(cluster.run_folder, member.name)
+LocalLauncher(cluster).start(member, record.incarnation if record else 0)
+"""
+
+
+@dataclass(frozen=True)
+class Version:
+    """An installed version of Caudal."""
+
+    name: str
+    python: Path
+
+    @property
+    def program(self) -> tuple[str, ...]:
+        return (str(self.python), "-m", "caudal")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--previous", default="", help="a tag or commit; default: the newest tag")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--scale", type=float, default=0.001)
+    parser.add_argument("--rabbit", action="store_true", help="a private RabbitMQ as the broker")
+    given = parser.parse_args()
+    old, new = built(given.previous or newest_tag()), Version("present", Path(sys.executable))
+    print(f"previous: {old.name}; seed {given.seed}", flush=True)
+    more = () if given.rabbit else ("--broker", "embedded")
+    with tempfile.TemporaryDirectory(prefix="upgrade-") as name:
+        folder = Path(name)
+        sources = [Source.of(app, folder / app, given.scale) for app in ("books", "movies")]
+        with running(folder / "cluster", *more, program=old.program) as cluster:
+            tally = Tally()
+            with streaming(cluster, (old, new), sources, tally, given.seed):
+                chance = random.Random(given.seed)
+                for version, order in ((new, FORWARD), (old, BACK)):
+                    go_to(version, order, cluster, tally, chance)
+            print(f"jobs done: {tally.done}, failed: {len(tally.failed)}, wrong: {tally.wrong}")
+            if tally.failed or tally.wrong:
+                print("\n".join(tally.failed), cluster.words(), sep="\n")
+                return 1
+    return 0
+
+
+def newest_tag() -> str:
+    """The newest tag, or the commit that stands for one."""
+    found = _git("tag", "--sort=-creatordate").decode().split()
+    return found[0] if found else PREVIOUS
+
+
+def built(ref: str) -> Version:
+    """Build a wheel of a commit and install it with its own locked packages, once."""
+    commit = _git("rev-parse", f"{ref}^{{commit}}").decode().strip()
+    home = ROOT / ".venv-previous" / commit[:12]
+    python, uv = home / "venv/bin/python", [sys.executable, "-m", "uv"]
+    if not (home / "ready").exists():
+        shutil.rmtree(home, ignore_errors=True)
+        source = home / "source"
+        source.mkdir(parents=True)
+        archive = home / "source.tar"
+        archive.write_bytes(_git("archive", commit))
+        _run("tar", "-xf", archive, "-C", source)
+        _lend_kernels(source)
+        _run(*uv, "venv", "--quiet", "--python", sys.executable, home / "venv")
+        install = [*uv, "pip", "install", "--quiet", "--python", python]
+        _run(*install, "--require-hashes", "-r", source / "requirements.lock")
+        _run(*uv, "build", "--quiet", "--wheel", "--out-dir", home / "dist", source)
+        _run(*install, "--no-deps", *(home / "dist").glob("*.whl"))
+        (home / "ready").touch()
+    return Version(f"{ref} ({commit[:7]})", python)
+
+
+def _lend_kernels(source: Path) -> None:
+    """Save the compilation of kernels that are the same in both versions; the build checks."""
+    ours = ROOT / "src/caudal/kernels/objects"
+    shutil.copytree(ours, source / "src/caudal/kernels/objects", dirs_exist_ok=True)
+
+
+def _git(*arguments: str) -> bytes:
+    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True).stdout
+
+
+def _run(*command: str | Path) -> None:
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))}: {done.stderr[-2000:]}")
+
+
+@contextlib.contextmanager
+def streaming(
+    cluster: RealCluster,
+    versions: tuple[Version, ...],
+    sources: list[Source],
+    tally: Tally,
+    seed: int,
+) -> Iterator[None]:
+    """A client of each version streams jobs; some are killed and resumed."""
+    streams = [
+        Stream(replace(cluster, program=one.program), sources, tally, seed + number, kill=0.1)
+        for number, one in enumerate(versions)
+    ]
+    for stream in streams:
+        stream.start()
+    try:
+        yield
+    finally:
+        for stream in streams:
+            stream.stop()
+
+
+def go_to(
+    version: Version,
+    order: tuple[MemberKind, ...],
+    cluster: RealCluster,
+    tally: Tally,
+    chance: random.Random,
+) -> None:
+    """Replace every process, kill one after each, until all are of this version."""
+    opened, began, before = Cluster.open(cluster.folder), time.monotonic(), tally.done
+    members = [one for kind in order for one in opened.here if one.kind is kind]
+    replaced = kills = 0
+    while left := [one for one in members if not runs(opened, one, version)]:
+        _run(version.python, "-c", _START, cluster.folder, left[0].name)
+        replaced += 1
+        wait_until_healthy(opened)
+        victim = chance.choice(members)
+        kills += launcher_of(opened).kill(victim.name)
+        wait_until_healthy(opened)
+    wait_for_job(tally)
+    seconds = time.monotonic() - began
+    print(
+        f"to {version.name}: {replaced} replaced, {kills} killed, {tally.done - before} jobs "
+        f"done meanwhile, {seconds:.0f} s",
+        flush=True,
+    )
+
+
+def runs(cluster: Cluster, member: Member, version: Version) -> bool:
+    """Whether the process of a member is of this version."""
+    record = read_record(cluster.run_folder, member.name)
+    with contextlib.suppress(OSError):
+        if record is not None:
+            words = Path(f"/proc/{record.pid}/cmdline").read_bytes().split(b"\0")
+            return words[0].decode() == str(version.python)
+    return False
+
+
+def wait_until_healthy(cluster: Cluster) -> None:
+    while True:
+        told = look(cluster)
+        if told and all(one.state == State.HEALTHY for one in told.processes):
+            return
+        time.sleep(_LOOK_SECONDS)
+
+
+def wait_for_job(tally: Tally) -> None:
+    """Wait until one more job has ended: it ran with all processes of the new version."""
+    before = tally.done + len(tally.failed) + tally.wrong
+    while tally.done + len(tally.failed) + tally.wrong == before:
+        time.sleep(_LOOK_SECONDS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""What a process does with something of a newer version: ignore a field, or refuse by number."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from caudal.errors import FormatError
+from caudal.formats import batch, document, frame, mapped, merged, message, outcomes, outputs
+from caudal.formats.keys import Message, Task
+from caudal.formats.medic_status import StatusReply
+from caudal.formats.replies import JobStatus
+from caudal.medic.talk import StartOrder
+from caudal.process.pulse import Pulse
+
+END = {"batches": 2, "bytes": 72, "digest": "ab"}
+BATCH = batch.encode(
+    table="t", number=0, file="t.csv", columns=("k",),
+    first_line=2, offset=2, newlines=1, data=b"a\n",
+)  # fmt: skip
+FRAMES = {
+    batch.MAGIC: lambda data: batch.decode(data, "K"),
+    mapped.MAGIC: lambda data: mapped.open_bytes(data, "K"),
+    merged.MAGIC: lambda data: merged.decode(data, "K"),
+    outputs.FOLD_MAGIC: lambda data: outputs.decode_fold(frame.of_bytes(data), "K"),
+}
+
+
+def test_a_document_with_a_new_field_is_read() -> None:
+    data = document.encode("end", 1, {**END, "added_later": [1, {"deep": True}]})
+    assert outcomes.decode_end(data, "K") == outcomes.End(**END)
+
+
+def test_a_document_of_a_newer_format_is_refused_by_number() -> None:
+    with pytest.raises(FormatError, match="K has format 2, this Caudal reads 1"):
+        outcomes.decode_end(document.encode("end", 2, END), "K")
+
+
+def test_an_index_with_a_new_field_is_read() -> None:
+    head = frame.read_head(frame.of_bytes(BATCH), batch.MAGIC, "K")
+    index = json.loads(head[frame.HEAD_BYTES :])
+    data = frame.encode(batch.MAGIC, {**index, "added_later": "x"}) + BATCH[len(head) :]
+    assert batch.decode(data, "K")[1] == batch.decode(BATCH, "K")[1]
+
+
+@pytest.mark.parametrize("magic", FRAMES, ids=lambda one: one.decode())
+def test_a_frame_of_a_newer_format_is_refused_by_number(magic: bytes) -> None:
+    number = int(chr(magic[-1]))
+    newer = magic[:-1] + b"%d" % (number + 1)
+    with pytest.raises(FormatError, match=f"format {number + 1}, this Caudal reads {number}"):
+        FRAMES[magic](frame.encode(newer, {}))
+
+
+def test_a_message_with_a_new_field_is_read_and_a_newer_one_refused() -> None:
+    sent = Message("j", "r", Task("map", "t", 3))
+    content = json.loads(message.encode(sent))
+    assert message.decode(json.dumps({**content, "added_later": 1}).encode()) == sent
+    with pytest.raises(FormatError, match="format 2, this Caudal reads 1"):
+        message.decode(json.dumps({**content, "format": 2}).encode())
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        Pulse("worker-1", 1, 2, detail="map t 1"),
+        StatusReply("medic-1", "leading", 1, "medic-1", []),
+        StartOrder(name="worker-1", dead=3),
+        JobStatus("r", None, {}, {}, ()),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_words_between_processes_may_have_new_fields(sent: Any) -> None:
+    content = json.loads(msgspec.json.encode(sent))
+    newer = json.dumps({**content, "added_later": {"deep": [1]}}).encode()
+    assert msgspec.json.decode(newer, type=type(sent)) == sent
