@@ -72,6 +72,12 @@ bench-cluster: compiled $(if $(filter idle,$(ONLY)),,$(if $(filter spark,$(ONLY)
 bench-series: compiled
 	$(BIN)/python -m bench.series --write docs/benchmarks.md
 
+# What 1,000 workers cost, from measured units, and a simulated crowd of 500 of them: docs/scale.md
+# ONLY=units measures the units again and keeps the crowd.
+.PHONY: scale
+scale: compiled
+	$(BIN)/python -m bench.scale --write docs/scale.md $(if $(filter units,$(ONLY)),--units)
+
 # Random queries against DuckDB, for as long as asked: make fuzz-planner SECONDS=3600
 SECONDS ?= 300
 fuzz-planner: compiled

@@ -106,7 +106,7 @@ def built(ref: str) -> Version:
         _run("tar", "-xf", archive, "-C", source)
         _lend_kernels(source)
         _run(*uv, "venv", "--quiet", "--python", sys.executable, home / "venv")
-        install = [*uv, "pip", "install", "--quiet", "--python", python]
+        install: list[str | Path] = [*uv, "pip", "install", "--quiet", "--python", python]
         _run(*install, "--require-hashes", "-r", source / "requirements.lock")
         _run(*uv, "build", "--quiet", "--wheel", "--out-dir", home / "dist", source)
         _run(*install, "--no-deps", *(home / "dist").glob("*.whl"))

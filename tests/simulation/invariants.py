@@ -15,6 +15,7 @@ from caudal.formats import outcomes as ending
 from caudal.formats.keys import REJECTS, Keys, Task, job_key
 from caudal.formats.outcomes import Outcome, digest_of_digests
 from caudal.jobs import objects
+from caudal.jobs.job_index import INDEX
 from caudal.jobs.preview import Rows
 from caudal.jobs.runs import JobRun
 from caudal.store.memory import MemoryStore
@@ -175,8 +176,14 @@ class Truth:
         ]
 
     def check_remains(self, kept: set[str]) -> None:
-        """Of jobs whose results are kept, job.json, outcome and ends are left; nothing else is."""
-        for entry in entries(self.memory, ""):
+        """Of jobs whose results are kept, job.json, outcome, ends and marks of the index are left;
+        nothing else is."""
+        for entry in entries(self.memory, INDEX):
+            *_, job_id, run = entry.key.rpartition("/")[2].split(".")
+            job_run = self._job_run(job_id)
+            if job_id not in kept or job_run is None or job_run.job.run != run:
+                raise ViolationError(f"left over: {entry.key}")
+        for entry in entries(self.memory, "jobs/"):
             _, job_id, *rest = entry.key.split("/")
             job_run = self._job_run(job_id)
             named = job_run is not None and len(rest) > 1 and rest[0] == job_run.job.run

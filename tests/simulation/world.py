@@ -13,6 +13,7 @@ from caudal.formats.keys import Task
 from caudal.jobs import loops
 from caudal.jobs.interfaces import MayGoOn, NotNowError, StoppedError
 from caudal.jobs.janitor import Janitor
+from caudal.jobs.job_index import all_ended_marks
 from caudal.jobs.ports import Bounds, Ports
 from caudal.jobs.reconciler import Reconciler
 from caudal.jobs.runs import JobRuns
@@ -150,11 +151,20 @@ class World:
         self.scheduler.run(lambda: self.scheduler.now > rest, MOST_STEPS, MOST_SECONDS)
         if not self.broker.empty():
             raise ViolationError("messages are left in the broker")
+        self._look_at_ended()
         self.truth.check_remains({story.job_id for story in self.stories if story.kept})
         outcomes = [one.state for many in self.truth.outcomes.values() for one in many]
         coverage = self.faults.coverage
         steps = self.scheduler.steps
         return Report(self.seed, self.aims, steps, self.truth.finished, outcomes, coverage)
+
+    def _look_at_ended(self) -> None:
+        """Look at ended jobs as a janitor does when their results expire: what a process that was
+        frozen added late is deleted then."""
+        ports = self.ports(self._process("gateway"))
+        janitor = Janitor(replace(ports, store=self.memory, job_runs=JobRuns(self.memory)))
+        for mark in list(all_ended_marks(self.memory)):
+            janitor._clean(mark)
 
     def _settled(self) -> bool:
         if not self.is_calm or self.clients.present or self.scheduler.thaws > self.scheduler.now:

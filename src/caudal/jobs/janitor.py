@@ -10,8 +10,9 @@ Rules
    job.json but without outcome would seem to run. Results expire when this clock and the store's
    clock, if it has one, both say so. So a clock that is ahead deletes nothing early.
 4. An ended job with nothing to delete rests a while (ended_jobs.py). After that, the index has it
-   among the ended jobs, and it is not looked at before its results expire (job_index.py). A job
-   that is not known to have ended is looked at in every round.
+   among the ended jobs, and it is not looked at before its results expire (job_index.py): what a
+   process adds later than that stays until then. A job that is not known to have ended is looked
+   at in every round.
 5. At its start and then every hour, a janitor looks for jobs that are not in the index.
 6. Now and then, map outputs of datasets that nobody used for long are deleted (sweep.py).
 7. In a directory, empty folders and temporary files of dead writers are deleted. The store itself
@@ -39,6 +40,7 @@ from caudal.jobs.job_index import (
     enrol,
     move,
     owner_key,
+    remove,
     running_marks,
     stored_jobs,
 )
@@ -104,7 +106,7 @@ class Janitor:
             if outcome is not None:
                 self._clean_ended(job_run, outcome, mark)
         elif mark.run not in runs:
-            self._ports.store.delete(mark.key, lasting=False)
+            remove(self._ports.store, mark)
 
     def _clean_runs(self, job_id: str) -> tuple[JobRun | None, list[str]]:
         """Delete runs that are not named; return the named one, and all that were there."""
@@ -134,7 +136,7 @@ class Janitor:
             later = ended_mark(job_run.job, ends)
             is_settled = now - outcome.at >= self._ports.bounds.rest_seconds / 2
             if is_settled and later != mark:
-                move(self._ports.store, mark, later)
+                move(self._ports.store, mark, job_run.job, ends)
             else:
                 self._rest(mark, left)
 

@@ -13,7 +13,8 @@ Rules
 2. A gateway creates the marks before it publishes or answers. So every job that was confirmed to
    its client is in the index.
 3. A janitor creates the new mark of an ended job before it deletes the old one. It deletes the last
-   mark when nothing is left of the run.
+   mark when nothing is left of the run. Marks of a run contain the key of its owner's mark, so that
+   this one is deleted too.
 4. Jobs without a mark (an older Caudal made them, or their gateway died before rule 2) are found by
    a listing of `jobs/` when a gateway starts, and then every hour (janitor.py).
 """
@@ -23,7 +24,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from caudal.errors import AlreadyExistsError, UsageError
+from caudal.errors import AlreadyExistsError, NotFoundError, UsageError
 from caudal.formats.job import Job
 from caudal.store.port import Store, entries, folder_names
 
@@ -51,8 +52,8 @@ class Mark:
 
 def enrol(store: Store, job: Job) -> None:
     """Put a job into the index. Doing it again changes nothing."""
-    for key in (running_mark(job).key, owner_key(job)):
-        _create(store, key)
+    _create(store, owner_key(job), b"")
+    _create(store, running_mark(job).key, owner_key(job).encode())
 
 
 def running_mark(job: Job) -> Mark:
@@ -71,9 +72,18 @@ def owner_key(job: Job) -> str:
     return f"{_owner_hours(job.owner)}{back // _HOUR:08}/{back:010}.{job.id}.{job.run}"
 
 
-def move(store: Store, mark: Mark, to: Mark) -> None:
-    """Replace a mark by another one of the same run (rule 3)."""
-    _create(store, to.key)
+def move(store: Store, mark: Mark, job: Job, ends: float) -> None:
+    """Replace the mark of an ended job by one that says when its results expire (rule 3)."""
+    _create(store, ended_mark(job, ends).key, owner_key(job).encode())
+    store.delete(mark.key, lasting=False)
+
+
+def remove(store: Store, mark: Mark) -> None:
+    """Remove a run from the index: first from the jobs of its owner, which its mark names."""
+    with contextlib.suppress(NotFoundError):
+        owned = store.read(mark.key).decode("ascii", "replace")
+        if owned.startswith(_OWNERS):
+            store.delete(owned, lasting=False)
     store.delete(mark.key, lasting=False)
 
 
@@ -136,7 +146,7 @@ def _ended(key: str) -> Mark | None:
     return Mark(key, known["job"], known["run"], int(known["time"])) if known else None
 
 
-def _create(store: Store, key: str) -> None:
+def _create(store: Store, key: str, data: bytes) -> None:
     """Create a mark. A power cut may take it: the gateway that starts then finds the job."""
     with contextlib.suppress(AlreadyExistsError):
-        store.create(key, b"", lasting=False)
+        store.create(key, data, lasting=False)

@@ -400,13 +400,14 @@ class JobService:
             raise BusyError("too many batches are waiting to be read: try again in a moment")
 
     def _hear(self, job_run: JobRun) -> None:
-        """Leave a mark, at most `_MARKS` in the time after which a client counts as silent."""
+        """Leave a mark, at most `_MARKS` in the time after which a client counts as silent. A job
+        that has ended needs none, and a janitor may not look at it for long."""
         name = job_run.job.id, job_run.job.run
         slot = int(self._ports.clock.now() * _MARKS / job_run.job.request.options.silent_seconds)
         if self._marked.get(name) == slot:
             return
-        mark = f"{job_run.keys.seen()}{slot:010}-{self._name}"
-        self._ports.store.create(mark, b"heard")
+        if not objects.exists(self._ports.store, job_run.keys.outcome):
+            self._ports.store.create(f"{job_run.keys.seen()}{slot:010}-{self._name}", b"heard")
         if len(self._marked) >= _MARKED:
             self._marked = {}  # costs only one more create of an existing mark per job
         self._marked[name] = slot

@@ -1,6 +1,7 @@
 """What a process does with something of a newer version: ignore a field, or refuse by number."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -14,12 +15,12 @@ from caudal.formats.replies import JobStatus
 from caudal.medic.talk import StartOrder
 from caudal.process.pulse import Pulse
 
-END = {"batches": 2, "bytes": 72, "digest": "ab"}
+END: dict[str, Any] = {"batches": 2, "bytes": 72, "digest": "ab"}
 BATCH = batch.encode(
     table="t", number=0, file="t.csv", columns=("k",),
     first_line=2, offset=2, newlines=1, data=b"a\n",
 )  # fmt: skip
-FRAMES = {
+FRAMES: dict[bytes, Callable[[bytes], object]] = {
     batch.MAGIC: lambda data: batch.decode(data, "K"),
     mapped.MAGIC: lambda data: mapped.open_bytes(data, "K"),
     merged.MAGIC: lambda data: merged.decode(data, "K"),

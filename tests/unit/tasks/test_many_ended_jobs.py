@@ -14,11 +14,11 @@ from caudal.formats import job as job_format
 from caudal.formats.job import Job, Options
 from caudal.formats.keys import Keys, job_key
 from caudal.formats.outcomes import Outcome, encode_outcome
+from caudal.formats.replies import JobEntry
 from caudal.jobs import objects
 from caudal.jobs.janitor import Janitor
 from caudal.jobs.job_index import (
     all_ended_marks,
-    ended_mark,
     enrol,
     move,
     running_mark,
@@ -83,7 +83,7 @@ class Past:
             self.store.create(Keys(job.id, job.run).outcome, encode_outcome(end))
             if indexed:
                 enrol(self.store, job)
-                move(self.store, running_mark(job), ended_mark(job, job.created + 2 * DAY))
+                move(self.store, running_mark(job), job, job.created + 2 * DAY)
         self.reconciler, self.janitor = Reconciler(self.ports), Janitor(self.ports)
 
     def _others(self, jobs: int) -> Iterator[Job]:
@@ -114,7 +114,8 @@ def test_requests_do_not_grow_with_ended_jobs() -> None:
 
 def test_pages_hold_every_job_once_the_newest_first() -> None:
     past = Past(120)
-    found, after = [], ""
+    found: list[JobEntry] = []
+    after = ""
     while True:
         page = past.gateway.jobs("me", after, 50)
         assert len(page.jobs) <= 50
@@ -126,6 +127,13 @@ def test_pages_hold_every_job_once_the_newest_first() -> None:
     assert sorted(one.id for one in found) == sorted(["first", *(f"j{n}" for n in range(120))])
     assert [one.created for one in found] == sorted((one.created for one in found), reverse=True)
     assert past.gateway.jobs("another", "", 50).jobs == ()
+
+
+def test_a_client_that_asks_for_an_ended_job_leaves_nothing() -> None:
+    past = Past(1)
+    before = past.store.list("").entries
+    assert past.gateway.status("j0", "me").outcome is not None
+    assert past.store.list("").entries == before
 
 
 def test_jobs_of_a_store_without_an_index_are_found_and_expire() -> None:
@@ -150,15 +158,21 @@ def test_a_shorter_time_to_keep_holds_after_a_restart() -> None:
     assert [one.id for one in past.gateway.jobs("me").jobs] == ["first"]
 
 
-def test_a_mark_of_a_run_that_is_gone_is_removed() -> None:
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_mark_of_a_run_that_is_gone_is_removed(listed: bool) -> None:
     past = Past(1)
     for entry in past.store.list("jobs/j0/").entries:
         past.store.delete(entry.key)
-    assert [one.id for one in past.gateway.jobs("me").jobs] == ["first"]
-    assert not [one for one in past.store.list("index/owners/").entries if ".j0." in one.key]
+    if listed:
+        _check_list_mends(past)
     past.clock.time += 2 * DAY
     past.janitor.round()
-    assert list(all_ended_marks(past.store)) == []
+    assert [one.key for one in past.store.list("index/").entries if ".j0." in one.key] == []
+
+
+def _check_list_mends(past: Past) -> None:
+    assert [one.id for one in past.gateway.jobs("me").jobs] == ["first"]
+    assert not [one for one in past.store.list("index/owners/").entries if ".j0." in one.key]
 
 
 @pytest.mark.parametrize("after", ["j0", "a/b", "0000000000.j0"])
