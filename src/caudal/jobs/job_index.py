@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 from caudal.errors import AlreadyExistsError, NotFoundError, UsageError
 from caudal.formats.job import Job
+from caudal.jobs import objects
 from caudal.store.port import Store, entries, folder_names
 
 INDEX = "index/"
@@ -81,8 +82,8 @@ def move(store: Store, mark: Mark, job: Job, ends: float) -> None:
 def remove(store: Store, mark: Mark) -> None:
     """Remove a run from the index: first from the jobs of its owner, which its mark names."""
     with contextlib.suppress(NotFoundError):
-        owned = store.read(mark.key).decode("ascii", "replace")
-        if owned.startswith(_OWNERS):
+        owned = objects.mark_text(store, mark.key)
+        if owned.startswith(_OWNERS) and owned.endswith(f".{mark.name}"):
             store.delete(owned, lasting=False)
     store.delete(mark.key, lasting=False)
 

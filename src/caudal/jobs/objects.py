@@ -30,6 +30,7 @@ from caudal.formats.outcomes import End, Outcome
 from caudal.formats.outputs import Folded, Whose
 from caudal.formats.task_facts import ProcessSample, TaskFacts, decode_sample, decode_tasks
 from caudal.jobs.stored_results import StoredResult
+from caudal.store.keys import MAX_KEY_BYTES
 from caudal.store.port import Store
 
 _MOST_READ_BYTES = 64 << 20
@@ -41,6 +42,11 @@ def exists(store: Store, key: str) -> bool:
     except NotFoundError:
         return False
     return True
+
+
+def mark_text(store: Store, key: str) -> str:
+    """Return what a mark of the index says: the key of another mark. Its reader checks that."""
+    return store.read(key, 0, MAX_KEY_BYTES).decode("ascii", "replace")
 
 
 def job_bytes(store: Store, job_id: str) -> bytes:
