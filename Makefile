@@ -125,6 +125,7 @@ partitions: compiled .venv/rabbitmq
 	@sh tests/partitions/install.sh
 	$(BIN)/python -m tests.partitions.run --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(FAULTS),--faults $(FAULTS))
+
 # A cluster of the previous version becomes one of the present code and goes back, process by process,
 # under kills: make upgrade [PREVIOUS=REF] [RABBIT=1] [SEED=K]; without PREVIOUS, the newest tag.
 .PHONY: upgrade
