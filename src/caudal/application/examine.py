@@ -100,8 +100,10 @@ def _binary(column: pa.ChunkedArray) -> pa.Array:
     return joined
 
 
-def _converted(column: pa.ChunkedArray, name: str, reading: Reading) -> pa.Array:
+def _converted(column: pa.ChunkedArray, name: str, reading: Reading) -> pa.Array | pa.ChunkedArray:
     decimal, dates = for_column(reading.decimal, name), for_column(reading.date_format, name)
+    if decimal is None and dates is None:
+        return column
     return convert(_binary(column), decimal, dates).cast(pa.string())
 
 

@@ -26,6 +26,7 @@ from caudal.kernels.sentiment import load_model
 SAMPLED_ROWS = 10_000
 _FIRST_TEXTS = 20
 _BATCH_BYTES = 1 << 20
+_COLUMN_BYTES = 1 << 10  # to read a piece takes some time for each column
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,8 @@ def sample(file: InputFile, columns: Sequence[str] | None = None) -> pa.Table:
         raise DataError(f"{file.name} names no columns in its first line")
     require_commas(names, file.name)
     tables: list[pa.Table] = []
-    for piece in pieces(file, Wanted(file.name, tuple(names)), batch_bytes=_BATCH_BYTES):
+    size = max(_BATCH_BYTES, len(names) * _COLUMN_BYTES)
+    for piece in pieces(file, Wanted(file.name, tuple(names)), batch_bytes=size):
         tables.append(piece.read().table)
         if sum(table.num_rows for table in tables) >= SAMPLED_ROWS:
             break

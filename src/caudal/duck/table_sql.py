@@ -28,6 +28,7 @@ from caudal.sql.table_needs import (
 
 _NO_FLAGS: Mapping[KeyMembership, Flag] = {}
 MOST_COLUMNS = 400  # of a table whose SQL is parsed, 3 ms for each column
+_MANY_COLUMNS = 1_000  # to ask which ones are read takes longer than to read them all
 
 
 def bind_table(cursor: duckdb.DuckDBPyConnection, table: Table) -> Schema:
@@ -101,9 +102,11 @@ def make_cleaning(
         )
     sql = f"SELECT {', '.join(listed)} FROM (\n{source.sql}\n) AS cleaned{chosen}"
     prefilter = source.prefilter(visible_rows)
-    read = read_by(cursor, sql, table.origin).columns.get("raw", set()) | prefilter.columns
-    read = read | {one.column for one in copied}
-    texts = [name for name in table.columns if name in read]
+    texts = table.columns
+    if len(texts) <= _MANY_COLUMNS:
+        read = read_by(cursor, sql, table.origin).columns.get("raw", set()) | prefilter.columns
+        read = read | {one.column for one in copied}
+        texts = tuple(name for name in table.columns if name in read)
     wanted = Wanted(
         table.name,
         tuple(name for name in texts if name in prefilter.columns or not prefilter.drops),

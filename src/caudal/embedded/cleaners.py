@@ -14,6 +14,9 @@ from caudal.errors import ApplicationError, QueryError
 from caudal.files.cleaning import Cleaning
 from caudal.files.pieces import Cleaned, FilePiece
 from caudal.kernels.hashing import KeyFilter, key_words
+from caudal.sql.quoting import quote
+
+_MANY_COLUMNS = 1_000  # from here on, planning takes longer than the common expressions cost
 
 
 class _Cleaner:
@@ -25,7 +28,7 @@ class _Cleaner:
         self._cleaning = cleaning
         self._filters = filters
         self._rows = pa.table({})
-        self._columns: list[tuple[str, str]] = []  # columns of the SQL's result, with types
+        self._types: list[str] = []  # of the columns of the SQL's result
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the rows of `raw`. DuckDB calls this each time that the SQL runs."""
@@ -41,12 +44,15 @@ class _Cleaner:
         planned, self._rows = self._rows.schema, rows
         if rows.schema != planned:
             self._cursor.register(relation, self)
-            given = self._cursor.sql(sql)
-            self._columns = list(zip(given.columns, map(str, given.types), strict=True))
-            listed = carrying_list(self._columns)
+            self._cursor.execute(f"PREPARE clean AS {sql}")
+            given = self._cursor.sql("EXECUTE clean")
+            columns = list(zip(given.columns, map(str, given.types), strict=True))
+            self._types = [kind for _, kind in columns]
+            listed = carrying_list(columns)
+            if listed == ", ".join(f"{quote(name)} AS {quote(name)}" for name, _ in columns):
+                return given.to_arrow_table()  # as nearly always: the SQL is planned only once
             self._cursor.execute(f"PREPARE clean AS SELECT {listed} FROM (\n{sql}\n) AS given")
-        carried = self._cursor.sql("EXECUTE clean").to_arrow_table()
-        return marked(carried, [kind for _, kind in self._columns])
+        return marked(self._cursor.sql("EXECUTE clean").to_arrow_table(), self._types)
 
 
 @contextlib.contextmanager
@@ -62,6 +68,8 @@ def cleaners(
         for flag in cleaning.prefilter.flags
     }
     cursors = [connection.cursor() for _ in range(threads)]
+    if len(cleaning.table.columns) > _MANY_COLUMNS:
+        connection.execute("SET disabled_optimizers = 'common_subexpressions'")
     idle: SimpleQueue[_Cleaner] = SimpleQueue()
     for cursor in cursors:
         idle.put(_Cleaner(cursor, cleaning, filters))
@@ -80,3 +88,5 @@ def cleaners(
             idle.get()
         for cursor in cursors:
             cursor.close()
+        if len(cleaning.table.columns) > _MANY_COLUMNS:
+            connection.execute("SET disabled_optimizers = ''")

@@ -8,6 +8,7 @@ from caudal.cli.main import main
 from caudal.duck import table_sql
 from caudal.duck.database import open_database
 from caudal.duck.describe import describe, empty_schema
+from caudal.embedded import cleaners
 from caudal.kernels.sentiment import load_model
 
 COLUMNS = 12
@@ -32,7 +33,9 @@ def test_a_wide_table_gives_the_rows_of_a_narrow_one(
     select = "SELECT count(*), sum(C3), max(C11) FROM 'wide.csv'"
     told = []
     for most in (COLUMNS, COLUMNS - 1):
-        monkeypatch.setattr(table_sql, "_MOST_COLUMNS", most)
+        monkeypatch.setattr(table_sql, "MOST_COLUMNS", most)
+        for module in (table_sql, cleaners):
+            monkeypatch.setattr(module, "_MANY_COLUMNS", most)
         monkeypatch.setenv("XDG_CACHE_HOME", str(wide.parent / f"cache-{most}"))
         assert main(["sql", select, "--format", "csv", "--quiet"]) == 0
         told.append(capsys.readouterr())
