@@ -162,6 +162,8 @@ def new(
         copy_application(find_application(source), name)
         typer.echo(f"now try: {shlex.join(['caudal', 'check', _shown_folder(name)])}")
         return
+    if not files and name.is_file():
+        raise UsageError(f"give a name first: caudal new {name.stem} {name}")
     if not files:
         raise UsageError("name data files, each becomes a table; or --from APP to copy one")
     for path in write_application(name, files, reading.reading()):

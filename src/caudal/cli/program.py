@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.exceptions import TyperException
 from typer.main import get_command
 
 from caudal import extras
@@ -299,7 +300,11 @@ class _StrictCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         args = [_plain_statement(word) for word in args]
-        given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
+        try:
+            given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
+        except TyperException as error:
+            error.__dict__["ctx"] = error.__dict__.get("ctx") or ctx  # the message names it
+            raise
         for parameter in self.params:
             if parameter.param_type_name == "option" and given.get(parameter.name or "") == "":
                 raise UsageError(f"{parameter.opts[0]} '' is empty: give a value, or leave it out")

@@ -84,7 +84,10 @@ class Retry:
             return JobError(turn.over_quota)
         what = "could serve this request" if turn.is_refused else "answered"
         seconds = f"{self.patience_seconds:g} seconds"
-        return UnreachableError(f"no gateway {what} for {seconds} (tried {told(turn.troubles)})")
+        return UnreachableError(
+            f"no gateway {what} for {seconds} (tried {told(turn.troubles)}): is the address right, "
+            "and does the cluster run (`caudal status`)?"
+        )
 
 
 def told(troubles: Mapping[str, str]) -> str:
