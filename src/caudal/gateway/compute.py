@@ -1,4 +1,5 @@
-"""The compute port for many threads: child processes plan; previews run here, one at a time.
+"""The compute port for many threads: child processes plan; previews run here, one at a time. Plans
+of questions to datasets are kept (kept_plans.py).
 
 A caller that waits too long for its turn gets BusyError. A preview gets little memory and time,
 because it is optional: workers compute the actual answer.
@@ -11,6 +12,7 @@ from threading import BoundedSemaphore
 from caudal.duck.sandbox import SandboxLimits
 from caudal.formats.job import Job, Request
 from caudal.formats.keys import Task
+from caudal.gateway.kept_plans import KeptPlans
 from caudal.gateway.planners import Planners
 from caudal.jobs.interfaces import BusyError, Inputs, MayGoOn, Planned, go_on
 from caudal.worker.compute import LocalCompute
@@ -23,7 +25,7 @@ class SharedCompute:
 
     def __init__(self, planners: Planners, wait_seconds: float = 20.0) -> None:
         self._local = LocalCompute(_PREVIEWS)
-        self._planners = planners
+        self._plans = KeptPlans(planners.plan)
         self._previews = BoundedSemaphore(1)
         self._wait_seconds = wait_seconds
 
@@ -34,7 +36,7 @@ class SharedCompute:
 
     def plan(self, request: Request, moment: float) -> Planned:
         """See the port."""
-        return self._planners.plan(request, moment)
+        return self._plans.plan(request, moment)
 
     def run(
         self, job: Job, task: Task, inputs: Inputs, deliveries: int, beat: MayGoOn = go_on
