@@ -118,7 +118,7 @@ chaos: compiled $(if $(EMBEDDED)$(DOCKER),,.venv/rabbitmq)
 
 # Three hosts, a broker's and a store's in network namespaces, as root; one fault of the network, of
 # processes or of a clock after the other, while jobs stream and datasets are loaded and asked:
-# make partitions [SECONDS=20] [SEED=K] [FAULTS=cut,one-way,loss,delay,parted,broker,store,kill,clock,slow,rolling]
+# make partitions [SECONDS=20] [SEED=K] [FAULTS=cut,one-way,loss,delay,parted,broker,store,kill,clock,slow,flapping,rolling]
 .PHONY: partitions
 partitions: SECONDS = 20
 partitions: compiled .venv/rabbitmq

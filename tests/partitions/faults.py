@@ -12,7 +12,7 @@ WRONG_CLOCK = "b"  # the host whose clock can be moved
 _SLOW_BYTES = 100_000  # per second, to and from a gateway behind a slow line
 NAMES = (
     "cut", "one-way", "loss", "delay", "parted", "broker", "store", "kill", "clock", "slow",
-    "rolling",
+    "flapping", "rolling",
 )  # fmt: skip
 
 
@@ -23,6 +23,7 @@ class Injection:
     name: str
     words: str
     rules: dict[Way, Rule] = field(default_factory=dict)
+    flaps: tuple[float, ...] = ()  # the rules come and go after these pauses, again and again
     kills: str = ""  # the host whose processes are all killed
     restarts: str = ""  # the host whose processes are replaced one by one
     clock: int = 0  # seconds that the clock of WRONG_CLOCK is moved
@@ -57,6 +58,9 @@ def injection(name: str, random: Random) -> Injection:
     if name == "slow":
         rules = {way: Rule(rate=_SLOW_BYTES) for way in ((one, EVERY), (EVERY, one))}
         return Injection(name, f"{one} at 100 kB/s", rules)
+    if name == "flapping":
+        pauses = tuple(round(random.uniform(1.0, 4.0), 1) for _ in range(16))
+        return Injection(name, f"{one} cut off for 1 to 4 s at a time", _both(one, EVERY), pauses)
     if name == "rolling":
         return Injection(name, f"`restart --rolling` of {one}", restarts=one)
     raise ValueError(f"no fault {name!r}: choose from {', '.join(NAMES)}")

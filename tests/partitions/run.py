@@ -13,6 +13,7 @@ kills a process that is well.
 
 import argparse
 import contextlib
+import itertools
 import os
 import random
 import signal
@@ -73,7 +74,7 @@ class Row:
 
     fault: Injection
     seconds: float
-    frames: dict[str, int]
+    frames: Counter[str]
     answers: int
     pause: float
     answered: float | None  # seconds from the end of the fault to the next answer
@@ -114,12 +115,9 @@ class Trial:
         self.hosts.new_lines()
         began, done = time.monotonic(), self.tally.done
         self._begin(fault)
-        if fault.restarts:
-            self.hosts.restart(fault.restarts)
-        else:
-            time.sleep(seconds)
+        frames = self._last(fault, began + seconds)
         self.hosts.move_clock(0)
-        frames = self.net.follow({})
+        frames.update(self.net.follow({}))
         ended = time.monotonic()
         if fault.kills:
             self.hosts.up(fault.kills)
@@ -145,6 +143,20 @@ class Trial:
         if fault.kills:
             self.net.kill(fault.kills)
         self.hosts.move_clock(fault.clock)
+
+    def _last(self, fault: Injection, until: float) -> Counter[str]:
+        """Wait while the fault lasts. Return the frames that were lost and late, if it flaps."""
+        frames: Counter[str] = Counter()
+        if fault.restarts:
+            self.hosts.restart(fault.restarts)
+            return frames
+        for number, pause in enumerate(itertools.cycle(fault.flaps), 1):
+            time.sleep(max(0.0, min(pause, until - time.monotonic())))
+            if time.monotonic() >= until:
+                return frames
+            frames.update(self.net.follow({} if number % 2 else fault.rules))
+        time.sleep(max(0.0, until - time.monotonic()))
+        return frames
 
     def whole_after(self, since: float) -> float | None:
         """Return how long after that moment the cluster was whole; None if it was not in time."""
@@ -195,6 +207,8 @@ def opened(folder: Path, given: argparse.Namespace) -> Iterator[Trial]:
         (folder / "s3").mkdir()
         place = seaweed.running(binary, folder / "s3", net.address(STORE), net.inside(STORE))
         server = held.enter_context(place)
+        (folder / "tmp").mkdir()
+        os.environ["TMPDIR"] = str(folder / "tmp")  # killed processes leave what they spilled
         hosts = Hosts.laid_out(net, folder, f"s3://{server.bucket}/parted", _s3(server))
         sources = [Source.of(app, folder / app, given.scale) for app in ("books", "movies")]
         hosts.start_all()

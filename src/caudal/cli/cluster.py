@@ -1,7 +1,6 @@
 """Commands that run a whole cluster: `caudal up`, `down`, `status`, `logs`, `scale`."""
 
 import contextlib
-import logging
 import re
 import sys
 import time
@@ -127,12 +126,7 @@ def _wait_until_healthy(cluster: Cluster, but: MemberKind | None = None) -> Stat
 
 def _missing(cluster: Cluster) -> str:
     """Return what else the gateways need before they can work; empty if nothing is missing."""
-    logging.disable(logging.CRITICAL)  # the findings already say what libraries would log
-    try:
-        found = not_ready(cluster)
-    finally:
-        logging.disable(logging.NOTSET)
-    for one in found:
+    for one in not_ready(cluster):
         ready = "all processes run, but the gateways are not ready"
         return f"{ready}: {one.what}: {one.found}; {one.remedy}"
     return ""

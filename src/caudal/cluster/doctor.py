@@ -1,5 +1,6 @@
 """`caudal doctor`: checks of a cluster's environment, each with a remedy."""
 
+import logging
 import os
 import shutil
 import subprocess
@@ -50,7 +51,16 @@ def not_ready(cluster: Cluster) -> list[Finding]:
     """Return the problems that keep this host's healthy gateways from accepting jobs."""
     if not any(one.kind is MemberKind.GATEWAY for one in cluster.here):
         return []
-    return [one for check in (_broker, _store) for one in check(cluster) if one.remedy]
+    return unreachable(cluster)
+
+
+def unreachable(cluster: Cluster) -> list[Finding]:
+    """Return the problems of the broker and the store, as seen from this process."""
+    logging.disable(logging.CRITICAL)  # the findings already say what libraries would log
+    try:
+        return [one for check in (_broker, _store) for one in check(cluster) if one.remedy]
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def _settings(cluster: Cluster) -> Iterator[Finding]:

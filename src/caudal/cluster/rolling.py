@@ -5,13 +5,16 @@ Rules
    gateways, which may plan what older workers cannot run. Named processes come in the given order.
 2. One process at a time. It is asked to end (SIGTERM: a gateway answers what it has begun, a worker
    hands its task back), started by this program, and healthy for the medics before the next one.
-3. If one does not become healthy, the rest is left as it is.
-4. A private broker is restarted only if it is named: Caudal's version is not its version.
+3. If one does not become healthy, or dies three times, the rest is left as it is.
+4. Nothing is restarted if this program cannot reach store and broker: what it starts has its
+   environment, S3 credentials included, and medics pass theirs on.
+5. A private broker is restarted only if it is named: Caudal's version is not its version.
 """
 
 import time
 from collections.abc import Callable, Sequence
 
+from caudal.cluster.doctor import unreachable
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member, MemberKind
 from caudal.cluster.upkeep import (
@@ -21,14 +24,17 @@ from caudal.cluster.upkeep import (
     look,
     nobody_answers,
     take_down_first,
+    wait_until_healthy,
 )
 from caudal.errors import JobError, UsageError
-from caudal.formats.medic_status import StatusReply
+from caudal.formats.medic_status import ProcessStatus, StatusReply
 from caudal.medic.launcher import Launcher
 from caudal.medic.supervision import State
 from caudal.process.privacy import keep_private
 
 _LOOK_SECONDS = 0.25
+_ANSWER_SECONDS = 10.0  # for a medic of a busy machine
+_DEATHS = 3
 _ORDER = (MemberKind.MEDIC, MemberKind.WORKER, MemberKind.GATEWAY)
 
 
@@ -51,15 +57,20 @@ def restart(
     """Restart these one by one. Raise JobError about the first that is not healthy in time."""
     if cluster.strayed:
         raise UsageError(f"{cluster.strayed}: {take_down_first(cluster)}")
-    if look(cluster) is None:
+    if wait_until_healthy(cluster, _ANSWER_SECONDS, ()) is None:
         raise nobody_answers(cluster)
+    for one in unreachable(cluster):
+        raise UsageError(
+            f"nothing is restarted, since {one.what} is not reached from here: {one.found}; give "
+            "this command the environment of `caudal up`"
+        )
     keep_private()
     launcher = launcher_of(cluster)
     for number, member in enumerate(members):
         left = [one.name for one in members[number + 1 :]]
         incarnation = _replaced(launcher, member, seconds)
         if not _is_back(cluster, member.name, incarnation, seconds):
-            raise JobError(_words(cluster, member.name, seconds, left))
+            raise JobError(_words(cluster, member.name, left))
         told(f"{member.name}: incarnation {incarnation} is healthy")
 
 
@@ -76,21 +87,32 @@ def _replaced(launcher: Launcher, member: Member, seconds: float) -> int:
 def _is_back(cluster: Cluster, name: str, incarnation: int, seconds: float) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        if is_healthy(look(cluster), name, incarnation):
+        told = look(cluster)
+        if is_healthy(told, name, incarnation):
             return True
+        if is_lost(told, name, incarnation):
+            return False
         time.sleep(_LOOK_SECONDS)
     return False
 
 
 def is_healthy(told: StatusReply | None, name: str, incarnation: int) -> bool:
     """Return whether this incarnation, or a newer one, is healthy for the medic that tells."""
-    return told is not None and any(
-        one.name == name and one.state == State.HEALTHY and one.incarnation >= incarnation
-        for one in told.processes
+    return any(
+        one.state == State.HEALTHY and one.incarnation >= incarnation for one in _told(told, name)
     )
 
 
-def _words(cluster: Cluster, name: str, seconds: float, left: list[str]) -> str:
+def is_lost(told: StatusReply | None, name: str, incarnation: int) -> bool:
+    """Return whether it has died so often since this incarnation that it need not be awaited."""
+    return any(one.incarnation >= incarnation + _DEATHS for one in _told(told, name))
+
+
+def _told(told: StatusReply | None, name: str) -> list[ProcessStatus]:
+    return [one for one in told.processes if one.name == name] if told else []
+
+
+def _words(cluster: Cluster, name: str, left: list[str]) -> str:
     lines = "".join(f"\n  {line}" for line in last_lines(cluster, name))
     rest = f"; not restarted: {', '.join(left)}" if left else ""
-    return f"{name} is not healthy {seconds:g} s after its restart{rest}{lines}"
+    return f"{name} does not become healthy after its restart{rest}{lines}"

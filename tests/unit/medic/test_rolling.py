@@ -6,8 +6,10 @@ import pytest
 
 from caudal.cli.main import main
 from caudal.cli.status import ExitStatus
+from caudal.cluster import rolling
 from caudal.cluster.folder import Cluster
-from caudal.cluster.rolling import chosen, is_healthy
+from caudal.cluster.rolling import chosen, is_healthy, is_lost
+from caudal.cluster.settings import FILE
 from caudal.cluster.write_config import write_settings
 from caudal.errors import UsageError
 from caudal.formats.medic_status import ProcessStatus, StatusReply
@@ -44,6 +46,13 @@ def test_one_is_back_when_its_new_incarnation_is_healthy(
     assert not is_healthy(None, "worker-1", 3)
 
 
+@pytest.mark.parametrize(("incarnation", "lost"), [(3, False), (5, False), (6, True)])
+def test_one_that_died_three_times_is_not_awaited(incarnation: int, lost: bool) -> None:
+    one = ProcessStatus("worker-1", "worker", "a", "dead", incarnation, 0, 0.1, 0, 0, 1, "", "a")
+    told = StatusReply("medic-1", "leading", 1, "medic-1", [one])
+    assert is_lost(told, "worker-1", 3) is lost
+
+
 @pytest.mark.parametrize("words", [[], ["worker-1", "--rolling"]])
 def test_the_command_wants_names_or_all(
     cluster: Cluster, words: list[str], capsys: pytest.CaptureFixture[str]
@@ -54,8 +63,26 @@ def test_the_command_wants_names_or_all(
 
 
 def test_without_medics_nothing_is_restarted(
-    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(rolling, "wait_until_healthy", lambda *_: None)
     given = ["restart", "--rolling", "--dir", str(cluster.folder)]
     assert main(given) == ExitStatus.UNREACHABLE
     assert "no medic of" in capsys.readouterr().err
+
+
+def test_nothing_is_restarted_from_where_the_store_is_not_reached(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is started has the environment of this command: a medic would pass it on."""
+    file = cluster.folder / FILE
+    file.write_text(file.read_text().replace('store = "store"', 'store = "s3://bucket/x"'))
+    told = StatusReply("medic-1", "leading", 1, "medic-1", [])
+    monkeypatch.setattr(rolling, "wait_until_healthy", lambda *_: told)
+    monkeypatch.setattr(rolling, "launcher_of", lambda cluster: pytest.fail("it was restarted"))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    given = ["restart", "--rolling", "--dir", str(cluster.folder)]
+    assert main(given) == ExitStatus.USAGE
+    assert "nothing is restarted, since store is not reached from here" in capsys.readouterr().err
