@@ -186,10 +186,10 @@ pictures: compiled
 .venv/spark: .venv/ready
 	@sh tests/harness/install_java.sh
 	@test -x .venv-spark/bin/python || $(PYTHON) -m venv .venv-spark
-	@$(BIN)/uv pip sync --quiet --require-hashes --python .venv-spark/bin/python requirements.lock
+	@$(BIN)/uv pip sync --quiet --compile-bytecode --require-hashes --python .venv-spark/bin/python requirements.lock
 	@$(BIN)/uv pip install --quiet --no-deps --python .venv-spark/bin/python --editable .
 	@$(PYTHON) -m pip --python .venv-spark/bin/python install --quiet --disable-pip-version-check \
-	  --no-compile 'pyspark[connect]>=4.1' pysail >/dev/null 2>&1 \
+	  --compile 'pyspark[connect]>=4.1' pysail >/dev/null 2>&1 \
 	  || echo "no PySpark here: the tests of the Spark engine will skip"
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
 	  --target .venv-spark/sail 'pyspark-client>=4.1,<4.2' >/dev/null 2>&1 || true

@@ -104,14 +104,20 @@ def _all_of(runs: list[Run]) -> int:
     return max(sum(run.peak_bytes.values()) for run in runs)
 
 
-def run_rival(name: str, folder: Path, told: list[Told], python: Path = PYTHON) -> Run:
+def run_rival(
+    name: str,
+    folder: Path,
+    told: list[Told],
+    python: Path = PYTHON,
+    warm_scale: float = WARM_SCALE,
+) -> Run:
     """Run one rival in a process of its own; append what it tells."""
     words = ["-m", "bench.cluster_rivals.child", name, str(folder)]
     with tempfile.TemporaryDirectory() as place, watching({}) as watch:
         out = Path(place) / "answers.json"
         began = time.perf_counter()
         said = ended(
-            begun([str(python), *words, str(dataset("books", WARM_SCALE)), str(out)]), watch
+            begun([str(python), *words, str(dataset("books", warm_scale)), str(out)]), watch
         )
         seconds = time.perf_counter() - began
         told.append(Told(**json.loads(out.read_bytes())))

@@ -8,17 +8,16 @@
 """
 
 import contextlib
-import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from bench.answers import Answers, Row
+from bench.cluster_rivals.spark_session import local_session
 from caudal.kernels.literals import items
 from caudal.kernels.sentiment.column import score
 
@@ -81,24 +80,10 @@ _QUERIES = {
 @contextlib.contextmanager
 def opened() -> Iterator[Callable[[Path], Answers]]:
     """A session; gives what answers all queries over a folder."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("books")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.memory", "4g")
-        .config("spark.sql.shuffle.partitions", "2")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    session.udf.register("sentiment", f.arrow_udf(_sentiment, "double"))
-    session.udf.register("items", f.arrow_udf(_items, "array<string>"))
-    try:
+    with local_session() as session:
+        session.udf.register("sentiment", f.arrow_udf(_sentiment, "double"))
+        session.udf.register("items", f.arrow_udf(_items, "array<string>"))
         yield lambda folder: _answer(session, folder)
-    finally:
-        session.stop()
 
 
 def _answer(session: Any, folder: Path) -> Answers:
