@@ -13,7 +13,7 @@ from caudal.local.engines import run_with
 from caudal.model import Application, Query, RejectedRow, Table
 from caudal.results.answers import Answers
 from caudal.run_options import Engine, RunOptions, Silent, SparkInputs, SparkOptions
-from caudal.spark import bootstrap, shipping
+from caudal.spark import bootstrap, frames, shipping
 from caudal.spark.fingerprint import fingerprint
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
@@ -26,12 +26,26 @@ def assert_identical(found: Answers, expected: Answers) -> None:
         assert found[name].table.schema == expected[name].table.schema, name
 
 
+NOTHING, SOME = -1, 3_000  # bytes that the driver takes
+
+
 @pytest.mark.parametrize(
-    ("app", "inputs"), [("movies", SparkInputs.SENT), ("books", SparkInputs.SHARED)]
+    ("app", "inputs", "most_bytes"),
+    [
+        ("movies", SparkInputs.SENT, frames.MOST_BYTES),
+        ("movies", SparkInputs.SHARED, SOME),
+        ("books", SparkInputs.SHARED, NOTHING),
+    ],
 )
 def test_shipped_queries_have_the_same_rows_and_rejects(
-    app: str, inputs: SparkInputs, session: Any, generated: Path
+    app: str,
+    inputs: SparkInputs,
+    most_bytes: int,
+    session: Any,
+    generated: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(frames, "MOST_BYTES", most_bytes)
     reports: list[list[RejectedRow]] = [[], []]
     application, sources = find_application(app), Sources(generated / app)
     expected = run_with(

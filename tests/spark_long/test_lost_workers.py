@@ -9,7 +9,7 @@ from caudal.application import find_application
 from caudal.files.sources import Sources
 from caudal.local.engines import run_with
 from caudal.run_options import Engine, RunOptions, SparkOptions
-from caudal.spark import bootstrap
+from caudal.spark import bootstrap, frames
 from tests.spark.test_answers import assert_identical
 from tests.spark_long.killing import killing
 
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::Deprec
 def test_a_killed_python_process_changes_nothing(
     task: str, session: Any, generated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(frames, "MOST_BYTES", -1)  # folds run on executors, however small
     marker = tmp_path / "killed"
     monkeypatch.setattr(bootstrap, "task_function", killing(task, marker))
     app, sources = find_application("books"), Sources(generated / "books")

@@ -15,6 +15,7 @@ from caudal.files.sources import Sources
 from caudal.local.engines import run_with
 from caudal.model import Application, Query, Table
 from caudal.run_options import Engine, RunOptions, SparkOptions
+from caudal.spark import frames
 from tests.fuzz.check import Bench, compare
 from tests.fuzz.tables import SCHEMAS
 from tests.fuzz.wild import WildGenerator
@@ -66,9 +67,10 @@ def answerable(
 
 @pytest.mark.parametrize("seed", range(GROUPS))
 def test_random_plans_have_the_rows_of_the_embedded_engine(
-    seed: int, bench: Bench, session: Any, tmp_path: Path
+    seed: int, bench: Bench, session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(seed)
+    monkeypatch.setattr(frames, "MOST_BYTES", chance.choice([-1, 2_000, 20_000, frames.MOST_BYTES]))
     tables = bench.maker.tables(chance)
     made = write_tables(tables, tmp_path)
     drawn = answerable(bench, tables, made, tmp_path, seed)

@@ -84,6 +84,20 @@ class LocalRequest:
     progress: Progress = field(default_factory=Silent)
     moment: float = field(default_factory=time.time)  # what now() gives, in seconds since 1970
 
+    @classmethod
+    def of(
+        cls,
+        app: Application,
+        sources: Sources,
+        queries: Sequence[str] | None,
+        parameters: Mapping[str, ParameterValue] | None,
+        options: RunOptions | None,
+        progress: Progress | None,
+    ) -> "LocalRequest":
+        """Return the request of the arguments that every engine takes."""
+        how = options or RunOptions(), progress or Silent()
+        return cls(app, sources, tuple(queries or ()), parameters or {}, *how)
+
     def as_request(self) -> Request:
         """Return the request in the form in which a client sends it."""
         options = self.options
@@ -112,6 +126,13 @@ def worker_limits(options: RunOptions, folder: Path) -> SandboxLimits:
     spill = folder / "spilled"
     spill.mkdir(exist_ok=True)
     return SandboxLimits(memory_bytes=share, spill=spill, trusted=True)
+
+
+def run_and_settle(request: LocalRequest, ask: Callable[[LocalRequest], Answers]) -> Answers:
+    """Return the answers with the seconds that all of it took."""
+    began = time.perf_counter()
+    answers = settle(ask(request), request, ask)
+    return replace(answers, seconds=time.perf_counter() - began)
 
 
 def settle(

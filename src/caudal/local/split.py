@@ -5,17 +5,15 @@ end. The result of a step never depends on which worker ran it, or when.
 """
 
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from caudal.files.sources import Sources
 from caudal.local.borrowed import BorrowingStore
-from caudal.local.job import LocalJob, LocalRequest, settle
+from caudal.local.job import LocalJob, LocalRequest, run_and_settle
 from caudal.model import Application, ParameterValue
 from caudal.results.answers import Answers
-from caudal.run_options import Progress, RunOptions, Silent
+from caudal.run_options import Progress, RunOptions
 from caudal.store import open_store
 
 _JOB_ID = "run"
@@ -30,13 +28,8 @@ def run(
     progress: Progress | None = None,
 ) -> Answers:
     """Answer the chosen queries by scan, fold and finish, with the rows of the embedded engine."""
-    began = time.perf_counter()
-    request = LocalRequest(
-        *(app, sources, tuple(queries or ()), parameters or {}),
-        *(options or RunOptions(), progress or Silent()),
-    )
-    answers = settle(run_once(request), request, run_once)
-    return replace(answers, seconds=time.perf_counter() - began)
+    request = LocalRequest.of(app, sources, queries, parameters, options, progress)
+    return run_and_settle(request, run_once)
 
 
 def run_once(request: LocalRequest) -> Answers:

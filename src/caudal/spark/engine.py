@@ -1,32 +1,32 @@
-"""The Spark engine: the plan that a cluster runs, as frames of Spark (ADR 49).
+"""The Spark engine: the plan that a cluster runs, as frames of Spark (ADR 49, ADR 63).
 
 Rules
 1. Tables are mapped one after the other, in the order of the plan, so that small tables give hints
    to large ones. Then come the folds, level by level, then the finishes.
-2. Every frame of outputs is kept by Spark and computed once, by the action that collects its heads.
-   The driver decides from heads only: which scans and folds failed, which rows were rejected, how
-   large the inputs of a finish are.
+2. The driver decides from heads only: which scans and folds failed, which rows were rejected, how
+   large the inputs of tasks are.
 3. A query that reads a failed stage fails with the reason of that stage; the others are answered.
-4. A finish with small inputs runs in the driver, any other one on an executor.
+4. When all that is still to be read is small, the driver computes the rest of the plan. A level of
+   folds on Spark takes longer than that. A finish with large inputs runs on an executor.
 """
 
 import contextlib
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import reduce
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 
 from caudal import errors
-from caudal.duck.profile import MeasuredSandbox, Measurements, profile_stages
-from caudal.duck.sandbox import Sandbox, SandboxLimits
+from caudal.datasets.shelf import Shelf, require_same
+from caudal.datasets.tables import cleaning_digests
+from caudal.duck.profile import Measurements, profile_stages
+from caudal.duck.sandbox import SandboxLimits
 from caudal.errors import CaudalError, QueryError, SparkFailedError
-from caudal.files.inputs import InputFile
 from caudal.files.sources import Sources
 from caudal.formats import job as job_format
 from caudal.formats import mapped, outputs
@@ -34,31 +34,27 @@ from caudal.formats.frame import of_bytes
 from caudal.formats.job import Job
 from caudal.formats.keys import Task
 from caudal.jobs.interfaces import Inputs
-from caudal.jobs.plan import from_json, to_json
+from caudal.jobs.plan import TableMap, from_json, to_json
 from caudal.jobs.runs import JobRun
-from caudal.local.job import LocalRequest, settle
+from caudal.local.job import LocalRequest, run_and_settle
 from caudal.local.table_progress import TableReport
 from caudal.model import Application, ParameterValue
 from caudal.results.answers import Answers, Result, TableProfile
 from caudal.results.rejects import Rejects
 from caudal.run_options import Progress, RunOptions, Silent
-from caudal.spark.inputs import Wave, cut_waves
-from caudal.spark.outputs import StageOutputs, first_failure
-from caudal.spark.reach import reachable_files
+from caudal.spark.frames import Frames, Heads, Streams, is_small, map_tasks
+from caudal.spark.inputs import DatasetInputs, FileInputs, Wave
+from caudal.spark.outputs import first_failure
 from caudal.spark.routes import Routes
-from caudal.spark.rows import ERROR, FOR_DRIVER, PROFILE, SPARK_SCHEMA, TaskRows
-from caudal.spark.session import SparkSide, open_session
+from caudal.spark.rows import ERROR, PROFILE, folded_rows
+from caudal.spark.session import Share, SparkSide, open_session
 from caudal.spark.shipping import shipped_code
-from caudal.spark.tasks import Work
+from caudal.spark.tasks import OpenWork, Tools, Work
 from caudal.version import __version__
 from caudal.worker.compute import LocalCompute
-from caudal.worker.task_steps import Steps, StepSettings
 
 _TASK_BYTES = 1 << 30  # memory of a task without a limit
-_MOST_FINISH_BYTES = 32 << 20  # inputs of a finish in the driver
 _MOST_HINT_BYTES = 8 << 20
-_MOST_PARTITIONS = 2_000  # tasks of Spark per wave
-_ADDRESSED = ("stage", "slice", "number", "part", "payload")
 
 
 def run(
@@ -70,19 +66,34 @@ def run(
     progress: Progress | None = None,
 ) -> Answers:
     """Answer the chosen queries on Spark, with the rows of the embedded engine."""
-    began = time.perf_counter()
-    request = LocalRequest(
-        *(app, sources, tuple(queries or ()), parameters or {}),
-        *(options or RunOptions(), progress or Silent()),
-    )
+    return _run(LocalRequest.of(app, sources, queries, parameters, options, progress))
+
+
+def ask(
+    app: Application,
+    shelf: Shelf,
+    queries: Sequence[str] | None = None,
+    parameters: Mapping[str, ParameterValue] | None = None,
+    options: RunOptions | None = None,
+    progress: Progress | None = None,
+) -> Answers:
+    """Answer the chosen queries over a version of a dataset on Spark."""
+    request = LocalRequest.of(app, Sources(Path()), queries, parameters, options, progress)
+    cleanings = cleaning_digests(app.tables, request.options.sentiment or app.sentiment)
+    require_same(shelf.place, shelf.contents.head, app.name, cleanings)
+    return _run(request, DatasetInputs(shelf))
+
+
+def _run(request: LocalRequest, dataset: DatasetInputs | None = None) -> Answers:
     with open_session(request.options.spark) as side:
+        if dataset is not None:
+            dataset.require_reach(request.options.spark.inputs, is_local=side.is_local)
 
-        def ask(one: LocalRequest) -> Answers:
+        def ask_once(one: LocalRequest) -> Answers:
             with tempfile.TemporaryDirectory(prefix="caudal-") as folder, side.frames():
-                return SparkJob(side, one, Path(folder)).answers()
+                return SparkJob(side, one, Path(folder), dataset).answers()
 
-        answers = settle(ask(request), request, ask)
-    return replace(answers, seconds=time.perf_counter() - began)
+        return run_and_settle(request, ask_once)
 
 
 @dataclass
@@ -92,44 +103,43 @@ class SparkJob:
     side: SparkSide
     request: LocalRequest
     folder: Path
-    frames: list[tuple[frozenset[str], Any]] = field(default_factory=list)  # stages, their outputs
+    dataset: DatasetInputs | None = None
 
     def __post_init__(self) -> None:
         options = self.request.options
         self.rejects = Rejects(options.reject_sink)
-        self.measured = Measurements() if options.profile else None
-        self.limits = SandboxLimits(
-            options.memory_limit or _TASK_BYTES, spill=self.folder, trusted=True
-        )
-        self.job_run = JobRun.of(self._planned())
+        memory = options.memory_limit or _TASK_BYTES
+        self.job_run = JobRun.of(self._planned(memory))
         self.routes = Routes(self.job_run.split, options.partitions)
-        self.outputs = StageOutputs()
-        self.work = Work(
-            job_format.encode(self.job_run.job), self.limits.memory_bytes, profile=options.profile
-        )
+        self.work = Work(job_format.encode(self.job_run.job), memory, profile=options.profile)
+        self.measured = Measurements() if options.profile else None
 
     def answers(self) -> Answers:
         """Return all answers; `failures` names failed queries. Raise errors of the whole job."""
-        with contextlib.ExitStack() as self._closing:
+        self.frames = Frames(self.side, self.folder)
+        self.known = self.frames.known
+        self.here = OpenWork(self.work, Tools(self.work, self.folder))
+        with contextlib.closing(self.frames), contextlib.closing(self.here.tools.steps):
             return self._answers()
 
     def _answers(self) -> Answers:
-        files = self._files()
-        options = self.request.options.spark
-        self.code = shipped_code(self.side, options)
-        every = [file for some in files.values() for file in some]
-        shared = reachable_files(every, options.inputs, is_local=self.side.is_local)
-        profiles = [self._map(table, files[table], shared) for table in files]
-        for level in self.routes.levels:
-            self._fold(level)
-        results, failures = self._finish()
-        plan = self.job_run.split.plan
-        operators = profile_stages(plan, self.measured) if self.measured else ()
-        return Answers(results, self.rejects, tuple(profiles), operators, failures=failures)
+        inputs = self.dataset or self._files()
+        self.code = shipped_code(self.side, self.request.options.spark)
+        profiles = [self._map(table, inputs) for table in self.job_run.job.tables]
+        rest = [level for level in self.routes.levels if not self._folded_there(level)]
+        for level in rest:
+            self._fold_here(level)
+        results, failures = self._finish(is_here=bool(rest))
+        operators = self._operators()
+        told = () if self.dataset else tuple(profiles)
+        return Answers(results, self.rejects, told, operators, failures=failures)
 
-    def _planned(self) -> Job:
+    def _planned(self, memory: int) -> Job:
         request = self.request.as_request()
-        planned = LocalCompute(self.limits).plan(request, self.request.moment)
+        if self.dataset:
+            request = msgspec.structs.replace(request, dataset=self.dataset.asked)
+        limits = SandboxLimits(memory, spill=self.folder, trusted=True)
+        planned = LocalCompute(limits).plan(request, self.request.moment)
         plan = planned.plan
         if not self.request.options.hints:
             plan = to_json(from_json(plan).without_hints())
@@ -145,45 +155,59 @@ class SparkJob:
             versions={"caudal": __version__},
         )
 
-    def _files(self) -> dict[str, list[InputFile]]:
-        tables = {table.name: table for table in self.request.app.tables}
-        return {name: self.request.sources.files(tables[name]) for name in self.job_run.job.tables}
-
-    def _map(self, table: str, files: Sequence[InputFile], shared: frozenset[str]) -> TableProfile:
-        """Map one table, wave by wave."""
+    def _files(self) -> FileInputs:
         options = self.request.options
-        report = TableReport(table, files, self.rejects, self.request.progress, options.strict)
-        hints = self._hints(table)
+        tables = {table.name: table for table in self.request.app.tables}
+        files = {n: self.request.sources.files(tables[n]) for n in self.job_run.job.tables}
+        inputs = options.spark.inputs
+        return FileInputs.of(files, options.batch_bytes, inputs, is_local=self.side.is_local)
+
+    def _map(self, table: str, inputs: FileInputs | DatasetInputs) -> TableProfile:
+        """Map one table, wave by wave."""
+        files = inputs.tables[table] if isinstance(inputs, FileInputs) else []
+        progress = self.request.progress if files else Silent()
+        strict = self.request.options.strict
+        report = TableReport(table, files, self.rejects, progress, strict)
+        work = self._table_work(table, inputs)
         one, total, before = self.job_run.split.table(table), sum(f.size for f in files), 0
-        for wave in cut_waves(one, files, options.batch_bytes, shared, report.notes):
-            work = msgspec.structs.replace(
-                self.work,
-                table=table,
-                hints=hints,
-                heads={} if wave.whole else wave.batches,
-                paths={file.name: file.place.identity for file in files},
-            )
+        for wave in inputs.waves(one, report.notes):
             size, begun = wave.source_bytes, before
 
             def told(share: float, begun: int = begun, size: int = size) -> None:
-                done = min(begun + int(share * size), max(total - 1, 0))
-                self.request.progress.table(table, done, total)
+                progress.table(table, min(begun + int(share * size), max(total - 1, 0)), total)
 
-            source = self._wave_frame(wave)
-            frame = self.side.keep(
-                source.mapInArrow(self.code.task("map_rows", work), SPARK_SCHEMA)
-            )
-            self.frames.append((frozenset(scan.name for scan in one.scans), frame))
-            heads = self._heads(frame, told)
-            for number in wave.batches:
-                found = mapped.open_bytes(heads[table, number])
-                self.outputs.note_mapped(found.index)
-                report.note(found)
+            self._map_wave(one, wave, work, report, told)
             before += size
         return report.profile()
 
+    def _table_work(self, table: str, inputs: FileInputs | DatasetInputs) -> Work:
+        if isinstance(inputs, DatasetInputs):  # hints are not used for its files
+            return msgspec.structs.replace(self.work, table=table, dataset=inputs.place)
+        paths, hints = inputs.paths(table), self._hints(table)
+        return msgspec.structs.replace(self.work, table=table, paths=paths, hints=hints)
+
+    def _map_wave(
+        self, one: TableMap, wave: Wave, work: Work, report: TableReport, told: Share
+    ) -> None:
+        count = len(wave.batches)
+        near = self.frames.near_bytes(count * len(one.scans) * self.routes.partitions)
+        work = msgspec.structs.replace(work, heads={} if wave.whole else wave.batches)
+        heads = self._checked(
+            self.frames.mapped(
+                self._wave_frame(wave),
+                self.code.task("map_rows", work),
+                [scan.name for scan in one.scans],
+                near,
+                told,
+            )
+        )
+        for number in wave.batches:
+            found = mapped.open_bytes(heads[one.table.name, number])
+            self.known.note_mapped(found.index, near)
+            report.note(found)
+
     def _wave_frame(self, wave: Wave) -> Any:
-        count = min(len(wave.batches), _MOST_PARTITIONS)
+        count = map_tasks(len(wave.batches), wave.source_bytes, self.side.parallelism)
         session = self.side.session
         if wave.whole:
             return session.createDataFrame(wave.rows()).repartition(count)
@@ -195,75 +219,75 @@ class SparkJob:
         wanted = [
             stage
             for stage in self.job_run.hint_stages(table)
-            if stage in self.outputs.sizes and stage not in self.outputs.failed
-            and self.outputs.sizes[stage] <= _MOST_HINT_BYTES
+            if stage in self.known.sizes and stage not in self.known.failed
+            and self.known.sizes[stage] <= _MOST_HINT_BYTES
         ]  # fmt: skip
-        if not wanted:
-            return {}
-        streams = self._collected(wanted)
+        streams = self.frames.collected(wanted)
         found = {stage: [part.data for part in streams.get(stage, ())] for stage in wanted}
         return {stage: parts for stage, parts in found.items() if parts}  # else it has no columns
 
-    def _fold(self, level: range) -> None:
-        """Compute the folds of one level, those whose inputs have not failed."""
+    def _folded_there(self, level: range) -> bool:
+        """Compute the folds of a level on Spark; return False if the driver computes the rest."""
+        rest = (self.routes.inputs(task) for task in self.routes.tasks[level.start :])
+        if is_small(self.known.size({stage for stages in rest for stage in stages})):
+            return False
+        healthy = self._healthy(level)
+        if healthy:
+            near = self.frames.near_bytes(len(healthy) * self.routes.partitions)
+            folds = {self.routes.tasks[address].name for address in healthy}
+            heads = self._checked(self.frames.folded(self._grouped(healthy), folds, near))
+            for address in healthy:
+                task = self.routes.tasks[address]
+                found, _ = outputs.decode_fold(of_bytes(heads[task.name, task.number]), task.name)
+                self.known.note_folded(found, near)
+        return True
+
+    def _fold_here(self, level: range) -> None:
+        """Compute the folds of a level in this process."""
+        healthy = self._healthy(level)
+        tasks = [self.routes.tasks[address] for address in healthy]
+        inputs = {stage for task in tasks for stage in self.routes.inputs(task)}
+        streams = self.frames.collected(inputs)
+        for task in tasks:
+            data = self.here.computed(task, self._inputs(task, streams))
+            self.known.note_folded(outputs.decode_fold(of_bytes(data), task.name)[0], len(data))
+            self.frames.made_here(folded_rows(data, self.routes))
+
+    def _inputs(self, task: Task, streams: Streams) -> Inputs:
+        """Return what a task reads of collected stages."""
+        return {
+            stage: streams[stage].of_slices(partial(self.routes.reads, task, stage))
+            if stage in streams
+            else ()
+            for stage in self.routes.inputs(task)
+        }
+
+    def _healthy(self, level: range) -> list[int]:
+        """Return the folds whose inputs have not failed; the others fail too."""
         healthy = []
         for address in level:
             task = self.routes.tasks[address]
-            why = first_failure(self.routes.inputs(task), self.outputs.failed)
+            why = first_failure(self.routes.inputs(task), self.known.failed)
             if why is not None:
-                self.outputs.failed.setdefault(task.name, why)
+                self.known.failed.setdefault(task.name, why)
             else:
                 healthy.append(address)
-        if not healthy:
-            return
-        frame = self.side.keep(self._grouped(healthy))
-        folds = frozenset(self.routes.tasks[address].name for address in healthy)
-        self.frames.append((folds, frame))
-        heads = self._heads(frame)
-        for address in healthy:
-            task = self.routes.tasks[address]
-            found, _ = outputs.decode_fold(of_bytes(heads[task.name, task.number]), task.name)
-            self.outputs.note_folded(found)
+        return healthy
 
     def _grouped(self, addresses: Sequence[int]) -> Any:
-        """Return the outputs of these tasks as a frame that is not computed yet."""
-        seeds = self.side.session.range(min(addresses), max(addresses) + 1, 1, 1).selectExpr(
-            "CAST(id AS INT) AS task", "'' AS stage", "0 AS slice", "CAST(0 AS BIGINT) AS number",
-            "0 AS part", "CAST('' AS BINARY) AS payload",
-        )  # fmt: skip
         stages = {name for one in addresses for name in self.routes.inputs(self.routes.tasks[one])}
-        listed = ", ".join(map(str, addresses))
-        rows = _union([*self._addressed(stages), seeds]).where(f"task IN ({listed})")
-        spread = rows.repartition(min(len(addresses), 4 * self.side.parallelism), "task")
-        function = self.code.task("fold_rows", self.work)
-        return spread.groupBy("task").applyInArrow(function, SPARK_SCHEMA)
+        return self.frames.grouped(addresses, stages, self.code.task("fold_rows", self.work))
 
-    def _addressed(self, stages: Iterable[str]) -> list[Any]:
-        """Return the rows of these stages, once for each reader."""
-        return [
-            frame.selectExpr("explode(readers) AS task", *_ADDRESSED)
-            for frame in self._rows_of(stages)
-        ]
-
-    def _rows_of(self, stages: Iterable[str]) -> list[Any]:
-        """Return the frames that hold these stages, without other rows."""
-        wanted = frozenset(stages)
-        return [
-            frame.where(f"slice >= 0 AND stage IN ({_listed(held & wanted)})")
-            for held, frame in self.frames
-            if held & wanted
-        ]
-
-    def _finish(self) -> tuple[dict[str, Result], dict[str, QueryError]]:
-        """Answer every query."""
+    def _finish(self, *, is_here: bool) -> tuple[dict[str, Result], dict[str, QueryError]]:
+        """Answer every query; with `is_here` in this process, else wherever its inputs fit."""
         failures: dict[str, QueryError] = {}
         here, there = [], []
         for address in self.routes.finishes:
             stages = self.routes.inputs(self.routes.tasks[address])
-            why = first_failure(stages, self.outputs.failed)
+            why = first_failure(stages, self.known.failed)
             if why is not None:
                 failures[self.routes.tasks[address].name] = QueryError(why)
-            elif self.outputs.size(stages) <= _MOST_FINISH_BYTES:
+            elif is_here or is_small(self.known.size(stages)):
                 here.append(address)
             else:
                 there.append(address)
@@ -287,71 +311,37 @@ class SparkJob:
         if not addresses:
             return {}
         began = time.perf_counter()
-        heads = self._heads(self._grouped(addresses))
+        heads = self._checked(self.frames.heads(self._grouped(addresses)))
         seconds = time.perf_counter() - began
         names = [self.routes.tasks[address].name for address in addresses]
         return {name: (heads[name, 0], seconds) for name in names}
 
     def _finished_here(self, addresses: Sequence[int]) -> dict[str, tuple[bytes, float]]:
         """Finish in this process, from the collected rows of all these queries."""
-        tasks = [self.routes.tasks[address] for address in addresses]
-        stages = {stage for task in tasks for stage in self.routes.inputs(task)}
-        streams = self._collected(stages)
-        with_steps = Steps(StepSettings(self.limits, open_sandbox=self._sandbox))
-        try:
-            return {task.name: self._finished(with_steps, task, streams) for task in tasks}
-        finally:
-            with_steps.close()
+        found, tasks = {}, [self.routes.tasks[address] for address in addresses]
+        inputs = {stage for task in tasks for stage in self.routes.inputs(task)}
+        streams = self.frames.collected(inputs)
+        for task in tasks:
+            began = time.perf_counter()
+            data = self.here.computed(task, self._inputs(task, streams))
+            found[task.name] = data, time.perf_counter() - began
+        return found
 
-    def _finished(self, with_steps: Steps, task: Task, streams: Inputs) -> tuple[bytes, float]:
-        began = time.perf_counter()
-        inputs = {stage: streams.get(stage, ()) for stage in self.routes.inputs(task)}
-        try:
-            data = with_steps.run(self.job_run.job, task, inputs, alone=True)
-        except QueryError as error:
-            whose = outputs.Whose(self.job_run.job.id, self.job_run.job.run, task.name)
-            data = outputs.encode_failed_result(whose, "", str(error))
-        return data, time.perf_counter() - began
-
-    def _sandbox(self, limits: SandboxLimits, register: Any, types: Any) -> Sandbox:
-        if self.measured is None:
-            return Sandbox(limits, register, types)
-        return MeasuredSandbox(limits, register, types, self.measured)
-
-    def _heads(self, frame: Any, told: Any = lambda _: None) -> dict[tuple[str, int], bytes]:
-        """Compute a frame; return what it has for the driver, by stage and number. Raise its first
-        error."""
-        chosen = frame.where(f"slice = {FOR_DRIVER}").select(*_ADDRESSED)
-        rows: pa.Table = self.side.run(chosen.toArrow, told)
-        with contextlib.closing(TaskRows(self.folder)) as found:
-            found.add(rows)
-            streams = found.numbered()
-        heads = {}
-        for (stage, number), data in streams.items():
+    def _checked(self, heads: Heads) -> Heads:
+        """Return what tasks had for the driver. Raise the first error among them."""
+        for (stage, _), data in heads.items():
             if stage == ERROR:
                 raise _error(data)
             if stage == PROFILE and self.measured is not None:
                 measured = msgspec.json.decode(data, type=dict[str, tuple[int, int, int, float]])
                 self.measured.add_drained(measured)
-            heads[stage, number] = data
         return heads
 
-    def _collected(self, stages: Iterable[str]) -> Inputs:
-        """Return these stages as streams, in their order."""
-        frames = [frame.select(*_ADDRESSED) for frame in self._rows_of(stages)]
-        if not frames:
-            return {}
-        rows = self._closing.enter_context(contextlib.closing(TaskRows(self.folder)))
-        rows.add(self.side.run(_union(frames).toArrow))
-        return rows.streams()
-
-
-def _union(frames: Sequence[Any]) -> Any:
-    return reduce(lambda one, two: one.unionAll(two), frames)
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"'{name}'" for name in sorted(names))
+    def _operators(self) -> Any:
+        if self.measured is None or self.here.tools.measured is None:
+            return ()
+        self.measured.add_drained(self.here.tools.measured.drained())
+        return profile_stages(self.job_run.split.plan, self.measured)
 
 
 def _error(data: bytes) -> CaudalError:

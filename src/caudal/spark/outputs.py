@@ -1,4 +1,4 @@
-"""What the driver knows about outputs: the sizes of stages and why some of them failed."""
+"""What the driver knows about outputs: sizes of stages, why some failed, which it has received."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,27 +14,30 @@ class StageOutputs:
 
     sizes: dict[str, int] = field(default_factory=dict)  # bytes of all slices
     failed: dict[str, str] = field(default_factory=dict)
+    far: set[str] = field(default_factory=set)  # stages of which the driver lacks some slices
 
-    def note_mapped(self, index: Index) -> None:
-        """Note the scans of one batch."""
+    def note_mapped(self, index: Index, near_bytes: int) -> None:
+        """Note the scans of one batch; slices of at most `near_bytes` came to the driver."""
         for stage, why in index.failed.items():
             self.failed.setdefault(stage, why)
         for stage, slices in index.stages.items():
-            self._add(stage, slices)
+            self._add(stage, slices, near_bytes)
 
-    def note_folded(self, folded: Folded) -> None:
+    def note_folded(self, folded: Folded, near_bytes: int) -> None:
         """Note one partition of a fold."""
         if folded.slices is None:
             self.failed.setdefault(folded.fold, folded.error)
         else:
-            self._add(folded.fold, folded.slices)
+            self._add(folded.fold, folded.slices, near_bytes)
 
     def size(self, stages: Iterable[str]) -> int:
         return sum(self.sizes.get(stage, 0) for stage in stages)
 
-    def _add(self, stage: str, slices: StageIndex) -> None:
-        size = sum(span.length for span in slices.slices)
-        self.sizes[stage] = self.sizes.get(stage, 0) + size
+    def _add(self, stage: str, slices: StageIndex, near_bytes: int) -> None:
+        lengths = [span.length for span in (*slices.slices, slices.empty)]
+        self.sizes[stage] = self.sizes.get(stage, 0) + sum(lengths[:-1])
+        if max(lengths) > near_bytes:
+            self.far.add(stage)
 
 
 def first_failure(stages: Iterable[str], failed: Mapping[str, str]) -> str | None:

@@ -6,7 +6,8 @@ Rules
    the stream (routes.py), so that a stream is kept once however many tasks read it.
 2. A part has at most `PART_BYTES`, so that no batch of Arrow in Spark becomes large.
 3. A row whose slice is `FOR_DRIVER` is read by the driver: the head of an output without its
-   slices, the result of a query, an error, or measurements. `stage` says which.
+   slices, the result of a query, an error, or measurements. `stage` says which. Small slices are
+   sent to the driver with them (frames.py).
 4. The streams of a task are sorted by (stage, number, slice), in whatever order rows arrive. An
    output of partition 0 has a stream for every slice, also for empty ones, so that each reader
    knows the columns.
@@ -15,7 +16,7 @@ Rules
 import itertools
 import operator
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -60,14 +61,14 @@ class SliceRow(NamedTuple):
     payload: bytes
 
 
-def mapped_rows(data: bytes, routes: Routes) -> Iterator[SliceRow]:
-    """Cut the output of a map."""
+def mapped_rows(data: bytes, number: int, routes: Routes) -> Iterator[SliceRow]:
+    """Cut the output of the map of a batch."""
     found = mapped.open_bytes(data)
     index, rejects = found.index, found.index.rejects
     head = data[: found.body + rejects.offset + rejects.length]
-    yield from driver_rows(index.table, index.batch, head)
+    yield from driver_rows(index.table, number, head)
     for stage, slices in index.stages.items():
-        yield from _stage_rows(data, found.body, (stage, index.batch), slices, routes)
+        yield from _stage_rows(data, found.body, (stage, number), slices, routes)
 
 
 def folded_rows(data: bytes, routes: Routes) -> Iterator[SliceRow]:
@@ -163,6 +164,7 @@ class TaskRows:
         """Keep the rows of a batch."""
         names = "stage", "number", "slice", "part"
         values = [batch.column(name).to_pylist() for name in names]
+        self._file.seek(self._size)  # streams may have been read meanwhile
         for stage, number, place, part, payload in zip(
             *values, _values(batch.column("payload")), strict=True
         ):
@@ -211,6 +213,10 @@ class StreamParts(Collection[InputPart]):
 
     file: IO[bytes]
     found: list[list[_Place]]
+
+    def of_slices(self, is_wanted: Callable[[int], bool]) -> "StreamParts":
+        """Return only the streams of some slices."""
+        return StreamParts(self.file, [one for one in self.found if is_wanted(one[0].slice)])
 
     def __len__(self) -> int:
         return len(self.found)

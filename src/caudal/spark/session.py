@@ -26,8 +26,15 @@ Share = Callable[[float], None]  # told which part of an action is done, from 0 
 _LOOK_SECONDS = 0.2
 _MOST_REASON = 300
 _ATTEMPTS = 4  # of a task, as Spark has it elsewhere
-# Rows are parts of streams of up to 4 MiB (rows.py): few of them make a large batch of Arrow.
-_SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "16"}
+_SETTINGS = {
+    # Rows are parts of streams of up to 4 MiB (rows.py): few of them make a large batch of Arrow.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "16",
+    # Rows are few and large. Planning again after each stage, and compiling code for each frame,
+    # takes Spark more time than moving them.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 _NOISE = re.compile(r"^(\[[A-Z_.]+\]|pyspark\.\S+:|py4j\.\S+:|org\.\S+:|java\.\S+:)\s*")
 
 
@@ -157,9 +164,10 @@ class SparkSide:
                     thread.join(_LOOK_SECONDS)
                     told(watched.share())
             except BaseException:
-                with contextlib.suppress(Exception):
-                    watched.cancel()
-                thread.join()
+                while thread.is_alive():  # it may start the next job of Spark just now
+                    with contextlib.suppress(Exception):
+                        watched.cancel()
+                    thread.join(_LOOK_SECONDS)
                 raise
             finally:
                 watched.end()

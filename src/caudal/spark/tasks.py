@@ -5,21 +5,23 @@ Rules
    same rows. Spark takes the rows of one attempt.
 2. A foreseen error is a row for the driver, not an exception: Spark would try again and show a
    trace of Java. What may be the fault of a machine (a disk, a lack of memory) is raised.
-3. Steps and their sandboxes are kept in the process for the next task. They are lent to one task
-   at a time, because a server may run tasks in threads; such threads have no lasting local data.
+3. Steps and their sandboxes are kept in the process for the next task, also for one of other work.
+   They are lent to one task at a time, because a server may run tasks in threads; such threads have
+   no lasting local data.
 """
 
 import contextlib
 import os
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, partial
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 
+from caudal.datasets.files import MissingFileError, read_file
 from caudal.duck.profile import MeasuredSandbox, Measurements
 from caudal.duck.sandbox import Sandbox, SandboxLimits
 from caudal.errors import CaudalError, DataError
@@ -28,6 +30,7 @@ from caudal.formats import batch as batch_format
 from caudal.formats import frame
 from caudal.formats import job as job_format
 from caudal.formats.digest import digest
+from caudal.formats.file_groups import FileGroup
 from caudal.formats.keys import Task
 from caudal.jobs.failed_queries import failed_output
 from caudal.jobs.interfaces import InputPart, Inputs
@@ -43,6 +46,8 @@ from caudal.spark.rows import (
     mapped_rows,
     record_batches,
 )
+from caudal.store.open_store import open_store
+from caudal.store.port import Store
 from caudal.worker.task_steps import Steps, StepSettings
 
 _MOST_KEPT = 8
@@ -52,13 +57,15 @@ _LOCK = threading.Lock()
 
 class Work(msgspec.Struct, frozen=True):
     """All that tasks need besides their rows. `heads` are batches whose records executors read
-    from `paths`, by number; `hints` are streams of complete stages."""
+    from `paths`, by number; or groups of files of the dataset at `dataset`. `hints` are streams of
+    complete stages."""
 
     job: bytes
     memory_bytes: int
     table: str = ""
     heads: dict[int, bytes] = {}
     paths: dict[str, str] = {}
+    dataset: str = ""
     hints: dict[str, list[bytes]] = {}
     profile: bool = False
 
@@ -83,29 +90,36 @@ def fold_rows(work: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Rec
             yield from record_batches(opened.folded(address, rows))
 
 
-class OpenWork:
-    """Work that a thread has opened, with the steps that do it."""
+class Tools:
+    """Steps with their sandboxes, which are expensive to open, and what they measured."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, spill: Path) -> None:
+        self.serves = work.memory_bytes, work.profile
+        self.measured = Measurements() if work.profile else None
+        limits = SandboxLimits(work.memory_bytes, spill=spill, trusted=True)
+        opened = partial(MeasuredSandbox, measurements=self.measured) if self.measured else Sandbox
+        self.steps = Steps(StepSettings(limits, open_sandbox=opened))
+
+
+class OpenWork:
+    """Work that a thread has opened, with the tools that do it."""
+
+    def __init__(self, work: Work, tools: Tools) -> None:
         self.work = work
+        self.tools = tools
         self.job_run = JobRun.of(job_format.decode(work.job, "the job"))
         self.routes = Routes(self.job_run.split, self.job_run.job.request.options.partitions)
         self.hints: Inputs = {
             stage: [InputPart(data) for data in streams] for stage, streams in work.hints.items()
         }
-        self.measured = Measurements() if work.profile else None
-        limits = SandboxLimits(work.memory_bytes, spill=_spill_folder(), trusted=True)
-        opened = partial(MeasuredSandbox, measurements=self.measured) if self.measured else Sandbox
-        self.steps = Steps(StepSettings(limits, open_sandbox=opened))
 
     def mapped(self, number: int, payload: bytes) -> Iterator[SliceRow]:
         """Return the rows of one batch."""
         task = Task("map", self.work.table, number)
         try:
-            batch = InputPart(self._whole(payload))
-            inputs = {**self.hints, task.name: [batch]}
-            data = self.steps.run(self.job_run.job, task, inputs, alone=True)
-            yield from mapped_rows(data, self.routes)
+            inputs = {**self.hints, task.name: self._read(payload)}
+            data = self.tools.steps.run(self.job_run.job, task, inputs, alone=True)
+            yield from mapped_rows(data, number, self.routes)
         except CaudalError as error:
             yield from error_rows(error, number)
         yield from self._measurements(number)
@@ -115,14 +129,15 @@ class OpenWork:
         task, streams = self.routes.tasks[address], rows.streams()
         inputs = {stage: streams.get(stage, ()) for stage in self.routes.inputs(task)}
         try:
-            yield from self._output(task, self._computed(task, inputs))
+            yield from self._output(task, self.computed(task, inputs))
         except CaudalError as error:
             yield from error_rows(error, address)
         yield from self._measurements(address)
 
-    def _computed(self, task: Task, inputs: Inputs) -> bytes:
+    def computed(self, task: Task, inputs: Inputs) -> bytes:
+        """Return the output of a fold or finish; if its query failed, the output says why."""
         try:
-            return self.steps.run(self.job_run.job, task, inputs, alone=True)
+            return self.tools.steps.run(self.job_run.job, task, inputs, alone=True)
         except CaudalError as error:
             failed = failed_output(self.job_run, task, error, 0)
             if failed is None:
@@ -135,9 +150,26 @@ class OpenWork:
         return folded_rows(data, self.routes)
 
     def _measurements(self, number: int) -> Iterator[SliceRow]:
-        if self.measured is None:
+        if self.tools.measured is None:
             return iter(())
-        return driver_rows(PROFILE, number, msgspec.json.encode(self.measured.drained()))
+        return driver_rows(PROFILE, number, msgspec.json.encode(self.tools.measured.drained()))
+
+    def _read(self, payload: bytes) -> list[InputPart]:
+        """Return what a map reads: a batch, or files of a dataset."""
+        if not self.work.dataset:
+            return [InputPart(self._whole(payload))]
+        files = msgspec.json.decode(payload, type=FileGroup).files
+        try:
+            return [InputPart(read_file(self._store, self.work.table, one)) for one in files]
+        except MissingFileError as error:
+            raise DataError(
+                f"{self.work.dataset}: an executor misses a file ({error}). Is the dataset where "
+                "all executors reach it, and was this version not vacuumed meanwhile?"
+            ) from None
+
+    @cached_property
+    def _store(self) -> Store:
+        return open_store(self.work.dataset)
 
     def _whole(self, payload: bytes) -> bytes:
         """Return a batch with its records; if only its head was sent, read them from the file."""
@@ -162,18 +194,26 @@ def error_rows(error: CaudalError, number: int) -> Iterator[SliceRow]:
 
 
 @contextlib.contextmanager
-def _opened(work: bytes) -> Iterator[OpenWork]:
-    """Lend opened work: that of an earlier task, if its bytes are equal."""
+def _opened(encoded: bytes) -> Iterator[OpenWork]:
+    """Lend opened work: that of an earlier task if it is the same, else with the tools of one."""
     with _LOCK:
-        place = next((n for n, (known, _) in enumerate(_KEPT) if known == work), None)
-        found = _KEPT.pop(place)[1] if place is not None else None
-    opened = found or OpenWork(msgspec.msgpack.decode(work, type=Work))
-    yield opened
+        found = _taken(lambda known, _: known == encoded)
+        if found is None:
+            work = msgspec.msgpack.decode(encoded, type=Work)
+            wanted = work.memory_bytes, work.profile
+            other = _taken(lambda _, opened: opened.tools.serves == wanted)
+            found = OpenWork(work, other.tools if other else Tools(work, _spill_folder()))
+    yield found
     with _LOCK:  # after an error it is not kept
-        _KEPT.append((work, opened))
+        _KEPT.append((encoded, found))
         surplus = [_KEPT.pop(0)[1] for _ in range(len(_KEPT) - _MOST_KEPT)]
     for one in surplus:
-        one.steps.close()
+        one.tools.steps.close()
+
+
+def _taken(fits: Callable[[bytes, OpenWork], bool]) -> OpenWork | None:
+    place = next((n for n, (known, one) in enumerate(_KEPT) if fits(known, one)), None)
+    return _KEPT.pop(place)[1] if place is not None else None
 
 
 def _numbered(batch: pa.RecordBatch, work: Work) -> Iterator[tuple[int, bytes]]:

@@ -1,6 +1,7 @@
 """What is said when Spark is missing, misnamed or fails."""
 
 import importlib.util
+import threading
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import caudal
 from caudal.cli.options import QueryOptions
 from caudal.errors import MissingPackageError, UsageError
 from caudal.run_options import Engine, SparkOptions
-from caudal.spark.session import one_reason, open_session, retrying_master
+from caudal.spark.session import SparkSide, one_reason, open_session, retrying_master
 
 TRACE = """An exception was thrown from the Python worker:
   File "worker.py", line 1, in main
@@ -71,3 +72,29 @@ def test_options_of_spark_need_its_engine(given: dict[str, Any]) -> None:
         QueryOptions(**given).run_options(None)
     found = QueryOptions(engine=Engine.SPARK, **given).run_options(None).spark
     assert {name: getattr(found, name) for name in given} == given
+
+
+class LateSession:
+    """A session whose job starts after it was cancelled once, and then needs another cancel."""
+
+    def __init__(self) -> None:
+        self.cancels = 0
+        self.sparkContext = self
+        self.ended = threading.Event()
+
+    def setJobGroup(self, *_: object) -> None: ...  # noqa: N802
+
+    def cancelJobGroup(self, _: str) -> None:  # noqa: N802
+        self.cancels += 1
+        if self.cancels == 2:
+            self.ended.set()
+
+    def statusTracker(self) -> Any:  # noqa: N802
+        raise KeyboardInterrupt
+
+
+def test_a_job_that_starts_after_the_interrupt_is_cancelled_too() -> None:
+    session = LateSession()
+    with pytest.raises(KeyboardInterrupt):
+        SparkSide(session).run(session.ended.wait)
+    assert session.ended.is_set()

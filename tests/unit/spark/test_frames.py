@@ -1,0 +1,45 @@
+"""How many tasks a map has, and how much of its outputs the driver takes."""
+
+from pathlib import Path
+
+import pytest
+
+from caudal.spark.frames import MOST_BYTES, Frames, map_tasks
+from caudal.spark.rows import FOR_DRIVER, SliceRow
+from caudal.spark.session import SparkSide
+
+MB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("batches", "size", "parallelism", "expected"),
+    [
+        (1, MB, 2, 1),  # not more tasks than batches
+        (33, 264 * MB, 2, 6),  # three for each core
+        (1000, 8000 * MB, 2, 63),  # no task reads more than 128 MiB
+        (90_000, 720_000 * MB, 2, 2_000),
+        (0, 0, 2, 1),
+    ],
+)
+def test_tasks_are_few_but_not_long(
+    batches: int, size: int, parallelism: int, expected: int
+) -> None:
+    assert map_tasks(batches, size, parallelism) == expected
+
+
+def test_what_the_driver_computed_is_read_in_order(tmp_path: Path) -> None:
+    frames = Frames(SparkSide(None), tmp_path)
+    for number in (1, 0):
+        row = SliceRow([], "f", 0, number, 0, b"%d" % number)
+        frames.made_here([row, row._replace(slice=FOR_DRIVER)])
+        last = [part.data for part in frames.collected(["f"])["f"]]  # read between two writes
+    assert last == [b"0", b"1"]
+    assert frames.collected(["g"]) == {}
+    frames.close()
+
+
+def test_all_slices_together_have_a_bound(tmp_path: Path) -> None:
+    frames = Frames(SparkSide(None), tmp_path)
+    assert frames.near_bytes(1000) == MOST_BYTES // 1000
+    assert frames.near_bytes(0) == MOST_BYTES
+    frames.close()
