@@ -5,7 +5,7 @@ Nothing heavy is loaded before the first call that needs it.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from caudal.datasets.reports import LoadReport
     from caudal.datasets.shelf import Shelf
     from caudal.duck.database import Connection, Relation
+    from caudal.model import Application
     from caudal.run_options import RunOptions
     from caudal.sql.literals import SqlValue
 
@@ -102,9 +103,10 @@ class Dataset:
         parameters: Mapping[str, ParameterValue] | None = None,
         sentiment: str | None = None,
         memory_limit: str | int | None = None,
+        spark: Any = None,
     ) -> Answers:
-        """Answer an application's queries; None means all."""
-        options = _options(sentiment, memory_limit)
+        """Answer an application's queries; None means all. With `spark`, a session, on Spark."""
+        options = _options(sentiment, memory_limit, spark=spark)
         return _ask(os.fspath(app), self._open(), _names(queries), parameters, options)
 
     def sql(
@@ -115,10 +117,11 @@ class Dataset:
         parameters: "Mapping[str, SqlValue] | None" = None,
         sentiment: str | None = None,
         memory_limit: str | int | None = None,
+        spark: Any = None,
     ) -> Result:
-        """Answer any SELECT over the tables of the dataset, `rejects` included."""
+        """Answer any SELECT over the tables of the dataset, `rejects` included. With `spark`, a
+        session, on Spark."""
         from caudal.application import find_application
-        from caudal.embedded.dataset_ask import ask
         from caudal.model import ADHOC
         from caudal.sql.adhoc import asker_mistakes, bind_values, with_adhoc_query
 
@@ -126,8 +129,8 @@ class Dataset:
         bound = bind_values(query, parameters or {}, application.parameters)
         application = with_adhoc_query(application, bound)
         with asker_mistakes():
-            options = _options(sentiment, memory_limit)
-            return ask(application, self._open(), options=options)[ADHOC]
+            options = _options(sentiment, memory_limit, spark=spark)
+            return _asked(application, self._open(), None, None, options)[ADHOC]
 
     def versions(self) -> "tuple[VersionSummary, ...]":
         """Return all versions: number, time in milliseconds, kind, rows, files, bytes, rejected."""
@@ -223,9 +226,23 @@ def _ask(
     options: "RunOptions | None" = None,
 ) -> Answers:
     from caudal.application import find_application
-    from caudal.embedded.dataset_ask import ask
 
-    return ask(find_application(app), shelf, queries, parameters, options)
+    return _asked(find_application(app), shelf, queries, parameters, options)
+
+
+def _asked(
+    app: "Application",
+    shelf: "Shelf",
+    queries: Sequence[str] | None,
+    parameters: Mapping[str, ParameterValue] | None,
+    options: "RunOptions | None",
+) -> Answers:
+    from caudal.local.engines import ask_with
+    from caudal.run_options import Engine
+
+    is_spark = options is not None and options.spark.session is not None
+    engine = Engine.SPARK if is_spark else Engine.EMBEDDED
+    return ask_with(engine, app, shelf, queries, parameters, options)
 
 
 def _names(queries: str | Sequence[str] | None) -> Sequence[str] | None:
@@ -233,10 +250,15 @@ def _names(queries: str | Sequence[str] | None) -> Sequence[str] | None:
 
 
 def _options(
-    sentiment: str | None, memory_limit: str | int | None, *, strict: bool = False
+    sentiment: str | None,
+    memory_limit: str | int | None,
+    *,
+    strict: bool = False,
+    spark: Any = None,
 ) -> "RunOptions":
-    from caudal.run_options import RunOptions
+    from caudal.run_options import RunOptions, SparkOptions
     from caudal.sizes import parse_bytes
 
     limit = parse_bytes(memory_limit) if isinstance(memory_limit, str) else memory_limit
-    return replace(RunOptions(), sentiment=sentiment, memory_limit=limit, strict=strict)
+    how = SparkOptions(session=spark)
+    return RunOptions(sentiment=sentiment, memory_limit=limit, strict=strict, spark=how)

@@ -42,9 +42,9 @@ def ask_dataset(
     asking: QueryOptions,
 ) -> Answers:
     """Answer queries over a dataset."""
-    from caudal.embedded.dataset_ask import ask
+    from caudal.local.engines import ask_with
 
-    return ask(app, dataset, queries, values, asking.run_options(None))
+    return ask_with(asking.engine, app, dataset, queries, values, asking.run_options(None))
 
 
 def _check(asking: QueryOptions) -> None:
@@ -56,5 +56,5 @@ def _check(asking: QueryOptions) -> None:
             "rows were rejected when they were loaded: ask the table `rejects` instead of "
             "--rejects or --strict"
         )
-    if asking.engine is not Engine.EMBEDDED:
-        raise UsageError("only the embedded engine reads a dataset: leave --engine out")
+    if asking.engine is Engine.SPLIT:
+        raise UsageError("the split engine reads no dataset: leave --engine out")

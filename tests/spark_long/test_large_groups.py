@@ -1,0 +1,67 @@
+"""One group of rows that is larger than the memory of its task."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from caudal.files.sources import Sources
+from caudal.local.engines import run_with
+from caudal.run_options import Engine, RunOptions, SparkOptions
+from caudal.spark import bootstrap, frames
+from tests.spark.test_answers import application, assert_identical
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+
+ROWS, LIMIT = 3_000_000, 100_000_000
+
+
+def measuring(marker: Path) -> Callable[..., Any]:
+    """Return a `task_function` whose folds note the peak of their process and the bytes read."""
+    real, place = bootstrap.task_function, str(marker)
+
+    def made(name: str, *given: Any) -> Any:
+        run = real(name, *given)
+
+        def measured(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            import resource
+            from pathlib import Path
+
+            seen = 0
+
+            def counted() -> Iterator[pa.RecordBatch]:
+                nonlocal seen
+                for batch in batches:
+                    seen += batch.nbytes
+                    yield batch
+
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            yield from run(counted())
+            if name == "fold_rows":
+                peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+                Path(place).write_text(f"{seen} {peak - before}")
+
+        return measured
+
+    return made
+
+
+def test_a_group_larger_than_memory_is_folded(
+    tmp_path: Path, session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frames, "MOST_BYTES", -1)
+    monkeypatch.setattr(bootstrap, "task_function", measuring(tmp_path / "measured"))
+    with (tmp_path / "t.csv").open("w") as file:
+        file.write("k,v\n")
+        file.writelines(f"{number},{number * 0.5}\n" for number in range(ROWS))
+    query = "SELECT sum(n) AS n, sum(s) AS s FROM (SELECT k, v, count(*) AS n, sum(v) AS s "
+    app = application({"q": query + "FROM t GROUP BY k, v)"})
+    sources = Sources(tmp_path)
+    options = RunOptions(spark=SparkOptions(session), partitions=1, memory_limit=LIMIT)
+    found = run_with(Engine.SPARK, app, sources, options=options)
+    assert_identical(found, run_with(Engine.EMBEDDED, app, sources))
+    seen, grown = map(int, (tmp_path / "measured").read_text().split())
+    assert seen > LIMIT
+    assert grown < 4 * LIMIT
