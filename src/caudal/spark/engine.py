@@ -42,14 +42,14 @@ from caudal.model import Application, ParameterValue
 from caudal.results.answers import Answers, Result, TableProfile
 from caudal.results.rejects import Rejects
 from caudal.run_options import Progress, RunOptions, Silent
-from caudal.spark.frames import Frames, Heads, Streams, is_small, map_tasks
+from caudal.spark.frames import Heads, OutputFrames, Streams, is_small, map_tasks
 from caudal.spark.inputs import DatasetInputs, FileInputs, Wave
 from caudal.spark.outputs import first_failure
 from caudal.spark.routes import Routes
 from caudal.spark.rows import ERROR, PROFILE, folded_rows
 from caudal.spark.session import Share, SparkSide, open_session
 from caudal.spark.shipping import shipped_code
-from caudal.spark.tasks import OpenWork, Tools, Work
+from caudal.spark.tasks import OpenSteps, OpenWork, Work
 from caudal.version import __version__
 from caudal.worker.compute import LocalCompute
 
@@ -116,9 +116,9 @@ class SparkJob:
 
     def answers(self) -> Answers:
         """Return all answers; `failures` names failed queries. Raise errors of the whole job."""
-        self.frames = Frames(self.side, self.folder)
+        self.frames = OutputFrames(self.side, self.folder)
         self.known = self.frames.known
-        self.here = OpenWork(self.work, Tools(self.work, self.folder))
+        self.here = OpenWork(self.work, OpenSteps(self.work, self.folder))
         with contextlib.closing(self.frames), contextlib.closing(self.here.tools.steps):
             return self._answers()
 

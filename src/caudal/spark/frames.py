@@ -55,7 +55,7 @@ def map_tasks(batches: int, size: int, parallelism: int) -> int:
 
 
 @dataclass
-class Frames:
+class OutputFrames:
     """The outputs of one run. `folder` is for data of the driver."""
 
     side: SparkSide

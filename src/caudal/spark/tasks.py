@@ -90,7 +90,7 @@ def fold_rows(work: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Rec
             yield from record_batches(opened.folded(address, rows))
 
 
-class Tools:
+class OpenSteps:
     """Steps with their sandboxes, which are expensive to open, and what they measured."""
 
     def __init__(self, work: Work, spill: Path) -> None:
@@ -104,7 +104,7 @@ class Tools:
 class OpenWork:
     """Work that a thread has opened, with the tools that do it."""
 
-    def __init__(self, work: Work, tools: Tools) -> None:
+    def __init__(self, work: Work, tools: OpenSteps) -> None:
         self.work = work
         self.tools = tools
         self.job_run = JobRun.of(job_format.decode(work.job, "the job"))
@@ -202,7 +202,7 @@ def _opened(encoded: bytes) -> Iterator[OpenWork]:
             work = msgspec.msgpack.decode(encoded, type=Work)
             wanted = work.memory_bytes, work.profile
             other = _taken(lambda _, opened: opened.tools.serves == wanted)
-            found = OpenWork(work, other.tools if other else Tools(work, _spill_folder()))
+            found = OpenWork(work, other.tools if other else OpenSteps(work, _spill_folder()))
     yield found
     with _LOCK:  # after an error it is not kept
         _KEPT.append((encoded, found))

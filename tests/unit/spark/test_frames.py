@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from caudal.spark.frames import MOST_BYTES, Frames, map_tasks
+from caudal.spark.frames import MOST_BYTES, OutputFrames, map_tasks
 from caudal.spark.rows import FOR_DRIVER, SliceRow
 from caudal.spark.session import SparkSide
 
@@ -28,7 +28,7 @@ def test_tasks_are_few_but_not_long(
 
 
 def test_what_the_driver_computed_is_read_in_order(tmp_path: Path) -> None:
-    frames = Frames(SparkSide(None), tmp_path)
+    frames = OutputFrames(SparkSide(None), tmp_path)
     for number in (1, 0):
         row = SliceRow([], "f", 0, number, 0, b"%d" % number)
         frames.made_here([row, row._replace(slice=FOR_DRIVER)])
@@ -39,7 +39,7 @@ def test_what_the_driver_computed_is_read_in_order(tmp_path: Path) -> None:
 
 
 def test_all_slices_together_have_a_bound(tmp_path: Path) -> None:
-    frames = Frames(SparkSide(None), tmp_path)
+    frames = OutputFrames(SparkSide(None), tmp_path)
     assert frames.near_bytes(1000) == MOST_BYTES // 1000
     assert frames.near_bytes(0) == MOST_BYTES
     frames.close()
