@@ -82,12 +82,13 @@ class Retry:
     def _given_up(self, turn: Round[Answer]) -> JobError:
         if turn.over_quota:
             return JobError(turn.over_quota)
-        what = "could serve this request" if turn.is_refused else "answered"
+        what, remedy = ("could serve this request", "")
+        if not turn.is_refused:
+            what = "answered"
+            remedy = ": is the address right, and does the cluster run (`caudal status`)?"
         seconds = f"{self.patience_seconds:g} seconds"
-        return UnreachableError(
-            f"no gateway {what} for {seconds} (tried {told(turn.troubles)}): is the address right, "
-            "and does the cluster run (`caudal status`)?"
-        )
+        tried = told(turn.troubles)
+        return UnreachableError(f"no gateway {what} for {seconds} (tried {tried}){remedy}")
 
 
 def told(troubles: Mapping[str, str]) -> str:
