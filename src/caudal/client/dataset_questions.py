@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from time import monotonic
 
 import httpx
 import msgspec
@@ -26,7 +27,6 @@ QUESTION_OPTIONS = Options(partitions=4)
 
 _LOOK_SECONDS = 0.1
 _MOST_EVENT_BYTES = 1 << 10
-_MOST_ROUNDS = 60  # without an answer, with pauses between them
 
 
 @dataclass(frozen=True)
@@ -86,30 +86,38 @@ def versions(
 ) -> Iterator[SeenVersion]:
     """Yield the newest version, then later ones, from any gateway that answers.
 
-    Versions that come at the same time may be given as one: the newest. Never ends by itself.
+    Versions that come at the same time may be given as one: the newest. Never ends by itself. A
+    gateway may end a stream without a version: that is an answer, too.
     """
-    last, rounds = -1, 0
+    last, rounds, lost = -1, 0, None  # lost: since when no gateway answers
     while not stopping():
         troubles: dict[str, str] = {}
         for address in gateways.in_turn():
             try:
                 for seen in _from_one(gateways, dataset, address, last):
-                    rounds = 0
-                    gateways.prefer(address)
-                    if seen.version > last:
+                    lost = None
+                    if seen is not None:
+                        rounds = 0
+                        gateways.prefer(address)
+                    if seen is not None and seen.version > last:
                         last = seen.version
                         yield seen
             except (httpx.TransportError, httpx.StreamError, UnreachableError, FormatError) as why:
                 troubles[address] = str(why) or type(why).__name__
+                lost = monotonic() if lost is None else lost
         rounds += 1
-        if rounds > _MOST_ROUNDS:
-            raise UnreachableError(f"no gateway answered (tried {told(troubles)})")
+        seconds = gateways.patience_seconds
+        if lost is not None and monotonic() - lost >= seconds:
+            raise UnreachableError(
+                f"no gateway answered for {seconds:g} seconds (tried {told(troubles)})"
+            )
         gateways.pause(rounds)
 
 
 def _from_one(
     gateways: HttpGateways, dataset: str, address: str, last: int
-) -> Iterator[SeenVersion]:
+) -> Iterator[SeenVersion | None]:
+    """Yield the versions that a gateway sends; None for any other sign of life."""
     headers = {"Accept": "text/event-stream"}
     if last >= 0:
         headers["Last-Event-ID"] = str(last)
@@ -120,9 +128,9 @@ def _from_one(
             if answer.status_code == 429 or answer.status_code >= 500:
                 raise UnreachableError(str(error))
             raise error
+        yield None
         for event in parse_events(lines_of(answer, _MOST_EVENT_BYTES)):
-            if event is not None and event.name == "version":
-                yield _seen(event.data)
+            yield _seen(event.data) if event is not None and event.name == "version" else None
     finally:
         answer.close()
 

@@ -1,7 +1,9 @@
 """Questions to datasets of a cluster, through its gateways: from Python and by commands."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.harness.memory_cluster import Cluster, cluster
@@ -11,15 +13,18 @@ import caudal
 from caudal.application import find_application
 from caudal.cli.main import main
 from caudal.cli.status import ExitStatus
+from caudal.client import dataset_questions
 from caudal.client.client import Client
 from caudal.client.dataset_questions import versions
+from caudal.client.http import HttpGateways
 from caudal.datasets.cluster_place import locate
 from caudal.datasets.compaction import compact
 from caudal.datasets.vacuum import vacuum
 from caudal.embedded.dataset_load import open_loader
 from caudal.embedded.dataset_sources import file_sources
-from caudal.errors import UsageError
+from caudal.errors import UnreachableError, UsageError
 from caudal.files.sources import Sources
+from caudal.formats.replies import SeenVersion
 from caudal.formats.tokens import NOBODY
 from caudal.results.answers import Answers
 
@@ -111,6 +116,48 @@ def test_the_stream_of_versions_goes_on_at_another_gateway(
                 server.die()
         load(two, books, "shelf", reviews=more_reviews(tmp_path))
         assert next(seen).version == 2
+
+
+class QuietGateways:
+    """A gateway whose streams are given, one for each look; the time passes in pauses."""
+
+    patience_seconds = 60.0
+    addresses = ("http://a",)
+
+    def __init__(self, streams: list[Exception | list[int]], monkeypatch: pytest.MonkeyPatch):
+        self._streams = streams
+        self._now = 0.0
+        monkeypatch.setattr(dataset_questions, "_from_one", self._one)
+        monkeypatch.setattr("caudal.client.dataset_questions.monotonic", lambda: self._now)
+
+    def _one(self, *_: object) -> Iterator[SeenVersion | None]:
+        found = self._streams.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        yield None
+        self._now += 100.0  # a stream stays open for long
+        yield from (SeenVersion(number, 0) for number in found)
+        if not found and len(self._streams) % 2:
+            raise UnreachableError("the stream was cut")
+
+    def in_turn(self) -> list[str]:
+        return list(self.addresses)
+
+    def prefer(self, address: str) -> None: ...
+
+    def pause(self, rounds: int) -> None:
+        self._now += 3.0
+
+
+def test_a_quiet_dataset_is_watched_for_as_long_as_gateways_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    away = UnreachableError("away")
+    streams: list[Exception | list[int]] = [[1], *[[]] * 100, *[away] * 15, [2], *[away] * 30]
+    seen = versions(cast(HttpGateways, QuietGateways(streams, monkeypatch)), "shelf")
+    assert [next(seen).version, next(seen).version] == [1, 2]
+    with pytest.raises(UnreachableError, match=r"answered for 60 seconds \(tried http://a: away\)"):
+        next(seen)
 
 
 def test_commands(
