@@ -63,7 +63,7 @@ bench: compiled
 	$(BIN)/python -m bench$(if $(filter start,$(ONLY)),.start)$(if $(filter dataset,$(ONLY)),.shelf) --write docs/benchmarks.md
 
 # A real cluster beside the embedded engine, PySpark and Dask:
-# make bench-cluster [SCALE=0.3] [REPEATS=3] [GROWTH=0.1,0.3,1] [ONLY=whole,rivals,spark,scaling,small,growth,datasets,idle]
+# make bench-cluster [SCALE=0.3] [REPEATS=3] [GROWTH=0.1,0.3,1] [ONLY=whole,rivals,spark,scaling,small,tiny,growth,pages,datasets,idle]
 bench-cluster: SCALE = 0.3
 bench-cluster: compiled $(if $(filter idle,$(ONLY)),,$(if $(filter spark,$(ONLY)),.venv/spark,.venv/rabbitmq .venv/rivals .venv/spark))
 	$(BIN)/python -m bench.cluster --scale $(SCALE) --write docs/benchmarks.md \

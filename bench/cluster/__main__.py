@@ -10,7 +10,7 @@ from rich.console import Console
 
 from bench import idle, section
 from bench.answers import DifferentAnswersError
-from bench.cluster import growth, questions, rivals, scaling, small_job, spark, whole
+from bench.cluster import growth, pages, questions, rivals, scaling, small_job, spark, tiny, whole
 from bench.race import ContestantFailedError
 from bench.tables import Table
 
@@ -42,7 +42,17 @@ embedded engine, over the same files. The clock begins when the system is up and
 tiny files.""",
     "scaling": "### From one worker to two",
     "small": "### A small job beside a large one",
+    "tiny": """\
+### Tiny jobs
+
+One query over a few kilobytes: alone, one job after the other, and by twenty clients at once, which
+are threads of one process on the same machine.""",
     "growth": "### Growth",
+    "pages": """\
+### Five open pages
+
+Five clients ask the gateway for what five pages of the running job ask it (events, tasks, samples
+of processes, an answer so far), as often. The CPU time is that of the cluster's processes.""",
     "datasets": """\
 ### Questions to a dataset
 
@@ -104,7 +114,9 @@ def _parts(chosen: argparse.Namespace) -> dict[str, Callable[[], list[Table]]]:
         "spark": partial(spark.measure, scale, repeats, grown),
         "scaling": partial(scaling.measure, round(scale / 3, 4), repeats),
         "small": partial(small_job.measure, scale, repeats),
+        "tiny": partial(tiny.measure, repeats),
         "growth": partial(growth.measure, grown, repeats),
+        "pages": partial(pages.measure, scale, repeats),
         "datasets": partial(questions.measure, scale, repeats),
         "idle": idle.measure,
     }

@@ -18,7 +18,7 @@ from caudal.jobs.upload import Listener, Upload, Uploader, UploadRequest
 from caudal.process.clock import SystemClock
 
 WINDOW = 4  # batches in transit at once
-_LOOK_SECONDS = 0.25
+LOOK_SOON_SECONDS, _LOOK_SECONDS = 0.02, 0.25  # at first, and later on
 
 
 @contextlib.contextmanager
@@ -39,6 +39,7 @@ def opened(
         gateways,
         SystemClock(gateways.stop),
         pause_seconds=_LOOK_SECONDS,
+        first_pause_seconds=LOOK_SOON_SECONDS,
         look_first=resume,
         each=each,
         listener=listener,

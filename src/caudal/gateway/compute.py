@@ -1,5 +1,5 @@
 """The compute port for many threads: child processes plan; previews run here, one at a time. Plans
-of questions to datasets are kept (kept_plans.py).
+are kept (kept_plans.py).
 
 A caller that waits too long for its turn gets BusyError. A preview gets little memory and time,
 because it is optional: workers compute the actual answer.

@@ -30,6 +30,8 @@ from caudal.formats.outcomes import End, Outcome, digest_of_digests
 from caudal.formats.replies import JobStatus, Receipt
 from caudal.jobs.interfaces import Clock, ConflictError, GoneError
 
+_PAUSE_GROWTH = 1.5
+
 Sendable = bytes | Callable[[], bytes]  # a batch, or what makes it: called by who sends it
 Numbered = tuple[int, Sendable]
 # Like the built-in map: the results are in the order of the items.
@@ -84,6 +86,7 @@ class Uploader:
     gateways: Gateways
     clock: Clock
     pause_seconds: float = 0.5
+    first_pause_seconds: float | None = None  # a client in a hurry looks soon at first
     look_first: bool = field(default=False)  # resume: ask what has arrived before sending
     each: Each = map  # another one may send several batches at once
     listener: Listener = field(default_factory=Listener)
@@ -102,6 +105,13 @@ class Uploader:
         for _ in errand.send():
             pass
         return errand.run
+
+    def pauses(self) -> Iterator[float]:
+        """Yield the pauses between looks at a job. They grow up to `pause_seconds`."""
+        pause = self.first_pause_seconds or self.pause_seconds
+        while True:
+            yield pause
+            pause = min(_PAUSE_GROWTH * pause, self.pause_seconds)
 
     def begin(self, order: UploadRequest) -> "Upload":
         """Create the job, or find it again."""
@@ -160,6 +170,7 @@ class Upload:
 
     def follow(self, stopping: Callable[[], bool] = lambda: False) -> Outcome:
         """Fetch results as they appear until the job has ended; there is no time limit."""
+        pauses = {all_sent: self.client.pauses() for all_sent in (False, True)}
         while True:
             all_sent = self._ended.issuperset(self.tables)  # must be read before look()
             outcome = (status := self.look()).outcome
@@ -170,7 +181,7 @@ class Upload:
                 return outcome
             if stopping():
                 raise GoneError(f"the wait for job {self.order.job_id} was stopped")
-            self.client.clock.sleep(self.client.pause_seconds)
+            self.client.clock.sleep(next(pauses[all_sent]))
 
     def look(self) -> JobStatus:
         """Ask for the status of the job, and fetch the results that exist (rule 4)."""

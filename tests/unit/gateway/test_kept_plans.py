@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from caudal.formats.job import AskedDataset, AskedTable, Options, Request, Text
+from caudal.formats.loads import LoadRequest, UpkeepRequest
 from caudal.gateway import kept_plans
 from caudal.gateway.kept_plans import KeptPlans
 from caudal.jobs.interfaces import BusyError, Planned
@@ -52,7 +53,7 @@ def test_another_version_or_place_has_the_same_plan() -> None:
     [
         {"queries": ("q",)},
         {"parameters": {"x": 1}},
-        {"options": Options(partitions=2)},
+        {"dataset": msgspec.UNSET},
         {"dataset": msgspec.structs.replace(SHELF, tables=(AskedTable("t", (("a", "TEXT"),)),))},
         {"application": Text("app", "", (TABLE,), (Query("q", "", "SELECT 1", "q.sql"),))},
         {"application": msgspec.structs.replace(question().application, sentiment="other")},
@@ -75,12 +76,22 @@ def test_a_question_that_asks_the_clock_is_planned_each_time(sql: str) -> None:
     assert len(planner.asked) == 2
 
 
-def test_jobs_that_send_tables_are_planned_each_time() -> None:
+def test_jobs_that_send_tables_have_one_plan_whatever_their_options() -> None:
     planner = Planner()
     plans = KeptPlans(planner.plan)
-    for _ in range(2):
-        plans.plan(question(dataset=msgspec.UNSET), 1.0)
-    assert len(planner.asked) == 2
+    first = plans.plan(question(dataset=msgspec.UNSET), 1.0)
+    other = question(dataset=msgspec.UNSET, options=Options(partitions=2, keep_seconds=5.0))
+    assert plans.plan(other, 2.0) is first
+    assert len(planner.asked) == 1
+
+
+def test_loads_and_upkeep_are_planned_each_time() -> None:
+    planner = Planner()
+    plans = KeptPlans(planner.plan)
+    for more in ({"load": LoadRequest("shelf", ())}, {"upkeep": UpkeepRequest("shelf")}):
+        for _ in range(2):
+            plans.plan(question(dataset=msgspec.UNSET, **more), 1.0)
+    assert len(planner.asked) == 4
 
 
 def test_failures_are_not_kept() -> None:
