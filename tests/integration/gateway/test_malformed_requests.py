@@ -13,6 +13,7 @@ import httpx
 import pytest
 from tests.harness.gateway_place import ALICE, BATCH, Place, batches, code_of, job_content
 from tests.harness.gateway_server import Running, code_in, head, read_all, read_answer, running
+from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.process import listening
@@ -48,7 +49,8 @@ def server(place: Place) -> Iterator[Running]:
 
 def make_job(server: Running) -> None:
     headers = {"authorization": f"Bearer {ALICE}"}
-    answer = httpx.put(f"{server.url}/jobs/j", content=job_content(), headers=headers)
+    url = f"{server.url}/jobs/j"
+    answer = httpx.put(url, content=job_content(), headers=headers, timeout=GUARD_SECONDS)
     assert answer.status_code == 201
 
 
