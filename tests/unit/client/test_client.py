@@ -92,7 +92,7 @@ def test_a_wrong_token_is_named_and_never_shown(books: Path) -> None:
 
 def test_no_gateway_at_all(books: Path) -> None:
     client = Client("127.0.0.1:9,127.0.0.1:10", patience_seconds=0.3)
-    both = r"tried (?=.*http://127\.0\.0\.1:9:)(?=.*http://127\.0\.0\.1:10:).*resume='"
+    both = r"tried (?=.*http://127\.0\.0\.1:9[:,])(?=.*http://127\.0\.0\.1:10[:,]).*resume='"
     with pytest.raises(UnreachableError, match=both):
         client.run("books", books)
     with pytest.raises(UsageError, match="compress must be one of auto, always, never"):
