@@ -27,7 +27,6 @@ def measuring(marker: Path) -> Callable[..., Any]:
 
         def measured(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             import resource
-            from pathlib import Path
 
             seen = 0
 
@@ -41,7 +40,8 @@ def measuring(marker: Path) -> Callable[..., Any]:
             yield from run(counted())
             if name == "fold_rows":
                 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-                Path(place).write_text(f"{seen} {peak - before}")
+                with open(place, "a") as file:  # noqa: PTH123
+                    file.write(f"{seen} {peak - before}\n")
 
         return measured
 
@@ -62,6 +62,7 @@ def test_a_group_larger_than_memory_is_folded(
     options = RunOptions(spark=SparkOptions(session), partitions=1, memory_limit=LIMIT)
     found = run_with(Engine.SPARK, app, sources, options=options)
     assert_identical(found, run_with(Engine.EMBEDDED, app, sources))
-    seen, grown = map(int, (tmp_path / "measured").read_text().split())
+    told = [line.split() for line in (tmp_path / "measured").read_text().splitlines()]
+    seen, grown = max((int(one), int(two)) for one, two in told)  # of the fold; a finish is small
     assert seen > LIMIT
     assert grown < 4 * LIMIT
