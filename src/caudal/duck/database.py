@@ -2,9 +2,12 @@
 
 import contextlib
 import functools
+import os
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import duckdb
 from duckdb import DuckDBPyConnection as Connection
@@ -58,7 +61,7 @@ def open_database(
             f"a memory limit of {told_bytes(memory_limit)} is too small: "
             f"give at least {_LEAST_LIMIT_BYTES // 10**6}MB"
         )
-    with tempfile.TemporaryDirectory(prefix="caudal-") as spill:
+    with _spill_folder() as spill:
         connection = take_database()
         try:
             folder = "" if contained else spill.replace("'", "''")
@@ -74,6 +77,21 @@ def open_database(
             yield connection
         finally:
             connection.close()
+
+
+@contextlib.contextmanager
+def _spill_folder() -> Iterator[str]:
+    """Provide a folder that is deleted afterwards, even if a signal comes while it is created.
+
+    `tempfile.TemporaryDirectory` can be interrupted after it has created the folder and before it
+    knows that it must delete it.
+    """
+    folder = Path(tempfile.gettempdir(), f"caudal-{os.urandom(8).hex()}")
+    try:
+        folder.mkdir(mode=0o700)
+        yield str(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def read_files(
