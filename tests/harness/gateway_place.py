@@ -184,6 +184,7 @@ class Place:
             stopping=lambda: self.stopping,
             quotas=lambda: self.quotas,
             audit=self.audit,
+            select=shared_planners().select,
         )
         self.services.append(made)
         return made

@@ -90,7 +90,10 @@ def serve(
                 sentiments=models,
             ),
         )
-        if process.serve(settings, ports, stop, figures, on_tick) is ProcessExit.ABANDONED:
+        if (
+            process.serve(settings, ports, stop, figures, planners.select, on_tick)
+            is ProcessExit.ABANDONED
+        ):
             sys.stderr.flush()
             os._exit(0)  # a thread waits for an unresponsive store; nothing depends on it
         compute.close()

@@ -1,4 +1,5 @@
-"""A child process that plans one request after another. Its parent may kill it at any moment.
+"""A child process that plans requests and runs SELECTs over results, one after another. Its parent
+may kill it at any moment.
 
 Rules
 1. The child says `ready` only when it is warm: libraries and models loaded, one plan made.
@@ -9,6 +10,7 @@ Rules
 4. The child ends with its parent, and at the end of its input.
 """
 
+import io
 import os
 import resource
 import signal
@@ -18,8 +20,11 @@ import time
 from typing import BinaryIO
 
 import msgspec
+import pyarrow as pa
 
 from caudal.formats.job import Options, Request, Text
+from caudal.formats.streams import read_rows
+from caudal.gateway.select_rows import select_rows
 from caudal.kernels.sentiment import load_model
 from caudal.model import Query, Table
 from caudal.worker.compute import LocalCompute
@@ -29,11 +34,20 @@ LENGTH = struct.Struct(">I")
 _OUTRUN_BYTES = 1 << 30  # the parent samples 50 times a second; this stops faster growth
 
 
-class PlanRequest(msgspec.Struct, frozen=True):
+class PlanRequest(msgspec.Struct, frozen=True, tag="plan"):
     """A request to plan."""
 
     request: Request
     moment: float
+    cpu_seconds: int
+    memory_bytes: int
+
+
+class SelectRequest(msgspec.Struct, frozen=True, tag="select"):
+    """A SELECT over small tables, which are Arrow streams."""
+
+    sql: str
+    relations: dict[str, bytes]
     cpu_seconds: int
     memory_bytes: int
 
@@ -49,15 +63,24 @@ class PlanMade(msgspec.Struct, frozen=True, tag="done"):
     plan: bytes
 
 
+class RowsMade(msgspec.Struct, frozen=True, tag="rows"):
+    """The rows of a SELECT as an Arrow stream, and whether there were more."""
+
+    rows: bytes
+    cut: bool
+
+
 class PlanFailed(msgspec.Struct, frozen=True, tag="raised"):
-    """The exception that planning raised, encoded as in worker/suspect_child.py."""
+    """The exception that was raised, encoded as in worker/suspect_child.py."""
 
     kinds: list[list[str]]
     message: str
     memory: bool
 
 
-Answer = Ready | PlanMade | PlanFailed
+Ask = PlanRequest | SelectRequest
+Answer = Ready | PlanMade | RowsMade | PlanFailed
+_ASKS: msgspec.msgpack.Decoder[Ask] = msgspec.msgpack.Decoder(Ask)
 
 
 def main(parent: int, models: list[str]) -> None:
@@ -71,21 +94,41 @@ def main(parent: int, models: list[str]) -> None:
         soft_limit(resource.RLIMIT_CORE, 0)
         _write(answers, Ready())
         while (data := _read(requests)) is not None:
-            _write(answers, _planned(compute, msgspec.msgpack.decode(data, type=PlanRequest)))
+            _write(answers, _answered(compute, _ASKS.decode(data)))
 
 
-def _planned(compute: LocalCompute, ask: PlanRequest) -> Answer:
+def _answered(compute: LocalCompute, ask: Ask) -> Answer:
     soft_limit(resource.RLIMIT_CPU, int(time.process_time()) + 1 + ask.cpu_seconds)
     soft_limit(resource.RLIMIT_DATA, used_data_bytes() + 2 * ask.memory_bytes + _OUTRUN_BYTES)
     try:
-        made = compute.plan(ask.request, ask.moment)
-        answer: Answer = PlanMade(made.tables, made.plan)
+        answer: Answer = (
+            _selected(ask) if isinstance(ask, SelectRequest) else _planned(compute, ask)
+        )
     except BaseException as error:  # every exception is reported to the parent
         answer = msgspec.convert(described(error), PlanFailed)
     finally:
         soft_limit(resource.RLIMIT_DATA, resource.RLIM_INFINITY)
         soft_limit(resource.RLIMIT_CPU, resource.RLIM_INFINITY)
     return answer
+
+
+def _planned(compute: LocalCompute, ask: PlanRequest) -> PlanMade:
+    made = compute.plan(ask.request, ask.moment)
+    return PlanMade(made.tables, made.plan)
+
+
+def _selected(ask: SelectRequest) -> RowsMade:
+    relations = {name: read_rows(rows, name) for name, rows in ask.relations.items()}
+    found = select_rows(ask.sql, relations)
+    return RowsMade(bytes_of(found.rows), found.cut)
+
+
+def bytes_of(rows: pa.Table) -> bytes:
+    """Return rows as an Arrow stream."""
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return sink.getvalue()
 
 
 def _warm_up(compute: LocalCompute) -> None:

@@ -1,9 +1,9 @@
 """Planning in child processes: a few hundred bytes of SQL can keep DuckDB or the planner busy for
-hours.
+hours. The same children run SELECTs over results, for the same reason.
 
 Rules
-1. A few warm children wait for requests, so that a plan needs no process start. Each child plans
-   one request at a time.
+1. A few warm children wait for requests, so that a plan needs no process start. Each child works
+   on one request at a time.
 2. A request that takes too much CPU time or memory, or crashes its child, is refused with that
    reason: it would do the same anywhere. If a child was killed from outside, or made no progress
    because the machine is busy, the request is not to blame: the client is told to try again.
@@ -24,15 +24,30 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
+import pyarrow as pa
 
 from caudal import errors
 from caudal.formats.job import Request
+from caudal.formats.streams import Terms, read_rows
 from caudal.gateway import planner_child
-from caudal.gateway.planner_child import LENGTH, Answer, PlanFailed, PlanMade, PlanRequest, Ready
+from caudal.gateway.planner_child import (
+    LENGTH,
+    Answer,
+    Ask,
+    PlanFailed,
+    PlanMade,
+    PlanRequest,
+    Ready,
+    RowsMade,
+    SelectRequest,
+    bytes_of,
+)
+from caudal.gateway.select_rows import CPU_SECONDS, MOST_ANSWER_BYTES, MOST_ROWS, SelectedRows
 from caudal.jobs.interfaces import BusyError, Planned
 from caudal.process.logs import fields
 from caudal.worker.suspect_child import kind_name
@@ -48,6 +63,9 @@ _OURS = (
     *(errors.MissingPackageError, errors.FormatError),
 )
 _HINT = "write simpler queries, or fewer of them at once"
+
+_ROWS = Terms(bytes=2 * MOST_ANSWER_BYTES, rows=MOST_ROWS, nested=True, compressed=False)
+_Made = TypeVar("_Made", PlanMade, RowsMade)
 
 _DECODER: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 
@@ -103,14 +121,30 @@ class Planners:
         """See the port. Raise BusyError if no child is free in time."""
         self._require_short(request)
         ask = PlanRequest(request, moment, self._limits.cpu_seconds, self._limits.memory_bytes)
+        made = self._ask(ask, PlanMade)
+        if len(made.plan) > self._limits.plan_bytes:
+            raise _too_much(ask, f"a plan of {len(made.plan)} bytes")
+        return Planned(made.tables, made.plan)
+
+    def select(self, sql: str, relations: Mapping[str, pa.Table]) -> SelectedRows:
+        """Return the rows of a SELECT over small tables; see select_rows.py."""
+        streams = {name: bytes_of(rows) for name, rows in relations.items()}
+        ask = SelectRequest(sql, streams, CPU_SECONDS + 1, self._limits.memory_bytes)
+        made = self._ask(ask, RowsMade)
+        return SelectedRows(read_rows(made.rows, "the answer of a child", _ROWS), made.cut)
+
+    def _ask(self, ask: Ask, kind: type[_Made]) -> _Made:
         for _ in range(_TRIES):
             child = self._free_child()
             try:
-                return child.plan(ask)
+                answer = child.ask(ask)
             except _KilledError:
                 continue
             finally:
                 self._give_back(child)
+            if isinstance(answer, kind):
+                return answer
+            raise errors.FormatError("a planner answered another question")
         raise BusyError("planning was interrupted: try again in a moment")
 
     def close(self) -> None:
@@ -189,25 +223,21 @@ class _Child:
         self._base_bytes = held_bytes(self._process.pid)
         self.usable = True
 
-    def plan(self, ask: PlanRequest) -> Planned:
-        """Raise planning's error, QueryError if it takes too much, _KilledError, BusyError."""
+    def ask(self, ask: Ask) -> PlanMade | RowsMade:
+        """Raise the child's error, QueryError if it takes too much, _KilledError, BusyError."""
         self.usable = False
         self._send(msgspec.msgpack.encode(ask))
-        answer = self._answer(
-            self._limits.patience_seconds, self._base_bytes + self._limits.memory_bytes
-        )
+        answer = self._answer(self._limits.patience_seconds, ask)
         self._plans += 1
         self.usable = self.usable and self._plans < self._limits.plans_per_child
         match answer:
-            case PlanMade(tables, plan):
-                if len(plan) > self._limits.plan_bytes:
-                    raise _too_much(f"a plan of {len(plan)} bytes")
-                return Planned(tables, plan)
             case PlanFailed():
                 raise _error_of(answer)
             case Ready():
                 self.usable = False
                 raise _KilledError
+            case _:
+                return answer
 
     def kill(self) -> None:
         self.usable = False
@@ -226,7 +256,7 @@ class _Child:
         except OSError as error:
             raise _KilledError from error
 
-    def _answer(self, seconds: float, memory_bytes: int | None) -> Answer:
+    def _answer(self, seconds: float, ask: Ask | None) -> Answer:
         """Return the next frame. Check the child's memory and time while waiting."""
         assert self._process.stdout is not None
         most = LENGTH.size + self._limits.plan_bytes + _SLACK_BYTES
@@ -238,29 +268,33 @@ class _Child:
             if poller.poll(_SAMPLE_MILLISECONDS):
                 piece = os.read(file, 1 << 20)
                 if not piece:
-                    raise self._end()
+                    raise self._end(ask)
                 data += piece
                 if len(data) > most:
-                    raise _too_much(f"a plan of more than {self._limits.plan_bytes} bytes")
-            if memory_bytes is not None and held_bytes(self._process.pid) > memory_bytes:
-                raise _too_much(f"more than {self._limits.memory_bytes >> 20} MiB of memory")
+                    raise _too_much(ask, f"an answer of more than {self._limits.plan_bytes} bytes")
+            if ask is not None and self._grown_bytes() > ask.memory_bytes:
+                raise _too_much(ask, f"more than {ask.memory_bytes >> 20} MiB of memory")
             passed = time.monotonic() - began
             if passed > seconds:
                 raise BusyError("planning took too long on this busy machine: try again later")
-            if memory_bytes is not None and not slowed and passed > _MOMENT_SECONDS:
+            if ask is not None and not slowed and passed > _MOMENT_SECONDS:
                 slowed = True
                 with contextlib.suppress(OSError):
                     os.setpriority(os.PRIO_PROCESS, self._process.pid, _LOW_PRIORITY)
         self.usable = not slowed  # its priority cannot be raised again
         return _DECODER.decode(data[LENGTH.size :])
 
-    def _end(self) -> Exception:
+    def _grown_bytes(self) -> int:
+        """Return the memory that this request has added."""
+        return held_bytes(self._process.pid) - self._base_bytes
+
+    def _end(self, ask: Ask | None) -> Exception:
         """Return the error that stands for the way in which the child ended."""
         ending = -self._process.wait()
-        if ending == signal.SIGXCPU:
-            return _too_much(f"more than {self._limits.cpu_seconds} s of CPU time")
+        if ending == signal.SIGXCPU and ask is not None:
+            return _too_much(ask, f"more than {ask.cpu_seconds} s of CPU time")
         if ending in (signal.SIGABRT, signal.SIGSEGV, signal.SIGFPE, signal.SIGILL, signal.SIGBUS):
-            return PlanExcessError(f"planning these queries crashes DuckDB: {_HINT}")
+            return PlanExcessError(f"{_work(ask)} crashes DuckDB: {_HINT}")
         return _KilledError()
 
 
@@ -269,8 +303,12 @@ def _is_whole(data: bytearray) -> bool:
     return len(data) >= size and len(data) - size >= LENGTH.unpack_from(data)[0]
 
 
-def _too_much(what: str) -> PlanExcessError:
-    return PlanExcessError(f"planning these queries takes {what}: {_HINT}")
+def _too_much(ask: Ask | None, what: str) -> PlanExcessError:
+    return PlanExcessError(f"{_work(ask)} takes {what}: {_HINT}")
+
+
+def _work(ask: Ask | None) -> str:
+    return "this SELECT" if isinstance(ask, SelectRequest) else "planning these queries"
 
 
 def _error_of(raised: PlanFailed) -> Exception:

@@ -24,6 +24,7 @@ from caudal.gateway.connections import Arrivals, Handshake
 from caudal.gateway.figures import GatewayMetrics
 from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.protocol import protocol_with
+from caudal.gateway.result_sql import Select
 from caudal.gateway.samples import Sampling
 from caudal.gateway.service import Service
 from caudal.gateway.tokens import Tokens, check_host
@@ -101,6 +102,7 @@ def serve(
     ports: Ports,
     stop: Stop,
     figures: GatewayMetrics,
+    select: Select,
     on_tick: OnTick = ignore,
 ) -> ProcessExit:
     """Serve until asked to stop."""
@@ -114,6 +116,7 @@ def serve(
         stopping=stop.requested,
         quotas=settings.quotas,
         audit=settings.audit,
+        select=select,
         stale_files=settings.stale_files,
         cluster=settings.cluster,
     )

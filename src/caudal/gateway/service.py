@@ -17,8 +17,9 @@ from caudal.gateway.peers import KnownCluster
 from caudal.gateway.plan_waits import PlanWaits
 from caudal.gateway.rates import Rates
 from caudal.gateway.refusals import Refusal, later
-from caudal.gateway.result_sql import ResultSql
+from caudal.gateway.result_sql import ResultSql, Select
 from caudal.gateway.room import Bodies, RequestPlaces, Threads, Turns
+from caudal.gateway.select_rows import select_rows
 from caudal.gateway.shares import Shares, usual_quotas
 from caudal.gateway.tokens import EVERYBODY, Caller, Tokens
 from caudal.jobs.asking import DatasetQuestions
@@ -45,6 +46,7 @@ class Service:
     cluster: ClusterView = field(default_factory=NoMedics)
     peers: KnownCluster = field(init=False)  # the same, with what was told last
     outages: OutageLog = field(default_factory=OutageLog)
+    select: Select = select_rows  # over results; a gateway process has children for it
     stale_files: Callable[[], int] = lambda: 0  # changed but invalid files, which are not used
     # One thread pool per kind of work, so that slow or stuck calls only delay their own kind.
     threads: Threads = field(init=False)  # call the store
@@ -92,7 +94,7 @@ class Service:
             ("datasets", DatasetService(self.ports)),
             ("questions", DatasetQuestions(self.gateway, self.ports)),
             ("growths", Growths(self.ports.clock)),
-            ("result_sql", ResultSql(self.gateway)),
+            ("result_sql", ResultSql(self.gateway, self.select)),
         ):
             object.__setattr__(self, name, room)
 

@@ -8,6 +8,12 @@ import pytest
 from starlette.testclient import TestClient
 from tests.harness.gateway_place import ALICE, BERTA, DORA, Answer, Place, code_of, create, send
 
+EACH_TWICE = (  # DuckDB would plan it for hours
+    "WITH a0 AS (SELECT name AS k FROM adults), "
+    + ", ".join(f"a{n} AS (SELECT x.k FROM a{n - 1} x, a{n - 1} y)" for n in range(1, 18))
+    + " SELECT count(*) FROM a17"
+)
+
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[Place]:
@@ -84,3 +90,11 @@ def test_an_answer_is_bounded(place: Place) -> None:
     alice = place.client(ALICE)
     answer = ask(alice, "SELECT repeat('x', 1000000) AS t FROM range(20)")
     assert code_of(answer) == (400, "bad_request")
+
+
+def test_what_takes_too_much_costs_a_child_only(place: Place) -> None:
+    alice = place.client(ALICE)
+    answer = ask(alice, EACH_TWICE)
+    assert code_of(answer) == (422, "query_failed")
+    assert "more than" in answer.json()["error"]["message"]
+    assert ask(alice, "SELECT count(*) AS n FROM adults").json()["rows"] == [{"n": 5}]

@@ -62,7 +62,7 @@ def test_what_takes_too_much_is_refused_with_the_reason(planners: Planners, sql:
 
 
 def test_memory_is_bounded_too() -> None:
-    planners = Planners(1, replace(LIMITS, cpu_seconds=60, memory_bytes=50 << 20))
+    planners = Planners(1, replace(LIMITS, cpu_seconds=60, memory_bytes=20 << 20))
     try:
         with pytest.raises(QueryError, match="memory"):
             planners.plan(asking(EACH_TWICE), 0.0)
