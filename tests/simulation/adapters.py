@@ -11,6 +11,7 @@ import msgspec
 from caudal.broker.port import BrokerError, Delivery
 from caudal.errors import AlreadyExistsError, StoreError
 from caudal.formats.keys import Lane, Message, Task
+from caudal.jobs.job_index import INDEX
 from caudal.store.memory import MemoryStore
 from caudal.store.port import PAGE, Page, Store
 from tests.simulation.faults import Faults, Value
@@ -19,6 +20,8 @@ from tests.simulation.faults import Faults, Value
 def kind_of(key: str) -> str:
     """`jobs/J/RUN/mapped/t/000000/001` -> `mapped`: what a crash point is called by."""
     parts = key.split("/")
+    if key.startswith(INDEX):
+        return f"index of {parts[1]}"
     if parts[0] == "datasets":
         return f"dataset {parts[4]}" if len(parts) > 4 and parts[4] else "datasets"
     if len(parts) < 4 or not parts[3]:

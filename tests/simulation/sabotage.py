@@ -68,7 +68,7 @@ def without_reconciler() -> Iterator[None]:
         yield
 
 
-@sabotage("acknowledge before publish", PLAIN, known=1)
+@sabotage("acknowledge before publish", PLAIN, known=0)
 def acknowledge_first() -> Any:
     def handle(ports: Ports, consumer: Consumer, delivery: Delivery) -> execute.TurnResult:
         consumer.acknowledge(delivery)
@@ -84,7 +84,7 @@ def acknowledge_first() -> Any:
     return calmly(mock.patch.object(execute, "execute_task", handle))
 
 
-@sabotage("readiness checked before create", PLAIN)
+@sabotage("readiness checked before create", PLAIN, known=1)
 def readiness_first() -> Any:
     ready: dict[int, list[Task]] = {}
     make = execute._make
@@ -102,7 +102,7 @@ def readiness_first() -> Any:
     return calmly(mock.patch.multiple(execute, _make=early, follow=follow))
 
 
-@sabotage("create replaced by overwrite", known=10)
+@sabotage("create replaced by overwrite", known=13)
 def overwrite() -> Any:
     def create(self: MemoryStore, key: str, data: bytes, *, lasting: bool = True) -> None:
         self.replace(key, data)
@@ -110,7 +110,7 @@ def overwrite() -> Any:
     return mock.patch.object(MemoryStore, "create", create)
 
 
-@sabotage("end count not compared: whatever was merged is read", known=174)
+@sabotage("end count not compared: whatever was merged is read", known=137)
 def end_count_not_compared() -> Any:
     return _both(
         mock.patch.multiple(gathering, check_coverage=_nothing, table_members=_unchecked_members),
@@ -118,7 +118,7 @@ def end_count_not_compared() -> Any:
     )
 
 
-@sabotage("a second, different end is confirmed", ("short", "other"))
+@sabotage("a second, different end is confirmed", ("short", "other"), known=1)
 def second_end_confirmed() -> Any:
     put_end = service.JobService.put_end
 
@@ -132,7 +132,7 @@ def second_end_confirmed() -> Any:
     return mock.patch.object(service.JobService, "put_end", confirmed)
 
 
-@sabotage("digest of the table not compared", known=174)
+@sabotage("digest of the table not compared", known=137)
 def digest_not_compared() -> Any:
     return mock.patch.object(gathering, "table_members", _unchecked_members)
 
@@ -163,7 +163,7 @@ def own_write_is_foreign() -> Any:
     return mock.patch.object(service.JobService, "_create_batch", create_batch)
 
 
-@sabotage("cleaner deletes the outcome before job.json", known=165)
+@sabotage("cleaner deletes the outcome before job.json", known=614)
 def outcome_first() -> Any:
     def clean(self: Any, found: JobRun, outcome: outcomes.Outcome, mark: Mark) -> None:
         keys = found.keys
@@ -216,7 +216,7 @@ def read_before_list() -> Any:
     return mock.patch.object(janitor.Janitor, "_clean_runs", stale)
 
 
-@sabotage("no sweep: runs that job.json does not name stay", known=89)
+@sabotage("no sweep: runs that job.json does not name stay", known=24)
 def no_sweep() -> Any:
     return mock.patch.object(janitor, "run_names", _no_names)
 
@@ -226,7 +226,7 @@ def reconciler_off() -> Any:
     return without_reconciler()
 
 
-@sabotage("a hint that drops too much: made of a part of its stage", known=11)
+@sabotage("a hint that drops too much: made of a part of its stage", known=6)
 def greedy_hint() -> Any:
     hint_parts = gathering._hint_parts
 
@@ -237,7 +237,7 @@ def greedy_hint() -> Any:
     return mock.patch.object(gathering, "_hint_parts", fewer)
 
 
-@sabotage("a hint made of a table that is not complete", known=22)
+@sabotage("a hint made of a table that is not complete", known=115)
 def early_hint() -> Any:
     """Whatever is merged by now is taken for the whole."""
 
@@ -268,7 +268,7 @@ def slice_left_out() -> Any:
     return mock.patch.object(gathering._Gathered, "parts", fewer)
 
 
-@sabotage("mixed attempts: a loser goes on with its own output", known=10)
+@sabotage("mixed attempts: a loser goes on with its own output", known=30)
 def mixed_attempts() -> Any:
     """A merge that remembers the index which this worker computed, not the one that was stored."""
     own: dict[str, bytes] = {}
@@ -334,7 +334,7 @@ def no_follow_up_when_present() -> Any:
     return calmly(mock.patch.object(execute, "execute_task", handle))
 
 
-@sabotage("an old run's objects adopted: one run for all lives", ("again",), known=100)
+@sabotage("an old run's objects adopted: one run for all lives", ("again",), known=1)
 def one_run() -> Any:
     def job(**fields: Any) -> Job:
         return Job(**{**fields, "run": "life"})
@@ -342,7 +342,7 @@ def one_run() -> Any:
     return mock.patch.object(service, "Job", job)
 
 
-@sabotage("inputs taken from a listing", known=174)
+@sabotage("inputs taken from a listing", known=137)
 def inputs_from_listing() -> Any:
     def table_members(store: Any, found: JobRun, table: str) -> list[merged.MergedMember]:
         members: list[merged.MergedMember] = []
@@ -388,7 +388,7 @@ def no_follow_up_at_end() -> Any:
     return calmly(mock.patch.object(service, "after_end", _no_tasks))
 
 
-@sabotage("a batch is confirmed to the client before it is published", PLAIN, known=11)
+@sabotage("a batch is confirmed to the client before it is published", PLAIN, known=28)
 def confirm_before_publish() -> Any:
     publish = service.JobService._publish
 
@@ -412,7 +412,7 @@ def never_condemned() -> Any:
     )
 
 
-@sabotage("a client takes results before its own ends were confirmed", ("other", "short"), known=57)
+@sabotage("a client takes results before its own ends were confirmed", ("other", "short"), known=97)
 def results_of_others() -> Any:
     def there(self: Any, status: Any) -> list[str]:
         return [name for name in status.results if name not in self.results]
@@ -430,7 +430,7 @@ def owner_not_checked() -> Any:
     return mock.patch.object(service.JobService, "_check_owner", _nothing)
 
 
-@sabotage("a task goes on although its job has ended", ("cancel",), known=513)
+@sabotage("a task goes on although its job has ended", ("cancel",), known=168)
 def unwanted_goes_on() -> Any:
     asked = beat.TaskBeat.__call__
 
@@ -440,7 +440,7 @@ def unwanted_goes_on() -> Any:
     return mock.patch.object(beat.TaskBeat, "__call__", ask)
 
 
-@sabotage("a task that makes way is published for nobody", PLAIN, known=3)
+@sabotage("a task that makes way is published for nobody", PLAIN, known=1)
 def way_without_return() -> Any:
     def carry(ports: Ports, report: TaskReport) -> None:
         quiet = replace(ports, broker=_Deaf(ports.broker))
@@ -464,7 +464,7 @@ def unforeseen_for_ever() -> Any:
     return mock.patch.object(execute, "is_suspect", return_value=False)
 
 
-@sabotage("whatever a message names is taken for a task of its job", known=2)
+@sabotage("whatever a message names is taken for a task of its job", known=10)
 def stray_is_believed() -> Any:
     return mock.patch.object(execute, "belongs", return_value=True)
 

@@ -159,12 +159,13 @@ class World:
         return Report(self.seed, self.aims, steps, self.truth.finished, outcomes, coverage)
 
     def _look_at_ended(self) -> None:
-        """Look at ended jobs as a janitor does when their results expire: what a process that was
-        frozen added late is deleted then."""
+        """Look at ended jobs as a janitor does when their results expire, and for jobs without a
+        mark as it does every hour: what a process that was frozen added late is deleted then."""
         ports = self.ports(self._process("gateway"))
         janitor = Janitor(replace(ports, store=self.memory, job_runs=JobRuns(self.memory)))
         for mark in list(all_ended_marks(self.memory)):
             janitor._clean(mark)
+        janitor._look_for_others()
 
     def _settled(self) -> bool:
         if not self.is_calm or self.clients.present or self.scheduler.thaws > self.scheduler.now:

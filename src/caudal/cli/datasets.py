@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import islice
 from typing import Annotated
@@ -46,7 +46,7 @@ from caudal.datasets.shelf import open_place, open_shelf
 from caudal.datasets.stream_loader import NAME, Descriptor, StreamLoader
 from caudal.datasets.vacuum import vacuum as vacuum_files
 from caudal.embedded.dataset_ask import ask
-from caudal.embedded.dataset_load import open_loader
+from caudal.embedded.dataset_load import DatasetLoader, open_loader
 from caudal.embedded.dataset_sources import Source, file_source, file_sources
 from caudal.embedded.dataset_stream import EmbeddedTarget
 from caudal.embedded.dataset_watch import versions_of
@@ -114,16 +114,19 @@ def _load(
     with reject_file(asking.rejects) as sink, watch_progress(console) as progress:
         options = asking.run_options(sink)
         how = going_on.of_stream if every else partial(going_on.of_local_load, to)
-        with (
-            going_on.telling(how),
-            open_loader(application, to, open_place(to), options, progress) as loader,
-        ):
+
+        def opened() -> AbstractContextManager[DatasetLoader]:
+            return open_loader(application, to, open_place(to), options, progress)
+
+        with going_on.telling(how):
             if stream is not None and every is not None:
-                target = EmbeddedTarget(loader)
-                loading = StreamLoader(target, stream, parse_seconds(every), print_part)
-                loading.load(Descriptor(sys.stdin.fileno()))
-                return
-            with _sources(application, asking, stream) as sources:
+                with opened() as loader:
+                    target = EmbeddedTarget(loader)
+                    loading = StreamLoader(target, stream, parse_seconds(every), print_part)
+                    loading.load(Descriptor(sys.stdin.fileno()))
+                    return
+            # The files come first: if one is not there, no place is made.
+            with _sources(application, asking, stream) as sources, opened() as loader:
                 report = loader.load(sources, again=again)
     print_load(to, report, Console(stderr=True, width=None if sys.stderr.isatty() else 160))
 
