@@ -437,7 +437,14 @@ def unwanted_goes_on() -> Any:
     def ask(self: TaskBeat) -> bool:
         return asked(self) or self.stopping is beat.Stopping.UNWANTED
 
-    return mock.patch.object(beat.TaskBeat, "__call__", ask)
+    @contextlib.contextmanager
+    def patched() -> Iterator[None]:
+        """What such a task adds is seen only until the janitor's look of every hour."""
+        unseen = mock.patch("tests.simulation.world.World.look_for_unmarked")
+        with mock.patch.object(beat.TaskBeat, "__call__", ask), unseen:
+            yield
+
+    return patched()
 
 
 @sabotage("a task that makes way is published for nobody", PLAIN, known=1)

@@ -159,12 +159,17 @@ class World:
         return Report(self.seed, self.aims, steps, self.truth.finished, outcomes, coverage)
 
     def _look_at_ended(self) -> None:
-        """Look at ended jobs as a janitor does when their results expire, and for jobs without a
-        mark as it does every hour: what a process that was frozen added late is deleted then."""
+        """Look at ended jobs as a janitor does when their results expire: what a process that was
+        frozen added late is deleted then."""
         ports = self.ports(self._process("gateway"))
         janitor = Janitor(replace(ports, store=self.memory, job_runs=JobRuns(self.memory)))
         for mark in list(all_ended_marks(self.memory)):
             janitor._clean(mark)
+        self.look_for_unmarked(janitor)
+
+    def look_for_unmarked(self, janitor: Janitor) -> None:
+        """Look for jobs without a mark, as a janitor does every hour: what a frozen process added
+        when all else was deleted goes then."""
         janitor._look_for_others()
 
     def _settled(self) -> bool:

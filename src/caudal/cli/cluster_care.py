@@ -1,13 +1,12 @@
 """Commands that test a cluster: `caudal doctor` and `chaos`."""
 
-import logging
 from typing import Annotated
 
 import typer
 
 from caudal.cli.cluster import DEFAULT_DIR, DirOption, HostOption
 from caudal.cluster.chaos import ChaosPlan, Hit, strike
-from caudal.cluster.doctor import examine
+from caudal.cluster.doctor import examine, silent_logs
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import MemberKind
 from caudal.errors import JobError, UsageError
@@ -15,15 +14,15 @@ from caudal.errors import JobError, UsageError
 
 def doctor(folder: DirOption = DEFAULT_DIR, host: HostOption = None) -> None:
     """Check broker, store, ports, disk and limits, and print a remedy for each problem."""
-    logging.disable(logging.CRITICAL)  # the findings already say what libraries would log
     cluster = Cluster.open(folder, host)
     ill = 0
-    for finding in examine(cluster):
-        mark = "ok " if not finding.remedy else "BAD"
-        print(f"{mark} {finding.what}: {finding.found}")
-        if finding.remedy:
-            ill += 1
-            print(f"      {finding.remedy}")
+    with silent_logs():
+        for finding in examine(cluster):
+            mark = "ok " if not finding.remedy else "BAD"
+            print(f"{mark} {finding.what}: {finding.found}")
+            if finding.remedy:
+                ill += 1
+                print(f"      {finding.remedy}")
     if ill:
         raise JobError(f"fix the {ill} marked BAD above")
 

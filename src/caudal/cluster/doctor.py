@@ -1,5 +1,6 @@
 """`caudal doctor`: checks of a cluster's environment, each with a remedy."""
 
+import contextlib
 import logging
 import os
 import shutil
@@ -56,9 +57,16 @@ def not_ready(cluster: Cluster) -> list[Finding]:
 
 def unreachable(cluster: Cluster) -> list[Finding]:
     """Return the problems of the broker and the store, as seen from this process."""
-    logging.disable(logging.CRITICAL)  # the findings already say what libraries would log
-    try:
+    with silent_logs():
         return [one for check in (_broker, _store) for one in check(cluster) if one.remedy]
+
+
+@contextlib.contextmanager
+def silent_logs() -> Iterator[None]:
+    """Log nothing: the findings already say what libraries would log."""
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
     finally:
         logging.disable(logging.NOTSET)
 

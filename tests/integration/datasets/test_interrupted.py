@@ -104,7 +104,9 @@ def test_a_load_into_a_folder(folder: Path) -> None:
     process = subprocess.Popen(
         [*CAUDAL, *command], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    until(lambda: (folder / "shelf").exists())  # it waits for its input
+    assert process.stdin is not None
+    process.stdin.write("x" * (1 << 20))  # a pipe holds less: so it reads its input
+    process.stdin.flush()
     process.send_signal(signal.SIGINT)
     said = process.communicate()[1]
     assert process.returncode == ExitStatus.INTERRUPTED
