@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,8 +35,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def interrupted(command: list[str], seen: str) -> tuple[int, str]:
-    """Press Ctrl-C when a line has appeared; return the status and all that was said."""
+def interrupted(
+    command: list[str], seen: str, ready: Callable[[], bool] = lambda: True
+) -> tuple[int, str]:
+    """Press Ctrl-C when a line has appeared and all is ready; return the status and all words."""
     with subprocess.Popen(
         [*CAUDAL, *command],
         stdin=subprocess.PIPE,
@@ -51,6 +53,7 @@ def interrupted(command: list[str], seen: str) -> tuple[int, str]:
             said += line
             if seen in line:
                 break
+        until(ready)
         process.send_signal(signal.SIGINT)
         said += process.communicate()[0]
         return process.returncode, said
@@ -82,10 +85,21 @@ def test_a_load_that_was_not_sent_whole(running: Cluster, folder: Path) -> None:
 def test_a_load_that_was_sent_is_finished_without_its_client(
     running: Cluster, folder: Path
 ) -> None:
+    (server,) = running.servers
+    before = len(server.unreliable.asked)
+
+    def waits() -> bool:
+        """Both tables have ended, and since then it has asked how the job is, again and again."""
+        asked = server.unreliable.asked[before:]
+        ends = [
+            at for at, (how, path) in enumerate(asked) if how == "PUT" and path.endswith("/end")
+        ]
+        return len(ends) == 2 and len(asked) > ends[-1] + 3
+
     running.working.clear()
     load = ["load", "./sales", "--data", ".", "--gateway", running.gateway, "--dataset", "sent"]
     try:
-        status, said = interrupted(load, "sent shops")
+        status, said = interrupted(load, "sent shops", waits)
     finally:
         running.working.set()
     assert status == ExitStatus.INTERRUPTED
