@@ -47,21 +47,7 @@ def ui_application(session: UiSession, key: str) -> Starlette:
     """Return the application of one session."""
 
     def guarded(endpoint: Endpoint, *, is_open: bool = False) -> Endpoint:
-        async def answer(request: Request) -> Response:
-            try:
-                _check(request, None if is_open else key)
-                return await endpoint(request)
-            except Refusal as refusal:
-                return response_of(refusal, request.scope)
-            except OSError as error:
-                said = f"this machine cannot store it: {error.strerror or error}"
-                return response_of(Refusal(422, "query_failed", said), request.scope)
-            except CaudalError as error:
-                notes = "\n".join(getattr(error, "__notes__", ()))
-                said = f"{error}\n{notes}".strip()
-                return response_of(Refusal(422, "query_failed", said), request.scope)
-
-        return answer
+        return _guarded(endpoint, None if is_open else key)
 
     async def index(request: Request) -> Response:
         return file_answer(request, INDEX, {b'id="app"': b'id="app" data-mode="embedded"'})
@@ -120,6 +106,26 @@ def ui_application(session: UiSession, key: str) -> Starlette:
             Route("/ui/answers/{number:int}", guarded(rows)),
         ]
     )
+
+
+def _guarded(endpoint: Endpoint, key: str | None) -> Endpoint:
+    """Return an endpoint that checks requests first, and answers errors as refusals."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            _check(request, key)
+            return await endpoint(request)
+        except Refusal as refusal:
+            return response_of(refusal, request.scope)
+        except OSError as error:
+            said = f"this machine cannot store it: {error.strerror or error}"
+            return response_of(Refusal(422, "query_failed", said), request.scope)
+        except CaudalError as error:
+            notes = "\n".join(getattr(error, "__notes__", ()))
+            said = f"{error}\n{notes}".strip()
+            return response_of(Refusal(422, "query_failed", said), request.scope)
+
+    return answer
 
 
 def _check(request: Request, key: str | None) -> None:
