@@ -30,35 +30,45 @@ def records_of_batch(
     """
     if not len(lines):
         return no_records(lines)
-    begins = np.concatenate([batch.lines(starts), damaged])
-    begins.sort(kind="stable")
-    after = np.searchsorted(begins, lines, side="right")
-    following = np.append(begins, np.iinfo(np.int64).max)[after]
+    offsets = _offsets(batch, np.concatenate([lines, damaged]))
+    firsts = offsets[: len(lines)]
+    begins = np.sort(np.concatenate([starts, offsets[len(lines) :], firsts]), kind="stable")
+    ends = np.append(begins, len(batch.data))[np.searchsorted(begins, firsts, side="right")]
+    data = memoryview(batch.data)
     texts = [
-        batch.data[first:end].tobytes()
-        for first, end in zip(_offsets(batch, lines), _offsets(batch, following), strict=True)
+        str(data[first:end], "utf-8", "replace").rstrip("\r\n")
+        for first, end in zip(firsts.tolist(), ends.tolist(), strict=True)
     ]
-    return pa.array([one.rstrip(b"\r\n").decode("utf-8", "replace") for one in texts], pa.string())
+    return pa.array(texts, pa.string())
 
 
 def _offsets(batch: Batch, lines: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where these lines begin; the end of the batch for lines behind it.
+    """Return where these lines of the batch begin.
 
-    Newlines are counted by blocks, and looked for in the blocks that hold the lines.
+    Newlines are counted by blocks, and looked for only in the blocks that hold the lines.
     """
-    blocks = np.arange(0, len(batch.data), _BLOCK)
-    before = batch.lines(blocks) - batch.first_line  # newlines before each block
     wanted = lines - batch.first_line
-    found, ranks = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)]  # line 0 begins at offset 0
-    for block in np.unique(np.searchsorted(before, wanted[wanted > 0]) - 1):
-        start = blocks[block]
-        ends = np.flatnonzero(batch.data[start : start + _BLOCK] == _NEWLINE) + 1
-        found.append(start + ends)
-        ranks.append(before[block] + np.arange(1, len(ends) + 1))
-    found.append(np.array([len(batch.data)]))
-    rank = np.concatenate(ranks)
-    at = np.searchsorted(rank, wanted)
-    return np.where(np.append(rank, -1)[at] == wanted, np.concatenate(found)[at], len(batch.data))
+    edges = np.arange(0, len(batch.data), _BLOCK)
+    before = batch.lines(edges) - batch.first_line  # newlines before each block
+    chosen = np.unique(np.searchsorted(before, wanted[wanted > 0]) - 1)
+    block, place = _newlines(batch.data, chosen)
+    among = np.arange(len(block)) - np.searchsorted(block, block)  # newlines before it in its block
+    ranks = np.append(0, before[chosen[block]] + among + 1)  # line 0 begins at offset 0
+    begins = np.append(0, edges[chosen[block]] + place + 1)
+    return begins[np.searchsorted(ranks, wanted)]
+
+
+def _newlines(
+    data: NDArray[np.uint8], blocks: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the newlines in some blocks: which one of these blocks, and where in it."""
+    whole = data[: len(data) // _BLOCK * _BLOCK].reshape(-1, _BLOCK)
+    inner = blocks[blocks < len(whole)]
+    block, place = divmod(np.flatnonzero(whole[inner] == _NEWLINE), _BLOCK)
+    if len(inner) == len(blocks):
+        return block, place
+    last = np.flatnonzero(data[whole.size :] == _NEWLINE)
+    return np.append(block, np.full(len(last), len(inner))), np.append(place, last)
 
 
 def records_of_rows(texts: Mapping[str, pa.ChunkedArray], rows: NDArray[np.int64]) -> pa.Array:

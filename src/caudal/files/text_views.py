@@ -28,6 +28,19 @@ def outermost_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array(found, pa.string())
 
 
+def mean_bytes(column: pa.ChunkedArray) -> float:
+    """Return how many bytes a text has on average."""
+    total = sum(int(_lengths(chunk).sum(dtype=np.int64)) for chunk in column.chunks)
+    return total / max(1, len(column))
+
+
+def _lengths(array: pa.Array) -> NDArray[np.integer]:
+    if pa.types.is_string_view(array.type):
+        return _words(array)[:, 0].astype(np.uint32)  # the lower half
+    ends = np.frombuffer(array.buffers()[1] or bytes(4), np.int32)
+    return np.diff(ends[array.offset : array.offset + len(array) + 1])
+
+
 def _outermost(array: pa.Array) -> pa.Array:
     """Return the texts that begin with the least or the greatest four bytes."""
     begins = (_words(array)[:, 0] >> _LENGTH_BITS).astype(np.uint32).byteswap()

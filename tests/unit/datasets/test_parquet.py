@@ -1,11 +1,14 @@
 """Statistics are bounds, or they are left out."""
 
+import io
 import json
 import math
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 
 from caudal.datasets.parquet import file_stats, read_rows, stored_file
 
@@ -62,3 +65,34 @@ def test_rows_come_back_as_they_were() -> None:
     assert (file.rows, file.bytes) == (3, len(data))
     assert read_rows([data]).to_pylist() == rows.to_pylist()
     assert stored_file("load/00000000.parquet", rows) == (file, data)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.string_view()])
+def test_only_long_texts_have_neither_dictionary_nor_bounds_in_the_file(kind: pa.DataType) -> None:
+    parts = pa.struct([("a", pa.string()), ("b", pa.map_(pa.string(), pa.list_(pa.string())))])
+    rows = pa.table({
+        "long": pa.array([None, "x" * 250, "y" * 250], kind),
+        "short": pa.array([None, "x", "y"], kind),
+        "a.b": pa.array([1, 2, 3]),
+        "nested": pa.array([{"a": "x", "b": [("k", ["v"])]}] * 3, parts),
+    })  # fmt: skip
+    _, data = stored_file("load/00000000.parquet", rows)
+    group = pq.read_metadata(io.BytesIO(data)).row_group(0)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    assert {
+        one.path_in_schema: (one.has_dictionary_page, one.is_stats_set) for one in columns
+    } == {
+        "long": (False, False),
+        "short": (True, True),
+        "a.b": (True, True),
+        "nested.a": (True, True),
+        "nested.b.key_value.key": (True, True),
+        "nested.b.key_value.value.list.element": (True, True),
+    }
+    assert read_rows([data]).to_pylist() == rows.to_pylist()
+
+
+def test_a_slice_of_long_texts_is_measured_by_its_own_rows() -> None:
+    texts = pa.chunked_array([pa.array(["x" * 500, "y", "z"]).slice(1), pa.array([], pa.string())])
+    _, data = stored_file("load/00000000.parquet", pa.table({"text": texts}))
+    assert pq.read_metadata(io.BytesIO(data)).row_group(0).column(0).is_stats_set
