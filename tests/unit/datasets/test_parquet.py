@@ -79,9 +79,7 @@ def test_only_long_texts_have_neither_dictionary_nor_bounds_in_the_file(kind: pa
     _, data = stored_file("load/00000000.parquet", rows)
     group = pq.read_metadata(io.BytesIO(data)).row_group(0)
     columns = [group.column(number) for number in range(group.num_columns)]
-    assert {
-        one.path_in_schema: (one.has_dictionary_page, one.is_stats_set) for one in columns
-    } == {
+    assert {one.path_in_schema: (one.has_dictionary_page, one.is_stats_set) for one in columns} == {
         "long": (False, False),
         "short": (True, True),
         "a.b": (True, True),
