@@ -2,7 +2,8 @@
 
 Rules
 1. The name of a file is a digest of everything that the binding depends on: the application, the
-   chosen queries, the given parameters, the code of Caudal, and the versions of DuckDB and sqlglot.
+   chosen queries, the given parameters, the code of Caudal, and the versions of DuckDB, pyarrow and
+   sqlglot.
 2. A binding is kept only if it is positively known that it depends on nothing else: its SQL names
    only the application's tables, calls only table functions that compute, and does not ask the
    clock.
@@ -21,6 +22,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypeVar
 
 import duckdb
 import msgspec
@@ -30,14 +32,16 @@ from caudal.duck.bind import BoundQuery, RunBinding, bind
 from caudal.duck.reach import require_own_relations
 from caudal.errors import CaudalError
 from caudal.formats.digest import digest
-from caudal.model import Application, ParameterValue, Query
+from caudal.model import Application, ParameterValue, Query, Table
 from caudal.sql.planner import TextChecks
 from caudal.version import __version__
 
 MOST_FILES = 200
 MOST_BYTES = 1 << 20
 _ENDING = ".binding"
-_CODE = ("sql", "duck", "files")  # the rooms that make a binding
+_CODE = ("sql", "duck", "files", "datasets")  # the rooms that make a binding
+
+Binding = TypeVar("Binding")
 
 
 def bind_or_recall(
@@ -57,28 +61,29 @@ def bind_or_recall(
         return bind(app, queries, parameters, connection)
 
     def is_kept(made: RunBinding) -> bool:
-        return _is_own(connection, {table.sql: ["raw", *tables] for table in app.tables}) and (
+        return cleans_on_its_own(connection, app.tables) and (
             depends_on_tables(connection, made.queries, tables)
         )
 
     if folder is None or not tables:
         return make()
     asked = (app.tables, app.queries, app.parameters, queries, parameters)
-    return make_or_recall(folder, asked, make, is_kept)
+    return make_or_recall(folder, RunBinding, asked, make, is_kept)
 
 
 def make_or_recall(
     folder: Path,
+    kind: type[Binding],
     asked: object,
-    make: Callable[[], RunBinding],
-    is_kept: Callable[[RunBinding], bool],
-) -> RunBinding:
+    make: Callable[[], Binding],
+    is_kept: Callable[[Binding], bool],
+) -> Binding:
     """Return the binding that the folder keeps; else make it, and keep it if `is_kept` allows it.
 
     `asked` is everything that the binding depends on, apart from code (rule 1).
     """
-    path = folder / f"{_key(asked)}{_ENDING}"
-    recalled = _read(path)
+    path = folder / f"{_key((kind.__name__, asked))}{_ENDING}"
+    recalled = _read(path, kind)
     if recalled is not None:
         return recalled
     made = make()
@@ -95,9 +100,15 @@ def depends_on_tables(
     return own and not any(_asks_the_clock(bound.query.sql) for bound in queries)
 
 
+def cleans_on_its_own(connection: duckdb.DuckDBPyConnection, tables: Sequence[Table]) -> bool:
+    """Return whether it is positively known that cleaning depends on the tables only (rule 2)."""
+    names = [table.name for table in tables]
+    return _is_own(connection, {table.sql: ["raw", *names] for table in tables})
+
+
 def _key(asked: object) -> str:
-    versions = (__version__, duckdb.__version__, version("sqlglot"), _code())
-    return hashlib.sha256(msgspec.json.encode((asked, versions))).hexdigest()
+    made_by = (__version__, duckdb.__version__, version("pyarrow"), version("sqlglot"), _code())
+    return hashlib.sha256(msgspec.json.encode((asked, made_by))).hexdigest()
 
 
 @cache
@@ -128,7 +139,7 @@ def _asks_the_clock(sql: str) -> bool:
     return freeze_current_time(sql, TextChecks(datetime(2000, 1, 1, tzinfo=UTC))) != sql
 
 
-def _read(path: Path) -> RunBinding | None:
+def _read(path: Path, kind: type[Binding]) -> Binding | None:
     try:
         if path.is_symlink():
             return None
@@ -138,14 +149,14 @@ def _read(path: Path) -> RunBinding | None:
             checksum, _, body = file.read(MOST_BYTES + 1).partition(b"\n")
             if digest(body).encode() != checksum:
                 return None
-            recalled = msgspec.json.decode(body, type=RunBinding)
+            recalled = msgspec.json.decode(body, type=kind)
             os.utime(file.fileno())
     except (OSError, msgspec.MsgspecError):
         return None
     return recalled
 
 
-def _write(path: Path, made: RunBinding) -> None:
+def _write(path: Path, made: object) -> None:
     body = msgspec.json.encode(made)
     data = digest(body).encode() + b"\n" + body
     if len(data) > MOST_BYTES:

@@ -85,6 +85,7 @@ def _bound(
     asked = ("dataset", tables, app.queries, app.parameters, queries, given, model)
     return make_or_recall(
         options.kept_bindings,
+        RunBinding,
         asked,
         make,
         lambda made: depends_on_tables(connection, made.queries, names),

@@ -7,6 +7,7 @@ from caudal.datasets import tables
 from caudal.duck.database import Connection, open_database
 from caudal.duck.dataset_tables import AppTables, bind_app_tables
 from caudal.duck.describe import empty_schema
+from caudal.duck.kept_bindings import cleans_on_its_own, make_or_recall
 from caudal.kernels.sentiment import load_model
 from caudal.model import Application
 from caudal.run_options import RunOptions
@@ -21,10 +22,25 @@ def app_database(app: Application, options: RunOptions) -> Iterator[Connection]:
 
 
 def bind_tables(app: Application, connection: Connection, options: RunOptions) -> AppTables:
-    """Bind all tables; raise ApplicationError for a column that a dataset cannot hold."""
-    with empty_schema(connection) as cursor:
-        model = sentiment_model(app, options)
-        return bind_app_tables(cursor, app.tables, model, copying=True)
+    """Bind all tables, or recall what an earlier load has bound.
+
+    Raise ApplicationError for a column that a dataset cannot hold.
+    """
+    model = sentiment_model(app, options)
+
+    def make() -> AppTables:
+        with empty_schema(connection) as cursor:
+            return bind_app_tables(cursor, app.tables, model, copying=True)
+
+    if options.kept_bindings is None:
+        return make()
+    return make_or_recall(
+        options.kept_bindings,
+        AppTables,
+        (app.tables, model),
+        make,
+        lambda _: cleans_on_its_own(connection, app.tables),
+    )
 
 
 def cleaning_digests(app: Application, options: RunOptions) -> dict[str, str]:
