@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self
 import msgspec
 from starlette.testclient import TestClient
 
+from caudal.application.loadable import loadable_applications
 from caudal.broker import MemoryBroker
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
@@ -185,6 +186,7 @@ class Place:
             quotas=lambda: self.quotas,
             audit=self.audit,
             select=shared_planners().select,
+            applications=loadable_applications,
         )
         self.services.append(made)
         return made

@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { get, said } from "./api.ts";
 import { DropZone } from "./drop.tsx";
 import { load } from "./loading.ts";
+import { NewButton, NewDataset } from "./new_dataset.tsx";
 import { type DatasetTables, datasetPath, datasetPlace, type Place, whoseOf } from "./places.ts";
 import { usePolling } from "./polling.ts";
 import { choose, option } from "./route.ts";
@@ -11,7 +12,7 @@ import { REJECTS, TableView } from "./tabled.tsx";
 import { type Version, Versions } from "./versions.tsx";
 import { bytes, count } from "./words.ts";
 
-interface Dataset {
+export interface Dataset {
   owner: string;
   name: string;
   application: string;
@@ -45,13 +46,17 @@ export function DatasetList() {
       <div class="row">
         <h1>Datasets</h1>
         <span class="dim">{found.value ? count(found.value.length) : "reading…"}</span>
+        <span class="grow" />
+        <NewButton />
       </div>
+      {option("new") && <NewDataset known={found.value ?? []} />}
       {why.value && <p class="notice bad">{why.value}</p>}
       {found.value?.length === 0 && (
         <p class="notice">
-          There is no dataset yet.{" "}
-          <code>caudal load books --data data --gateway {location.origin} --dataset shelf</code>{" "}
-          makes one. Then files can be dropped here.
+          There is no dataset yet. <em>new dataset</em> makes one with an application that Caudal
+          ships with.{" "}
+          <code>caudal load FOLDER --data data --gateway {location.origin} --dataset shelf</code>{" "}
+          makes one with an application of yours; then files can be dropped here.
         </p>
       )}
       {found.value && found.value.length > 0 && (
@@ -138,7 +143,6 @@ export function DatasetView({ name }: { name: string }) {
   const { dataset, held, place, versions, note } = seen;
   const tables = Object.keys(dataset.tables);
   const chosen = option("table", tables[0] ?? "");
-  const own = held?.application.tables.map((one) => one.name) ?? [];
   return (
     <>
       <div class="row">
@@ -157,7 +161,7 @@ export function DatasetView({ name }: { name: string }) {
       {note && <p class="notice">{note}</p>}
       {held && dataset.own && (
         <DropZone
-          tables={own}
+          tables={held.application.tables}
           load={(file, table, onProgress, stop) =>
             load(file, dataset.name, table, held.application, onProgress, stop)
           }

@@ -21,10 +21,27 @@ export function told(loaded: Loaded): string {
   return `version ${loaded.version} has ${rows} of it${rejected}`;
 }
 
-/** The table that a file is for, by its name: the first whose name is in it; else the first. */
-export function tableFor(file: string, tables: string[]): string {
+export interface Target {
+  name: string;
+  columns: string[]; // that a file must have; empty: not known
+}
+
+const MOST_LINE = 65_536; // bytes of a file in which its first line is looked for
+
+/** The table that a file is for: the one with most columns that are all in the file's first line;
+ * else the first whose name is in the file's name; else the first. The gateway checks the columns. */
+export function tableFor(file: string, line: string, tables: Target[]): string {
   const name = file.toLowerCase();
-  return tables.find((one) => name.includes(one.toLowerCase())) ?? tables[0] ?? "";
+  const fits = tables
+    .filter(({ columns }) => columns.length && columns.every((one) => line.includes(one)))
+    .sort((a, b) => b.columns.length - a.columns.length);
+  const named = tables.find((one) => name.includes(one.name.toLowerCase()));
+  return (fits[0] ?? named ?? tables[0])?.name ?? "";
+}
+
+async function firstLine(file: File): Promise<string> {
+  const text = await file.slice(0, MOST_LINE).text();
+  return text.split("\n", 1)[0] ?? "";
 }
 
 interface Turn {
@@ -37,10 +54,12 @@ export function DropZone({
   tables,
   load,
   onLoaded,
+  lacks = "",
 }: {
-  tables: string[];
+  tables: Target[];
   load: Load;
   onLoaded: (loaded: Loaded) => void;
+  lacks?: string; // what must be given before files are taken
 }) {
   const [table, setTable] = useState("");
   const [over, setOver] = useState(false);
@@ -51,18 +70,15 @@ export function DropZone({
     setEnds((now) => [{ name, words, bad }, ...now].slice(0, 10));
   const take = async (files: File[]) => {
     if (turn) return;
+    if (lacks) return end(files[0]?.name ?? "", lacks, true);
     for (const file of files) {
       const stop = new AbortController();
       setTurn({ file, progress: null, stop });
       const onProgress = (progress: Progress) => setTurn({ file, progress, stop });
       try {
-        const found = await load(
-          file,
-          table || tableFor(file.name, tables),
-          onProgress,
-          stop.signal,
-        );
-        end(file.name, told(found), false);
+        const into = table || tableFor(file.name, await firstLine(file), tables);
+        const found = await load(file, into, onProgress, stop.signal);
+        end(file.name, `${into}: ${told(found)}`, false);
         onLoaded(found);
       } catch (error) {
         end(file.name, stop.signal.aborted ? "cancelled" : said(error), true);
@@ -109,9 +125,9 @@ export function DropZone({
         <label class="field">
           into
           <select value={table} onChange={(event) => setTable(event.currentTarget.value)}>
-            <option value="">the table in its name</option>
+            <option value="">the table that fits</option>
             {tables.map((one) => (
-              <option key={one}>{one}</option>
+              <option key={one.name}>{one.name}</option>
             ))}
           </select>
         </label>

@@ -59,7 +59,6 @@ function Rows({ found }: { found: SoFar }) {
         </thead>
         <tbody>
           {rows.map((row, place) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: equal rows may come twice
             <tr key={place}>
               {found.columns.map((one) => (
                 <td key={one.name} dir="auto">

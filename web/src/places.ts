@@ -35,7 +35,7 @@ export interface Place {
 export interface Text {
   name: string;
   title: string;
-  tables: { name: string; columns: string[]; sql: string }[];
+  tables: { name: string; files: string[]; columns: string[]; sql: string }[];
   queries: { name: string; title: string; sql: string; origin: string }[];
   parameters: Record<string, Parameter>;
   sentiment: string;

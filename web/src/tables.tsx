@@ -75,7 +75,7 @@ export function TablesPage() {
       </div>
       {session.shelf && (
         <DropZone
-          tables={names.filter((one) => one !== REJECTS)}
+          tables={names.filter((one) => one !== REJECTS).map((name) => ({ name, columns: [] }))}
           load={load}
           onLoaded={() => setRound(round + 1)}
         />

@@ -23,6 +23,7 @@ const { mistakeAt, parametersOf, remembered, typedValue } = await import("../src
 const { inTurn } = await import("../src/api.ts");
 const { isComplete, nextPart } = await import("../src/loading.ts");
 const { tableFor, told } = await import("../src/drop.tsx");
+const { lackOf } = await import("../src/new_dataset.tsx");
 const { byYear, compared } = await import("../src/series.tsx");
 const { bare, datasetPath, whoseOf } = await import("../src/places.ts");
 
@@ -230,9 +231,25 @@ test("the parts of a file follow each other", () => {
   assert.equal(isComplete(10, cut), false);
 });
 
-test("a file is for the table in its name", () => {
-  assert.equal(tableFor("Reviews-november.csv", ["books", "reviews"]), "reviews");
-  assert.equal(tableFor("x.csv", ["books", "reviews"]), "books");
+test("a file is for the table whose columns it has, else for the one in its name", () => {
+  const bare = ["books", "reviews"].map((name) => ({ name, columns: [] }));
+  assert.equal(tableFor("Reviews-november.csv", "", bare), "reviews");
+  assert.equal(tableFor("x.csv", "", bare), "books");
+  const books = { name: "books", columns: ["Title", "authors"] };
+  const reviews = { name: "reviews", columns: ["Title", "review/score"] };
+  const line = 'Id,Title,"review/score"';
+  assert.equal(tableFor("Books_rating.csv", line, [books, reviews]), "reviews");
+  assert.equal(tableFor("books_data.csv", "Title,authors", [books, reviews]), "books");
+  assert.equal(tableFor("Reviews.csv", "other", [books, reviews]), "reviews");
+});
+
+test("the name of a new dataset is checked, and what it is told to lack", () => {
+  assert.equal(lackOf("my-shelf_2.old"), "");
+  assert.match(lackOf(""), /needs a name/);
+  for (const wrong of ["..", ".a", "a b", "a/b", "x".repeat(65)]) assert.match(lackOf(wrong), /64/);
+});
+
+test("what a load did is told", () => {
   const loaded = { version: 3, rows: 1, rejected: 2, skipped: "" };
   assert.equal(told(loaded), "version 3 has 1 row of it, 2 rejected");
   assert.equal(told({ ...loaded, skipped: "why" }), "nothing to load: why");

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import typer
 
+from caudal.application.loadable import loadable_applications
 from caudal.broker.open_broker import open_broker
 from caudal.errors import StoreError, UsageError
 from caudal.formats.quotas import NONE_GIVEN, Quotas, read_quotas
@@ -148,6 +149,7 @@ class Access:
             quotas=quotas.now if quotas else lambda: NONE_GIVEN,
             audit=Audit(self.audit, name),
             stale_files=stale_files,
+            applications=loadable_applications,
         )
 
     def _certificate(self) -> Certificate | None:

@@ -12,7 +12,7 @@ Steps
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import pyarrow as pa
@@ -67,8 +67,7 @@ class ClusterLoad:
     def request(self, sources: Sequence[ClusterSource]) -> Request:
         named = tuple(one.source for one in sources)
         load = LoadRequest(self.dataset, named, self.again)
-        text = Text.of(replace(self.app, queries=(), parameters={}))
-        return Request(text, options=self.options, load=load)
+        return Request(Text.for_load(self.app), options=self.options, load=load)
 
 
 def file_of(found: OfferedFile, columns: Sequence[str], batch_bytes: int) -> ClusterSource:

@@ -40,6 +40,12 @@ class DatasetTables(msgspec.Struct, frozen=True):
     tables: dict[str, dict[str, str]]  # by name, `rejects` included: types by column
 
 
+class ApplicationPage(msgspec.Struct, frozen=True):
+    """The applications that a gateway offers for new datasets, without queries."""
+
+    applications: tuple[Text, ...]
+
+
 class VersionEntry(msgspec.Struct, frozen=True):
     """A version. Rows, files and bytes are those that it added; `time` in milliseconds."""
 

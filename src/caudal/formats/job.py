@@ -33,6 +33,11 @@ class Text(msgspec.Struct, frozen=True):
         tables = tuple(replace(table, reading=None) for table in app.tables)
         return cls(app.name, app.title, tables, app.queries, dict(app.parameters), app.sentiment)
 
+    @classmethod
+    def for_load(cls, app: Application) -> "Text":
+        """Return what a load sends of an application: queries come with questions."""
+        return cls.of(replace(app, queries=(), parameters={}))
+
 
 # Twice the size that an engine reads at a time, because each batch costs requests, syncs, messages.
 SENT_BATCH_BYTES = 16 << 20

@@ -1,6 +1,7 @@
 """The operations of the API about datasets."""
 
 from caudal.formats.dataset_replies import (
+    ApplicationPage,
     DatasetEntry,
     DatasetPage,
     DatasetTables,
@@ -38,6 +39,11 @@ DATASET_OPERATIONS = (
         "Offer the sources of a load; the answer names the new ones and the job that loads them.",
         {200: (MediaContent(JSON, LoadOffer),)}, (404, 408, 413, 415),
         MediaContent(JSON, Request), right=Right.SUBMIT,
+    ),
+    Operation(
+        "GET", "/applications", datasets.applications,
+        "List the applications that a new dataset can be made with, without their queries.",
+        {200: (MediaContent(JSON, ApplicationPage),)},
     ),
     Operation(
         "GET", "/datasets", datasets.listing,

@@ -26,7 +26,7 @@ from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.protocol import protocol_with
 from caudal.gateway.result_sql import Select
 from caudal.gateway.samples import Sampling
-from caudal.gateway.service import Service
+from caudal.gateway.service import Applications, Service
 from caudal.gateway.tokens import Tokens, check_host
 from caudal.gateway.upkeep import Pauses, start_upkeep
 from caudal.jobs.ports import Ports
@@ -60,6 +60,7 @@ class GatewaySettings:
     audit: Audit = field(default_factory=Audit)
     stale_files: Callable[[], int] = lambda: 0
     cluster: ClusterView = field(default_factory=NoMedics)
+    applications: Applications = tuple
 
 
 class Server(uvicorn.Server):
@@ -119,6 +120,7 @@ def serve(
         select=select,
         stale_files=settings.stale_files,
         cluster=settings.cluster,
+        applications=settings.applications,
     )
     with listening(settings.host, settings.port) as listener:
         return asyncio.run(_serve(settings, service, stop, on_tick, listener))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
+from caudal.formats.job import Text
 from caudal.formats.quotas import IN_STORE, NONE_GIVEN, Allowances, Quota, Quotas
 from caudal.gateway.audit import Audit
 from caudal.gateway.census import OwnerUsage, QuotaRoom
@@ -27,6 +28,7 @@ from caudal.jobs.dataset_service import DatasetService
 from caudal.jobs.ports import Ports
 from caudal.jobs.service import JobService
 
+Applications = Callable[[], tuple[Text, ...]]
 _COUNT_SECONDS = 2  # retry delay: the next count comes soon
 _DIGITS = 9  # of a batch number, at most
 
@@ -47,6 +49,7 @@ class Service:
     peers: KnownCluster = field(init=False)  # the same, with what was told last
     outages: OutageLog = field(default_factory=OutageLog)
     select: Select = select_rows  # over results; a gateway process has children for it
+    applications: Applications = tuple  # that new datasets can be made with
     stale_files: Callable[[], int] = lambda: 0  # changed but invalid files, which are not used
     # One thread pool per kind of work, so that slow or stuck calls only delay their own kind.
     threads: Threads = field(init=False)  # call the store

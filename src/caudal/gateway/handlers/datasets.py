@@ -1,9 +1,10 @@
-"""Datasets: offers of loads, lists, versions, readers, deletion."""
+"""Datasets: applications for new ones, offers of loads, lists, versions, readers, deletion."""
 
 import logging
 
 from starlette.responses import Response
 
+from caudal.formats.dataset_replies import ApplicationPage
 from caudal.formats.job import Request
 from caudal.gateway.bodies import json_body
 from caudal.gateway.refusals import Refusal
@@ -21,6 +22,12 @@ async def offer(service: Service, call: RequestCall) -> Response:
     async with json_body(service, call, Request) as request:
         who, name = call.caller.owner, call.name("dataset")
         return json_answer(await service.threads.run(service.datasets.offer, who, name, request))
+
+
+async def applications(service: Service, call: RequestCall) -> Response:
+    """GET /applications"""
+    del call
+    return json_answer(ApplicationPage(service.applications()))
 
 
 async def listing(service: Service, call: RequestCall) -> Response:
