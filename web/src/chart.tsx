@@ -2,8 +2,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { said } from "./api.ts";
-import { asNumber, bins, type Chart, type ChartKind, choose, isNumber, numbers } from "./charts.ts";
+import { asNumber, bins, type Chart, chosenChart, isNumber, KINDS, numbers } from "./charts.ts";
 import type { Row, RowSource } from "./kinds.ts";
+import { chooseAll, option } from "./route.ts";
 import { count, shown } from "./words.ts";
 
 const MOST_ROWS = 5000;
@@ -19,6 +20,7 @@ function Bars({ rows, chart }: { rows: Row[]; chart: Chart }) {
   const most = Math.max(...values.map(Math.abs), 1e-300);
   return (
     <div>
+      <Axes along={chart.x} of={chart.y} />
       <div class="bars" role="img" aria-label={`${chart.y} by ${chart.x}`}>
         {some.flatMap((row, place) => [
           <span class="what" key={`w${place}`} dir="auto" title={shown(row[chart.x])}>
@@ -39,12 +41,23 @@ function Bars({ rows, chart }: { rows: Row[]; chart: Chart }) {
   );
 }
 
+function Axes({ along, of }: { along: string; of: string }) {
+  return (
+    <div class="row small dim axes" aria-hidden="true">
+      <span dir="auto">{along}</span>
+      <span class="grow" />
+      <span dir="auto">{of}</span>
+    </div>
+  );
+}
+
 function Histogram({ rows, chart }: { rows: Row[]; chart: Chart }) {
   const found = bins(numbers(rows, chart.y));
   const most = Math.max(...found.map((one) => one.count), 1);
   const [first, last] = [found[0], found.at(-1)];
   return (
     <div>
+      <div class="small dim axes">rows, up to {count(most)}</div>
       <div class="columns-chart" role="img" aria-label={`how often each ${chart.y} occurs`}>
         {found.map((one) => (
           <i
@@ -56,6 +69,8 @@ function Histogram({ rows, chart }: { rows: Row[]; chart: Chart }) {
       </div>
       <div class="row small dim">
         <span>{first ? shown(first.from) : ""}</span>
+        <span class="grow" />
+        <span dir="auto">{chart.y}</span>
         <span class="grow" />
         <span>{last ? shown(last.to) : ""}</span>
       </div>
@@ -69,8 +84,27 @@ export interface Series {
   values: (number | null)[];
 }
 
+const HOUR = "{HH}:{mm}";
+// How uPlot writes times: from a year to a millisecond, with 24 hours and ISO days.
+const TIMES: uPlot.Axis.Values = [
+  [31_536_000, "{YYYY}", null, null, null, null, null, null, 1],
+  [86_400, "{YYYY}-{MM}-{DD}", null, null, null, null, null, null, 1],
+  [60, HOUR, "\n{YYYY}-{MM}-{DD}", null, "\n{YYYY}-{MM}-{DD}", null, null, null, 1],
+  [1, `${HOUR}:{ss}`, "\n{YYYY}-{MM}-{DD}", null, "\n{YYYY}-{MM}-{DD}", null, null, null, 1],
+  [0.001, `${HOUR}:{ss}.{fff}`, "\n{YYYY}-{MM}-{DD}", null, null, null, null, null, 1],
+];
+const AT = "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}";
+
 /** A line chart. `x` must grow. */
-export function Lines(props: { x: number[]; series: Series[]; time: boolean; height?: number }) {
+export function Lines(props: {
+  x: number[];
+  series: Series[];
+  time: boolean;
+  height?: number;
+  along?: string; // name of x
+  unit?: string; // of the values
+  fromZero?: boolean;
+}) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const place = box.current;
@@ -84,13 +118,25 @@ export function Lines(props: { x: number[]; series: Series[]; time: boolean; hei
       {
         width: Math.max(200, place.clientWidth),
         height: props.height ?? 240,
-        scales: { x: { time: props.time } },
+        scales: {
+          x: { time: props.time },
+          y: props.fromZero ? { range: (_, __, most) => [0, Math.max(most * 1.1, 1)] } : {},
+        },
         axes: [
-          props.time ? axis : { ...axis, values: (_, ticks) => ticks.map((one) => String(one)) },
-          { ...axis, size: 60 },
+          {
+            ...axis,
+            ...(props.along ? { label: props.along, labelSize: 22 } : {}),
+            space: props.time ? 90 : 60,
+            values: props.time ? TIMES : (_, ticks) => ticks.map((one) => String(one)),
+          },
+          {
+            ...axis,
+            size: 60,
+            ...(props.unit ? { label: props.unit, labelSize: 22 } : {}),
+          },
         ],
         series: [
-          {},
+          { label: props.along ?? "at", ...(props.time ? { value: AT } : {}) },
           ...props.series.map((one) => ({
             label: one.label,
             stroke: one.colour,
@@ -111,7 +157,7 @@ export function Lines(props: { x: number[]; series: Series[]; time: boolean; hei
       watch.disconnect();
       plot.destroy();
     };
-  }, [props.x, props.series, props.time, props.height]);
+  }, [props.x, props.series, props.time, props.height, props.along, props.unit, props.fromZero]);
   const names = props.series.map((one) => one.label).join(", ");
   return <div class="plot" ref={box} role="img" aria-label={`lines of ${names}`} />;
 }
@@ -124,18 +170,18 @@ function LineChart({ rows, chart, time }: { rows: Row[]; chart: Chart; time: boo
   const series = [
     { label: chart.y, colour: colour("--accent"), values: points.map((one) => one[1]) },
   ];
-  return <Lines x={points.map((one) => one[0])} series={series} time={time} />;
+  const x = points.map((one) => one[0]);
+  return <Lines x={x} series={series} time={time} along={chart.x} unit={chart.y} />;
 }
 
-const KINDS: ChartKind[] = ["bar", "line", "histogram"];
+const kept = ({ kind, x, y }: Chart) => ({ chart: kind, x, y });
 
 export function ChartView({ source }: { source: RowSource }) {
   const { columns } = source.about;
-  const [chart, setChart] = useState(() => choose(columns));
+  const chart = chosenChart(columns, option("chart"), option("x"), option("y"));
   const [rows, setRows] = useState<Row[] | null>(null);
   const [why, setWhy] = useState("");
   useEffect(() => {
-    setChart(choose(source.about.columns));
     setRows(null);
     source.rows(0, MOST_ROWS).then(setRows, (error) => setWhy(said(error)));
   }, [source]);
@@ -153,8 +199,8 @@ export function ChartView({ source }: { source: RowSource }) {
           <select
             value={chart.kind}
             onChange={(event) => {
-              const kind = event.currentTarget.value as ChartKind;
-              setChart({ ...chart, kind, x: chart.x || (columns[0]?.name ?? "") });
+              const kind = event.currentTarget.value;
+              chooseAll({ chart: kind, x: chart.x || (columns[0]?.name ?? ""), y: chart.y });
             }}
           >
             {KINDS.map((one) => (
@@ -167,7 +213,7 @@ export function ChartView({ source }: { source: RowSource }) {
             along
             <select
               value={chart.x}
-              onChange={(event) => setChart({ ...chart, x: event.currentTarget.value })}
+              onChange={(event) => chooseAll({ ...kept(chart), x: event.currentTarget.value })}
             >
               {columns.map((one) => (
                 <option key={one.name}>{one.name}</option>
@@ -179,7 +225,7 @@ export function ChartView({ source }: { source: RowSource }) {
           of
           <select
             value={chart.y}
-            onChange={(event) => setChart({ ...chart, y: event.currentTarget.value })}
+            onChange={(event) => chooseAll({ ...kept(chart), y: event.currentTarget.value })}
           >
             {measures.map((one) => (
               <option key={one.name}>{one.name}</option>

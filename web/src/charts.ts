@@ -31,6 +31,19 @@ export function choose(columns: Column[]): Chart | null {
   return { kind: "histogram", x: "", y: measure.name };
 }
 
+export const KINDS: ChartKind[] = ["bar", "line", "histogram"];
+
+/** Returns the chart that an address names, where these columns have it; else the one to begin with. */
+export function chosenChart(columns: Column[], kind: string, x: string, y: string): Chart | null {
+  const first = choose(columns);
+  if (!first) return null;
+  return {
+    kind: KINDS.find((one) => one === kind) ?? first.kind,
+    x: columns.find((one) => one.name === x)?.name ?? first.x,
+    y: columns.find((one) => one.name === y && isNumber(one))?.name ?? first.y,
+  };
+}
+
 export interface Bin {
   from: number;
   to: number;

@@ -56,6 +56,9 @@ export function cpuOf(samples: Sample[], name: string): (number | null)[] {
   });
 }
 
+const share = (value: number | null | undefined) =>
+  value === null || value === undefined ? "" : `${Math.round(100 * value)} %`;
+
 function Spark({
   values,
   kind,
@@ -204,7 +207,8 @@ export function ClusterView() {
                 <th class="num">heard</th>
                 <th class="num">progress</th>
                 <th class="num">memory</th>
-                <th>memory, CPU</th>
+                <th class="num">CPU</th>
+                <th>memory and CPU so far</th>
                 <th>address</th>
                 {able && <th class="held">strike</th>}
               </tr>
@@ -228,6 +232,7 @@ export function ClusterView() {
                   </td>
                   <td class="num">{count(one.progress)}</td>
                   <td class="num">{one.memory ? bytes(one.memory) : ""}</td>
+                  <td class="num">{share(cpuOf(samples.value, one.name).at(-1))}</td>
                   <td>
                     <span class="row" style={{ flexWrap: "nowrap" }}>
                       <Spark
@@ -278,7 +283,7 @@ export function ClusterView() {
       </section>
       <div class="columns">
         <section class="card" aria-label="lanes">
-          <h2>What waits</h2>
+          <h2>Tasks that wait</h2>
           <div class="bars">
             {Object.entries(now.lanes).flatMap(([name, depth]) => [
               <span key={`n${name}`}>{name}</span>,
@@ -337,8 +342,8 @@ export function ClusterView() {
       </div>
       {memory.length > 0 && times.length > 1 && (
         <section class="card" aria-label="memory of workers">
-          <h2>Memory of workers, MB</h2>
-          <Lines x={times} series={memory} time={true} height={220} />
+          <h2>Memory of workers</h2>
+          <Lines x={times} series={memory} time={true} height={220} unit="MB" fromZero={true} />
         </section>
       )}
     </>

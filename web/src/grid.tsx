@@ -3,9 +3,11 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { said } from "./api.ts";
 import { isNumber } from "./charts.ts";
 import type { Column, Row, RowSource, Value } from "./kinds.ts";
+import { chooseAll, option } from "./route.ts";
 import { VirtualTable } from "./virtual.tsx";
 import { count, shown } from "./words.ts";
 
+const NO_CLIPBOARD = "browsers copy only from pages with https, or of this machine: download it";
 const PAGE = 500;
 const PAGES_KEPT = 20;
 export const MOST_SORTED = 50_000; // rows that are fetched whole to be sorted or filtered
@@ -91,12 +93,22 @@ function asText(columns: Column[], rows: Row[]): string {
   return [columns.map((one) => one.name).join("\t"), ...lines].join("\n");
 }
 
-export function Grid({ source }: { source: RowSource }) {
+/** Sort and filter of a grid; in the address where it is the grid of its page. */
+function useArrangement(shared: boolean) {
+  const [own, setOwn] = useState({ sort: "", filter: "" });
+  const now = shared ? { sort: option("sort"), filter: option("filter") } : own;
+  const change = (part: Partial<typeof own>) =>
+    shared ? chooseAll(part) : setOwn({ ...own, ...part });
+  const down = now.sort.startsWith("-");
+  const column = down ? now.sort.slice(1) : now.sort;
+  return { filter: now.filter, sort: { column, down }, change };
+}
+
+export function Grid({ source, shared = false }: { source: RowSource; shared?: boolean }) {
   const { about } = source;
   const [, redraw] = useState(0);
   const [why, setWhy] = useState("");
-  const [filter, setFilter] = useState("");
-  const [sort, setSort] = useState({ column: "", down: false });
+  const { filter, sort, change } = useArrangement(shared);
   const [whole, setWhole] = useState<Row[] | null>(null);
   const [copied, setCopied] = useState(false);
   const mounted = useRef(true);
@@ -123,22 +135,18 @@ export function Grid({ source }: { source: RowSource }) {
   }, [active, able, whole, source, about.rows]);
   const rows = useMemo(
     () => (active && whole ? arranged(whole, filter, sort.column, sort.down) : null),
-    [active, whole, filter, sort],
+    [active, whole, filter, sort.column, sort.down],
   );
   const total = rows ? rows.length : about.rows;
   const at = (place: number) => (rows ? rows[place] : pages.row(place));
   const turn = (column: string) =>
-    setSort(
-      sort.column !== column
-        ? { column, down: false }
-        : sort.down
-          ? { column: "", down: false }
-          : { column, down: true },
-    );
+    change({ sort: sort.column !== column ? column : sort.down ? "" : `-${column}` });
   const copy = async () => {
     const chosen = rows ?? (await source.rows(0, Math.min(about.rows, MOST_SORTED)));
+    if (!navigator.clipboard) return setWhy(NO_CLIPBOARD);
     await navigator.clipboard.writeText(asText(about.columns, chosen));
     setCopied(true);
+    setTimeout(() => mounted.current && setCopied(false), 3000);
   };
   return (
     <div>
@@ -154,10 +162,10 @@ export function Grid({ source }: { source: RowSource }) {
             value={filter}
             disabled={!able}
             placeholder={able ? "" : `up to ${count(MOST_SORTED)} rows`}
-            onInput={(event) => setFilter(event.currentTarget.value)}
+            onInput={(event) => change({ filter: event.currentTarget.value })}
           />
         </label>
-        <button type="button" onClick={copy}>
+        <button type="button" onClick={() => copy().catch((error) => setWhy(said(error)))}>
           {copied ? "copied" : "copy"}
         </button>
         {!able && <span class="dim small">too many rows to sort here: ask for fewer with SQL</span>}

@@ -1,13 +1,12 @@
 // One job: how far it is, its plan, what workers did, its answers and what was rejected.
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { ChartView } from "./chart.tsx";
-import { Grid } from "./grid.tsx";
 import { type AskSoFar, Growing } from "./growing.tsx";
 import { StateMark } from "./jobs.tsx";
 import type { JobData, Row, RowSource, Status, Task } from "./kinds.ts";
 import { Plan } from "./plan.tsx";
-import { choose, option } from "./route.ts";
+import { chooseAll, option } from "./route.ts";
+import { ShapeButtons, Shaped } from "./shape.tsx";
 import { Timeline } from "./timeline.tsx";
 import { count, moment, seconds, shown } from "./words.ts";
 
@@ -99,10 +98,12 @@ function Tables({ status }: { status: Status }) {
 const answered = (status: Status) =>
   status.queries.filter((one) => status.results.includes(one)).length;
 
+// Sort, filter and chart are those of one answer: another one begins without them.
+const UNSHAPED = { sort: "", filter: "", chart: "", x: "", y: "" };
+
 function Results({ view }: { view: JobView }) {
   const { status } = view.data;
   const query = option("query", status.queries[0] ?? "");
-  const as = option("as", "rows");
   const ready = status.results.includes(query) && !status.failed[query];
   const growing = !status.outcome && status.growing?.includes(query) && view.soFar;
   const [source, setSource] = useState<RowSource | null>(null);
@@ -115,6 +116,7 @@ function Results({ view }: { view: JobView }) {
         .open(query)
         .then(setSource, (error) => setWhy(error instanceof Error ? error.message : String(error)));
   }, [query, ready, view.data.job, status.run]);
+  const pick = (name: string) => chooseAll({ ...UNSHAPED, query: name });
   const tab = (name: string) => (
     <button
       type="button"
@@ -124,12 +126,12 @@ function Results({ view }: { view: JobView }) {
       aria-selected={name === query}
       aria-controls="answer"
       tabIndex={name === query ? 0 : -1}
-      onClick={() => choose("query", name)}
+      onClick={() => pick(name)}
       onKeyDown={(event) => {
         const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
         const next = status.queries[status.queries.indexOf(name) + step];
         if (step && next) {
-          choose("query", next);
+          pick(next);
           document.getElementById(`tab-${next}`)?.focus();
         }
       }}
@@ -145,16 +147,7 @@ function Results({ view }: { view: JobView }) {
           {status.queries.map(tab)}
         </div>
         <span class="grow" />
-        {["rows", "chart"].map((one) => (
-          <button
-            type="button"
-            key={one}
-            aria-pressed={as === one}
-            onClick={() => choose("as", one)}
-          >
-            {one}
-          </button>
-        ))}
+        <ShapeButtons />
         {source && view.downloads?.(query)}
       </div>
       <div id="answer" role="tabpanel" aria-labelledby={`tab-${query}`}>
@@ -172,8 +165,7 @@ function Results({ view }: { view: JobView }) {
             {source.about.seconds ? `, computed in ${seconds(source.about.seconds)}` : ""}
           </p>
         )}
-        {source &&
-          (as === "chart" ? <ChartView source={source} /> : <Grid key={query} source={source} />)}
+        {source && <Shaped key={query} source={source} />}
       </div>
     </section>
   );
@@ -220,7 +212,7 @@ function Rejects({ rows }: { rows: Row[] | null }) {
                       : shown(row.reason)}
                   </td>
                   <td class="num">{shown(row.rows)}</td>
-                  <td class="wrap small mono">
+                  <td class="places small mono">
                     {((row.first ?? []) as unknown as Place[]).slice(0, 3).map((place) => (
                       <div key={`${place.file} ${place.line}`} dir="auto">
                         {(place.file ?? "").split("/").at(-1)}:{place.line} {place.record ?? ""}

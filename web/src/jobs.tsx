@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { get, said, send } from "./api.ts";
 import type { JobEntry, Row, State, Status, Task } from "./kinds.ts";
 import { usePolling } from "./polling.ts";
-import { choose, option } from "./route.ts";
+import { choose, chooseAll, option } from "./route.ts";
 import { VirtualTable } from "./virtual.tsx";
 import { ago, count, moment } from "./words.ts";
 
@@ -57,6 +57,11 @@ export function progress(status: Status): number {
     answers / Math.max(1, status.queries.length),
   ];
   return (parts[0] as number) * 0.7 + (parts[1] as number) * 0.2 + (parts[2] as number) * 0.1;
+}
+
+/** What a job answers. One without queries loads into a dataset. */
+export function asked(status: Status): string {
+  return status.queries.join(", ") || ("load" in status.reads ? "a load" : "");
 }
 
 export interface Detail {
@@ -187,7 +192,15 @@ export function Jobs() {
           <code>caudal submit books --data data --gateway {location.origin}</code> sends one.
         </p>
       )}
-      <div class="card flush">
+      {jobs.value && jobs.value.length > 0 && !shownJobs.length && (
+        <p class="notice">
+          No job is like that.{" "}
+          <button type="button" onClick={() => chooseAll({ state: "", text: "" })}>
+            show all {count(jobs.value.length)}
+          </button>
+        </p>
+      )}
+      <div class="card flush" hidden={!shownJobs.length}>
         <VirtualTable
           rows={shownJobs.length}
           columns={9}
@@ -207,7 +220,7 @@ export function Jobs() {
               <th class="num">rejects</th>
               <th>created</th>
               <th>
-                <span class="skip">actions</span>
+                <span class="unseen">actions</span>
               </th>
             </tr>
           }
@@ -227,11 +240,15 @@ export function Jobs() {
                   <StateMark state={job.state} failed={job.failed.length} />
                 </td>
                 <td>
-                  <span class="clip" dir="auto">
+                  <span class="clip narrow" dir="auto" title={job.application}>
                     {job.application}
                   </span>
                 </td>
-                <td>{detail ? detail.status.queries.join(", ") : ""}</td>
+                <td>
+                  <span class="clip narrow" dir="auto" title={detail?.status.queries.join(", ")}>
+                    {detail && asked(detail.status)}
+                  </span>
+                </td>
                 <td style={{ minWidth: "7rem" }}>
                   <div
                     class="track"

@@ -35,6 +35,8 @@ export function sums(tasks: Task[]): Map<string, StageSum> {
 
 const cut = (line: string) => (line.length > MOST ? `${line.slice(0, MOST - 1)}…` : line);
 
+const wide = (lines: string[]) => Math.max(...lines.map((one) => cut(one).length));
+
 function layout(graph: PlanGraph) {
   const drawn = new dagre.graphlib.Graph({ multigraph: true });
   drawn.setGraph({ rankdir: "TB", nodesep: 28, ranksep: 46, marginx: 12, marginy: 12 });
@@ -106,6 +108,15 @@ export function Plan({
                   d={`M${points.join("L")}`}
                   marker-end="url(#tip)"
                 />
+                {label.length > 0 && (
+                  <rect
+                    class="ground"
+                    x={(line.x ?? 0) - (LETTER * wide(label)) / 2 - 3}
+                    y={(line.y ?? 0) - (label.length * LABEL) / 2}
+                    width={LETTER * wide(label) + 6}
+                    height={label.length * LABEL}
+                  />
+                )}
                 {label.map((text, row) => (
                   <text
                     key={text}

@@ -28,11 +28,14 @@ export function follow(): void {
 }
 
 /** Changes one option of the address; an empty value removes it. */
-export function choose(name: string, value: string): void {
+export const choose = (name: string, value: string): void => chooseAll({ [name]: value });
+
+export function chooseAll(values: Record<string, string>): void {
   const { parts, options } = route.value;
   const changed = new URLSearchParams(options);
-  if (value) changed.set(name, value);
-  else changed.delete(name);
+  for (const [name, value] of Object.entries(values))
+    if (value) changed.set(name, value);
+    else changed.delete(name);
   const next = { parts, options: changed };
   history.replaceState(null, "", written(next));
   route.value = next;

@@ -2,14 +2,13 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, said } from "./api.ts";
-import { ChartView } from "./chart.tsx";
 import type { Editor } from "./editor.ts";
-import { Grid } from "./grid.tsx";
 import type { JobEntry, PlanGraph } from "./kinds.ts";
 import { type Answered, CANCEL, namedPlace, type Place } from "./places.ts";
 import { Plan } from "./plan.tsx";
 import { quoted } from "./profile.ts";
 import { choose, option } from "./route.ts";
+import { ShapeButtons, Shaped } from "./shape.tsx";
 import { count, seconds } from "./words.ts";
 
 const HISTORY = "caudal-history";
@@ -72,7 +71,6 @@ function Tables({ place }: { place: Place }) {
 }
 
 function AnswerCard({ answer, onError }: { answer: Answered; onError: (why: string) => void }) {
-  const as = option("as", "rows");
   return (
     <section class="card" aria-label="answer">
       <div class="row" style={{ marginBottom: ".7rem" }}>
@@ -87,16 +85,7 @@ function AnswerCard({ answer, onError }: { answer: Answered; onError: (why: stri
           </a>
         )}
         <span class="grow" />
-        {["rows", "chart"].map((one) => (
-          <button
-            type="button"
-            key={one}
-            aria-pressed={as === one}
-            onClick={() => choose("as", one)}
-          >
-            {one}
-          </button>
-        ))}
+        <ShapeButtons />
         {answer.forms.map((form) => (
           <button
             type="button"
@@ -113,7 +102,7 @@ function AnswerCard({ answer, onError }: { answer: Answered; onError: (why: stri
           <pre>{answer.rejects.join("\n")}</pre>
         </details>
       )}
-      {as === "chart" ? <ChartView source={answer.source} /> : <Grid source={answer.source} />}
+      <Shaped source={answer.source} />
     </section>
   );
 }

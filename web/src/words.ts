@@ -27,7 +27,9 @@ export function seconds(value: number): string {
 
 export function moment(at: number): string {
   const date = new Date(at * 1000);
-  return `${date.toISOString().slice(0, 10)} ${date.toTimeString().slice(0, 8)}`;
+  const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()];
+  const words = day.map((one) => String(one).padStart(2, "0")).join("-");
+  return `${words} ${date.toTimeString().slice(0, 8)}`;
 }
 
 export function ago(at: number, now = Date.now() / 1000): string {

@@ -1,12 +1,12 @@
 // Decisions of the page that need no browser.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { bins, choose } from "../src/charts.ts";
+import { bins, choose, chosenChart } from "../src/charts.ts";
 import { filled } from "../src/filling.ts";
 import type { JobEntry, Process, Row, Sample, SoFar, Status, Task } from "../src/kinds.ts";
 import { parseRoute, written } from "../src/route.ts";
 import { parse } from "../src/sse.ts";
-import { bytes, seconds, shown } from "../src/words.ts";
+import { bytes, moment, seconds, shown } from "../src/words.ts";
 
 const { arranged, compare } = await import("../src/grid.tsx");
 const { filtered, progress, rowsPerSecond } = await import("../src/jobs.tsx");
@@ -241,6 +241,25 @@ test("a file is for the table whose columns it has, else for the one in its name
   assert.equal(tableFor("Books_rating.csv", line, [books, reviews]), "reviews");
   assert.equal(tableFor("books_data.csv", "Title,authors", [books, reviews]), "books");
   assert.equal(tableFor("Reviews.csv", "other", [books, reviews]), "reviews");
+});
+
+test("a moment is one of this place's clock, the day too", () => {
+  const at = new Date(2026, 0, 5, 23, 59, 58).getTime() / 1000;
+  assert.equal(moment(at), "2026-01-05 23:59:58");
+});
+
+test("the address names a chart, where the answer has its columns", () => {
+  const columns = [
+    { name: "title", type: "string" },
+    { name: "year", type: "int32" },
+    { name: "score", type: "double" },
+  ];
+  const first = choose(columns);
+  assert.deepEqual(chosenChart(columns, "", "", ""), first);
+  const bar = { kind: "bar", x: "title", y: "year" };
+  assert.deepEqual(chosenChart(columns, "bar", "title", "year"), bar);
+  assert.deepEqual(chosenChart(columns, "pie", "nothing", "title"), first);
+  assert.equal(chosenChart(columns.slice(0, 1), "bar", "title", "year"), null);
 });
 
 test("the name of a new dataset is checked, and what it is told to lack", () => {
