@@ -12,14 +12,20 @@ from caudal.series import ingest
 from caudal.store import open_store
 from tests.acceptance.cluster import CAUDAL
 from tests.harness.browser import Browser, browsing, require_browser
-from tests.harness.page_cluster import PageCluster, page_cluster
+from tests.harness.page_cluster import LONG, PageCluster, page_cluster
 from tests.harness.series_world import World
+
+LONG_QUERY = LONG.lower().replace("ä", "ae")
 
 
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageCluster]:
     require_browser()
     with page_cluster(tmp_path_factory.mktemp("page")) as found:
+        queries = found.folder / "films" / "queries"
+        (queries / f"{LONG_QUERY}.sql").write_text(
+            f'-- {LONG} {LONG}\nSELECT count(*) AS "{LONG}" FROM films\n'
+        )
         yield found
 
 

@@ -11,16 +11,11 @@ from caudal.process.records import read_record
 from tests.harness.accessibility import serious
 from tests.harness.browser import Browser, downloaded
 from tests.harness.page_cluster import FILMS, LONG, RIGHT_TO_LEFT, SCRIPT, PageCluster
+from tests.harness.page_keys import CONTROL, DROP, ENTER, tab_to
 from tests.harness.waiting import until
+from tests.page.conftest import LONG_QUERY
 
-ENTER, TAB, CONTROL = "\ue007", "\ue004", "\ue009"
 EDITOR = "document.querySelector('.editor').shadowRoot.querySelector('.cm-content')"
-DROP = """
-const [name, text] = arguments, given = new DataTransfer();
-given.items.add(new File([text], name));
-const event = new DragEvent('drop', {dataTransfer: given, bubbles: true, cancelable: true});
-document.querySelector('.drop').dispatchEvent(event);
-"""
 # Holds the second part of a file until its load is cancelled.
 HOLD = """
 const send = window.fetch;
@@ -198,7 +193,9 @@ def test_every_page_is_accessible_and_as_narrow_as_a_phone(
         "#/jobs": job[:12],
         f"#/jobs/{job}": "Plan of",
         f"#/jobs/{job}?query=by_decade&as=chart": "Plan of",
+        f"#/jobs/{job}?query={LONG_QUERY}": LONG,
         "#/datasets": "shelf",
+        "#/datasets?new=books": "Books_rating.csv",
         "#/datasets/eva%2Fshelf": "First rows",
         f"#/sql?over=dataset:{dataset}": "version",
         "#/cluster": "worker-1",
@@ -209,8 +206,10 @@ def test_every_page_is_accessible_and_as_narrow_as_a_phone(
         for dark in (False, True):
             browser.look(1280, 900, dark=dark)
             assert serious(browser) == [], page
-        browser.look(400, 900, dark=True)
-        assert browser.run("return document.documentElement.scrollWidth") <= 400, page
+        for dark in (False, True):
+            browser.look(400, 900, dark=dark)
+            assert serious(browser) == [], page
+            assert browser.run("return document.documentElement.scrollWidth") <= 400, page
         browser.look(1280, 900)
     inside = (
         "const b = document.querySelector('button[aria-label=\"freeze gateway-1\"]')"
@@ -219,32 +218,43 @@ def test_every_page_is_accessible_and_as_narrow_as_a_phone(
     browser.wait(inside)
 
 
+def test_text_from_right_to_left_stays_in_sight_on_a_phone(
+    browser: Browser, place: PageCluster, job: str
+) -> None:
+    browser.look(400, 900)
+    browser.open(f"{place.url}/#/jobs/{job}?query=all_films")
+    browser.shows(RIGHT_TO_LEFT)
+    place_of = (
+        "const all = [...document.querySelectorAll('.virtual .clip')];"
+        "const box = all.find(e => e.innerText === arguments[0]).getBoundingClientRect();"
+        "return [box.left, box.right]"
+    )
+    left, right = browser.run(place_of, RIGHT_TO_LEFT)
+    browser.look(1400, 1000)
+    assert 0 <= left < right <= 400
+
+
 def test_datasets_and_sql_by_keyboard_alone(
     browser: Browser, place: PageCluster, dataset: str
 ) -> None:
     browser.open(f"{place.url}/#/datasets")
     browser.shows("shelf")
 
-    def tab_to(found: str) -> None:
-        def reached() -> bool:
-            browser.press(TAB)
-            return bool(browser.run(f"const e = document.activeElement; return {found}"))
-
-        until(reached)
-
-    tab_to("(e.getAttribute('href') || '').startsWith('#/datasets/')")
+    tab_to(browser, "(e.getAttribute('href') || '').startsWith('#/datasets/')")
     browser.press(ENTER)
     browser.shows("First rows")
-    tab_to("e.innerText.includes('choose files')")
-    tab_to("e.getAttribute('aria-pressed') === 'false' && e.innerText.startsWith('rejects')")
+    tab_to(browser, "e.innerText.includes('choose files')")
+    tab_to(
+        browser, "e.getAttribute('aria-pressed') === 'false' && e.innerText.startsWith('rejects')"
+    )
     browser.press(ENTER)
     browser.wait("return location.hash.includes('table=rejects')")
     browser.open(f"{place.url}/#/sql?over=dataset:{dataset}")
     browser.shows("version")
     browser.wait(f"const e = document.querySelector('.editor'); return e.shadowRoot && {EDITOR}")
-    tab_to("e.classList.contains('editor')")
+    tab_to(browser, "e.classList.contains('editor')")
     browser.press_with(CONTROL, ENTER)
     browser.shows("its job")
-    tab_to("e.innerText === 'chart'")
+    tab_to(browser, "e.innerText === 'chart'")
     browser.press(ENTER)
     browser.find(".bars .bar, .plot canvas, .columns-chart")

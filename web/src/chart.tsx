@@ -93,7 +93,8 @@ const TIMES: uPlot.Axis.Values = [
   [1, `${HOUR}:{ss}`, "\n{YYYY}-{MM}-{DD}", null, "\n{YYYY}-{MM}-{DD}", null, null, null, 1],
   [0.001, `${HOUR}:{ss}.{fff}`, "\n{YYYY}-{MM}-{DD}", null, null, null, null, null, 1],
 ];
-const AT = "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}";
+const DAY = "{YYYY}-{MM}-{DD}";
+const AT = `${DAY} {HH}:{mm}:{ss}`;
 
 /** A line chart. `x` must grow. */
 export function Lines(props: {
@@ -101,6 +102,7 @@ export function Lines(props: {
   series: Series[];
   time: boolean;
   height?: number;
+  utc?: boolean; // times are days, not moments of this place
   along?: string; // name of x
   unit?: string; // of the values
   fromZero?: boolean;
@@ -118,6 +120,7 @@ export function Lines(props: {
       {
         width: Math.max(200, place.clientWidth),
         height: props.height ?? 240,
+        ...(props.utc ? { tzDate: (at: number) => uPlot.tzDate(new Date(at * 1000), "UTC") } : {}),
         scales: {
           x: { time: props.time },
           y: props.fromZero ? { range: (_, __, most) => [0, Math.max(most * 1.1, 1)] } : {},
@@ -136,7 +139,7 @@ export function Lines(props: {
           },
         ],
         series: [
-          { label: props.along ?? "at", ...(props.time ? { value: AT } : {}) },
+          { label: props.along ?? "at", ...(props.time ? { value: props.utc ? DAY : AT } : {}) },
           ...props.series.map((one) => ({
             label: one.label,
             stroke: one.colour,
@@ -157,12 +160,13 @@ export function Lines(props: {
       watch.disconnect();
       plot.destroy();
     };
-  }, [props.x, props.series, props.time, props.height, props.along, props.unit, props.fromZero]);
+  }, [props.x, props.series, props.time, props.height, props.along, props.unit]);
   const names = props.series.map((one) => one.label).join(", ");
   return <div class="plot" ref={box} role="img" aria-label={`lines of ${names}`} />;
 }
 
-function LineChart({ rows, chart, time }: { rows: Row[]; chart: Chart; time: boolean }) {
+function LineChart({ rows, chart, type }: { rows: Row[]; chart: Chart; type: string }) {
+  const time = /^(date|timestamp)/.test(type);
   const points = rows
     .map((row) => [asNumber(row[chart.x]), asNumber(row[chart.y])] as const)
     .filter(([x, y]) => Number.isFinite(x) && Number.isFinite(y))
@@ -171,7 +175,8 @@ function LineChart({ rows, chart, time }: { rows: Row[]; chart: Chart; time: boo
     { label: chart.y, colour: colour("--accent"), values: points.map((one) => one[1]) },
   ];
   const x = points.map((one) => one[0]);
-  return <Lines x={x} series={series} time={time} along={chart.x} unit={chart.y} />;
+  const isDay = type.startsWith("date");
+  return <Lines x={x} series={series} time={time} utc={isDay} along={chart.x} unit={chart.y} />;
 }
 
 const kept = ({ kind, x, y }: Chart) => ({ chart: kind, x, y });
@@ -190,7 +195,7 @@ export function ChartView({ source }: { source: RowSource }) {
     return <p class="dim">No column of this answer is a number: there is nothing to draw.</p>;
   if (!rows) return <p class="dim">reading…</p>;
   const measures = columns.filter(isNumber);
-  const time = /^(date|timestamp)/.test(columns.find((one) => one.name === chart.x)?.type ?? "");
+  const type = columns.find((one) => one.name === chart.x)?.type ?? "";
   return (
     <div>
       <div class="row" style={{ marginBottom: ".8rem" }}>
@@ -235,7 +240,7 @@ export function ChartView({ source }: { source: RowSource }) {
       </div>
       {chart.kind === "bar" && <Bars rows={rows} chart={chart} />}
       {chart.kind === "histogram" && <Histogram rows={rows} chart={chart} />}
-      {chart.kind === "line" && <LineChart rows={rows} chart={chart} time={time} />}
+      {chart.kind === "line" && <LineChart rows={rows} chart={chart} type={type} />}
       {source.about.rows > MOST_ROWS && (
         <p class="dim small">of the first {count(MOST_ROWS)} rows</p>
       )}

@@ -1,7 +1,7 @@
 // Series of a store: their months, a line chart, and two versions side by side.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { get, said } from "./api.ts";
-import { colour, Lines } from "./chart.tsx";
+import { get, said, save } from "./api.ts";
+import { colour, Lines, type Series } from "./chart.tsx";
 import { Grid } from "./grid.tsx";
 import type { Row, RowSource } from "./kinds.ts";
 import { choose, option } from "./route.ts";
@@ -108,7 +108,7 @@ function Months({ contents }: { contents: Contents }) {
                         class={`month ${LOOKS[one.state] ?? "bad"}`}
                         title={`${one.month}: ${one.state}, ${one.versions} versions`}
                       >
-                        <span class="skip">
+                        <span class="unseen">
                           {one.month} {one.state}
                         </span>
                         {one.versions}
@@ -126,6 +126,14 @@ function Months({ contents }: { contents: Contents }) {
       </p>
     </section>
   );
+}
+
+/** What the chart shows, as CSV: names and numbers that need no quotes. */
+export function csvOf(found: { times: number[] }, lines: Series[]): string {
+  const rows = found.times.map((time, place) =>
+    [day(time), ...lines.map((one) => one.values[place] ?? "")].join(","),
+  );
+  return [["date", ...lines.map((one) => one.label)].join(","), ...rows, ""].join("\n");
 }
 
 function sourceOf(revisions: Revision[], then: string): RowSource {
@@ -184,7 +192,13 @@ function Chart({ dataset, code, asOf }: { dataset: string; code: string; asOf: s
           <span dir="auto">{code}</span>{" "}
           <span class="dim">
             {read.now.unit} · {count(read.now.times.length)} values
-          </span>
+          </span>{" "}
+          <button
+            type="button"
+            onClick={() => save(new Blob([csvOf(found, lines)]), `${code}.csv`)}
+          >
+            CSV
+          </button>
         </h2>
         {read.now.notes.map((one) => (
           <p key={one} class="notice small">
@@ -192,7 +206,15 @@ function Chart({ dataset, code, asOf }: { dataset: string; code: string; asOf: s
           </p>
         ))}
         {found.times.length > 0 ? (
-          <Lines x={found.times} series={lines} time={true} height={300} />
+          <Lines
+            x={found.times}
+            series={lines}
+            time={true}
+            utc={true}
+            height={300}
+            along="date"
+            unit={read.now.unit}
+          />
         ) : (
           <p class="dim">This series has no values yet.</p>
         )}

@@ -24,7 +24,7 @@ const { inTurn } = await import("../src/api.ts");
 const { isComplete, nextPart } = await import("../src/loading.ts");
 const { tableFor, told } = await import("../src/drop.tsx");
 const { lackOf } = await import("../src/new_dataset.tsx");
-const { byYear, compared } = await import("../src/series.tsx");
+const { byYear, compared, csvOf } = await import("../src/series.tsx");
 const { bare, datasetPath, whoseOf } = await import("../src/places.ts");
 
 test("events are split where they end, and the rest waits", () => {
@@ -241,6 +241,12 @@ test("a file is for the table whose columns it has, else for the one in its name
   assert.equal(tableFor("Books_rating.csv", line, [books, reviews]), "reviews");
   assert.equal(tableFor("books_data.csv", "Title,authors", [books, reviews]), "books");
   assert.equal(tableFor("Reviews.csv", "other", [books, reviews]), "reviews");
+});
+
+test("a series is saved as it is drawn", () => {
+  const newest = { label: "newest", colour: "", values: [1.5, null] };
+  const text = csvOf({ times: [0, 86_400] }, [newest, { ...newest, label: "version 1" }]);
+  assert.equal(text, "date,newest,version 1\n1970-01-01,1.5,1.5\n1970-01-02,,\n");
 });
 
 test("a moment is one of this place's clock, the day too", () => {
