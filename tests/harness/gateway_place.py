@@ -161,11 +161,10 @@ class Place:
 
     def __post_init__(self) -> None:
         ids = itertools.count()
-        self.compute = SharedCompute(shared_planners())
         self.ports = Ports(
             store=self.store,
             broker=self.broker,
-            compute=self.compute,
+            compute=SharedCompute(shared_planners()),
             clock=WorkerClock(),
             new_id=lambda: f"run{next(ids)}",
             job_runs=JobRuns(self.store),
@@ -205,7 +204,6 @@ class Place:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.compute.close()
         for service in self.services:
             service.close()
 

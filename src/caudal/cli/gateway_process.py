@@ -75,11 +75,10 @@ def serve(
         models = ("lexicon", *sentiment)
         planners = Planners(limits.plans, models=models, wait_seconds=limits.plan_seconds)
         held.callback(planners.close)
-        compute = SharedCompute(planners)
         ports = Ports(
             store=opened,
             broker=queue,
-            compute=compute,
+            compute=SharedCompute(planners),
             clock=SystemClock(stop),
             new_id=new_id,
             job_runs=JobRuns(opened),
@@ -97,7 +96,6 @@ def serve(
         ):
             sys.stderr.flush()
             os._exit(0)  # a thread waits for an unresponsive store; nothing depends on it
-        compute.close()
 
 
 def _view(name: str, beating: Heart | None) -> ClusterView:

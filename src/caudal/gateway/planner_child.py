@@ -1,5 +1,5 @@
-"""A child process that plans requests and runs SELECTs over results, one after another. Its parent
-may kill it at any moment.
+"""A child process that plans requests, runs SELECTs over results and computes early rows of jobs,
+one after another. Its parent may kill it at any moment.
 
 Rules
 1. The child says `ready` only when it is warm: libraries and models loaded, one plan made.
@@ -22,15 +22,22 @@ from typing import BinaryIO
 import msgspec
 import pyarrow as pa
 
+from caudal.duck.sandbox import SandboxLimits
+from caudal.formats import job as job_format
 from caudal.formats.job import Options, Request, Text
+from caudal.formats.keys import Task
 from caudal.formats.streams import read_rows
 from caudal.gateway.select_rows import select_rows
+from caudal.jobs.interfaces import InputPart
 from caudal.kernels.sentiment import load_model
 from caudal.model import Query, Table
 from caudal.worker.compute import LocalCompute
 from caudal.worker.suspect_child import described, die_with, soft_limit, used_data_bytes
+from caudal.worker.task_steps import Steps, StepSettings
 
 LENGTH = struct.Struct(">I")
+EARLY_SECONDS = 10
+_EARLY = SandboxLimits(memory_bytes=256 << 20, seconds=float(EARLY_SECONDS))
 _OUTRUN_BYTES = 1 << 30  # the parent samples 50 times a second; this stops faster growth
 
 
@@ -48,6 +55,16 @@ class SelectRequest(msgspec.Struct, frozen=True, tag="select"):
 
     sql: str
     relations: dict[str, bytes]
+    cpu_seconds: int
+    memory_bytes: int
+
+
+class TaskRequest(msgspec.Struct, frozen=True, tag="task"):
+    """A fold or finish over a part of the data: rows that a job shows early."""
+
+    job: bytes  # job.json
+    task: Task
+    inputs: dict[str, list[bytes]]
     cpu_seconds: int
     memory_bytes: int
 
@@ -70,6 +87,12 @@ class RowsMade(msgspec.Struct, frozen=True, tag="rows"):
     cut: bool
 
 
+class TaskMade(msgspec.Struct, frozen=True, tag="output"):
+    """The output of a task."""
+
+    output: bytes
+
+
 class PlanFailed(msgspec.Struct, frozen=True, tag="raised"):
     """The exception that was raised, encoded as in worker/suspect_child.py."""
 
@@ -78,8 +101,8 @@ class PlanFailed(msgspec.Struct, frozen=True, tag="raised"):
     memory: bool
 
 
-Ask = PlanRequest | SelectRequest
-Answer = Ready | PlanMade | RowsMade | PlanFailed
+Ask = PlanRequest | SelectRequest | TaskRequest
+Answer = Ready | PlanMade | RowsMade | TaskMade | PlanFailed
 _ASKS: msgspec.msgpack.Decoder[Ask] = msgspec.msgpack.Decoder(Ask)
 
 
@@ -88,28 +111,37 @@ def main(parent: int, models: list[str]) -> None:
     die_with(parent)
     with os.fdopen(os.dup(1), "wb") as answers, os.fdopen(os.dup(0), "rb") as requests:
         os.dup2(2, 1)
-        compute = LocalCompute(models={name: load_model(name) for name in models})
+        loaded = {name: load_model(name) for name in models}
+        compute, steps = LocalCompute(models=loaded), Steps(StepSettings(_EARLY, loaded))
         _warm_up(compute)
         signal.signal(signal.SIGXCPU, signal.SIG_DFL)
         soft_limit(resource.RLIMIT_CORE, 0)
         _write(answers, Ready())
         while (data := _read(requests)) is not None:
-            _write(answers, _answered(compute, _ASKS.decode(data)))
+            _write(answers, _answered(compute, steps, _ASKS.decode(data)))
 
 
-def _answered(compute: LocalCompute, ask: Ask) -> Answer:
+def _answered(compute: LocalCompute, steps: Steps, ask: Ask) -> Answer:
     soft_limit(resource.RLIMIT_CPU, int(time.process_time()) + 1 + ask.cpu_seconds)
     soft_limit(resource.RLIMIT_DATA, used_data_bytes() + 2 * ask.memory_bytes + _OUTRUN_BYTES)
     try:
-        answer: Answer = (
-            _selected(ask) if isinstance(ask, SelectRequest) else _planned(compute, ask)
-        )
+        answer = _made(compute, steps, ask)
     except BaseException as error:  # every exception is reported to the parent
         answer = msgspec.convert(described(error), PlanFailed)
     finally:
         soft_limit(resource.RLIMIT_DATA, resource.RLIM_INFINITY)
         soft_limit(resource.RLIMIT_CPU, resource.RLIM_INFINITY)
     return answer
+
+
+def _made(compute: LocalCompute, steps: Steps, ask: Ask) -> Answer:
+    match ask:
+        case SelectRequest():
+            return _selected(ask)
+        case TaskRequest():
+            return _computed(steps, ask)
+        case _:
+            return _planned(compute, ask)
 
 
 def _planned(compute: LocalCompute, ask: PlanRequest) -> PlanMade:
@@ -121,6 +153,15 @@ def _selected(ask: SelectRequest) -> RowsMade:
     relations = {name: read_rows(rows, name) for name, rows in ask.relations.items()}
     found = select_rows(ask.sql, relations)
     return RowsMade(bytes_of(found.rows), found.cut)
+
+
+def _computed(steps: Steps, ask: TaskRequest) -> TaskMade:
+    inputs = {name: [InputPart(one) for one in parts] for name, parts in ask.inputs.items()}
+    try:
+        return TaskMade(steps.run(job_format.decode(ask.job, "job.json"), ask.task, inputs))
+    except BaseException:
+        steps.relieve()  # a sandbox that failed is not used again
+        raise
 
 
 def bytes_of(rows: pa.Table) -> bytes:

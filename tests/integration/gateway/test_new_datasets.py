@@ -52,7 +52,7 @@ def load(client: TestClient, dataset: str) -> str:
     assert (offer["new"], offer["version"]) == ([0], None)
     path = f"/jobs/{offer['job']}"
     assert client.put(path, json=body).status_code == 201
-    asked = {"source": 0, "file": "r.csv", "last": "true"}
+    asked: dict[str, str | int] = {"source": 0, "file": "r.csv", "last": "true"}
     text = {"content-type": "text/csv"}
     table = f"{path}/tables/ratings"
     cut = client.put(f"{table}/records/0", params=asked, content=RATINGS, headers=text).json()

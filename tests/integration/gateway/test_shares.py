@@ -34,7 +34,7 @@ from caudal.formats.quotas import Allowances, Quota, Quotas, Share, complaints, 
 from caudal.formats.replies import Receipt
 from caudal.gateway.census import OwnerUsage, QuotaRoom
 from caudal.gateway.limits import GatewayLimits
-from caudal.gateway.planners import PlanExcessError
+from caudal.gateway.planner_process import PlanExcessError
 from caudal.gateway.shares import usual_quotas
 from caudal.gateway.tokens import Tokens
 from caudal.jobs import execute

@@ -1,6 +1,6 @@
 """Answers so far: rows that stay, looked at seldom, by any gateway."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 import pytest
@@ -17,12 +17,16 @@ from tests.harness.gateway_place import (
     send,
 )
 from tests.harness.hand_clock import HandClock
+from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.client.growing import rows_of
 from caudal.errors import QueryError
 from caudal.formats.job import Options, Request, Text
 from caudal.formats.replies import SoFar
+from caudal.gateway.compute import SharedCompute
 from caudal.gateway.growth import REST, Growths
+from caudal.gateway.planner_process import PlanLimits
+from caudal.gateway.planners import Planners
 from caudal.jobs.so_far import Covered, GrowingQuery, RowsSoFar
 from caudal.model import Query
 
@@ -47,6 +51,22 @@ def client(place: Place) -> TestClient:
 def look(place: Place, query: str = "busy", known: Covered | None = None) -> RowsSoFar:
     growing = place.service.gateway.growing("j", "alice", query)
     return growing.rows(growing.covered(known or {}))
+
+
+def test_a_look_that_takes_too_much_costs_a_child_only(place: Place, client: TestClient) -> None:
+    send(client, "people")
+    assert put_batch(client, "visits", 0, batches("visits")[0]) == 201
+    place.work()
+    growing = place.service.gateway.growing("j", "alice", "busy")
+    covered = growing.covered({})
+    planners = Planners(1, PlanLimits(memory_bytes=1, patience_seconds=GUARD_SECONDS))
+    little = replace(growing, ports=replace(place.ports, compute=SharedCompute(planners)))
+    try:
+        with pytest.raises(QueryError, match="what the query shows early takes more than 0 MiB"):
+            little.rows(covered)
+    finally:
+        planners.close()
+    assert growing.rows(covered).covered == covered  # by a child with the usual limits
 
 
 def test_only_growing_queries_have_one(client: TestClient) -> None:

@@ -12,7 +12,8 @@ from tests.harness.waiting import GUARD_SECONDS, until
 from caudal.application.folder import find_application
 from caudal.errors import ApplicationError, QueryError, UsageError
 from caudal.formats.job import Request, Text
-from caudal.gateway.planners import PlanLimits, Planners
+from caudal.gateway.planner_process import PlanLimits
+from caudal.gateway.planners import Planners
 from caudal.jobs.interfaces import BusyError
 from caudal.model import Query, Table
 from caudal.worker.compute import LocalCompute

@@ -8,7 +8,7 @@ from caudal.formats.replies import AskReceipt, Question
 from caudal.gateway import events
 from caudal.gateway.bodies import json_body
 from caudal.gateway.handlers.streams import event_stream, last_event
-from caudal.gateway.planners import PlanExcessError
+from caudal.gateway.planner_process import PlanExcessError
 from caudal.gateway.replies import AskBody, json_answer
 from caudal.gateway.service import RequestCall, Service
 from caudal.gateway.visits import visit_of

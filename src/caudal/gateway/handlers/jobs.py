@@ -10,7 +10,7 @@ from caudal.formats.job import Request
 from caudal.formats.quotas import Quota
 from caudal.formats.replies import Receipt
 from caudal.gateway.bodies import json_body
-from caudal.gateway.planners import PlanExcessError
+from caudal.gateway.planner_process import PlanExcessError
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.replies import json_answer, receipt_answer
 from caudal.gateway.service import RequestCall, Service
