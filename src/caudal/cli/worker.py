@@ -61,6 +61,13 @@ def worker(
         Path | None,
         typer.Option("--metrics-token-file", help="A file with the token for the metrics."),
     ] = None,
+    sentiment: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sentiment",
+            help="A model to load before the first task: `transformers:/DIR`; may be repeated.",
+        ),
+    ] = None,
     log_format: LogFormatOption = "json",
     fsync: FsyncOption = True,
     heart: HeartOption = None,
@@ -84,6 +91,7 @@ def worker(
             wait=wait,
             metrics_port=metrics_port,
             metrics_token_file=metrics_token_file,
+            sentiment=sentiment or [],
             log_format=log_format,
             fsync=fsync,
             beating=beating,

@@ -25,6 +25,7 @@ from caudal.process.tokens import read_bearer
 from caudal.sizes import parse_bytes
 from caudal.store import open_store
 from caudal.worker.figures import WorkerMetrics
+from caudal.worker.models import ready_models
 from caudal.worker.process import Worker
 from caudal.worker.settings import WorkerSettings
 from caudal.worker.workspace import own_folder
@@ -42,6 +43,7 @@ def work(
     wait: float | None,
     metrics_port: int | None,
     metrics_token_file: Path | None,
+    sentiment: list[str],
     log_format: Style,
     fsync: bool,
     beating: Heart | None,
@@ -55,6 +57,7 @@ def work(
     opened = open_broker(broker, known)
     figures = WorkerMetrics()
     set_up_logs(log_format, "worker", known)
+    models = ready_models(sentiment, beating)
     with ExitStack() as held:
         held.callback(opened.close)
         folder = held.enter_context(own_folder(workspace))
@@ -62,7 +65,13 @@ def work(
         port = held.enter_context(serving)
         settings = replace(settings, metrics_port=port)
         worker = Worker(
-            settings, lambda: open_store(store, fsync=fsync), opened, folder, figures, Stop()
+            settings,
+            lambda: open_store(store, fsync=fsync),
+            opened,
+            folder,
+            figures,
+            Stop(),
+            models,
         )
         on_tick: OnTick = ignore
         if beating is not None:

@@ -213,6 +213,7 @@ class Cluster:
             words += ["--tasks", roles[(member.number - 1) % len(roles)]]
         if settings.workspace:
             words += ["--workspace", str(self.folder / settings.workspace)]
+        words += [word for model in settings.sentiment for word in ("--sentiment", model)]
         if settings.wait:
             words += ["--wait", str(parse_seconds(settings.wait))]
         if (port := metrics_port(settings, member)) is not None:

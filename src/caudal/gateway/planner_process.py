@@ -30,8 +30,10 @@ from caudal.gateway.planner_child import (
     TaskMade,
     TaskRequest,
 )
+from caudal.gateway.start_patience import StartPatience
 from caudal.jobs.interfaces import BusyError
 from caudal.process.logs import fields
+from caudal.process.records import cpu_seconds_of
 from caudal.worker.suspect_child import kind_name
 from caudal.worker.suspects import held_bytes
 
@@ -39,7 +41,6 @@ HINT = "write simpler queries, or fewer of them at once"
 MOMENT_SECONDS = 1.0  # rule 4
 _LOW_PRIORITY = 15
 _SAMPLE_MILLISECONDS = 20
-_START_SECONDS = 60.0
 _MOST_OUTPUT_BYTES = 64 << 20  # of early rows; see jobs/so_far.py for their inputs
 _SLACK_BYTES = 64 << 10  # of an answer, beside the plan
 _OURS = (
@@ -89,7 +90,7 @@ class PlannerProcess:
         )
 
     def wait_until_ready(self) -> None:
-        answer = self._answer(_START_SECONDS, None)
+        answer = self._answer(None)
         if not isinstance(answer, Ready):
             raise BusyError("a planner's first message was not `ready`")
         self._base_bytes = held_bytes(self._process.pid)
@@ -99,7 +100,7 @@ class PlannerProcess:
         """Raise the child's error, QueryError if it takes too much, KilledError, BusyError."""
         self.usable = False
         self._send(msgspec.msgpack.encode(ask))
-        answer = self._answer(self._limits.patience_seconds, ask)
+        answer = self._answer(ask)
         self._plans += 1
         self.usable = self.usable and self._plans < self._limits.plans_per_child
         match answer:
@@ -128,8 +129,9 @@ class PlannerProcess:
         except OSError as error:
             raise KilledError from error
 
-    def _answer(self, seconds: float, ask: Ask | None) -> Answer:
+    def _answer(self, ask: Ask | None) -> Answer:
         """Return the next frame. Check the child's memory and time while waiting."""
+        starting = StartPatience()
         assert self._process.stdout is not None
         answer_bytes = self._limits.plan_bytes
         if isinstance(ask, TaskRequest):
@@ -149,8 +151,11 @@ class PlannerProcess:
                     raise too_much(ask, f"an answer of more than {answer_bytes} bytes")
             if ask is not None and self._grown_bytes() > ask.memory_bytes:
                 raise too_much(ask, f"more than {ask.memory_bytes >> 20} MiB of memory")
-            passed = time.monotonic() - began
-            if passed > seconds:
+            now = time.monotonic()
+            passed = now - began
+            if ask is None and starting.is_over(now, cpu_seconds_of(self._process.pid)):
+                raise BusyError("it made no progress, or computed for too long")
+            if ask is not None and passed > self._limits.patience_seconds:
                 raise BusyError("planning took too long on this busy machine: try again later")
             may_slow = ask is not None and not isinstance(ask, TaskRequest)  # rule 4
             if may_slow and not slowed and passed > MOMENT_SECONDS:

@@ -8,7 +8,8 @@ Rules
    reason: it would do the same anywhere. If a child was killed from outside, or made no progress
    because the machine is busy, the request is not to blame: the client is told to try again.
 3. A child is replaced after any of these events, and after a number of plans, so that its memory
-   does not grow.
+   does not grow. One that does not become ready is given up by its CPU time (start_patience.py):
+   a busy machine only makes it late.
 4. A plan that takes longer than a moment continues at low priority: it is likely to be refused.
    Early rows do not: they are seldom (growth.py), and the child would have to be replaced.
 5. Data from a child is bounded in size and decoded with a strict type. Errors arrive as names;

@@ -9,7 +9,8 @@ Rules
 3. A process that was just started has `start` seconds until its first heartbeat, unless its pid
    goes first. This time doubles after every death in a row, for slow machines. After its first
    heartbeat rule 1 applies. It sends heartbeats while it loads, marked as not ready: it is
-   `starting` until it is ready.
+   `starting` until it is ready. One that announced that it may be silent for longer
+   (Pulse.quiet) is dead only after that time; frozen or gone, it is dead as any other.
 4. An order without a recorded result after `carry` seconds is given again: it may have been lost,
    or its executor has died. Restarts back off: the first comes at once, then the pause doubles
    each time the process dies before it was healthy for `stable` seconds. A process that died
@@ -215,12 +216,18 @@ def _is_dead(ward: WatchList, patient: WatchedProcess, now: float) -> bool:
         return True
     if not _is_heard(patient) and now - patient.begun < _time_to_be_heard(patient):
         return False
-    return now - max(patient.heard, ward.watching) >= patient.timing.silence
+    return now - max(patient.heard, ward.watching) >= _silence(patient)
 
 
 def _is_heard(patient: WatchedProcess) -> bool:
     """Return whether the newest incarnation has sent a heartbeat."""
     return patient.pulse is not None and patient.pulse.incarnation == patient.newest
+
+
+def _silence(patient: WatchedProcess) -> float:
+    """Return the silence after which it is dead."""
+    announced = patient.pulse.quiet if patient.pulse and _is_heard(patient) else 0.0
+    return max(patient.timing.silence, min(announced, patient.timing.start_most))
 
 
 def _time_to_be_heard(patient: WatchedProcess) -> float:

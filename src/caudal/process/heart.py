@@ -5,7 +5,8 @@ Rules
    with the process, however that ends.
 2. Heartbeats come only from the process's own loop (process/ticks.py), so that a stuck process
    falls silent. Before that loop runs, they are sent while another thread loads, so that slow
-   libraries do not cause silence. A load without end does cause it.
+   libraries do not cause silence. A load without end does cause it. A library may keep all threads
+   waiting for seconds while it loads: whoever loads such a one announces it (Pulse.quiet).
 3. A medic that has just started cannot know whether a heartbeat is fresh. It answers with its
    session, and accepts only heartbeats that name this session.
 """
@@ -63,6 +64,7 @@ class Heartbeat(msgspec.Struct, frozen=True, tag="beat"):
     records: list[HostRecord] = []
     greeted: list[Pulse] = []
     roster: str = ""  # digest of the members that the medic's cluster.toml names
+    settings: dict[str, str] | None = None  # digests of its other keys; None: an earlier version
 
 
 class HeartSession(msgspec.Struct, frozen=True, tag="session"):
@@ -87,6 +89,7 @@ class Heart:
         self.seal = Seal(read_secret(Path(self.file.secret)))
         self.progress: Callable[[], int] = lambda: 0
         self.ready = True  # False: the process cannot do its work yet
+        self._quiet = 0.0
         self._sequence = 0
         self._sessions: dict[tuple[str, int], str] = {}
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -99,22 +102,30 @@ class Heart:
         records: Sequence[HostRecord] = (),
         greeted: Sequence[Pulse] = (),
         roster: str = "",
+        *,
+        settings: dict[str, str] | None = None,
     ) -> Pulse:
         """Tell every other medic; called on the process's own loop, never blocks."""
         self._listen()
         pulse = self._pulse(tick.number, detail)
         for medic in self.file.medics:
             session = self._sessions.get(medic, "")
-            beat = Heartbeat(session, pulse, list(records), list(greeted), roster)
+            beat = Heartbeat(session, pulse, list(records), list(greeted), roster, settings)
             with contextlib.suppress(OSError):  # an unreachable medic is no reason to stop
                 self._socket.sendto(self.seal.close(msgspec.json.encode(beat)), medic)
         return pulse
 
     def through(
-        self, load: Callable[[], Loaded], most_seconds: float = LOADING_MOST_SECONDS
+        self,
+        load: Callable[[], Loaded],
+        most_seconds: float = LOADING_MOST_SECONDS,
+        quiet_seconds: float = 0.0,
     ) -> Loaded:
-        """Load in another thread, and send heartbeats marked as not ready meanwhile."""
-        self.ready = False
+        """Load in another thread, and send heartbeats marked as not ready meanwhile.
+
+        `quiet_seconds`: how long the load may keep this thread from sending one.
+        """
+        self.ready, self._quiet = False, quiet_seconds
         try:
             with ThreadPoolExecutor(1, "loading") as pool:
                 loading = pool.submit(load)
@@ -124,7 +135,7 @@ class Heart:
                         break
                 return loading.result()
         finally:
-            self.ready = True
+            self.ready, self._quiet = True, 0.0
 
     def _pulse(self, ticks: int, detail: str) -> Pulse:
         self._sequence += 1
@@ -140,6 +151,7 @@ class Heart:
             ready=self.ready,
             version=__version__,
             cpu=round(time.process_time(), 2),
+            quiet=self._quiet,
         )
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ class Pulse:
     ready: bool = True  # False while it loads
     version: str = ""  # of Caudal
     cpu: float = 0.0  # seconds that it computed since its start
+    quiet: float = 0.0  # seconds that it may be silent from now on, without being dead
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,12 @@ def start_of(pid: int) -> int | None:
     return None if state in "ZX" else int(rest[18])
 
 
+def cpu_seconds_of(pid: int) -> float:
+    """Return the CPU time that a process has used; 0 if there is no process."""
+    fields = _stat(pid)
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+
+
 def _stat(pid: int) -> list[str]:
     """Return the fields of /proc/PID/stat after the name; [] if there is no process."""
     try:

@@ -1,8 +1,8 @@
 """One worker process, from its start to its end.
 
 Rules
-1. Kernels are compiled before the worker connects. So a worker that has taken a task computes it
-   at once.
+1. Kernels are compiled, and models of cluster.toml loaded (models.py), before the worker connects.
+   So a worker that has taken a task computes it at once.
 2. One thread works (jobs/loops.py), the broker's own thread answers heartbeats, and the main
    thread ticks and handles signals. So a long computation neither loses the connection nor looks
    stuck. A frozen process does both.
@@ -19,9 +19,9 @@ Rules
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from caudal.errors import StoreError
 from caudal.jobs import loops
 from caudal.jobs.ports import Bounds, Ports
 from caudal.jobs.runs import JobRuns
+from caudal.kernels.sentiment import SentimentModel
 from caudal.process.clock import SystemClock, new_id
 from caudal.process.frame import ProcessExit, run_framed
 from caudal.process.logs import fields
@@ -62,6 +63,7 @@ class Worker:
     folder: Path
     figures: WorkerMetrics
     stop: Stop
+    models: Mapping[str, SentimentModel] = field(default_factory=dict)  # already loaded
 
     def __post_init__(self) -> None:
         self._clock = SystemClock(self.stop)
@@ -69,6 +71,7 @@ class Worker:
         self._compute = LocalCompute(
             self.settings.limits(self.folder),
             Suspects(self.settings.suspect_limits(), self.folder, self._hurry),
+            self.models,
             confirms=True,
         )
         self._idle_bytes = 0

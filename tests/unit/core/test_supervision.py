@@ -1,5 +1,7 @@
 """Whom the leader restarts, and whom it leaves alone."""
 
+import pytest
+
 from caudal.medic.supervision import (
     RestartOrder,
     State,
@@ -146,6 +148,26 @@ def test_one_that_is_frozen_while_it_loads_is_dead_after_four_missed_beats() -> 
     story = Story().wait(10, beating=1).record(1, gone=True).wait(0.2).record(2)
     story.wait(1, beating=2, ready=False).wait(T.silence)
     assert [order.dead for _, order in story.orders] == [1, 2]
+
+
+def test_one_that_announced_a_long_silence_is_dead_only_after_it() -> None:
+    story = Story().wait(10, beating=1).record(1, gone=True).wait(0.2).record(2)
+    quiet = Pulse("worker-1", 2, 999, ready=False, quiet=60.0)
+    story.ward = hear(story.ward, quiet, story.now)
+    story.wait(59)
+    assert len(story.orders) == 1
+    assert story.state is State.STARTING
+    story.wait(2)
+    assert [order.dead for _, order in story.orders] == [1, 2]
+
+
+@pytest.mark.parametrize("fault", ["gone", "stopped"])
+def test_whoever_announced_a_long_silence_is_still_seen_to_be_gone_or_stopped(fault: str) -> None:
+    story = Story().wait(10, beating=1)
+    quiet = Pulse("worker-1", 1, 999, ready=False, quiet=60.0)
+    story.ward = hear(story.ward, quiet, story.now)
+    story.record(1, gone=fault == "gone", stopped=fault == "stopped").wait(T.stopped + 0.2)
+    assert [order.dead for _, order in story.orders] == [1]
 
 
 def test_loading_for_long_is_no_forgiveness() -> None:

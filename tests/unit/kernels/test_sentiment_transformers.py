@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.harness.tiny_model import STARS, build_model
 
 from caudal.errors import UsageError
 from caudal.kernels.sentiment import load_model
@@ -14,31 +15,7 @@ from caudal.kernels.sentiment import load_model
 pytest.importorskip("torch", reason="the extra caudal[transformers] is not installed")
 pytest.importorskip("transformers", reason="the extra caudal[transformers] is not installed")
 
-STARS = ["1 star", "2 stars", "3 stars", "4 stars", "5 stars"]
-VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "good", "bad", "film", "##s", "a", "very"]
 TEXTS = ["a very good film", "bad films", "", None, "good " * 200, "unknown"]
-
-
-def build_model(folder: Path, labels: list[str]) -> Path:
-    import torch
-    from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
-
-    torch.manual_seed(7)
-    config = BertConfig(
-        vocab_size=len(VOCABULARY),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=32,
-        initializer_range=1.0,
-        id2label=dict(enumerate(labels)),
-        label2id={label: index for index, label in enumerate(labels)},
-    )
-    BertForSequenceClassification(config).save_pretrained(folder)
-    (folder / "vocab.txt").write_text("\n".join(VOCABULARY))
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    return folder
 
 
 def reference(folder: Path, text: str, weights: Any) -> float:
