@@ -3,7 +3,9 @@
 The broker of these clusters is away on purpose: workers wait for it, beat, and cost little.
 """
 
+import contextlib
 import itertools
+import shutil
 import signal
 import subprocess
 import time
@@ -232,6 +234,65 @@ def test_three_hosts_each_restarts_its_own(tmp_path: Path, rabbit_url: str) -> N
     finally:
         for host in started:
             real.caudal("down", "--host", host, check=False)
+
+
+PAIR = """\
+broker = "amqp://nobody@127.0.0.1:1/"
+{more}
+[hosts.a]
+address = "127.0.0.2"
+port = {port}
+medics = 1
+gateways = 0
+workers = 0
+[hosts.b]
+address = "127.0.0.3"
+port = {port}
+medics = 1
+gateways = 0
+workers = 0
+"""
+
+
+@contextlib.contextmanager
+def two_hosts(folder: Path, others: str = "") -> Iterator[RealCluster]:
+    """Hosts a and b with a folder each; b, which is up, has these lines more in its file."""
+    port = free_hundred()
+    hosts = {name: RealCluster(folder / name, 0) for name in "ab"}
+    for name, real in hosts.items():
+        real.folder.mkdir()
+        text = PAIR.format(port=port, more=others if name == "b" else "")
+        (real.folder / "cluster.toml").write_text(text)
+        make_secret(real.folder / "secret")
+    if others:
+        shutil.copy(hosts["a"].folder / "secret", hosts["b"].folder / "secret")
+    try:
+        hosts["a"].caudal("up", "--host", "a")
+        yield hosts["b"]
+    finally:
+        for name, real in hosts.items():
+            real.caudal("down", "--host", name, check=False)
+
+
+def said(real: RealCluster, *words: str) -> str:
+    done = real.caudal(*words, "--host", "b", check=False)
+    return " ".join((done.stdout + done.stderr).split())
+
+
+def test_hosts_with_different_secrets_are_told_so_by_up_status_and_doctor(tmp_path: Path) -> None:
+    with two_hosts(tmp_path) as real:
+        words = "messages that another secret signed: compare"
+        assert words in said(real, "up")
+        assert words in said(real, "status")
+        assert "BAD cluster: medic-1.b received" in said(real, "doctor")
+
+
+def test_hosts_with_different_settings_are_told_which(tmp_path: Path) -> None:
+    with two_hosts(tmp_path, 'store = "elsewhere"') as real:
+        words = "cluster.toml has another store on a than on the host of medic-1.b"
+        assert words in said(real, "up")
+        assert words in said(real, "status")
+        assert f"BAD cluster: {words}" in said(real, "doctor")
 
 
 @pytest.mark.parametrize("command", ["status", "down", "logs", "scale", "doctor", "chaos"])

@@ -10,10 +10,11 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from caudal.cli.cluster_show import addresses, show_status, status_json, unknown_words
+from caudal.cli.cluster_show import addresses, show_status, status_json
 from caudal.cluster import upkeep
 from caudal.cluster.doctor import not_ready
 from caudal.cluster.folder import Cluster
+from caudal.cluster.notices import notices, unknown_processes
 from caudal.cluster.roster import MemberKind
 from caudal.cluster.settings import FILE, parse
 from caudal.cluster.write_config import write_settings
@@ -28,6 +29,7 @@ HostOption = Annotated[
 ]
 DEFAULT_DIR = Path("caudal-cluster")
 _UP_SECONDS = 300.0  # the first start after an installation compiles kernels
+_HEARING_SECONDS = 1.0  # two heartbeats of each medic
 
 
 def up(
@@ -81,6 +83,7 @@ def up(
             if not missing:  # workers are not healthy before they reach store and broker
                 told = _wait_until_healthy(cluster)
             print(addresses(cluster, told))
+            _tell_notices(cluster)
             if missing and not foreground:
                 raise JobError(missing)
             if foreground:
@@ -115,13 +118,22 @@ def _wait_until_healthy(cluster: Cluster, but: MemberKind | None = None) -> Stat
     for name in ill:
         for line in upkeep.last_lines(cluster, name):
             print(f"  {name}: {line}", file=sys.stderr)
-    for line in unknown_words(cluster, told) if told else ():
-        print(line, file=sys.stderr)
+    for notice in unknown_processes(cluster, told) if told else ():
+        print(notice, file=sys.stderr)
     raise JobError(
         f"not healthy after {time.monotonic() - began:.0f} s: {', '.join(ill)}; "
         f"`caudal logs NAME {cluster.options}` shows why, "
         f"`caudal down {cluster.options}` stops the cluster"
     )
+
+
+def _tell_notices(cluster: Cluster) -> None:
+    """Print what the medics noticed: on several hosts, after they had time to hear each other."""
+    if len(cluster.settings.hosts) > 1:
+        time.sleep(_HEARING_SECONDS)
+    told = upkeep.look(cluster)
+    for notice in notices(cluster, told) if told else ():
+        print(notice, file=sys.stderr)
 
 
 def _missing(cluster: Cluster) -> str:

@@ -1,6 +1,5 @@
 """Terminal output about a cluster."""
 
-import shlex
 import time
 from collections.abc import Callable
 
@@ -12,9 +11,10 @@ from rich.table import Table
 
 from caudal.cli.consoles import output_console
 from caudal.cluster.folder import Cluster
+from caudal.cluster.notices import notices
 from caudal.cluster.roster import MemberKind
 from caudal.cluster.upkeep import last_lines, nobody_answers
-from caudal.formats.medic_status import OTHER_VERSION, ProcessStatus, StatusReply
+from caudal.formats.medic_status import ProcessStatus, StatusReply
 from caudal.medic.supervision import State
 
 _COLOURS = {
@@ -64,51 +64,6 @@ def show_status(cluster: Cluster, look: Callable[[], StatusReply | None], *, wat
             time.sleep(1)
 
 
-def warnings(cluster: Cluster, told: StatusReply) -> list[str]:
-    """Return what a person must do about the cluster, one line each."""
-    found = []
-    for host in sorted({one.host for one in told.processes if one.state == State.UNATTENDED}):
-        command = f"caudal up --dir {shlex.quote(str(cluster.folder))} --host {host}"
-        found.append(
-            f"host {host} has no running medic, so nothing is restarted there: "
-            f"run `{command}` on it"
-        )
-    left = {
-        one.detail.removeprefix(OTHER_VERSION): one
-        for one in told.processes
-        if one.detail.startswith(OTHER_VERSION)
-    }
-    for reason, one in left.items():
-        found.append(
-            f"tasks wait for a worker of another version, usually a newer one: {one.name} "
-            f"({one.version or 'of an unknown version'}) left them, because {reason}"
-        )
-    if told.unverified:
-        found.append(
-            f"{told.medic} received {told.unverified} messages that another secret signed: compare "
-            f"{cluster.secret} on all hosts"
-        )
-    found += unknown_words(cluster, told)
-    if told.differing:
-        found.append(
-            f"cluster.toml names other processes on {', '.join(told.differing)} than on the host "
-            f"of {told.medic}: make the files the same on all hosts"
-        )
-    return found
-
-
-def unknown_words(cluster: Cluster, told: StatusReply) -> list[str]:
-    """Return how this host's cluster.toml differs from that of the medic that tells."""
-    here = {one.name for one in cluster.members}
-    there = {one.name for one in told.processes}
-    lists = ((here - there, "only this host's file"), (there - here, f"only that of {told.medic}"))
-    return [
-        f"{whose} names {', '.join(sorted(names))}: make cluster.toml the same on all hosts"
-        for names, whose in lists
-        if names and len(cluster.settings.hosts) > 1
-    ]
-
-
 def status_json(cluster: Cluster, told: StatusReply | None) -> str:
     """Return the status reported by the medics as one JSON object."""
     if told is None:
@@ -117,7 +72,7 @@ def status_json(cluster: Cluster, told: StatusReply | None) -> str:
 
 
 def _shown(cluster: Cluster, told: StatusReply) -> Group:
-    lines = (f"[bold red]{escape(line)}[/bold red]" for line in warnings(cluster, told))
+    lines = (f"[bold red]{escape(line)}[/bold red]" for line in map(str, notices(cluster, told)))
     return Group(status_table(cluster, told), *lines)
 
 

@@ -13,10 +13,11 @@ from pathlib import Path
 from caudal.broker.open_broker import open_broker
 from caudal.cluster import open_files, rabbit_node
 from caudal.cluster.folder import Cluster
+from caudal.cluster.notices import notices
 from caudal.cluster.ports import refusals
 from caudal.cluster.roster import MemberKind
 from caudal.cluster.settings import FILE, PRIVATE
-from caudal.cluster.upkeep import launcher_of, take_down_first
+from caudal.cluster.upkeep import launcher_of, look, take_down_first
 from caudal.errors import CaudalError, UsageError
 from caudal.process.certificates import Certificate
 from caudal.process.tokens import read_known
@@ -41,8 +42,8 @@ class Finding:
 def examine(cluster: Cluster) -> Iterator[Finding]:
     """Run all checks, one by one. No check changes anything."""
     checks: list[Callable[[Cluster], Iterator[Finding]]] = [
-        _settings, _hosts, _python, _files, _memory, _disk, _containers, _ports, _access, _rabbit,
-        _broker, _store,
+        _settings, _hosts, _medics, _python, _files, _memory, _disk, _containers, _ports, _access,
+        _rabbit, _broker, _store,
     ]  # fmt: skip
     for check in checks:
         yield from check(cluster)
@@ -95,6 +96,22 @@ def _hosts(cluster: Cluster) -> Iterator[Finding]:
         else "at least two on every host",
         f"write medics = 2 for each host into {FILE}" if alone else "",
     )
+
+
+def _medics(cluster: Cluster) -> Iterator[Finding]:
+    """Ask the medics what they noticed and cannot mend."""
+    try:
+        told = look(cluster)
+    except UsageError as error:  # the secret cannot be read
+        yield Finding("secret", str(error), f"restore it, or `caudal down {cluster.options}`")
+        return
+    found = notices(cluster, told) if told else []
+    for one in found:
+        yield Finding("cluster", one.found, one.remedy)
+    if told and not found:
+        yield Finding("cluster", f"{told.medic} has nothing to complain of")
+    if told is None and cluster.is_running:
+        yield Finding("cluster", "no medic answers", f"run `caudal up {cluster.options}`")
 
 
 def _python(cluster: Cluster) -> Iterator[Finding]:

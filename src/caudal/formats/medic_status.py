@@ -54,3 +54,4 @@ class StatusReply(msgspec.Struct, frozen=True, tag="told"):
     unverified: int = 0  # messages that the medic received and that another secret signed
     differing: list[str] = []  # hosts whose cluster.toml names other members
     chaos: bool = False  # whether cluster.toml allows strikes over HTTP
+    settings: dict[str, list[str]] = {}  # hosts with other values in cluster.toml, and which keys

@@ -1,8 +1,10 @@
 """What a medic notices and only a person can mend: it is logged, and shown by `caudal status`."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from caudal.cluster.compare_settings import differing_keys
 from caudal.cluster.roster import Member, digest_of
 from caudal.process.heart import Heartbeat
 from caudal.process.logs import fields
@@ -15,7 +17,8 @@ class Complaints:
     """Everything noticed since the medic started."""
 
     unverified: int = 0  # messages that another secret signed
-    differing: set[str] = field(default_factory=set)  # hosts with another cluster.toml
+    differing: set[str] = field(default_factory=set)  # hosts with other members in cluster.toml
+    settings: dict[str, list[str]] = field(default_factory=dict)  # hosts with other values of keys
     _unattended: set[str] = field(default_factory=set)  # processes that nobody can restart
 
     def not_verified(self, sender: str) -> None:
@@ -27,8 +30,10 @@ class Complaints:
                 extra=fields(address=sender, count=self.unverified),
             )
 
-    def compare(self, members: tuple[Member, ...], beat: Heartbeat) -> None:
-        """Note whether the sender's host has the same members in its cluster.toml."""
+    def compare(
+        self, members: tuple[Member, ...], settings: Mapping[str, str], beat: Heartbeat
+    ) -> None:
+        """Note whether the sender's host has the same members and keys in its cluster.toml."""
         host = next((one.host for one in members if one.name == beat.pulse.name), None)
         if host is None or not beat.roster:
             return
@@ -37,6 +42,14 @@ class Complaints:
         elif host not in self.differing:
             self.differing.add(host)
             _log.warning("cluster.toml differs between hosts", extra=fields(host=host))
+        keys = [] if beat.settings is None else differing_keys(settings, beat.settings)
+        if keys and keys != self.settings.get(host):
+            extra = fields(host=host, reason=f"another {', '.join(keys)}")
+            _log.warning("cluster.toml differs between hosts", extra=extra)
+        if keys:
+            self.settings[host] = keys
+        else:
+            self.settings.pop(host, None)
 
     def unattended(self, member: Member) -> None:
         """Say once that nobody can restart this process."""

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from caudal.cluster import rabbit_node
+from caudal.cluster.compare_settings import digests_of
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member, MemberKind, digest_of, medics
 from caudal.errors import CaudalError, UsageError
@@ -79,6 +80,7 @@ class Medic:
         others = tuple(one.number for one in medics(self.cluster.members) if one != self.me)
         self.seat, self._first_words = election.start(self.me.number, others, now)
         self.ward = supervision.watch_anew(self._admitted(WatchList()), now)
+        self._digests = digests_of(self.cluster.settings, self.heart.seal)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until asked to stop."""
@@ -136,7 +138,9 @@ class Medic:
             greeted, self._greeted = list(self._greeted.values()), {}
             mine = digest_of(self.cluster.members)
             tick = Tick(self._number, 0.0)
-            pulse = self.heart.beat(tick, detail, self._records(), greeted, mine)
+            pulse = self.heart.beat(
+                tick, detail, self._records(), greeted, mine, settings=self._digests
+            )
             self._hear(pulse)
             for member in self.cluster.here:
                 if member.kind is MemberKind.BROKER:
@@ -182,6 +186,7 @@ class Medic:
             _log.info("cluster.toml has changed")
             self.launcher.follow(cluster)
             self.ward = self._admitted(self.ward)
+            self._digests = digests_of(cluster.settings, self.heart.seal)
 
     def _warn(self) -> None:
         """Warn that the file is not applied: processes keep the settings of their start."""
@@ -216,7 +221,7 @@ class Medic:
                 return
             for pulse in (beat.pulse, *beat.greeted):
                 self._hear(pulse)
-            self.complaints.compare(self.cluster.members, beat)
+            self.complaints.compare(self.cluster.members, self._digests, beat)
             self._see(beat.records, time.monotonic())
 
     def _hear(self, pulse: Pulse) -> None:
@@ -368,6 +373,7 @@ class Medic:
             self.complaints.unverified,
             sorted(self.complaints.differing),
             self.cluster.settings.chaos,
+            self.complaints.settings,
         )
 
     def _status(self, member: Member, now: float) -> ProcessStatus:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import secrets
 import socket
+import time
 from collections.abc import Awaitable, Callable
 
 import msgspec
@@ -19,6 +20,7 @@ _STRANGERS_MOST, _VISITORS_MOST = 32, 256  # connections before and after a veri
 _STRANGER_BYTES = 1_024  # of a first frame: messages of medics and of `caudal status` are short
 _WAITING_MOST = 64
 _UNDELIVERED_MS = 3_000
+_FRESH_SECONDS = 3.0  # what waited longer for its connection is not sent any more
 
 
 class ElectionWord(msgspec.Struct, frozen=True, tag="say"):
@@ -34,7 +36,9 @@ class StartOrder(msgspec.Struct, frozen=True, tag="start"):
     """The leader's order: start this process of your host, unless one newer than `dead` runs.
 
     It may arrive late, so its receiver executes it only if it finds the process dead, too
-    (supervision.py, rule 6), and knows of no election after the leader's.
+    (supervision.py, rule 6), and knows of no election after the leader's. Its age is bounded by the
+    sender, since clocks of hosts differ: it waits a few seconds for a connection, and as long in
+    the kernel (MedicLink).
     """
 
     name: str
@@ -147,22 +151,32 @@ async def _read(
 
 
 class MedicLink:
-    """The connection to one other medic. What cannot be sent is dropped; medics repeat it."""
+    """The connection to one other medic. What cannot be sent soon is dropped; medics repeat it."""
 
-    def __init__(self, address: str, port: int, seal: Seal) -> None:
+    def __init__(
+        self, address: str, port: int, seal: Seal, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._where = (address, port)
         self._seal = seal
-        self._waiting: asyncio.Queue[Words] = asyncio.Queue(_WAITING_MOST)
+        self._clock = clock
+        self._waiting: asyncio.Queue[tuple[float, Words]] = asyncio.Queue(_WAITING_MOST)
 
     def say(self, words: Words) -> None:
         if self._waiting.full():
             self._waiting.get_nowait()
-        self._waiting.put_nowait(words)
+        self._waiting.put_nowait((self._clock(), words))
+
+    async def _next(self) -> Words:
+        """Return the next message that is not too old to be sent."""
+        while True:
+            said, words = await self._waiting.get()
+            if self._clock() - said <= _FRESH_SECONDS:
+                return words
 
     async def keep(self) -> None:
         """Send queued messages for ever; reconnect for the next one if the connection broke."""
         while True:
-            words = await self._waiting.get()
+            words = await self._next()
             with contextlib.suppress(OSError, EOFError, TimeoutError):
                 await self._talk(words)
 
@@ -178,7 +192,7 @@ class MedicLink:
                 writer.write(frames.close(msgspec.json.encode(words)))
                 async with asyncio.timeout(CONNECT_SECONDS):
                     await writer.drain()
-                words = await self._waiting.get()
+                words = await self._next()
         finally:
             writer.close()
 

@@ -1,13 +1,16 @@
-"""What the doctor says of tokens and certificates, made by openssl."""
+"""What the doctor says of tokens, certificates (made by openssl), medics and secrets."""
 
+import os
 from pathlib import Path
 
 from tests.harness.certificates import make_authority, make_server
+from tests.harness.cluster_folder import laid_out
 from tests.harness.gateway_place import ALICE, BERTA, write_token
 
-from caudal.cluster.doctor import _access
+from caudal.cluster.doctor import _access, _hosts, _medics
 from caudal.cluster.folder import Cluster
 from caudal.cluster.settings import FILE
+from caudal.process.records import write_record
 
 
 def test_the_doctor_looks_at_tokens_and_certificates(tmp_path: Path) -> None:
@@ -35,6 +38,29 @@ def test_the_doctor_wants_three_workers_for_several_owners(tmp_path: Path) -> No
     assert _found(Cluster.open(tmp_path))["workers"].startswith("2 for 2 owners")
     (tmp_path / FILE).write_text(text.replace("workers = 2", "workers = 3"), encoding="utf-8")
     assert "workers" not in _found(Cluster.open(tmp_path))
+
+
+def test_the_doctor_wants_two_medics_on_each_of_several_hosts(tmp_path: Path) -> None:
+    text = 'broker = "amqp://x@127.0.0.1:1/"\n[hosts.a]\nmedics = 1\n'
+    text += '[hosts.b]\naddress = "127.0.0.2"\nmedics = 2\n'
+    (tmp_path / FILE).write_text(text, encoding="utf-8")
+    findings = {one.what: one for one in _hosts(Cluster.open(tmp_path, "a"))}
+    assert findings["medics"].found.startswith("only one on a: if it dies, nothing there is")
+    assert "write medics = 2" in findings["medics"].remedy
+    assert findings["secrets"].found == "secret missing"
+    (tmp_path / FILE).write_text(text.replace("medics = 1", "medics = 2"), encoding="utf-8")
+    (tmp_path / "secret").write_text("00" * 32)
+    assert not any(one.remedy for one in _hosts(Cluster.open(tmp_path, "a")))
+
+
+def test_the_doctor_says_that_the_secret_of_running_processes_is_gone(tmp_path: Path) -> None:
+    cluster = laid_out(tmp_path, medics=1)
+    write_record(cluster.run_folder, "medic-1", 1, os.getpid())
+    (finding,) = _medics(cluster)
+    assert (finding.what, finding.found) == ("cluster", "no medic answers")
+    cluster.secret.unlink()
+    (finding,) = _medics(cluster)
+    assert (finding.what, "restore it" in finding.remedy) == ("secret", True)
 
 
 def _found(cluster: Cluster) -> dict[str, str]:

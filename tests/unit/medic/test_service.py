@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from tests.harness.cluster_folder import laid_out
 
+from caudal.cluster.compare_settings import digests_of
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member, digest_of
 from caudal.cluster.settings import FILE
@@ -409,3 +410,70 @@ def test_a_host_with_other_members_in_its_file_is_noted_until_it_has_the_same(
         medic.hear(medic.heart.seal.close(msgspec.json.encode(beat)), ("127.0.0.1", 1))
         assert medic.complaints.differing == ({"local"} if roster == "other" else set())
     assert caplog.text.count("cluster.toml differs between hosts") == 1
+
+
+def test_a_host_with_another_store_or_broker_is_noted_until_it_has_the_same(
+    medic: Medic, caplog: pytest.LogCaptureFixture
+) -> None:
+    seal, settings = medic.heart.seal, medic.cluster.settings
+    other = msgspec.structs.replace(settings, store="other", broker="amqp://u:secret@b/")
+    for number, theirs in enumerate((other, other, settings)):
+        digests = digests_of(theirs, seal) | {"a_key_of_the_next_version": "00"}
+        beat = Heartbeat(
+            medic.session,
+            Pulse("worker-1", 1, number + 1),
+            roster=digest_of(medic.cluster.members),
+            settings=digests,
+        )
+        medic.hear(seal.close(msgspec.json.encode(beat)), ("127.0.0.1", 1))
+        expected = {} if theirs is settings else {"local": ["store", "broker"]}
+        assert medic.told(0.0).settings == expected
+    assert caplog.text.count("cluster.toml differs between hosts") == 1
+    assert "secret" not in str(digests_of(other, seal))
+
+
+def test_a_medic_tells_the_others_what_its_file_says(medic: Medic) -> None:
+    packets: list[bytes] = []
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear:
+            ear.setblocking(False)
+            ear.bind(("127.0.0.1", 0))
+            medic.heart.file = msgspec.structs.replace(medic.heart.file, medics=[ear.getsockname()])
+            packets.append(await asyncio.wait_for(loop.sock_recv(ear, 10_000), 60))
+
+    run(medic, story)
+    payload = medic.heart.seal.open(packets[0])
+    assert payload is not None
+    told = msgspec.json.decode(payload, type=Heartbeat).settings
+    assert told == digests_of(medic.cluster.settings, medic.heart.seal)
+    assert set(told) == {"broker"}  # all other keys are at their defaults
+
+
+def test_an_order_that_waited_for_its_connection_is_not_sent_any_more(medic: Medic) -> None:
+    """A partition of seconds: what was ordered before it must not arrive after it."""
+    now = 100.0
+
+    async def story() -> None:
+        nonlocal now
+        heard: list[str] = []
+
+        async def answer(words: talk.Words) -> None:
+            assert isinstance(words, talk.StartOrder)
+            heard.append(words.name)
+
+        port = medic.me.port
+        link = talk.MedicLink("127.0.0.1", port, medic.heart.seal, clock=lambda: now)
+        for name in ("old-1", "old-2"):
+            link.say(talk.StartOrder(name, 1, 1))
+        now += 3.1
+        link.say(talk.StartOrder("new", 1, 1))
+        server = await talk.serve("127.0.0.1", port, medic.heart.seal, answer)
+        keeping = asyncio.create_task(link.keep())
+        await until(lambda: bool(heard))
+        keeping.cancel()
+        server.close()
+        assert heard == ["new"]
+
+    asyncio.run(story())

@@ -1,0 +1,67 @@
+"""What a person must do about a running cluster: for `caudal status`, `up` and `doctor`."""
+
+import shlex
+from dataclasses import dataclass
+
+from caudal.cluster.folder import Cluster
+from caudal.formats.medic_status import OTHER_VERSION, StatusReply
+from caudal.medic.supervision import State
+
+_SAME_FILE = "make cluster.toml the same on all hosts"
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something that the medics cannot mend, and what to do about it."""
+
+    found: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.found}: {self.remedy}"
+
+
+def notices(cluster: Cluster, told: StatusReply) -> list[Notice]:
+    """Return what a person must do about the cluster."""
+    found = []
+    for host in sorted({one.host for one in told.processes if one.state == State.UNATTENDED}):
+        command = f"caudal up --dir {shlex.quote(str(cluster.folder))} --host {host}"
+        what = f"host {host} has no running medic, so nothing is restarted there"
+        found.append(Notice(what, f"run `{command}` on it"))
+    left = {
+        one.detail.removeprefix(OTHER_VERSION): one
+        for one in told.processes
+        if one.detail.startswith(OTHER_VERSION)
+    }
+    for reason, one in left.items():
+        version = one.version or "of an unknown version"
+        what = "tasks wait for a worker of another version, usually a newer one"
+        found.append(Notice(what, f"{one.name} ({version}) left them, because {reason}"))
+    if told.unverified:
+        what = f"{told.medic} received {told.unverified} messages that another secret signed"
+        found.append(Notice(what, f"compare {cluster.secret} on all hosts"))
+    return [*found, *unknown_processes(cluster, told), *_other_files(told)]
+
+
+def unknown_processes(cluster: Cluster, told: StatusReply) -> list[Notice]:
+    """Return how this host's cluster.toml differs from that of the medic that tells."""
+    here = {one.name for one in cluster.members}
+    there = {one.name for one in told.processes}
+    lists = ((here - there, "only this host's file"), (there - here, f"only that of {told.medic}"))
+    return [
+        Notice(f"{whose} names {', '.join(sorted(names))}", _SAME_FILE)
+        for names, whose in lists
+        if names and len(cluster.settings.hosts) > 1
+    ]
+
+
+def _other_files(told: StatusReply) -> list[Notice]:
+    found = []
+    whose = f"on the host of {told.medic}"
+    if told.differing:
+        what = f"cluster.toml names other processes on {', '.join(told.differing)} than {whose}"
+        found.append(Notice(what, _SAME_FILE))
+    for host, keys in sorted(told.settings.items()):
+        what = f"cluster.toml has another {', '.join(keys)} on {host} than {whose}"
+        found.append(Notice(what, _SAME_FILE))
+    return found
