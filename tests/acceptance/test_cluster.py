@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -252,7 +253,8 @@ def test_power_cut(real: RealCluster, books: Source) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
-def test_a_full_disk_costs_time_only(tmp_path: Path, books: Source) -> None:
+def test_a_full_disk_costs_time_only_and_is_told(tmp_path: Path, books: Source) -> None:
+    """The client sends its reviews while the disk is full: it says so, and so does a log."""
     require_rabbit()
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -262,16 +264,33 @@ def test_a_full_disk_costs_time_only(tmp_path: Path, books: Source) -> None:
     try:
         with running(tmp_path / "cluster", "--store", str(disk / "store")) as real:
             ballast = disk / "ballast"
-            with client(real, books) as process:
+            with client(real, books, "--file", "reviews=-") as process:
                 job_of(process)
-                with contextlib.suppress(OSError), ballast.open("wb") as file:
-                    while True:
-                        file.write(bytes(1 << 20))
-                time.sleep(5)
+                assert process.stdin is not None
+                with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+                    while file.write(bytes(1 << 20)):
+                        pass
+                rows = (books.data / "Books_rating.csv").read_bytes()
+                feeder = threading.Thread(target=process.stdin.write, args=(rows,))
+                feeder.start()
+                line_with(process, "the store of the cluster is full")
                 ballast.unlink()
+                feeder.join()
                 assert answer(process) == books.answer
+            assert "the store or the broker refuses requests" in log_of_gateways(real)
     finally:
         subprocess.run(["umount", str(disk)], check=False)
+
+
+def line_with(process: subprocess.Popen[bytes], words: str) -> None:
+    """Wait until the client says this."""
+    assert process.stderr is not None
+    while words not in (line := process.stderr.readline().decode()):
+        assert line, "it ended without a word of it"
+
+
+def log_of_gateways(real: RealCluster) -> str:
+    return "".join(log.read_text() for log in (real.folder / "logs").glob("gateway-*.log"))
 
 
 def test_one_node_of_three_is_lost(tmp_path: Path, books: Source) -> None:
