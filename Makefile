@@ -41,7 +41,7 @@ unit: compiled
 # The transformers backend, in the environment that has it.
 transformers: .venv/transformers
 	.venv-transformers/bin/pytest -q tests/unit/kernels/test_sentiment_model.py \
-	  tests/unit/kernels/test_sentiment_transformers.py
+	  tests/unit/kernels/test_sentiment_transformers.py tests/acceptance/test_transformers_cluster.py
 
 .PHONY: spark test-spark
 # The Spark engine, in the environment that has PySpark: ten queries on a real Spark.
@@ -118,13 +118,14 @@ chaos: compiled $(if $(EMBEDDED)$(DOCKER),,.venv/rabbitmq)
 
 # Three hosts, a broker's and a store's in network namespaces, as root; one fault of the network, of
 # processes or of a clock after the other, while jobs stream and datasets are loaded and asked:
-# make partitions [SECONDS=20] [SEED=K] [FAULTS=cut,one-way,loss,delay,parted,broker,store,kill,clock,slow,flapping,rolling]
+# NODES=3: the broker is three nodes of RabbitMQ on the hosts, by deploy/rabbitmq.conf (TICKTIME=60: another one).
+# make partitions [SECONDS=20] [SEED=K] [NODES=3] [FAULTS=cut,one-way,loss,delay,parted,broker,store,kill,clock,slow,flapping,rolling]
 .PHONY: partitions
 partitions: SECONDS = 20
 partitions: compiled .venv/rabbitmq
 	@sh tests/partitions/install.sh
 	$(BIN)/python -m tests.partitions.run --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) \
-	  $(if $(FAULTS),--faults $(FAULTS))
+	  $(if $(FAULTS),--faults $(FAULTS)) $(if $(NODES),--nodes) $(if $(TICKTIME),--ticktime $(TICKTIME))
 
 # A cluster of the previous version becomes one of the present code and goes back, process by process,
 # under kills: make upgrade [PREVIOUS=REF] [RABBIT=1] [SEED=K]; without PREVIOUS, the newest tag.
@@ -170,7 +171,8 @@ pictures: compiled
 
 # The transformers backend is tested where a CPU build of torch can be had; it is not locked,
 # because the general index serves builds of several gigabytes. Without it those tests skip. It has
-# an environment of its own, so that everything else is tested without what comes with it.
+# an environment of its own, so that everything else is tested without what comes with it. What is
+# used of it is compiled to bytecode: each process of a cluster would spend 15 seconds on that.
 .venv/transformers: .venv/ready
 	@test -x .venv-transformers/bin/python || $(PYTHON) -m venv .venv-transformers
 	@$(BIN)/uv pip sync --quiet --require-hashes --python .venv-transformers/bin/python requirements.lock
@@ -178,6 +180,8 @@ pictures: compiled
 	@$(PYTHON) -m pip --python .venv-transformers/bin/python install --quiet --disable-pip-version-check \
 	  --no-compile 'torch==2.13.0+cpu' 'transformers>=5' >/dev/null 2>&1 \
 	  || echo "no CPU build of torch here: the tests of the transformers backend will skip"
+	@PYTHONDONTWRITEBYTECODE= .venv-transformers/bin/python -c 'import transformers as t; \
+	  t.BertForSequenceClassification, t.BertTokenizerFast, t.AutoTokenizer' >/dev/null 2>&1 || true
 	@touch $@
 
 # PySpark and Sail for the tests of the Spark engine, in an environment of their own: they are too

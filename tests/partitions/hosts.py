@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from caudal.cluster.folder import Cluster
+from caudal.cluster.settings import PRIVATE
 from caudal.process.wire import make_secret
 from tests.acceptance.cluster import CAUDAL, RealCluster
 from tests.partitions.faults import BROKER, WORKING, WRONG_CLOCK
@@ -19,7 +20,7 @@ from tests.partitions.network import Network
 _SETTINGS = """\
 name = "parted"
 store = "{store}"
-broker = "private"
+broker = "{broker}"
 tokens = "tokens"
 """
 _HOST = """
@@ -55,12 +56,17 @@ class Hosts:
 
     @classmethod
     def laid_out(
-        cls, network: Network, folder: Path, store: str, environment: Mapping[str, str]
+        cls,
+        network: Network,
+        folder: Path,
+        store: str,
+        environment: Mapping[str, str],
+        broker: str = PRIVATE,
     ) -> "Hosts":
         """The same files in a folder for each host, as docs/howto/several-machines.md says."""
         common = folder / "common"
         common.mkdir()
-        (common / "cluster.toml").write_text(_settings(network, store))
+        (common / "cluster.toml").write_text(_settings(network, store, broker))
         for name in ("secret", "broker.password"):
             make_secret(common / name)
         new = [*CAUDAL, "token", "new", OWNER, "--token-file", str(common / "tokens")]
@@ -137,8 +143,8 @@ class Hosts:
         return {"LD_PRELOAD": str(library), "CAUDAL_TEST_CLOCK": str(self.folder / "clock")}
 
 
-def _settings(network: Network, store: str) -> str:
-    text = _SETTINGS.format(store=store)
+def _settings(network: Network, store: str, broker: str) -> str:
+    text = _SETTINGS.format(store=store, broker=broker)
     for host in (BROKER, *WORKING):
         count = 1 if host in WORKING else 0
         text += _HOST.format(
@@ -146,6 +152,6 @@ def _settings(network: Network, store: str) -> str:
             address=network.address(host),
             gateways=count,
             workers=count,
-            broker="true" if host == BROKER else "false",
+            broker="true" if host == BROKER and broker == PRIVATE else "false",
         )
     return text

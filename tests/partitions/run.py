@@ -7,8 +7,11 @@ next one waits until the cluster is whole again: one leader for all medics, ever
 for each of them. Nobody but the medics starts anything, except after `kill`, which leaves no medic
 on its host: there `caudal up` is the one command that the documents name.
 
+With `--nodes`, the broker is three nodes of RabbitMQ by deploy/rabbitmq.conf on a, b and c, so a
+host that is cut off takes a node with it. Then answers must go on while the fault lasts.
+
 It fails if an answer differs in a byte, a job fails, the cluster does not become whole, or a medic
-kills a process that is well.
+kills a process that is well; with `--nodes` also if no answer comes for a minute.
 """
 
 import argparse
@@ -26,10 +29,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from caudal.cluster.settings import PRIVATE
 from caudal.process.wire import Seal, read_secret
 from tests.acceptance.streaming import Source, Stream, Tally
 from tests.harness import seaweed
-from tests.partitions import network
+from tests.partitions import network, three_nodes
 from tests.partitions.asking import DatasetStream
 from tests.partitions.faults import BROKER, HOSTS, NAMES, STORE, USERS, Injection, injection
 from tests.partitions.hosts import Hosts
@@ -37,6 +41,7 @@ from tests.partitions.judging import DoubleLead, deeds, double_lead, longest_pau
 from tests.partitions.watching import Watch
 
 _PATIENCE_SECONDS = 240.0  # for the cluster to become whole
+_PROGRESS_SECONDS = 60.0  # without an answer, while a node of three is cut off
 _COLUMNS = (
     "fault", "where", "seconds", "frames lost, late", "answers", "longest without", "answer after",
     "whole after",
@@ -49,6 +54,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=20.0, help="that each fault lasts")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--faults", default=",".join(NAMES), help=f"of {', '.join(NAMES)}")
+    parser.add_argument("--nodes", action="store_true", help="three nodes of RabbitMQ")
+    parser.add_argument("--ticktime", type=int, help="instead of that of deploy/rabbitmq.conf")
     parser.add_argument("--clients", type=int, default=1)
     parser.add_argument("--scale", type=float, default=0.002)
     given = parser.parse_args()
@@ -108,6 +115,7 @@ class Trial:
     watch: Watch
     tally: Tally
     streams: Sequence[Stream | DatasetStream]
+    longest_seconds: float = float("inf")  # without an answer
     rows: list[Row] = field(default_factory=list)
 
     def endure(self, fault: Injection, seconds: float) -> None:
@@ -191,7 +199,8 @@ class Trial:
         print(f"\n{told}, failed: {len(self.tally.failed)}", flush=True)
         killed = sum(row.deeds["killed"] for row in self.rows)
         lost = any(row.whole is None or row.answered is None for row in self.rows)
-        if self.tally.wrong or self.tally.failed or killed or lost or not self.tally.done:
+        late = any(row.pause > self.longest_seconds for row in self.rows)
+        if self.tally.wrong or self.tally.failed or killed or lost or late or not self.tally.done:
             print("\n".join(self.tally.failed), self.hosts.words(), sep="\n")
             return 1
         return 0
@@ -209,7 +218,8 @@ def opened(folder: Path, given: argparse.Namespace) -> Iterator[Trial]:
         server = held.enter_context(place)
         (folder / "tmp").mkdir()
         os.environ["TMPDIR"] = str(folder / "tmp")  # killed processes leave what they spilled
-        hosts = Hosts.laid_out(net, folder, f"s3://{server.bucket}/parted", _s3(server))
+        nodes = three_nodes.start(net, folder / "nodes", given.ticktime) if given.nodes else PRIVATE
+        hosts = Hosts.laid_out(net, folder, f"s3://{server.bucket}/parted", _s3(server), nodes)
         sources = [Source.of(app, folder / app, given.scale) for app in ("books", "movies")]
         hosts.start_all()
         seal = Seal(read_secret(folder / BROKER / "secret"))
@@ -225,7 +235,8 @@ def opened(folder: Path, given: argparse.Namespace) -> Iterator[Trial]:
         for one in streams:
             held.callback(one.abandon)
             one.start()
-        trial = Trial(net, hosts, watch, tally, streams)
+        longest = _PROGRESS_SECONDS if given.nodes else float("inf")
+        trial = Trial(net, hosts, watch, tally, streams, longest)
         trial.whole_after(time.monotonic())
         yield trial
 
