@@ -253,7 +253,7 @@ def test_power_cut(real: RealCluster, books: Source) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
-def test_a_full_disk_costs_time_only_and_is_told(tmp_path: Path, books: Source) -> None:
+def test_a_full_disk_costs_time_only(tmp_path: Path, books: Source) -> None:
     """The client sends its reviews while the disk is full: it says so, and so does a log."""
     require_rabbit()
     disk = tmp_path / "disk"
