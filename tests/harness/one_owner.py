@@ -6,6 +6,7 @@ from caudal.formats.job import Request
 from caudal.formats.outcomes import End, Outcome
 from caudal.formats.replies import JobStatus, Receipt
 from caudal.jobs.service import JobService
+from caudal.jobs.upload import News
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class OneOwner:
     def stored_digest(self, job_id: str, table: str, number: int) -> str | None:
         return self.service.stored_digest(job_id, self.owner, table, number)
 
-    def status(self, job_id: str) -> JobStatus:
+    def status(self, job_id: str, news: News | None = None) -> JobStatus:
         return self.service.status(job_id, self.owner)
 
     def result(self, job_id: str, query: str, run: str) -> bytes:

@@ -28,6 +28,7 @@ from caudal.jobs.objects import exists
 from caudal.jobs.ports import Ports
 from caudal.jobs.readiness import follow_up
 from caudal.jobs.runs import JobRun, stage_of
+from caudal.jobs.taken_along import HeldDelivery
 from caudal.store.memory import MemoryStore
 from tests.simulation.adapters import SimulatedBroker
 from tests.simulation.stories import KINDS
@@ -57,8 +58,8 @@ def sabotage(name: str, kinds: Sequence[str] = KINDS, known: int = 0) -> Callabl
 
 
 def _turn(ports: Ports, found: JobRun, delivery: Delivery) -> execute.TaskTurn:
-    message = delivery.message
-    return execute.TaskTurn(ports, found, TaskReport(delivery), TaskBeat(ports, found, message))
+    held, message = HeldDelivery(ports, delivery), delivery.message
+    return execute.TaskTurn(held, found, TaskReport(delivery), TaskBeat(ports, found, message))
 
 
 @contextlib.contextmanager
@@ -78,7 +79,7 @@ def acknowledge_first() -> Any:
             if found is not None:
                 present = exists(ports.store, found.keys.output(message.task))
                 if present or execute._make(_turn(ports, found, delivery)):
-                    execute.follow(ports, found, message.task)
+                    execute.follow(HeldDelivery(ports, delivery), found, message.task)
         return execute.TurnResult.ACKNOWLEDGED
 
     return calmly(mock.patch.object(execute, "execute_task", handle))
@@ -94,10 +95,10 @@ def readiness_first() -> Any:
         ready[id(turn.ports)] = follow_up(turn.task, turn.job_run.shape, facts)
         return make(turn)
 
-    def follow(ports: Ports, found: JobRun, task: Task) -> None:
-        tasks = ready.pop(id(ports), [])
+    def follow(held: HeldDelivery, found: JobRun, task: Task) -> None:
+        tasks = ready.pop(id(held.ports), [])
         if tasks:
-            ports.broker.publish([found.message(one) for one in tasks])
+            held.ports.broker.publish([found.message(one) for one in tasks])
 
     return calmly(mock.patch.multiple(execute, _make=early, follow=follow))
 
@@ -324,7 +325,7 @@ def no_follow_up_when_present() -> Any:
             present = found is None or exists(ports.store, found.keys.output(message.task))
             if found and not present:
                 execute._make(_turn(ports, found, delivery))
-                execute.follow(ports, found, message.task)
+                execute.follow(HeldDelivery(ports, delivery), found, message.task)
         except execute.PASSING:
             consumer.hand_back(delivery)
             return execute.TurnResult.HANDED_BACK
@@ -449,9 +450,11 @@ def unwanted_goes_on() -> Any:
 
 @sabotage("a task that makes way is published for nobody", PLAIN, known=1)
 def way_without_return() -> Any:
-    def carry(ports: Ports, report: TaskReport) -> None:
-        quiet = replace(ports, broker=_Deaf(ports.broker))
-        carried(quiet if not report.delivery.message.slow else ports, report)
+    def carry(held: HeldDelivery, report: TaskReport) -> None:
+        quiet = replace(held.ports, broker=_Deaf(held.ports.broker))
+        if not report.delivery.message.slow:
+            held = HeldDelivery(quiet, held.delivery, held.waiting)
+        carried(held, report)
 
     carried = execute._carry
     return calmly(_both(mock.patch.object(execute, "_carry", carry), every_task_makes_way()))

@@ -34,6 +34,7 @@ GROUPS = (1, 2, 3, 256)  # batches per group
 MOST_STEPS = 60_000  # most are of clients that ask for the status
 MOST_SECONDS = 10_000.0  # a client that misses the end of an endless query begins anew, for 600 s
 ENDLESS_SECONDS = 600.0  # after which the engine's own limit ends a query
+ALONG = ((0, 0.0), (1 << 20, 100.0), (0, 0.0), (1 << 20, 1.0))  # bytes and seconds of taken_along
 REST_SECONDS = 150.0  # after the last job has ended: for the janitors
 
 
@@ -94,6 +95,7 @@ class World:
         self.skews: Sequence[float] = (-5.0, 0.0, 3.0)  # of wall clocks, in seconds
         self.sizes = self.chance.choice((1, 1, 2, 3)), self.chance.choice((1, 2, 3))
         self.pace = Pace.drawn(self.chance)
+        along_bytes, along_seconds = ALONG[seed % len(ALONG)]
         self.bounds = Bounds(
             nearly_empty=20,
             patience_seconds=9.0,
@@ -105,6 +107,8 @@ class World:
             slice_seconds=5.0,
             jobs_ahead=2,
             rest_seconds=30.0,
+            along_bytes=along_bytes,
+            along_seconds=along_seconds,
         )
         self.clients = Clients(
             self.faults,

@@ -88,6 +88,7 @@ def serve(
                 unused_seconds=max(_LEAST_UNUSED_SECONDS, parse_seconds(keep_unused)),
                 batch_bytes=limits.records_bytes,
                 sentiments=models,
+                jobs_ahead=_jobs_ahead(settings.tokens),
             ),
         )
         if (
@@ -96,6 +97,12 @@ def serve(
         ):
             sys.stderr.flush()
             os._exit(0)  # a thread waits for an unresponsive store; nothing depends on it
+
+
+def _jobs_ahead(tokens: Tokens) -> int:
+    """Return how many jobs of one owner run at normal speed (ADR 23). Without tokens all clients
+    are one owner, and there is nobody else to be protected from it."""
+    return Bounds.jobs_ahead if tokens.required else sys.maxsize
 
 
 def _view(name: str, beating: Heart | None) -> ClusterView:

@@ -11,7 +11,7 @@ from functools import partial
 
 from caudal.client.addresses import is_loopback
 from caudal.client.rows import Rows, pieces_of
-from caudal.errors import DataError, UsageError
+from caudal.errors import CaudalError, DataError, UsageError
 from caudal.files.batches import Packing, cut_unpacked
 from caudal.files.inputs import canonical_stream, pieces_of_stream
 from caudal.files.reading import USUAL, over
@@ -22,6 +22,8 @@ from caudal.kernels import csv
 from caudal.model import Reading, Table
 
 STANDARD_INPUT = "-"
+PARTITIONS = 4  # of folds
+_SMALL_BYTES = 1 << 20  # of all files: one partition is enough
 
 
 class Compress(StrEnum):
@@ -145,3 +147,16 @@ def file_sizes(tables: Iterable[Table], sources: Sources) -> Mapping[str, int]:
         for table in tables
         if STANDARD_INPUT not in sources.overrides.get(table.name, ())
     }
+
+
+def partitions_for(tables: Iterable[Table], sources: Sources) -> int:
+    """Return how many partitions folds get: one over small files, where each costs more than it
+    computes. The answers are the same."""
+    inputs = (one for files in sources.overrides.values() for one in files)
+    if STANDARD_INPUT in inputs:
+        return PARTITIONS
+    try:
+        size = sum(file_sizes(tables, sources).values())
+    except CaudalError:  # files of tables that no query reads need not exist
+        return PARTITIONS
+    return 1 if size <= _SMALL_BYTES else PARTITIONS

@@ -96,7 +96,9 @@ class Client:
         rest.
         """
         return self._answers(
-            self._submission(app, queries, data=data, files=files, resume=resume, **how)
+            self._submission(
+                app, queries, data=data, files=files, resume=resume, of_files=True, **how
+            )
         )
 
     def sql(
@@ -120,7 +122,7 @@ class Client:
 
         submission = self._submission(
             app, None, data=data, files=files, sentiment=sentiment,
-            select=query, values=parameters,
+            select=query, values=parameters, of_files=True,
         )  # fmt: skip
         return self._answers(submission)[ADHOC]
 
@@ -264,13 +266,15 @@ class Client:
         parameters: Mapping[str, ParameterValue] | None = None,
         sentiment: str | None = None,
         strict: bool = False,
-        partitions: int = 4,
+        partitions: int | None = None,
+        of_files: bool = False,  # all data are these files: choose partitions by their size
         batch_bytes: int = SENT_BATCH_BYTES,
         silent_seconds: float = 600.0,
         select: str | None = None,
         values: "Mapping[str, SqlValue] | None" = None,  # of the parameters of `select`
     ) -> "Submission":
         from caudal.application import find_application
+        from caudal.client.batches import PARTITIONS, partitions_for
         from caudal.client.submit import Submission, with_sentiment
         from caudal.files.sources import Sources
         from caudal.formats.job import Options
@@ -285,9 +289,10 @@ class Client:
             table: [given] if isinstance(given, str) else list(given)
             for table, given in (files or {}).items()
         }
+        sources = Sources(Path(data), overrides)
         return Submission(
             app=application,
-            sources=Sources(Path(data), overrides),
+            sources=sources,
             queries=tuple([queries] if isinstance(queries, str) else queries or ()),
             parameters={
                 name: checked_value(name, value, application.parameters.get(name))
@@ -295,7 +300,8 @@ class Client:
             },
             options=Options(
                 strict=strict,
-                partitions=partitions,
+                partitions=partitions
+                or (partitions_for(application.tables, sources) if of_files else PARTITIONS),
                 batch_bytes=batch_bytes,
                 silent_seconds=silent_seconds,
             ),

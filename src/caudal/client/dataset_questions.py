@@ -12,7 +12,7 @@ from caudal.client.events import parse_events
 from caudal.client.http import HttpGateways, dataset_path
 from caudal.client.refusals import error_of
 from caudal.client.submit import Watching
-from caudal.client.upload_threads import LOOK_SOON_SECONDS
+from caudal.client.upload_threads import LOOK_SOON_SECONDS, NEWS_SECONDS
 from caudal.errors import FormatError
 from caudal.formats.job import Options, Request, Text
 from caudal.formats.outcomes import Outcome
@@ -77,11 +77,13 @@ def ask(
         SystemClock(gateways.stop),
         pause_seconds=_LOOK_SECONDS,
         first_pause_seconds=LOOK_SOON_SECONDS,
+        news_seconds=NEWS_SECONDS,
         listener=listener,
     )
     errand = Upload(client, UploadRequest(receipt.job, request, {}), receipt.run, receipt.tables)
     errand.nothing_to_send()
-    listener.began(receipt.job, {}, errand.look())
+    if watching is not None:
+        watching.began(receipt.job, {}, errand.look())
     outcome = errand.follow()
     return DatasetAnswer(receipt.job, receipt.version, outcome, errand.results)
 

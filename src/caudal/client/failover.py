@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Self
 from zlib import crc32
 
@@ -105,12 +106,14 @@ class Failover:
         self._tell, self._told = tell, float("-inf")
         self._retry = Retry(SystemClock(self.stop), patience_seconds, tell=self._tell_rarely)
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        is_here = all(is_loopback(one) for one in addresses)
+        is_encrypted = any(one.startswith("https:") for one in addresses)
         self._http = httpx.Client(
             timeout=httpx.Timeout(_SECONDS, connect=_CONNECT_SECONDS),
             limits=httpx.Limits(max_connections=32),
             headers=bodies.IDENTITY,
-            verify=True if trusted is None else trusted,
-            trust_env=not all(is_loopback(one) for one in addresses),  # no proxy for this machine
+            verify=trusted or _usual_trust(needed=not is_here or is_encrypted),
+            trust_env=not is_here,  # no proxy for this machine
         )
         pace_sockets(self._http)
         self._best = 0  # index of the address that answered last
@@ -242,6 +245,15 @@ class Failover:
     def _check_open(self) -> None:
         if self.stop.requested():
             raise UnreachableError("the client is closed")
+
+
+@cache
+def _usual_trust(*, needed: bool) -> ssl.SSLContext:
+    """Return a context that trusts the usual certificates, or nobody if none is needed.
+
+    They are loaded once: that takes longer than a small job.
+    """
+    return httpx.create_ssl_context() if needed else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _pieces(body: bytes) -> Iterator[bytes]:

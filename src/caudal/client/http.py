@@ -35,6 +35,7 @@ from caudal.formats.replies import (
 )
 from caudal.formats.task_facts import ProcessSample, TaskFact
 from caudal.jobs.requests import check_job_id, is_name
+from caudal.jobs.upload import News
 
 _BATCH_TYPE = "application/vnd.caudal.batch"
 _JSON = {"Content-Type": "application/json"}
@@ -80,9 +81,10 @@ class HttpGateways(Failover):
             raise answer.error()
         return _read(_Digest, answer.body).digest
 
-    def status(self, job_id: str) -> JobStatus:
-        """See the port."""
-        return self._get(JobStatus, "GET", _path(job_id))
+    def status(self, job_id: str, news: News | None = None) -> JobStatus:
+        """See the port. A gateway of an earlier version answers at once."""
+        asked = f"?wait={news.seconds:g}&results={news.results}" if news else ""
+        return self._get(JobStatus, "GET", _path(job_id) + asked)
 
     def result(self, job_id: str, query: str, run: str) -> bytes:
         """See the port. What is no such result is asked of another gateway."""

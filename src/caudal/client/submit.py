@@ -84,7 +84,9 @@ def submit(
     listener = watching or Watching()
     with upload_threads.opened(gateways, order, listener, resume=bool(submission.resume)) as errand:
         try:
-            listener.began(job_id, batches.sizes(errand.tables), errand.look())
+            sizes = batches.sizes(errand.tables)
+            if watching is not None:
+                watching.began(job_id, sizes, errand.look())
             if detach:
                 for _ in errand.send():
                     pass

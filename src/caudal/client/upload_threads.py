@@ -19,6 +19,7 @@ from caudal.process.clock import SystemClock
 
 WINDOW = 4  # batches in transit at once
 LOOK_SOON_SECONDS, _LOOK_SECONDS = 0.02, 0.25  # at first, and later on
+NEWS_SECONDS = 1.0  # of a look that waits at a gateway; also delays the end of a client that stops
 
 
 @contextlib.contextmanager
@@ -40,6 +41,7 @@ def opened(
         SystemClock(gateways.stop),
         pause_seconds=_LOOK_SECONDS,
         first_pause_seconds=LOOK_SOON_SECONDS,
+        news_seconds=NEWS_SECONDS,
         look_first=resume,
         each=each,
         listener=listener,

@@ -99,6 +99,28 @@ class RequestPlaces:
             self._left += 1
 
 
+class WaitPlaces:
+    """Places for requests that wait for something. Without a free one, a request does not wait."""
+
+    def __init__(self, count: int) -> None:
+        self._most = count
+        self._held: Counter[str] = Counter()
+
+    @contextmanager
+    def one(self, owner: str, each_most: int) -> Iterator[bool]:
+        """Hold a place during the block, unless the owner has as many as it may; yield whether."""
+        if self._held.total() >= self._most or self._held[owner] >= each_most:
+            yield False
+            return
+        self._held[owner] += 1
+        try:
+            yield True
+        finally:
+            self._held[owner] -= 1
+            if not self._held[owner]:
+                del self._held[owner]
+
+
 class Turns:
     """Fair turns at a scarce resource.
 

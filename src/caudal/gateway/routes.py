@@ -113,6 +113,17 @@ _QUIET = Parameter(
     "True: this is not the client, so it is no sign that the client is alive.",
     required=False,
 )
+_NEWS = (
+    Parameter(
+        "wait", "query", {"type": "number", "minimum": 0},
+        "Answer when there are news, at the latest after so many seconds (at most 10).",
+        required=False,
+    ),
+    Parameter(
+        "results", "query", {"type": "integer", "minimum": 0, "maximum": 999_999_999},
+        "With `wait`: the number of results that are no news.", required=False,
+    ),
+)  # fmt: skip
 _WINDOW = (
     Parameter(
         "offset", "query", {"type": "integer", "minimum": 0, "maximum": 999_999_999_999},
@@ -178,7 +189,7 @@ OPERATIONS = (
     ),
     Operation(
         "GET", _JOB, jobs.status, "Return a job's progress and outcome.",
-        {200: _json(JobStatus)}, (404,), parameters=(_QUIET,),
+        {200: _json(JobStatus)}, (404,), parameters=(_QUIET, *_NEWS),
     ),
     Operation(
         "DELETE", _JOB, jobs.cancel, "Cancel a job and return its outcome.",

@@ -19,7 +19,7 @@ from caudal.gateway.plan_waits import PlanWaits
 from caudal.gateway.rates import Rates
 from caudal.gateway.refusals import Refusal, later
 from caudal.gateway.result_sql import ResultSql, Select
-from caudal.gateway.room import Bodies, RequestPlaces, Threads, Turns
+from caudal.gateway.room import Bodies, RequestPlaces, Threads, Turns, WaitPlaces
 from caudal.gateway.select_rows import select_rows
 from caudal.gateway.shares import Shares, usual_quotas
 from caudal.gateway.tokens import EVERYBODY, Caller, Tokens
@@ -60,6 +60,7 @@ class Service:
     plans: Turns = field(init=False)
     plan_waits: PlanWaits = field(init=False)
     requests: RequestPlaces = field(init=False)
+    waits: WaitPlaces = field(init=False)  # of those for requests
     streams: RequestPlaces = field(init=False)
     watchers: RequestPlaces = field(init=False)  # for requests without a token
     rates: Rates = field(init=False)
@@ -89,6 +90,7 @@ class Service:
             ("plans", _turns(bounds)),
             ("plan_waits", PlanWaits(self.ports.clock.elapsed)),
             ("requests", RequestPlaces(bounds.requests, "requests")),
+            ("waits", WaitPlaces(bounds.requests // 2)),
             ("streams", RequestPlaces(bounds.streams, "streams")),
             ("watchers", RequestPlaces(bounds.watchers, "requests without a token")),
             ("rates", Rates(bounds.rate_per_second, bounds.rate_burst)),

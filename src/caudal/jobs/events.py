@@ -1,7 +1,8 @@
 """Task events: a worker's loop reports each task to logs and metrics.
 
 Rules
-1. `began` is called before anything is done for a delivery, `ended` after the broker was answered.
+1. `began` is called before anything is done for a task, `ended` after its last step but the
+   acknowledgement. Tasks that are taken along have events of their own (taken_along.py).
 2. Events change no decision. A listener must not raise.
 """
 

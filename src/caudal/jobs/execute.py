@@ -35,6 +35,7 @@ from caudal.jobs.ports import Ports
 from caudal.jobs.readiness import all_finished, belongs, follow_up
 from caudal.jobs.runs import JobRun, end_run
 from caudal.jobs.shared_maps import facts_of, is_made, is_shared, output_key, require_versions
+from caudal.jobs.taken_along import HeldDelivery
 from caudal.jobs.upkeep import do_upkeep
 from caudal.process.logs import fields
 
@@ -96,50 +97,63 @@ def execute_task(ports: Ports, consumer: Consumer, delivery: Delivery) -> TurnRe
     missing, none of our processes published the task: it is dropped. An unexpected error that
     returns with every delivery counts as the task's own. A task that needs a worker of another
     version waits for one (ADR 65).
+
+    Step 4 may take tasks along instead of publishing them. Then their steps 1 to 4 follow, and
+    step 5 comes after the last of them (taken_along.py).
     """
-    report = TaskReport(delivery)
-    ports.events.began(delivery)
-    try:
-        return _answer(ports, consumer, report)
-    except Exception as error:  # the broker got no answer, so it delivers again
-        report.note(TaskEnd.HANDED_BACK, error)
-        raise
-    finally:
-        ports.events.ended(report)
-
-
-def _answer(ports: Ports, consumer: Consumer, report: TaskReport) -> TurnResult:
-    """Execute all five steps, or hand the task back."""
-    delivery = report.delivery
-    try:
-        _carry(ports, report)
-    except OtherVersionError as error:
-        _leave(ports, report, error)
-        consumer.acknowledge(delivery)
-        return TurnResult.HANDED_BACK
-    except PASSING as error:
-        if not (isinstance(error, NotFoundError) and is_suspect(delivery.count)):
-            report.note(TaskEnd.HANDED_BACK, error)
-            consumer.hand_back(delivery)
-            return TurnResult.HANDED_BACK
-        _log.warning("a task's input stays missing: dropped", extra=_names(delivery, error))
+    held = HeldDelivery(ports, delivery)
+    for one in held.tasks():
+        ending = _told(held, consumer, TaskReport(one))
+        if ending is not TurnResult.ACKNOWLEDGED:
+            return ending
     consumer.acknowledge(delivery)
     return TurnResult.ACKNOWLEDGED
 
 
-def _leave(ports: Ports, report: TaskReport, error: OtherVersionError) -> None:
+def _told(held: HeldDelivery, consumer: Consumer, report: TaskReport) -> TurnResult:
+    """Execute one task and tell the listener."""
+    held.ports.events.began(report.delivery)
+    try:
+        return _answer(held, consumer, report)
+    except Exception as error:  # the broker got no answer, so it delivers again
+        report.note(TaskEnd.HANDED_BACK, error)
+        raise
+    finally:
+        held.ports.events.ended(report)
+
+
+def _answer(held: HeldDelivery, consumer: Consumer, report: TaskReport) -> TurnResult:
+    """Execute steps 1 to 4 of one task. Answer the broker if the delivery ends with it."""
+    delivery = report.delivery
+    try:
+        _carry(held, report)
+    except OtherVersionError as error:
+        _leave(held, report, error)
+        consumer.acknowledge(held.delivery)
+        return TurnResult.HANDED_BACK
+    except PASSING as error:
+        if not (isinstance(error, NotFoundError) and is_suspect(delivery.count)):
+            report.note(TaskEnd.HANDED_BACK, error)
+            consumer.hand_back(held.delivery)
+            return TurnResult.HANDED_BACK
+        _log.warning("a task's input stays missing: dropped", extra=_names(delivery, error))
+    return TurnResult.ACKNOWLEDGED
+
+
+def _leave(held: HeldDelivery, report: TaskReport, error: OtherVersionError) -> None:
     """Leave a task to a worker of another version: as a new message, whose deliveries count anew.
 
     So a task that waits for an upgrade is neither suspected nor given up.
     """
     report.note(TaskEnd.HANDED_BACK, error)
     report.needs_other = True
-    ports.broker.publish([report.delivery.message])
+    held.waiting.append(report.delivery)
+    held.publish_waiting()
 
 
-def _carry(ports: Ports, report: TaskReport) -> None:
+def _carry(held: HeldDelivery, report: TaskReport) -> None:
     """Execute steps 1 to 4."""
-    delivery, message = report.delivery, report.delivery.message
+    ports, delivery, message = held.ports, report.delivery, report.delivery.message
     job_run = ports.job_runs.running(message)
     if job_run is None:
         return
@@ -148,7 +162,7 @@ def _carry(ports: Ports, report: TaskReport) -> None:
         return
     beat = TaskBeat(ports, job_run, message)
     try:
-        _advance(TaskTurn(ports, job_run, report, beat))
+        _advance(TaskTurn(held, job_run, report, beat))
     except StoppedError:
         if beat.stopping is Stopping.MAKES_WAY:
             slower = min(message.slow + 1, MOST_SLOW)
@@ -176,10 +190,14 @@ def _names(delivery: Delivery, error: Exception | None = None) -> dict[str, Any]
 class TaskTurn:
     """One delivery of one task at one worker."""
 
-    ports: Ports
+    held: HeldDelivery
     job_run: JobRun
     report: TaskReport
     beat: TaskBeat
+
+    @property
+    def ports(self) -> Ports:
+        return self.held.ports
 
     @property
     def task(self) -> Task:
@@ -270,21 +288,22 @@ def _output(turn: TaskTurn) -> bytes:
 
 def _follow_or_fail(turn: TaskTurn) -> None:
     """Execute step 4. If a table's end stays damaged, fail the job, as for a damaged input."""
-    ports, job_run = turn.ports, turn.job_run
     try:
-        follow(ports, job_run, turn.task)
+        follow(turn.held, turn.job_run, turn.task)
     except FormatError as error:
         if not is_suspect(turn.deliveries):
             raise
         turn.fail(error)
 
 
-def follow(ports: Ports, job_run: JobRun, task: Task) -> None:
-    """Execute step 4: publish the tasks that became ready; end the job after the last finish."""
+def follow(held: HeldDelivery, job_run: JobRun, task: Task) -> None:
+    """Execute step 4: publish the tasks that became ready, or take them along; end the job after
+    the last finish."""
+    ports = held.ports
     facts = facts_of(ports.store, job_run)
     ready = follow_up(task, job_run.shape, facts)
     if ready:
-        ports.broker.publish([job_run.message(one) for one in ready])
+        held.go_on(job_run, ready, facts)
     if task.kind == "finish" and all_finished(job_run.shape, facts):
         end_done(ports.store, ports.clock, job_run)
 

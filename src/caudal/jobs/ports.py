@@ -34,6 +34,8 @@ class Bounds:
     stale_seconds: float = 16.0  # if a mark does not change for so long, its worker is dead
     slice_seconds: float = 3.0  # a task that takes longer gives way to others (beat.py)
     quick: bool = False  # a worker that is kept free for short tasks
+    along_bytes: int = 0  # tasks of jobs with at most so much data are taken along (taken_along.py)
+    along_seconds: float = 0.25  # a delivery that is held for longer takes no more tasks along
     keep_seconds: float | None = None  # how long results stay; None: as each request says
     rest_seconds: float = 300.0  # longest time until an ended job is looked at again
     unused_seconds: float = (

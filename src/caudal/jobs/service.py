@@ -216,6 +216,13 @@ class JobService:
             raise self._gone(job_run.job.id)
         return status_of(self._ports.store, job_run)
 
+    def has_news(self, job_run: JobRun, results: int) -> bool:
+        """Return whether a watched run has an outcome or another number of results."""
+        store = self._ports.store
+        if objects.exists(store, job_run.keys.outcome):
+            return True
+        return len(facts_of(store, job_run).finished()) != results
+
     def preview(self, job_id: str, owner: str, query: str) -> Preview:
         """Return the preview of a query that only filters: its rows, batch by batch."""
         job_run = self._job_run(job_id, owner)
@@ -407,7 +414,8 @@ class JobService:
         if self._marked.get(name) == slot:
             return
         if not objects.exists(self._ports.store, job_run.keys.outcome):
-            self._ports.store.create(f"{job_run.keys.seen()}{slot:010}-{self._name}", b"heard")
+            key = f"{job_run.keys.seen()}{slot:010}-{self._name}"
+            self._ports.store.create(key, b"heard", lasting=False)
         if len(self._marked) >= _MARKED:
             self._marked = {}  # costs only one more create of an existing mark per job
         self._marked[name] = slot

@@ -38,6 +38,14 @@ Numbered = tuple[int, Sendable]
 Each = Callable[[Callable[[Numbered], BatchHeader], Iterable[Numbered]], Iterable[BatchHeader]]
 
 
+@dataclass(frozen=True)
+class News:
+    """What a client waits for: an outcome, or another number of results."""
+
+    results: int
+    seconds: float  # at most
+
+
 class Gateways(Protocol):
     """Any gateway that answers. Methods raise UnreachableError if none does."""
 
@@ -49,7 +57,9 @@ class Gateways(Protocol):
 
     def stored_digest(self, job_id: str, table: str, number: int) -> str | None: ...
 
-    def status(self, job_id: str) -> JobStatus: ...
+    def status(self, job_id: str, news: News | None = None) -> JobStatus:
+        """Return the status. With `news`, a gateway may answer only when there are news, or after
+        a while; whether it does is its own affair."""
 
     def result(self, job_id: str, query: str, run: str) -> bytes:
         """The result object of that run and of no other (formats/outputs.py), whole and checked."""
@@ -87,6 +97,7 @@ class Uploader:
     clock: Clock
     pause_seconds: float = 0.5
     first_pause_seconds: float | None = None  # a client in a hurry looks soon at first
+    news_seconds: float = 0.0  # how long a look may wait at a gateway for news
     look_first: bool = field(default=False)  # resume: ask what has arrived before sending
     each: Each = map  # another one may send several batches at once
     listener: Listener = field(default_factory=Listener)
@@ -169,28 +180,45 @@ class Upload:
         self.client.listener.ended(table)
 
     def follow(self, stopping: Callable[[], bool] = lambda: False) -> Outcome:
-        """Fetch results as they appear until the job has ended; there is no time limit."""
-        pauses = {all_sent: self.client.pauses() for all_sent in (False, True)}
+        """Fetch results as they appear until the job has ended; there is no time limit.
+
+        Pauses between two looks are this client's own, unless the gateway waited for news.
+        """
+        clock, pauses = self.client.clock, {one: self.client.pauses() for one in (False, True)}
+        seen: JobStatus | None = None
         while True:
             all_sent = self._ended.issuperset(self.tables)  # must be read before look()
-            outcome = (status := self.look()).outcome
+            began, news = clock.elapsed(), self._news(seen)
+            seen = self.look(news)
+            outcome = seen.outcome
             if outcome is not None and outcome.state != "done":
                 return outcome
             if outcome is not None and all_sent:
-                self._check_whole(status)
+                self._check_whole(seen)
                 return outcome
             if stopping():
                 raise GoneError(f"the wait for job {self.order.job_id} was stopped")
-            self.client.clock.sleep(next(pauses[all_sent]))
+            has_waited = news is not None and clock.elapsed() - began >= news.seconds / 2
+            if not has_waited and (news is None or len(seen.results) == news.results):
+                clock.sleep(next(pauses[all_sent]))
 
-    def look(self) -> JobStatus:
+    def _news(self, seen: JobStatus | None) -> News | None:
+        """Return what to wait for; None if a result is there that must not be fetched yet."""
+        seconds, results = self.client.news_seconds, seen.results if seen else ()
+        is_ended = seen is not None and seen.outcome is not None
+        if not seconds or is_ended or not self.results.keys() >= set(results):
+            return None
+        return News(len(results), seconds)
+
+    def look(self, news: News | None = None) -> JobStatus:
         """Ask for the status of the job, and fetch the results that exist (rule 4)."""
-        status = self._status()
+        status = self._status(news)
         while fetched := {name: self._fetch(name) for name in self._there(status)}:
-            status = self._status()  # the same run before and after: the results are of this run
             self.results |= fetched
             for name, data in fetched.items():
                 self.client.listener.answered(name, data)
+            if status.outcome is None:  # there may be more by now
+                status = self._status()
         self.client.listener.saw(status)
         return status
 
@@ -248,8 +276,9 @@ class Upload:
             )
         return digest is not None
 
-    def _status(self) -> JobStatus:
-        status = self.client.gateways.status(self.order.job_id)
+    def _status(self, news: News | None = None) -> JobStatus:
+        ask, job_id = self.client.gateways.status, self.order.job_id
+        status = ask(job_id) if news is None else ask(job_id, news)
         self._check(status.run)
         self._note(status.outcome)
         return status

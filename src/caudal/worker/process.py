@@ -48,6 +48,7 @@ from caudal.worker.task_facts import TaskFactsLog
 from caudal.worker.task_log import TaskLog
 from caudal.worker.warm_up import warm_up
 
+_ALONG_BYTES = 1 << 20
 _STRANGE_SECONDS = 1.0  # pause after an unexpected error
 
 _log = logging.getLogger(__name__)
@@ -159,7 +160,7 @@ class Worker:
             clock=self._clock,
             new_id=new_id,
             job_runs=JobRuns(store),
-            bounds=Bounds(quick=self.settings.quick),
+            bounds=Bounds(quick=self.settings.quick, along_bytes=_ALONG_BYTES),
             events=log,
         )
         self.figures.watch_broker(lambda: self.broker.connected, lambda: self.broker.dropped)

@@ -1,6 +1,7 @@
 """Jobs: create, list, status, cancel, delete."""
 
 import logging
+import math
 from collections.abc import Mapping
 from functools import partial
 
@@ -10,6 +11,7 @@ from caudal.formats.job import Request
 from caudal.formats.quotas import Quota
 from caudal.formats.replies import Receipt
 from caudal.gateway.bodies import json_body
+from caudal.gateway.news import MOST_WAIT_SECONDS, await_news
 from caudal.gateway.planner_process import PlanExcessError
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.replies import json_answer, receipt_answer
@@ -19,6 +21,7 @@ from caudal.process.logs import fields
 
 _log = logging.getLogger(__name__)
 _MOST_LISTED = 1000
+_DIGITS = 9
 _ONE_JOB = {Quota.JOBS: 1, Quota.KEPT: 1}
 
 
@@ -71,10 +74,34 @@ async def listing(service: Service, call: RequestCall) -> Response:
 
 
 async def status(service: Service, call: RequestCall) -> Response:
-    """GET /jobs/{job}"""
-    quiet = call.request.query_params.get("quiet", "false") == "true"
+    """GET /jobs/{job}
+
+    With `wait` and `results`, the answer waits for an outcome or another number of results. If too
+    many wait already, it does not.
+    """
+    asked = call.request.query_params
+    quiet = asked.get("quiet", "false") == "true"
+    if (seconds := _wait_seconds(asked.get("wait", "0"))) and not service.stopping():
+        await await_news(service, call, _count(asked.get("results", "0")), seconds)
     ask = partial(service.gateway.status, *call.job, quiet=quiet)
     return json_answer(await service.threads.run(ask))
+
+
+def _wait_seconds(text: str) -> float:
+    """Return for how long a client wants to wait, bounded."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise Refusal(400, "bad_request", "wait must be a number of seconds")
+    return min(seconds, MOST_WAIT_SECONDS)
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS:
+        raise Refusal(400, "bad_request", "results must be a number of results")
+    return int(text)
 
 
 async def cancel(service: Service, call: RequestCall) -> Response:

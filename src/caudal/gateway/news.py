@@ -1,0 +1,51 @@
+"""Requests for the status that wait until there are news of a job.
+
+Rules
+1. News are an outcome, or another number of results than the client knows. Both are looked for in
+   the store, with short pauses at first and ever longer ones: a gateway keeps no state, and
+   nobody tells it what workers do.
+2. A wait holds a place for requests all the time. So at most half of the places of a gateway, and
+   of an owner, are for waits. A request that finds none is answered at once, and its client pauses
+   by itself.
+3. A gateway that stops answers at once.
+"""
+
+import asyncio
+from functools import partial
+
+from caudal.errors import FormatError, StoreError
+from caudal.formats.quotas import Quota
+from caudal.gateway.service import RequestCall, Service
+from caudal.jobs.runs import JobRun
+
+MOST_WAIT_SECONDS = 10.0
+_FIRST_SECONDS, _MOST_SECONDS = 0.005, 0.25  # between two looks
+_SHARE = 0.25  # of the time waited so far: the next pause
+
+
+async def await_news(service: Service, call: RequestCall, results: int, seconds: float) -> None:
+    """Wait until the job has an outcome or another number of results, at most for `seconds`."""
+    owner = call.caller.owner
+    places = service.shares.limit(owner, Quota.REQUESTS)
+    each_most = (service.limits.requests if places is None else places) // 2
+    with service.waits.one(owner, each_most) as is_granted:
+        if not is_granted:
+            return
+        job_run = await service.threads.run(service.gateway.watch, *call.job)
+        elapsed = asyncio.get_running_loop().time
+        began = elapsed()
+        look = partial(_has_news, service, job_run, results)
+        while not service.stopping() and not await service.threads.run(look):
+            left = seconds - (elapsed() - began)
+            if left <= 0:
+                return
+            pause = min(max(_FIRST_SECONDS, _SHARE * (seconds - left)), _MOST_SECONDS, left)
+            await asyncio.sleep(pause)
+
+
+def _has_news(service: Service, job_run: JobRun, results: int) -> bool:
+    """Return whether there are news, or an error to be told."""
+    try:
+        return service.gateway.has_news(job_run, results)
+    except (StoreError, FormatError):
+        return True
