@@ -65,6 +65,14 @@ class PageCluster:
         return str(max(jobs, key=lambda one: one["created"])["id"])
 
 
+def job_of(client: "subprocess.Popen[str]") -> str:
+    """Return the job that `caudal submit` says it has made. Pages make jobs of their own."""
+    assert client.stderr is not None
+    word, job = client.stderr.readline().split()
+    assert word == "job"
+    return job
+
+
 @contextmanager
 def page_cluster(folder: Path) -> Iterator[PageCluster]:
     """A cluster that is up; taken down and purged at the end."""

@@ -3,8 +3,7 @@
 import subprocess
 
 from tests.harness.browser import Browser
-from tests.harness.page_cluster import PageCluster
-from tests.harness.waiting import until
+from tests.harness.page_cluster import PageCluster, job_of
 
 MANY = "".join(f"{n},Film {n},{1990 + n % 20},5\n" for n in range(2000))
 LAST = "9999,Last,2015,9\n"
@@ -16,15 +15,17 @@ def test_rows_grow_and_the_answer_replaces_them(browser: Browser, place: PageClu
     words = ["--file", "films=-", "--batch-size", "4KiB"]
     token = ["--token-file", str(place.folder / "token")]
     command = place.cluster.submit(str(place.folder / "films"), place.folder / "data", *words)
-    before = place.newest()
     with subprocess.Popen(
-        [*command, *token], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        [*command, *token],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as client:
         assert client.stdin is not None
         client.stdin.write("id,title,year,score\n" + MANY)
         client.stdin.flush()
-        until(lambda: place.newest() != before)
-        browser.open(f"{place.url}/#/jobs/{place.newest()}?query=by_decade")
+        browser.open(f"{place.url}/#/jobs/{job_of(client)}?query=by_decade")
         browser.wait(f"return {REGION} && {REGION}.innerText.includes('2000')")
         seen = browser.run(f"return {REGION}.innerText")
         assert "running" in browser.text()

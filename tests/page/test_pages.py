@@ -10,7 +10,7 @@ from caudal.cluster.folder import Cluster
 from caudal.process.records import read_record
 from tests.harness.accessibility import serious
 from tests.harness.browser import Browser, downloaded
-from tests.harness.page_cluster import FILMS, LONG, RIGHT_TO_LEFT, SCRIPT, PageCluster
+from tests.harness.page_cluster import FILMS, LONG, RIGHT_TO_LEFT, SCRIPT, PageCluster, job_of
 from tests.harness.page_keys import CONTROL, DROP, ENTER, tab_to
 from tests.harness.waiting import until
 from tests.page.conftest import LONG_QUERY
@@ -110,13 +110,17 @@ def test_sql_over_a_dataset_and_over_results(
 def test_a_job_is_watched_while_it_runs(browser: Browser, place: PageCluster) -> None:
     words = ["--file", "films=-", "--token-file", str(place.folder / "token")]
     command = place.cluster.submit(str(place.folder / "films"), place.folder / "data", *words)
-    before = place.newest()
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as client:
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as client:
         assert client.stdin is not None
-        client.stdin.write(FILMS.encode())
+        client.stdin.write(FILMS)
         client.stdin.flush()
-        until(lambda: place.newest() != before)
-        browser.open(f"{place.url}/#/jobs/{place.newest()}")
+        browser.open(f"{place.url}/#/jobs/{job_of(client)}")
         browser.shows("running")
         browser.reload()
         browser.shows("running")

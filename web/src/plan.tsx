@@ -176,7 +176,7 @@ export function Plan({
 
 function Side({ node, sum }: { node: PlanNode; sum: StageSum | undefined }) {
   return (
-    <aside class="side" aria-label="the chosen step">
+    <aside class="side" aria-label="the chosen step" tabIndex={0}>
       <h3>{node.lines[0]}</h3>
       {node.lines.slice(1).map((line) => (
         <p key={line} class="small" style={{ margin: ".1rem 0" }}>

@@ -23,6 +23,7 @@ import msgspec
 import pyarrow as pa
 
 from caudal.duck.sandbox import SandboxLimits
+from caudal.errors import CaudalError
 from caudal.formats import job as job_format
 from caudal.formats.job import Options, Request, Text
 from caudal.formats.keys import Task
@@ -36,8 +37,8 @@ from caudal.worker.suspect_child import described, die_with, soft_limit, used_da
 from caudal.worker.task_steps import Steps, StepSettings
 
 LENGTH = struct.Struct(">I")
-EARLY_SECONDS = 10
-_EARLY = SandboxLimits(memory_bytes=256 << 20, seconds=float(EARLY_SECONDS))
+EARLY_SECONDS = 10  # of CPU; on a busy machine that takes longer
+_EARLY = SandboxLimits(memory_bytes=256 << 20, seconds=3.0 * EARLY_SECONDS)
 _OUTRUN_BYTES = 1 << 30  # the parent samples 50 times a second; this stops faster growth
 
 
@@ -159,8 +160,10 @@ def _computed(steps: Steps, ask: TaskRequest) -> TaskMade:
     inputs = {name: [InputPart(one) for one in parts] for name, parts in ask.inputs.items()}
     try:
         return TaskMade(steps.run(job_format.decode(ask.job, "job.json"), ask.task, inputs))
+    except CaudalError:
+        raise
     except BaseException:
-        steps.relieve()  # a sandbox that failed is not used again
+        steps.relieve()  # a sandbox that ran out of memory is not used again
         raise
 
 
