@@ -16,6 +16,11 @@ def said(command: list[str]) -> subprocess.CompletedProcess[str]:
     return done
 
 
+def jobs(*words: str) -> str:
+    command = [*CAUDAL, "jobs", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 def test_the_others_are_answered_whoever_is_killed(tmp_path: Path) -> None:
     folder = tmp_path / "app"
     folder.mkdir()
@@ -38,8 +43,10 @@ def test_the_others_are_answered_whoever_is_killed(tmp_path: Path) -> None:
         assert out == expected
         assert any(line.startswith("broken failed: ") for line in told.splitlines())
         way = ["--gateway", real.gateways]
-        listed = subprocess.run([*CAUDAL, "jobs", *way], capture_output=True, text=True, check=True)
-        assert f"{job}  done" in listed.stdout
-        assert "(failed: broken)" in listed.stdout
+        listed = jobs(*way)
+        assert f"{job}  done" in listed
+        assert "(failed: broken)" in listed
         given = said([*CAUDAL, "results", job, *way, "--format", "json"]).stdout
         assert json.loads(given) == json.loads(expected)
+        assert jobs("delete", job, *way) == f"job {job} (done) is deleted\n"
+        assert jobs(*way) == ""

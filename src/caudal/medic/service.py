@@ -54,7 +54,7 @@ _SLOW_SECONDS = 5.0
 _BROKER = SupervisionTiming(
     silence=10.0, start=90.0
 )  # it boots slowly, and its answer to the check may take long
-_CONTAINER = SupervisionTiming(start=20.0)  # the engine takes its time
+_CONTAINER = SupervisionTiming(start=60.0)  # the engine tells of those that end or are paused
 _DECODER = msgspec.json.Decoder(Heartbeat)
 
 _log = logging.getLogger(__name__)
