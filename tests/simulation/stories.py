@@ -82,6 +82,7 @@ class Clients:
     gateways: Gateways
     start: Callable[[str, Callable[[], None]], Process]
     pause_seconds: float
+    ends_first: bool = False  # see Uploader
     present: set[str] = field(default_factory=set)
 
     def tell(self, story: Story) -> None:
@@ -167,6 +168,7 @@ class Clients:
             clock,
             pause_seconds=self.pause_seconds,
             look_first=look_first,
+            ends_first=self.ends_first,
             each=map if at_once == 1 else partial(self._several, at_once),
         )
 

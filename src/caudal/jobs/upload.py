@@ -17,6 +17,7 @@ Rules
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import chain, islice
 from typing import Protocol
 
 from caudal.errors import FormatError
@@ -97,6 +98,7 @@ class Uploader:
     clock: Clock
     pause_seconds: float = 0.5
     first_pause_seconds: float | None = None  # a client in a hurry looks soon at first
+    ends_first: bool = False  # the end of a table with one batch is sent before the batch
     news_seconds: float = 0.0  # how long a look may wait at a gateway for news
     look_first: bool = field(default=False)  # resume: ask what has arrived before sending
     each: Each = map  # another one may send several batches at once
@@ -155,9 +157,23 @@ class Upload:
     def send(self) -> Iterator[str]:
         """Send the tables; yield the name of each table after its end was sent."""
         for table in self.tables:
-            self.put(table, self.order.batches.get(table, ()))
-            self.end(table)
+            batches = iter(self.order.batches.get(table, ()))
+            first = list(islice(batches, 2 if self.client.ends_first else 0))
+            if len(first) == 1 and not self.client.look_first:
+                self._put_last(table, first[0])
+            else:
+                self.put(table, chain(first, batches))
+                self.end(table)
             yield table
+
+    def _put_last(self, table: str, made: Sendable) -> None:
+        """Send the end of a table, then its only batch. So the worker that maps the batch knows
+        that the table is complete, and goes on (taken_along.py)."""
+        data = made if isinstance(made, bytes) else made()
+        batch = batch_format.describe(frame.of_bytes(data), "batch 0")
+        self._sent[table] = [(batch.digest, batch.bytes)]
+        self.end(table)
+        self._send_batch(table, (0, data))
 
     def nothing_to_send(self) -> None:
         """Note that the job reads a dataset: its tables are not this client's to send."""

@@ -30,6 +30,7 @@ _WRITTEN = (accept_header.JSON, accept_header.CSV, accept_header.PARQUET)
 _VARY = {"vary": "accept"}
 _MOST_ROW = 16 << 20  # largest weight of a row as Python values (results/weight.py)
 _TEXT_BYTES = 16 << 20  # of the few rows that are text at a time, with their source values
+_AT_ONCE_BYTES = 256 << 10  # a result of at most so many bytes is sent whole
 _DIGITS = 12  # of a row's number, at most
 _TIMES = 32  # a small batch grows to at most this many times its size
 
@@ -60,6 +61,9 @@ async def _answer(service: Service, call: RequestCall, query: str) -> Response:
     if window is not None:
         raise Refusal(406, "not_acceptable", "offset and limit need JSON, CSV or Parquet")
     head = found.head if form == accept_header.RESULT else b""
+    if found.index.rows.length <= _AT_ONCE_BYTES:
+        rows = await service.threads.run(b"".join, found.pieces())
+        return Response(head + rows, media_type=form, headers=_VARY)
     pieces = itertools.chain([head], await service.threads.run(_begun, found.pieces()))
     headers = {**_VARY, "content-length": str(len(head) + found.index.rows.length)}
     return StreamingResponse(service.threads.each(pieces), media_type=form, headers=headers)
