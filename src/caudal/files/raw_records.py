@@ -34,7 +34,7 @@ def records_of_batch(
     firsts = offsets[: len(lines)]
     begins = np.sort(np.concatenate([starts, offsets[len(lines) :], firsts]), kind="stable")
     ends = np.append(begins, len(batch.data))[np.searchsorted(begins, firsts, side="right")]
-    data = memoryview(batch.data)
+    data = batch.data.data
     texts = [
         str(data[first:end], "utf-8", "replace").rstrip("\r\n")
         for first, end in zip(firsts.tolist(), ends.tolist(), strict=True)
