@@ -106,6 +106,11 @@ def execute_task(ports: Ports, consumer: Consumer, delivery: Delivery) -> TurnRe
         ending = _told(held, consumer, TaskReport(one))
         if ending is not TurnResult.ACKNOWLEDGED:
             return ending
+    try:
+        held.publish_waiting()
+    except BrokerError:
+        consumer.hand_back(delivery)
+        return TurnResult.HANDED_BACK
     consumer.acknowledge(delivery)
     return TurnResult.ACKNOWLEDGED
 

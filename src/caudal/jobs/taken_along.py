@@ -40,18 +40,16 @@ class HeldDelivery:
         self._began = self.ports.clock.elapsed()
 
     def tasks(self) -> Iterator[Delivery]:
-        """Yield the delivery, then the tasks taken along; publish those for which it is late."""
+        """Yield the delivery, then the tasks taken along, until it is late (rule 4)."""
         yield self.delivery
-        while self.waiting:
-            if self._is_late() and not self._is_again:
-                self.publish_waiting()
-                return
+        while self.waiting and (self._is_again or not self._is_late()):
             yield self.waiting.popleft()
 
     def publish_waiting(self) -> None:
         """Leave the tasks that wait to all workers."""
-        self.ports.broker.publish([one.message for one in self.waiting])
-        self.waiting.clear()
+        if self.waiting:
+            self.ports.broker.publish([one.message for one in self.waiting])
+            self.waiting.clear()
 
     def go_on(self, job_run: JobRun, ready: Sequence[Task], facts: StoreFacts) -> None:
         """Take ready tasks along, or publish them."""

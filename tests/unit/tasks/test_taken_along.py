@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from tests.unit.tasks.test_end_to_end import BOOKS, CASES, Place, order_of, sent
 
-from caudal.broker.port import Delivery
+from caudal.broker.port import BrokerError, Delivery
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
 from caudal.formats.job import Options
 from caudal.formats.outcomes import End, digest_of_digests
 from caudal.jobs import execute
-from caudal.jobs.events import TaskEnd, TaskReport
+from caudal.jobs.events import NoTaskEvents, TaskEnd, TaskReport
 from caudal.jobs.ports import Bounds
 from caudal.store import MemoryStore
 
@@ -104,6 +104,24 @@ def test_what_waits_is_published_when_the_time_is_over() -> None:
     place = begun(Bounds(along_bytes=_BYTES, along_seconds=2.5), told)
     assert 2 < deliveries(place) < len(told.ended_tasks)
     assert state(place) == "done"
+
+
+def test_a_broker_that_fails_then_gets_the_delivery_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise its worker would hold it for ever, and nobody would go on."""
+    place = begun(Bounds(along_bytes=_BYTES, along_seconds=2.5), Told(seconds=1.0))
+    with monkeypatch.context() as failing:
+        failing.setattr(place.broker, "publish", _fail)
+        delivery = place.consumer.take()
+        assert delivery is not None
+        ending = execute.execute_task(place.ports, place.consumer, delivery)
+        assert ending is execute.TurnResult.HANDED_BACK
+    place.ports = replace(place.ports, events=NoTaskEvents())
+    deliveries(place)
+    assert state(place) == "done"
+
+
+def _fail(messages: object) -> None:
+    raise BrokerError("away")
 
 
 @pytest.mark.parametrize("deadly", ["/mapped/", "/merged/", "/folds/", "/results/"])
