@@ -47,6 +47,7 @@ def is_ready(address: str) -> bool:
 
 def submitted(address: str, data: Path) -> object:
     words = ["submit", "books", "--data", str(data), "--gateway", address, "--format", "json"]
+    words += ["--patience", "600"]
     done = subprocess.run([*CAUDAL, *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
