@@ -64,16 +64,19 @@ def _leave() -> None:
             os._exit(_STATUS[0])
 
 
+_NEED_PANDAS = frozenset({"transformers", "pyspark"})
+
+
 class _WithoutPandas:
     """An import hook that hides pandas from Arrow.
 
     Arrow imports an installed pandas to recognize its objects. That takes half a second, and no
-    command handles such objects. Transformers finds it installed and fails if it is hidden.
+    command handles such objects. Transformers and PySpark fail if it is hidden.
     """
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         del path, target
-        if name == "pandas" and "transformers" not in sys.modules:
+        if name == "pandas" and _NEED_PANDAS.isdisjoint(sys.modules):
             raise ModuleNotFoundError("no command of Caudal uses pandas", name=name)
 
 

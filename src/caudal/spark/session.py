@@ -35,6 +35,7 @@ _SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+_PACKAGES = frozenset({"pyspark", "py4j", "grpc"})
 _NOISE = re.compile(r"^(\[[A-Z_.]+\]|pyspark\.\S+:|py4j\.\S+:|org\.\S+:|java\.\S+:)\s*")
 
 
@@ -44,14 +45,14 @@ def open_session(options: SparkOptions) -> Iterator["SparkSide"]:
     extras.require("spark", "the Spark engine")
     if options.session is not None:
         side = SparkSide(options.session)
-        with side.settings():
+        with _errors_of_spark(), side.settings():
             yield side
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of PySpark, about versions of pandas
         side = SparkSide(_new_session(options))
         try:
-            with side.settings():
+            with _errors_of_spark(), side.settings():
                 yield side
         finally:
             with contextlib.suppress(Exception):  # what it was needed for is done
@@ -152,8 +153,9 @@ class SparkSide:
         self._cached.append(kept)
         return kept
 
-    def run(self, action: Callable[[], Answer], told: Share = lambda _: None) -> Answer:
-        """Run an action of Spark; cancel it if this thread is interrupted."""
+    def run(self, action: Callable[[], Answer], told: Share | None = None) -> Answer:
+        """Run an action of Spark; cancel it if this thread is interrupted. Its status, which costs
+        calls of Java, is asked only for a listener."""
         with _spark_errors("Spark failed"):
             watched = _ClassicAction(self._context) if self._context else _Remote(self.session)
             future: Future[Answer] = Future()
@@ -162,7 +164,8 @@ class SparkSide:
             try:
                 while thread.is_alive():
                     thread.join(_LOOK_SECONDS)
-                    told(watched.share())
+                    if told is not None:
+                        told(watched.share())
             except BaseException:
                 while thread.is_alive():  # it may start the next job of Spark just now
                     with contextlib.suppress(Exception):
@@ -248,6 +251,18 @@ def _spark_errors(what: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise SparkFailedError(f"{what}: {one_reason(str(error))}") from error
+
+
+@contextlib.contextmanager
+def _errors_of_spark() -> Iterator[None]:
+    """Do the same for errors of Spark's own packages, which building a frame raises too. Other
+    errors stay as they are."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in _PACKAGES:
+            raise
+        raise SparkFailedError(f"Spark failed: {one_reason(str(error))}") from error
 
 
 def one_reason(text: str) -> str:

@@ -3,12 +3,13 @@
 import importlib.util
 import threading
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 import caudal
 from caudal.cli.options import QueryOptions
-from caudal.errors import MissingPackageError, UsageError
+from caudal.errors import MissingPackageError, SparkFailedError, UsageError
 from caudal.run_options import Engine, SparkOptions
 from caudal.spark.session import SparkSide, one_reason, open_session, retrying_master
 
@@ -96,5 +97,22 @@ class LateSession:
 def test_a_job_that_starts_after_the_interrupt_is_cancelled_too() -> None:
     session = LateSession()
     with pytest.raises(KeyboardInterrupt):
-        SparkSide(session).run(session.ended.wait)
+        SparkSide(session).run(session.ended.wait, told=lambda _: None)
     assert session.ended.is_set()
+
+
+class _PySparkError(Exception):
+    pass
+
+
+def test_an_error_of_building_a_frame_is_one_line_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyspark", reason="the extra caudal[spark] is not installed")
+    monkeypatch.setattr(_PySparkError, "__module__", "pyspark.errors")
+    options = SparkOptions(session=Mock())
+    with (
+        pytest.raises(SparkFailedError, match=r"^Spark failed: pandas is too old$"),
+        open_session(options),
+    ):
+        raise _PySparkError("[OLD] pandas is too old\n\tat org.apache.spark.Dataset")
+    with pytest.raises(ZeroDivisionError), open_session(options):
+        raise ZeroDivisionError
