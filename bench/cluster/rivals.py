@@ -37,6 +37,7 @@ class Told:
     start_seconds: float
     wall_seconds: float
     answers: Answers
+    own_peak_bytes: int  # of the process that asks, without those that it started
 
 
 def measure(scale: float, repeats: int) -> list[Table]:

@@ -1,11 +1,13 @@
 """One rival in a process of its own: `python -m bench.cluster_rivals.child NAME FOLDER WARM OUT`.
 
 Writes one JSON object. The clock runs from just before the files are read to the last answer; the
-system is up and has answered over tiny files by then. How long it took to be up is told apart.
+system is up and has answered over tiny files by then. How long it took to be up is told apart, and
+the most memory that this process had, without those that it started.
 """
 
 import importlib
 import json
+import resource
 import sys
 import time
 from pathlib import Path
@@ -20,7 +22,12 @@ def main(name: str, folder: Path, warm_folder: Path, out: Path) -> None:
         ready = time.perf_counter()
         answers = answer(folder)
         ended = time.perf_counter()
-    told = {"start_seconds": started, "wall_seconds": ended - ready, "answers": answers}
+    told = {
+        "start_seconds": started,
+        "wall_seconds": ended - ready,
+        "answers": answers,
+        "own_peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+    }
     out.write_text(json.dumps(told, default=float), encoding="utf-8")
 
 
