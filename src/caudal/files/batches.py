@@ -50,14 +50,23 @@ def cut_files(
     packing: Packing = Packing.ALL,
     scanned: Sequence[str] = (),
     noted: Callable[[CutNote], None] = lambda _: None,
+    bare: Collection[str] = (),
 ) -> Iterator[bytes]:
     """Yield the batches of a table, numbered from 0 across all its files.
 
     `columns` names those that are wanted of typed rows; None: all. `noted` is called for each batch
     before it is given; if a batch must be scanned to be cut, the columns `scanned` are found.
+    `bare` names the files of whose batches only the heads are given.
     """
     for pack in cut_unpacked(
-        table, files, batch_bytes, columns=columns, packing=packing, scanned=scanned, noted=noted
+        table,
+        files,
+        batch_bytes,
+        columns=columns,
+        packing=packing,
+        scanned=scanned,
+        noted=noted,
+        bare=bare,
     ):
         yield pack()
 
@@ -73,6 +82,7 @@ def cut_unpacked(
     noted: Callable[[CutNote], None] = lambda _: None,
     first: int = 0,
     source: int | UnsetType = UNSET,
+    bare: Collection[str] = (),
 ) -> Iterator[Callable[[], bytes]]:
     """The same, each batch still to be packed, by whichever thread sends it.
 
@@ -92,6 +102,7 @@ def cut_unpacked(
                 file=file.name,
                 compress=packs,
                 source=source,
+                bare=file.name in bare,
                 **fields,
             )
             number += 1

@@ -1,7 +1,7 @@
 """Parallel work with outcomes in the order of the items."""
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
@@ -31,3 +31,17 @@ def in_order(
     finally:
         for future in flying:
             future.cancel()
+
+
+def one_ahead(items: Iterator[Item]) -> Generator[Item]:
+    """Yield the items, each made in another thread while the one before is in use. Close it: then
+    it waits for the item that is being made."""
+    with ThreadPoolExecutor(1, "ahead") as pool:
+        coming = pool.submit(_next, items)
+        while made := coming.result():
+            coming = pool.submit(_next, items)
+            yield made[0]
+
+
+def _next(items: Iterator[Item]) -> tuple[Item] | None:
+    return next(((item,) for item in items), None)

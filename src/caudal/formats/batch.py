@@ -74,9 +74,12 @@ def encode(
     records: str = "csv",
     compress: bool = True,
     source: int | msgspec.UnsetType = msgspec.UNSET,
+    bare: bool = False,
 ) -> bytes:
-    """Return a batch as bytes, compressed if that is requested and saves enough."""
-    packed = pa.compress(data, codec="zstd", asbytes=True) if compress and data else data
+    """Return a batch as bytes, compressed if that is requested and saves enough. With `bare`,
+    return only its head, for a reader that takes the records from the file."""
+    pack = compress and data and not bare
+    packed = pa.compress(data, codec="zstd", asbytes=True) if pack else data
     pays = len(packed) < _LEAST_SAVING * len(data)
     index = BatchHeader(
         table=table,
@@ -92,7 +95,8 @@ def encode(
         records=records,
         source=source,
     )
-    return b"".join((frame.encode(MAGIC, index), packed if pays else data))
+    head = frame.encode(MAGIC, index)
+    return head if bare else b"".join((head, packed if pays else data))
 
 
 def describe(read: frame.Read, key: str) -> BatchHeader:

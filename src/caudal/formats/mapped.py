@@ -27,7 +27,8 @@ from caudal.formats.loads import LoadedBatch
 MAGIC = b"CAUDALM2"
 HEAD_BYTES = frame.HEAD_BYTES
 
-_OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd")
+# Slices are small: handing them to other threads takes longer than compressing them.
+_OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
 REJECTS_SCHEMA = pa.schema([("line", pa.int64()), ("reason", pa.string()), ("rows", pa.int64())])
 
 

@@ -47,6 +47,9 @@ PARTS = Terms(bytes=32 << 20, rows=1 << 24, nested=True, compressed=True)
 """For each record batch of a result: `outputs.encode_result` makes far smaller ones."""
 OWN = Terms(bytes=8 << 30, rows=1 << 40, nested=True, compressed=True)
 
+# Streams are small: handing them to other threads takes longer than reading them.
+_OPTIONS = pa.ipc.IpcReadOptions(use_threads=False)
+
 
 def read_rows(
     stream: bytes | memoryview, key: str, terms: Terms = OWN, rows: int | None = None
@@ -58,7 +61,7 @@ def read_rows(
     try:
         data = pa.py_buffer(stream)
         _require_terms(data, key, terms, rows)
-        reader = pa.ipc.open_stream(data)
+        reader = pa.ipc.open_stream(data, options=_OPTIONS)
         _require_types(reader.schema, key, terms)
         table = reader.read_all()
         for column in table.columns:

@@ -2,7 +2,8 @@
 
 Rules
 1. Tables are mapped one after the other, in the order of the plan, so that small tables give hints
-   to large ones. Then come the folds, level by level, then the finishes.
+   to large ones. The driver cuts one wave in advance (inputs.py). Then come the folds, level by
+   level, then the finishes.
 2. The driver decides from heads only: which scans and folds failed, which rows were rejected, how
    large the inputs of tasks are.
 3. A query that reads a failed stage fails with the reason of that stage; the others are answered.
@@ -11,9 +12,11 @@ Rules
 """
 
 import contextlib
+import itertools
+import operator
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,6 +30,7 @@ from caudal.datasets.tables import cleaning_digests
 from caudal.duck.profile import Measurements, profile_stages
 from caudal.duck.sandbox import SandboxLimits
 from caudal.errors import CaudalError, QueryError, SparkFailedError
+from caudal.files.batches import CutNote
 from caudal.files.sources import Sources
 from caudal.formats import job as job_format
 from caudal.formats import mapped, outputs
@@ -43,7 +47,7 @@ from caudal.results.answers import Answers, Result, TableProfile
 from caudal.results.rejects import Rejects
 from caudal.run_options import Progress, RunOptions, Silent
 from caudal.spark.frames import Heads, OutputFrames, Streams, is_small, map_tasks
-from caudal.spark.inputs import DatasetInputs, FileInputs, Wave
+from caudal.spark.inputs import DatasetInputs, FileInputs, Wave, waves_ahead
 from caudal.spark.outputs import first_failure
 from caudal.spark.routes import Routes
 from caudal.spark.rows import ERROR, PROFILE, folded_rows
@@ -125,7 +129,7 @@ class SparkJob:
     def _answers(self) -> Answers:
         inputs = self.dataset or self._files()
         self.code = shipped_code(self.side, self.request.options.spark)
-        profiles = [self._map(table, inputs) for table in self.job_run.job.tables]
+        profiles = self._mapped(inputs)
         rest = [level for level in self.routes.levels if not self._folded_there(level)]
         for level in rest:
             self._fold_here(level)
@@ -162,21 +166,38 @@ class SparkJob:
         inputs = options.spark.inputs
         return FileInputs.of(files, options.batch_bytes, inputs, is_local=self.side.is_local)
 
-    def _map(self, table: str, inputs: FileInputs | DatasetInputs) -> TableProfile:
+    def _mapped(self, inputs: FileInputs | DatasetInputs) -> list[TableProfile]:
+        """Map all tables, one after the other."""
+        tables = [self.job_run.split.table(name) for name in self.job_run.job.tables]
+        notes: dict[str, list[CutNote]] = {one.table.name: [] for one in tables}
+        with contextlib.closing(waves_ahead(tables, inputs, notes)) as coming:
+            return [
+                self._map(table, inputs, notes[table], (wave for _, wave in found if wave))
+                for table, found in itertools.groupby(coming, key=operator.itemgetter(0))
+            ]
+
+    def _map(
+        self,
+        table: str,
+        inputs: FileInputs | DatasetInputs,
+        notes: list[CutNote],
+        waves: Iterable[Wave],
+    ) -> TableProfile:
         """Map one table, wave by wave."""
         files = inputs.tables[table] if isinstance(inputs, FileInputs) else []
         progress = self.request.progress if files else Silent()
         strict = self.request.options.strict
-        report = TableReport(table, files, self.rejects, progress, strict)
+        report = TableReport(table, files, self.rejects, progress, strict, notes)
         work = self._table_work(table, inputs)
         one, total, before = self.job_run.split.table(table), sum(f.size for f in files), 0
-        for wave in inputs.waves(one, report.notes):
+        for wave in waves:
             size, begun = wave.source_bytes, before
 
             def told(share: float, begun: int = begun, size: int = size) -> None:
                 progress.table(table, min(begun + int(share * size), max(total - 1, 0)), total)
 
-            self._map_wave(one, wave, work, report, told)
+            is_shown = type(progress) is not Silent  # those derived from it may listen
+            self._map_wave(one, wave, work, report, told if is_shown else None)
             before += size
         return report.profile()
 
@@ -187,7 +208,7 @@ class SparkJob:
         return msgspec.structs.replace(self.work, table=table, paths=paths, hints=hints)
 
     def _map_wave(
-        self, one: TableMap, wave: Wave, work: Work, report: TableReport, told: Share
+        self, one: TableMap, wave: Wave, work: Work, report: TableReport, told: Share | None
     ) -> None:
         count = len(wave.batches)
         near = self.frames.near_bytes(count * len(one.scans) * self.routes.partitions)

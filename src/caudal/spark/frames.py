@@ -77,7 +77,12 @@ class OutputFrames:
         return max(0, MOST_BYTES - self._near_bytes) // max(1, slices)
 
     def mapped(
-        self, source: Any, function: Any, stages: Iterable[str], near_bytes: int, told: Share
+        self,
+        source: Any,
+        function: Any,
+        stages: Iterable[str],
+        near_bytes: int,
+        told: Share | None,
     ) -> Heads:
         """Compute the rows of a map; return what it has for the driver."""
         frame = self.side.keep(source.mapInArrow(function, SPARK_SCHEMA))
@@ -95,7 +100,7 @@ class OutputFrames:
         for batch in record_batches(row for row in rows if row.slice != FOR_DRIVER):
             self._near.add(batch)
 
-    def heads(self, frame: Any, near_bytes: int = 0, told: Share = lambda _: None) -> Heads:
+    def heads(self, frame: Any, near_bytes: int = 0, told: Share | None = None) -> Heads:
         """Compute a frame; return what it has for the driver."""
         near = f"part = 0 AND length(payload) <= {near_bytes}"
         chosen = frame.where(f"slice = {FOR_DRIVER} OR ({near})").select(*_ADDRESSED)

@@ -7,9 +7,11 @@ Rules
 3. Any other batch travels whole, compressed. A wave holds few of them, so the driver's memory does
    not grow with the files.
 4. Of a dataset, executors read groups of files from its store. The driver only lists them.
+5. While Spark maps a wave, the driver cuts the next one, also that of the next table. It holds one
+   wave in advance, no more.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -18,8 +20,9 @@ import pyarrow as pa
 from caudal.datasets.groups import group_files
 from caudal.datasets.shelf import Shelf
 from caudal.errors import UsageError
-from caudal.files.batches import CutNote, Packing, cut_files
+from caudal.files.batches import CutNote, cut_files
 from caudal.files.inputs import InputFile
+from caudal.files.ordered import one_ahead
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
 from caudal.formats.file_groups import FileGroup, GroupFile
@@ -28,7 +31,7 @@ from caudal.jobs.plan import TableMap
 from caudal.run_options import SparkInputs
 from caudal.spark.reach import reachable_files
 
-_WAVE_HEADS = 2_048
+_WAVE_HEADS = 512
 _WAVE_BYTES = 32 << 20  # of batches that travel whole
 
 SENT_SCHEMA = pa.schema([("number", pa.int64()), ("payload", pa.binary())])
@@ -123,6 +126,24 @@ class DatasetInputs:
             yield wave
 
 
+def waves_ahead(
+    tables: Sequence[TableMap], inputs: FileInputs | DatasetInputs, notes: dict[str, list[CutNote]]
+) -> Generator[tuple[str, Wave | None]]:
+    """Yield the waves of all tables with their tables, one after the other; a table without a wave
+    comes once, with None. Close it when no more of them are wanted."""
+
+    def cut() -> Iterator[tuple[str, Wave | None]]:
+        for one in tables:
+            name, is_empty = one.table.name, True
+            for wave in inputs.waves(one, notes[name]):
+                yield name, wave
+                is_empty = False
+            if is_empty:
+                yield name, None
+
+    return one_ahead(cut())
+
+
 def cut_waves(
     one: TableMap,
     files: Sequence[InputFile],
@@ -133,15 +154,13 @@ def cut_waves(
     """Cut the files of a table. `shared` names the files of which executors read ranges."""
     wave: Wave | None = None
     for number, data in _numbered(one, files, batch_bytes, shared, notes):
-        index, body = frame.decode(
-            frame.of_bytes(data), batch_format.MAGIC, batch_format.BatchHeader, "a batch"
-        )
+        index = batch_format.describe(frame.of_bytes(data), "a batch")
         whole = index.file not in shared
         if wave is not None and (wave.is_full or wave.whole is not whole):
             yield wave
             wave = None
         wave = wave or Wave(whole)
-        wave.batches[number] = data if whole else data[:body]
+        wave.batches[number] = data
         wave.source_bytes += index.bytes
     if wave is not None:
         yield wave
@@ -154,13 +173,12 @@ def _numbered(
     shared: frozenset[str],
     notes: list[CutNote],
 ) -> Iterable[tuple[int, bytes]]:
-    packing = Packing.NONE if shared & {file.name for file in files} else Packing.ALL
     cut = cut_files(
         one.table.name,
         files,
         batch_bytes,
         columns=one.cleaning.wanted.columns,
-        packing=packing,
         noted=lambda note: notes.append(CutNote(note.reached)),
+        bare=shared,
     )
     return enumerate(cut)
