@@ -1,5 +1,6 @@
 """The command line on Spark: what a user types, in a process of its own, with its own session."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,10 @@ pytest.importorskip("pyspark", reason="the extra caudal[spark] is not installed"
 
 
 def rows(*arguments: str) -> str:
+    """Return what the command prints, without the seconds that it took."""
     command = [sys.executable, "-m", "caudal", "sql", *arguments, "--quiet"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return re.sub(r"[0-9.]+ s$", "", said, flags=re.MULTILINE)
 
 
 def test_the_command_prints_the_rows_of_the_embedded_engine(
