@@ -107,6 +107,7 @@ simulate: compiled
 	  $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST) --processes 2) $(if $(DATASETS),--datasets)
 
 # A real cluster under fire, jobs streaming all the time: make chaos KILLS=1000 [S3=1] [EMBEDDED=1]
+# CLIENTS: how many stream jobs; EVERY: seconds between strikes, in the mean.
 # HOSTILE=1: hostile clients beside honest ones instead: [JOBS=12] [KINDS=endless,planning]
 # DOCKER=1: containers of compose.yaml on a Docker engine of its own instead of processes.
 KILLS ?= 100
@@ -114,6 +115,7 @@ chaos: compiled $(if $(EMBEDDED)$(DOCKER),,.venv/rabbitmq)
 	$(if $(DOCKER),@sh tests/containers/install_docker.sh)
 	$(BIN)/python -m tests.acceptance.chaos --kills $(KILLS) $(if $(S3),--s3) \
 	  $(if $(EMBEDDED),--embedded) $(if $(DOCKER),--docker) $(if $(SEED),--seed $(SEED)) \
+	  $(if $(CLIENTS),--clients $(CLIENTS)) $(if $(EVERY),--every $(EVERY)) \
 	  $(if $(HOSTILE),--hostile) $(if $(JOBS),--jobs $(JOBS)) $(if $(KINDS),--kinds $(KINDS))
 
 # Three hosts, a broker's and a store's in network namespaces, as root; one fault of the network, of
