@@ -208,6 +208,7 @@ class _Ears:
         self._ear = SimpleNamespace(sendto=lambda data, sender: None)
         self.cluster = SimpleNamespace(members=())
         self.complaints = Complaints()
+        self._digests = {"store": "00"}
 
     _hear, _see = Medic._hear, Medic._see
 

@@ -16,14 +16,16 @@ BATCH_BYTES = 4096
 
 @pytest.fixture(scope="session")
 def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with 40 books and about 20 batches of reviews."""
+    """A folder with 40 books in two batches, and about 20 batches of reviews."""
     folder = tmp_path_factory.mktemp("books")
     titles = [f"Distributed Book, {number}" for number in range(40)]
+    publisher = "A Press with a Long Name, " * 4
     with (folder / "books_data.csv").open("w") as file:
         file.write("Title,authors,publisher,publishedDate,categories\n")
         for number, title in enumerate(titles):
             kind = ("Computers", "Fiction")[number % 2]
-            file.write(f"\"{title}\",\"['Ann', 'Bob']\",,{1990 + number % 20},['{kind}']\n")
+            written = f'"{title}","[\'Ann\', \'Bob\']","{publisher}"'
+            file.write(f"{written},{1990 + number % 20},['{kind}']\n")
     words = ["a wonderful tale", 'it said "terrible" twice', "two\nlines of it", "dull, and long"]
     with (folder / "Books_rating.csv").open("w") as file:
         file.write("Id,Title,review/score,review/text\n")
