@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from caudal.decoding import decode_json
 from caudal.errors import ApplicationError, CaudalError
 from caudal.files.sources import Sources
 from caudal.local.engines import run_with
@@ -76,7 +77,7 @@ def run_case(app: Application, folder: Path, options: RunOptions, engine: Engine
 
 def _read_expected(path: Path) -> Expected:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Expected)
+        return decode_json(path.read_bytes(), Expected)
     except FileNotFoundError:
         raise ApplicationError(f"{path} is missing: write the expected answers there") from None
     except msgspec.MsgspecError as error:

@@ -13,6 +13,7 @@ from caudal.client.http import HttpGateways, dataset_path
 from caudal.client.refusals import error_of
 from caudal.client.submit import Watching
 from caudal.client.upload_threads import LOOK_SOON_SECONDS, NEWS_SECONDS
+from caudal.decoding import decode_json
 from caudal.errors import FormatError
 from caudal.formats.job import Options, Request, Text
 from caudal.formats.outcomes import Outcome
@@ -144,6 +145,6 @@ def _from_one(
 
 def _seen(data: str) -> SeenVersion:
     try:
-        return msgspec.json.decode(data, type=SeenVersion)
+        return decode_json(data, SeenVersion)
     except msgspec.MsgspecError as error:
         raise FormatError(f"sent an event of unknown form: {error}") from None

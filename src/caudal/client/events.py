@@ -10,6 +10,7 @@ import msgspec
 from caudal.client.bodies import lines_of, take_reply
 from caudal.client.http import HttpGateways
 from caudal.client.refusals import error_of
+from caudal.decoding import decode_json
 from caudal.errors import FormatError
 from caudal.jobs.interfaces import UnreachableError
 from caudal.jobs.retry import WRONG_ROUNDS, told
@@ -107,7 +108,7 @@ def _check_next(preview: PreviewRows, last: int) -> None:
 
 def _preview_of(event: Event) -> PreviewRows:
     try:
-        return msgspec.json.decode(event.data, type=PreviewRows)
+        return decode_json(event.data, PreviewRows)
     except msgspec.MsgspecError as error:
         raise FormatError(f"sent an event of unknown form: {error}") from None
 

@@ -11,6 +11,7 @@ from caudal.client.bodies import Take, take_reply, take_result
 from caudal.client.failover import RESULT_TYPE, Failover
 from caudal.client.refusals import code_of
 from caudal.datasets.cluster_place import split_place
+from caudal.decoding import decode_json
 from caudal.errors import FormatError
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
@@ -218,7 +219,7 @@ class HttpGateways(Failover):
 
 def _read(kind: type[Kind], body: bytes) -> Kind:
     try:
-        found = msgspec.json.decode(body, type=kind)
+        found = decode_json(body, kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise FormatError(f"sent an answer of unknown form: {error}") from None
     if isinstance(found, JobStatus):

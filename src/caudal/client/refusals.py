@@ -2,6 +2,7 @@
 
 import msgspec
 
+from caudal.decoding import decode_json
 from caudal.errors import ApplicationError, CaudalError, QueryError, UsageError
 from caudal.formats.outcomes import Outcome
 from caudal.jobs.interfaces import ConflictError, GoneError, JobError
@@ -63,6 +64,6 @@ def error_of(address: str, status: int, body: bytes) -> CaudalError:
 
 def _read(body: bytes) -> _Refusal | None:
     try:
-        return msgspec.json.decode(body, type=_Body).error
+        return decode_json(body, _Body).error
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None

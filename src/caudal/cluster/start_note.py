@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from caudal.cluster.settings import FILE, ClusterSettings
+from caudal.decoding import decode_json
 from caudal.process.records import is_running, read_record
 
 _NOTE = "started-with"
@@ -32,7 +33,7 @@ def write_note(run: Path, settings: ClusterSettings) -> None:
 def read_note(run: Path) -> ClusterSettings | None:
     """Return the noted settings; None if there are none."""
     try:
-        return msgspec.json.decode((run / _NOTE).read_bytes(), type=ClusterSettings)
+        return decode_json((run / _NOTE).read_bytes(), ClusterSettings)
     except (OSError, msgspec.MsgspecError):
         return None
 

@@ -28,6 +28,7 @@ import duckdb
 import msgspec
 
 import caudal
+from caudal.decoding import decode_json
 from caudal.duck.bind import BoundQuery, RunBinding, bind
 from caudal.duck.reach import require_own_relations
 from caudal.errors import CaudalError
@@ -149,7 +150,7 @@ def _read(path: Path, kind: type[Binding]) -> Binding | None:
             checksum, _, body = file.read(MOST_BYTES + 1).partition(b"\n")
             if digest(body).encode() != checksum:
                 return None
-            recalled = msgspec.json.decode(body, type=kind)
+            recalled = decode_json(body, kind)
             os.utime(file.fileno())
     except (OSError, msgspec.MsgspecError):
         return None

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 import pyarrow as pa
 
+from caudal.decoding import json_decoder
 from caudal.errors import DataError
 from caudal.files.typed_texts import DAMAGE
 from caudal.kernels.csv.records import MAX_RECORD_BYTES, NOT_AN_OBJECT
@@ -19,8 +20,8 @@ from caudal.kernels.csv.records import MAX_RECORD_BYTES, NOT_AN_OBJECT
 _ROWS = 16_384
 _LONGEST = 8 * MAX_RECORD_BYTES
 
-_objects = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_texts = msgspec.json.Decoder(str)
+_objects: msgspec.json.Decoder[dict[str, msgspec.Raw]] = json_decoder(dict[str, msgspec.Raw])
+_texts: msgspec.json.Decoder[str] = json_decoder(str)
 
 
 def is_json_lines(sample: bytes, *, final: bool) -> bool:

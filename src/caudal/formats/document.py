@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from caudal.decoding import decode_json
 from caudal.errors import FormatError
 from caudal.formats.digest import digest
 from caudal.formats.frame import JSON_ERRORS
@@ -33,13 +34,13 @@ def decode(data: bytes, kind: str, number: int, content: type[Content], key: str
     """Return a document's content. Raise FormatError if its kind or format differs or it is
     damaged."""
     try:
-        envelope = msgspec.json.decode(data, type=_Envelope)
+        envelope = decode_json(data, _Envelope)
         if envelope.kind != kind:
             raise FormatError(f"{key} is a document of kind {envelope.kind!r}, not {kind!r}")
         if envelope.format != number:
             raise FormatError(f"{key} has format {envelope.format}, this Caudal reads {number}")
         if digest(bytes(envelope.content)) != envelope.digest:
             raise FormatError(f"{key} is damaged: its content does not match its digest")
-        return msgspec.json.decode(envelope.content, type=content)
+        return decode_json(envelope.content, content)
     except JSON_ERRORS as error:
         raise FormatError(f"{key} is no document of kind {kind!r}: {error}") from error

@@ -14,6 +14,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from caudal.decoding import decode_json
 from caudal.errors import FormatError
 from caudal.formats.digest import digest
 
@@ -84,7 +85,7 @@ def read_head(read: Read, magic: bytes, key: str, most: int = MOST_INDEX_BYTES) 
 def decode_head(head: bytes, kind: type[Index], key: str) -> Index:
     """Return the index of a head that was checked."""
     try:
-        return msgspec.json.decode(head[HEAD_BYTES:], type=kind)
+        return decode_json(head[HEAD_BYTES:], kind)
     except JSON_ERRORS as error:
         raise FormatError(f"{key}: {error}") from error
 

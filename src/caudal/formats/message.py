@@ -6,6 +6,7 @@
 
 import msgspec
 
+from caudal.decoding import decode_json
 from caudal.errors import FormatError
 from caudal.formats.frame import JSON_ERRORS
 from caudal.formats.keys import Message, defect
@@ -28,7 +29,7 @@ def decode(data: bytes) -> Message:
             f"not a task message: {len(data)} bytes; at most {MOST_BYTES} are allowed"
         )
     try:
-        message = msgspec.json.decode(data, type=Message)
+        message = decode_json(data, Message)
     except JSON_ERRORS as error:
         raise FormatError(f"not a task message: {error}") from error
     if message.format != FORMAT:

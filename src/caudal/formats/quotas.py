@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from caudal.decoding import convert
 from caudal.errors import UsageError
 from caudal.formats.tokens import check_name
 from caudal.sizes import parse_bytes, told_bytes
@@ -107,7 +108,7 @@ def read_quotas(path: Path) -> Quotas:
     """Read the table from a file. Raise a UsageError that says what to correct."""
     try:
         file = tomllib.loads(path.read_text(encoding="utf-8"))
-        quotas = msgspec.convert(file.get("quotas", {}), Quotas)
+        quotas = convert(file.get("quotas", {}), Quotas)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except msgspec.ValidationError as error:

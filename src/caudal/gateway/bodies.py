@@ -8,6 +8,7 @@ from typing import TypeVar
 import msgspec
 from starlette.requests import Request
 
+from caudal.decoding import decode_json
 from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.service import RequestCall, Service
@@ -72,7 +73,7 @@ async def json_body(
 
 def _decoded(data: bytes, kind: type[Content]) -> Content:
     try:
-        return msgspec.json.decode(data, type=kind)
+        return decode_json(data, kind)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise Refusal(400, "bad_request", f"the body is not a {kind.__name__}: {error}") from None
 

@@ -22,6 +22,7 @@ from typing import BinaryIO
 import msgspec
 import pyarrow as pa
 
+from caudal.decoding import convert, msgpack_decoder
 from caudal.duck.sandbox import SandboxLimits
 from caudal.errors import CaudalError
 from caudal.formats import job as job_format
@@ -104,7 +105,7 @@ class PlanFailed(msgspec.Struct, frozen=True, tag="raised"):
 
 Ask = PlanRequest | SelectRequest | TaskRequest
 Answer = Ready | PlanMade | RowsMade | TaskMade | PlanFailed
-_ASKS: msgspec.msgpack.Decoder[Ask] = msgspec.msgpack.Decoder(Ask)
+_ASKS: msgspec.msgpack.Decoder[Ask] = msgpack_decoder(Ask)
 
 
 def main(parent: int, models: list[str]) -> None:
@@ -128,7 +129,7 @@ def _answered(compute: LocalCompute, steps: Steps, ask: Ask) -> Answer:
     try:
         answer = _made(compute, steps, ask)
     except BaseException as error:  # every exception is reported to the parent
-        answer = msgspec.convert(described(error), PlanFailed)
+        answer = convert(described(error), PlanFailed)
     finally:
         soft_limit(resource.RLIMIT_DATA, resource.RLIM_INFINITY)
         soft_limit(resource.RLIMIT_CPU, resource.RLIM_INFINITY)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import msgspec
 
 from caudal import errors
+from caudal.decoding import msgpack_decoder
 from caudal.gateway import planner_child
 from caudal.gateway.planner_child import (
     LENGTH,
@@ -48,7 +49,7 @@ _OURS = (
     *(errors.MissingPackageError, errors.FormatError),
 )
 
-_DECODER: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
+_DECODER: msgspec.msgpack.Decoder[Answer] = msgpack_decoder(Answer)
 
 _log = logging.getLogger(__name__)
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-import msgspec
-
+from caudal.decoding import convert
 from caudal.errors import NotFoundError
 from caudal.formats.keys import Keys, Task
 from caudal.formats.outcomes import End
@@ -69,7 +68,7 @@ class StoreFacts:
         found: dict[Task, tuple[str, ...]] = {}
         for name in self._names(self._keys.running()):
             kind, task, number, mark = name.split("/")
-            named = msgspec.convert({"kind": kind, "name": task, "number": int(number)}, Task)
+            named = convert({"kind": kind, "name": task, "number": int(number)}, Task)
             found[named] = (*found.get(named, ()), mark)
         return found
 

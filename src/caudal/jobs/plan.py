@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from caudal.datasets.documents import DatasetTable
+from caudal.decoding import decode_json
 from caudal.errors import FormatError, QueryError
 from caudal.files.cleaning import Cleaning
 from caudal.formats.frame import JSON_ERRORS
@@ -83,7 +84,7 @@ def to_json(split: JobPlan) -> bytes:
 
 def from_json(data: bytes | msgspec.Raw) -> JobPlan:
     try:
-        return msgspec.json.decode(data, type=JobPlan)
+        return decode_json(data, JobPlan)
     except JSON_ERRORS as error:
         raise FormatError(f"a plan that this Caudal does not understand: {error}") from error
 

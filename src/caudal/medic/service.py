@@ -21,6 +21,7 @@ from caudal.cluster import rabbit_node
 from caudal.cluster.compare_settings import digests_of
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member, MemberKind, digest_of, medics
+from caudal.decoding import json_decoder
 from caudal.errors import CaudalError, UsageError
 from caudal.formats.frame import JSON_ERRORS
 from caudal.formats.medic_status import ProcessStatus, StatusReply
@@ -55,7 +56,7 @@ _BROKER = SupervisionTiming(
     silence=10.0, start=90.0
 )  # it boots slowly, and its answer to the check may take long
 _CONTAINER = SupervisionTiming(start=60.0)  # the engine tells of those that end or are paused
-_DECODER = msgspec.json.Decoder(Heartbeat)
+_DECODER: msgspec.json.Decoder[Heartbeat] = json_decoder(Heartbeat)
 
 _log = logging.getLogger(__name__)
 

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from caudal.decoding import json_decoder
 from caudal.formats.frame import JSON_ERRORS
 from caudal.formats.medic_status import FaultKind, StatusReply
 from caudal.medic.election import MessageKind as Word
@@ -69,7 +70,7 @@ class StatusRequest(msgspec.Struct, frozen=True, tag="ask"):
 
 Words = ElectionWord | StartOrder | StatusRequest | StatusReply | StrikeOrder | StrikeReply
 Answer = Callable[[Words], Awaitable[Words | None]]
-_DECODER = msgspec.json.Decoder(Words)
+_DECODER: msgspec.json.Decoder[Words] = json_decoder(Words)
 
 
 class Visits:

@@ -25,6 +25,7 @@ from typing import TypeVar
 
 import msgspec
 
+from caudal.decoding import decode_json
 from caudal.errors import UsageError
 from caudal.formats.frame import JSON_ERRORS
 from caudal.process.privacy import keep_private
@@ -78,7 +79,7 @@ class Heart:
 
     def __init__(self, path: Path) -> None:
         try:
-            self.file = msgspec.json.decode(path.read_bytes(), type=HeartFile)
+            self.file = decode_json(path.read_bytes(), HeartFile)
         except (OSError, msgspec.MsgspecError) as error:
             raise UsageError(
                 f"cannot read {path}: {error}; start processes with `caudal up`"
@@ -167,7 +168,7 @@ class Heart:
             payload = self.seal.open(data)
             if payload is not None:
                 with contextlib.suppress(*JSON_ERRORS):
-                    self._sessions[sender] = msgspec.json.decode(payload, type=HeartSession).session
+                    self._sessions[sender] = decode_json(payload, HeartSession).session
 
 
 @contextlib.contextmanager

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import msgspec
 
+from caudal.decoding import json_decoder
+
 
 class ProcessRecord(msgspec.Struct, frozen=True):
     """One start of a name. `started` is the kernel's start time of the pid, in clock ticks."""
@@ -23,7 +25,7 @@ class ProcessRecord(msgspec.Struct, frozen=True):
 
 
 _TICKS = os.sysconf("SC_CLK_TCK")  # per second
-_DECODER = msgspec.json.Decoder(ProcessRecord)
+_DECODER: msgspec.json.Decoder[ProcessRecord] = json_decoder(ProcessRecord)
 
 
 def write_record(folder: Path, name: str, incarnation: int, pid: int) -> None:

@@ -13,6 +13,7 @@ import contextlib
 
 import msgspec
 
+from caudal.decoding import decode_json
 from caudal.errors import NotFoundError, StoreError
 from caudal.formats.digest import digest
 from caudal.series import layout
@@ -38,7 +39,7 @@ def known_etag(catalog: Catalog, config: SeriesConfig, address: str) -> str:
         return ""
     try:
         data = catalog.store.read(layout.remembered_source(config.dataset_id, _digest_of(address)))
-        found = msgspec.json.decode(data, type=RememberedSource)
+        found = decode_json(data, RememberedSource)
     except (NotFoundError, msgspec.MsgspecError):
         return ""
     return found.etag if found == _remembered(config, found.etag, head) else ""

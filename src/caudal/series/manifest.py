@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
+from caudal.decoding import decode_json
 from caudal.errors import FormatError
 from caudal.formats.digest import digest
 from caudal.series.layout import Month
@@ -125,7 +126,7 @@ def encode(manifest: VersionManifest | ConsolidationManifest) -> bytes:
 def decode(data: bytes, kind: type[Manifest], key: str) -> Manifest:
     """Decode a manifest. Raise a FormatError that names the key if the bytes are not valid."""
     try:
-        manifest = msgspec.json.decode(data, type=kind)
+        manifest = decode_json(data, kind)
     except msgspec.MsgspecError as error:
         raise FormatError(f"{key} is damaged: {error}") from error
     if manifest.format != FORMAT:

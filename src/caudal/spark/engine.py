@@ -27,6 +27,7 @@ import msgspec
 from caudal import errors
 from caudal.datasets.shelf import Shelf, require_same
 from caudal.datasets.tables import cleaning_digests
+from caudal.decoding import decode_json
 from caudal.duck.profile import Measurements, profile_stages
 from caudal.duck.sandbox import SandboxLimits
 from caudal.errors import CaudalError, QueryError, SparkFailedError
@@ -354,7 +355,7 @@ class SparkJob:
             if stage == ERROR:
                 raise _error(data)
             if stage == PROFILE and self.measured is not None:
-                measured = msgspec.json.decode(data, type=dict[str, tuple[int, int, int, float]])
+                measured = decode_json(data, dict[str, tuple[int, int, int, float]])
                 self.measured.add_drained(measured)
         return heads
 
@@ -367,7 +368,7 @@ class SparkJob:
 
 def _error(data: bytes) -> CaudalError:
     """Return an error that a task met, with its type."""
-    name, message = msgspec.json.decode(data, type=tuple[str, str])
+    name, message = decode_json(data, tuple[str, str])
     kind = getattr(errors, name, None)
     if isinstance(kind, type) and issubclass(kind, CaudalError):
         return kind(message)

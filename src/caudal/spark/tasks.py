@@ -22,6 +22,7 @@ import msgspec
 import pyarrow as pa
 
 from caudal.datasets.files import MissingFileError, read_file
+from caudal.decoding import decode_json, decode_msgpack
 from caudal.duck.profile import MeasuredSandbox, Measurements
 from caudal.duck.sandbox import Sandbox, SandboxLimits
 from caudal.errors import CaudalError, DataError
@@ -158,7 +159,7 @@ class OpenWork:
         """Return what a map reads: a batch, or files of a dataset."""
         if not self.work.dataset:
             return [InputPart(self._whole(payload))]
-        files = msgspec.json.decode(payload, type=FileGroup).files
+        files = decode_json(payload, FileGroup).files
         try:
             return [InputPart(read_file(self._store, self.work.table, one)) for one in files]
         except MissingFileError as error:
@@ -199,7 +200,7 @@ def _opened(encoded: bytes) -> Iterator[OpenWork]:
     with _LOCK:
         found = _taken(lambda known, _: known == encoded)
         if found is None:
-            work = msgspec.msgpack.decode(encoded, type=Work)
+            work = decode_msgpack(encoded, Work)
             wanted = work.memory_bytes, work.profile
             other = _taken(lambda _, opened: opened.tools.serves == wanted)
             found = OpenWork(work, other.tools if other else OpenSteps(work, _spill_folder()))

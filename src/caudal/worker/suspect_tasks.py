@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from caudal.decoding import decode_msgpack
 from caudal.duck.containment import RESERVE_BYTES, contained_task, memory_bound
 from caudal.duck.sandbox import SandboxLimits
 from caudal.formats import job as job_format
@@ -60,7 +61,7 @@ class _Suspect(msgspec.Struct, frozen=True):
 
 def compute_suspect(arguments: bytes, folder: Path) -> bytes:
     """Compute the task in the child, with the same steps as in a worker."""
-    suspect = msgspec.msgpack.decode(arguments, type=_Suspect)
+    suspect = decode_msgpack(arguments, _Suspect)
     inputs = {
         name: [
             InputPart((folder / one.content).read_bytes(), one.file, one.repaired)

@@ -53,6 +53,7 @@ from pathlib import Path
 import msgspec
 
 from caudal import errors
+from caudal.decoding import json_decoder
 from caudal.duck.database import DuckDBIOError
 from caudal.worker import suspect_child
 from caudal.worker.suspect_child import Computation, kind_name
@@ -201,6 +202,7 @@ class Raised(msgspec.Struct, frozen=True, tag_field="event", tag="raised"):
 
 
 Report = Begun | Done | Raised
+_REPORTS: msgspec.json.Decoder[Report] = json_decoder(Report)
 
 
 @dataclass(frozen=True)
@@ -282,7 +284,7 @@ def _last_report(folder: Path) -> Report | None:
     """Return the last report; None if there is none, or if its line is incomplete."""
     try:
         lines = (folder / suspect_child.REPORT).read_bytes().splitlines()
-        return msgspec.json.decode(lines[-1], type=Report) if lines else None
+        return _REPORTS.decode(lines[-1]) if lines else None
     except (FileNotFoundError, msgspec.DecodeError):
         return None
 

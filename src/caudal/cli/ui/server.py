@@ -24,6 +24,7 @@ from caudal.cli.formats import Format, encode
 from caudal.cli.ui.series import SeriesRoom
 from caudal.cli.ui.session import AskedSql, UiSession
 from caudal.cli.ui.shelf import ShelfRoom
+from caudal.decoding import decode_json
 from caudal.errors import CaudalError
 from caudal.gateway import accept_header
 from caudal.gateway.handlers.page import INDEX, file_answer, page_files
@@ -139,7 +140,7 @@ def _check(request: Request, key: str | None) -> None:
 async def _asked(request: Request) -> AskedSql:
     body = await _body(request, MOST_BODY, "a SELECT")
     try:
-        return msgspec.json.decode(body, type=AskedSql)
+        return decode_json(body, AskedSql)
     except msgspec.MsgspecError as error:
         raise Refusal(400, "bad_request", f"the body is no SELECT: {error}") from None
 

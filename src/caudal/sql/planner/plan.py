@@ -18,6 +18,8 @@ from typing import Literal
 
 import msgspec
 
+from caudal.decoding import decode_json
+
 FORMAT = 1  # of this module's JSON
 
 TableSchema = Mapping[str, str]  # column -> DuckDB's name of its type, in order
@@ -116,4 +118,4 @@ def to_json(plan: Plan) -> bytes:
 
 
 def from_json(data: bytes) -> Plan:
-    return msgspec.json.decode(data, type=Plan)
+    return decode_json(data, Plan)
