@@ -164,7 +164,7 @@ def _carry_out(
     """Send the new sources, and wait for the commit."""
     gateways.begin_at(job_id)
     batches = _SourceBatches(new, order.compress.pays(gateways.addresses))
-    upload = UploadRequest(job_id, order.request(new), batches)
+    upload = UploadRequest(job_id, order.request(new), batches, settled=batches)
     resume = _is_under_way(gateways, job_id)
     with upload_threads.opened(gateways, upload, watching, resume=resume) as errand:
         try:

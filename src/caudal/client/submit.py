@@ -3,7 +3,7 @@
 import contextlib
 import io
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from caudal.client import upload_threads
@@ -80,7 +80,7 @@ def submit(
         options = gateways.status(job_id).options
     cutter = BatchCutter(options.batch_bytes, submission.compress.pays(gateways.addresses))
     batches = _Batches(submission, cutter)
-    order = UploadRequest(job_id, submission.request(options), batches)
+    order = UploadRequest(job_id, submission.request(options), batches, batches.settled)
     listener = watching or Watching()
     with upload_threads.opened(gateways, order, listener, resume=bool(submission.resume)) as errand:
         try:
@@ -112,6 +112,12 @@ class _Batches(Mapping[str, "Iterator[Sendable]"]):
         self._submission = submission
         self._cutter = cutter
         self._tables = {table.name: table for table in submission.app.tables}
+
+    @property
+    def settled(self) -> Collection[str]:
+        """Return the tables that are not read from standard input."""
+        overrides = self._submission.sources.overrides
+        return {one for one in self._tables if STANDARD_INPUT not in overrides.get(one, ())}
 
     def sizes(self, tables: tuple[str, ...]) -> dict[str, int | None]:
         """Return the file sizes of these tables; all files must exist."""

@@ -41,7 +41,6 @@ def opened(
         SystemClock(gateways.stop),
         pause_seconds=_LOOK_SECONDS,
         first_pause_seconds=LOOK_SOON_SECONDS,
-        ends_first=True,
         news_seconds=NEWS_SECONDS,
         look_first=resume,
         each=each,

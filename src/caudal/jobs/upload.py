@@ -14,7 +14,7 @@ Rules
    its results all the same.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain, islice
@@ -83,11 +83,16 @@ class Listener:
 
 @dataclass(frozen=True)
 class UploadRequest:
-    """A request, and the batches of its tables (formats/batch.py), which are iterated once."""
+    """A request, and the batches of its tables (formats/batch.py), which are iterated once.
+
+    The data of `settled` tables is there already, so that looking for a second batch before the
+    first one is sent takes no time. A table that a producer still writes is not among them.
+    """
 
     job_id: str
     request: Request
     batches: Mapping[str, Iterable[Sendable]]
+    settled: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,6 @@ class Uploader:
     clock: Clock
     pause_seconds: float = 0.5
     first_pause_seconds: float | None = None  # a client in a hurry looks soon at first
-    ends_first: bool = False  # the end of a table with one batch is sent before the batch
     news_seconds: float = 0.0  # how long a look may wait at a gateway for news
     look_first: bool = field(default=False)  # resume: ask what has arrived before sending
     each: Each = map  # another one may send several batches at once
@@ -158,7 +162,7 @@ class Upload:
         """Send the tables; yield the name of each table after its end was sent."""
         for table in self.tables:
             batches = iter(self.order.batches.get(table, ()))
-            first = list(islice(batches, 2 if self.client.ends_first else 0))
+            first = list(islice(batches, 2 if table in self.order.settled else 0))
             if len(first) == 1 and not self.client.look_first:
                 self._put_last(table, first[0])
             else:

@@ -1,8 +1,8 @@
 """A job from create to clean-up on memory adapters, one worker, no faults: the straight path."""
 
 import itertools
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from caudal.errors import ApplicationError, UsageError
 from caudal.files.batches import cut_files
 from caudal.files.sources import Sources
 from caudal.formats import outputs
+from caudal.formats.batch import BatchHeader
 from caudal.formats.job import Options, Request, Text
 from caudal.formats.keys import REJECTS
 from caudal.formats.outcomes import End
@@ -26,7 +27,7 @@ from caudal.jobs.ports import Ports
 from caudal.jobs.reconciler import Reconciler
 from caudal.jobs.runs import JobRuns
 from caudal.jobs.service import JobService
-from caudal.jobs.upload import Uploader, UploadRequest
+from caudal.jobs.upload import Listener, Uploader, UploadRequest
 from caudal.model import Application
 from caudal.store import DirectoryStore, MemoryStore, Store
 from caudal.store.port import entries
@@ -259,3 +260,41 @@ def test_what_cannot_be_planned_is_no_job(place: Place) -> None:
     with pytest.raises(UsageError, match="not a valid job id"):
         place.gateway.create("../j", "me", request)
     assert place.stored() == []
+
+
+def test_a_batch_of_a_live_producer_is_sent_before_the_next_one_exists(place: Place) -> None:
+    """Nobody waits for a second batch of a table that is still being written."""
+    order = order_of(BOOKS, CASES[0], SMALL)
+    first = order.request.application.tables[0].name
+    made = sent(order)
+    assert len(made[first]) > 1
+
+    def produced() -> Iterator[bytes]:
+        for number, one in enumerate(made[first]):
+            if number:
+                assert place.gateway.stored_digest("j", "me", first, number - 1) is not None
+            yield one
+
+    live = replace(order, batches={**made, first: produced()})
+    outcome, _ = Uploader(OneOwner(place.gateway), place.clock).run(live)
+    assert outcome.state == "done"
+
+
+def test_the_end_of_a_settled_table_of_one_batch_comes_before_the_batch(place: Place) -> None:
+    """So the worker that maps it knows that the table is whole, and goes on."""
+    order = order_of(BOOKS, CASES[0], Options(partitions=1))
+    told: list[str] = []
+
+    class Told(Listener):
+        def sent(self, table: str, batch: BatchHeader) -> None:
+            told.append(f"batch of {table}")
+
+        def ended(self, table: str) -> None:
+            told.append(f"end of {table}")
+
+    tables = [table.name for table in order.request.application.tables]
+    assert all(len(batches) == 1 for batches in sent(order).values())
+    settled = replace(order, settled=tables[:1])
+    Uploader(OneOwner(place.gateway), place.clock, listener=Told()).send(settled)
+    assert told[:2] == [f"end of {tables[0]}", f"batch of {tables[0]}"]
+    assert told[2:4] == [f"batch of {tables[1]}", f"end of {tables[1]}"]
