@@ -59,7 +59,7 @@ def load(
     if to is None or gateway is not None:
         raise UsageError("say where to load: `to`, or `gateway` and `dataset`")
     from caudal.application import find_application
-    from caudal.datasets.shelf import open_place
+    from caudal.datasets.shelf import place_to_load
     from caudal.embedded.dataset_load import open_loader
     from caudal.embedded.dataset_sources import file_sources
     from caudal.files.sources import Sources
@@ -71,7 +71,10 @@ def load(
     }
     tables = [one for one in application.tables if not given or data or one.name in given]
     options = _options(sentiment, memory_limit, strict=strict)
-    with open_loader(application, place, open_place(place), options) as loader:
+    with (
+        place_to_load(place) as store,
+        open_loader(application, place, store, options) as loader,
+    ):
         sources = file_sources(Sources(Path(data or "."), given), tables)
         return loader.load(sources, again=again)
 
@@ -152,14 +155,17 @@ class Dataset:
         append whose outcome it did not see.
         """
         from caudal.application import find_application
-        from caudal.datasets.shelf import open_place
+        from caudal.datasets.shelf import place_to_load
         from caudal.embedded.dataset_load import open_loader
         from caudal.embedded.dataset_rows import rows_source
 
         application = find_application(os.fspath(app))
         source = rows_source(application, table, rows, key)
         options = _options(None, None, strict=strict)
-        with open_loader(application, self.place, open_place(self.place), options) as loader:
+        with (
+            place_to_load(self.place) as store,
+            open_loader(application, self.place, store, options) as loader,
+        ):
             return loader.load([source])
 
     def watch(

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import Annotated
@@ -42,7 +42,7 @@ from caudal.cli.progress import watch as watch_progress
 from caudal.datasets.compaction import TARGET_BYTES
 from caudal.datasets.compaction import compact as compact_files
 from caudal.datasets.contents import Contents
-from caudal.datasets.shelf import open_place, open_shelf
+from caudal.datasets.shelf import open_shelf, place_to_load
 from caudal.datasets.stream_loader import NAME, Descriptor, StreamLoader
 from caudal.datasets.vacuum import vacuum as vacuum_files
 from caudal.embedded.dataset_ask import ask
@@ -115,8 +115,13 @@ def _load(
         options = asking.run_options(sink)
         how = going_on.of_stream if every else partial(going_on.of_local_load, to)
 
-        def opened() -> AbstractContextManager[DatasetLoader]:
-            return open_loader(application, to, open_place(to), options, progress)
+        @contextmanager
+        def opened() -> Iterator[DatasetLoader]:
+            with (
+                place_to_load(to) as store,
+                open_loader(application, to, store, options, progress) as loader,
+            ):
+                yield loader
 
         with going_on.telling(how):
             if stream is not None and every is not None:

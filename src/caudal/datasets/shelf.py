@@ -1,6 +1,7 @@
 """Find, open and check the dataset at a place: a folder or a URL. Messages for people are here."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,9 +28,21 @@ class Shelf:
         return folder_of(self.place)
 
 
-def open_place(place: str) -> Store:
-    """Return the store at a place. A folder that does not exist is made."""
-    return open_store(place)
+@contextmanager
+def place_to_load(place: str) -> Iterator[Store]:
+    """Yield the store at a place. A folder that does not exist is made.
+
+    If the load fails before it has stored anything, the new folder is removed again.
+    """
+    folder = folder_of(place)
+    is_new = folder is not None and not folder.exists()
+    try:
+        yield open_store(place)
+    except BaseException:
+        if is_new and folder is not None:
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
+        raise
 
 
 def open_shelf(place: str, as_of: int | None = None, store: Store | None = None) -> Shelf:
@@ -38,7 +51,7 @@ def open_shelf(place: str, as_of: int | None = None, store: Store | None = None)
         folder = folder_of(place)
         if folder is not None and not folder.is_dir():
             raise _no_dataset(place)
-        store = open_place(place)
+        store = open_store(place)
     try:
         newest = commits.open_contents(store)
     except NotFoundError:

@@ -76,10 +76,18 @@ def test_a_broken_file_leaves_nothing(app: Path, capsys: Capture) -> None:
     status, _, err = load(capsys, "--file", "sales=bad.csv")
     assert status == 4
     assert "bad.csv: no column 'id', which table sales needs" in err
+    assert not Path("shelf").exists()
     assert told(capsys, "versions", "shelf")[0] == 2
     load(capsys, "--data", ".")
     assert load(capsys, "--file", "sales=bad.csv")[0] == 4
     assert open_shelf("shelf").contents.number == 1
+
+
+def test_a_folder_that_was_there_stays_after_a_failed_load(app: Path, capsys: Capture) -> None:
+    Path("shelf").mkdir()
+    Path("bad.csv").write_text("number,amount,day\n1,2,3\n")
+    assert load(capsys, "--file", "sales=bad.csv")[0] == 4
+    assert list(Path("shelf").iterdir()) == []
 
 
 def test_strict_loads_nothing(app: Path, capsys: Capture) -> None:

@@ -17,7 +17,7 @@ from threading import Lock
 
 import msgspec
 
-from caudal.datasets.shelf import open_place
+from caudal.datasets.shelf import place_to_load
 from caudal.embedded.dataset_load import open_loader
 from caudal.embedded.dataset_sources import file_source
 from caudal.embedded.session import TableSession
@@ -86,7 +86,10 @@ class ShelfRoom:
 
     def _load(self, table: str) -> LoadedFile:
         source = file_source(table, self._spool, self._name)
-        with open_loader(self.app, self.place, open_place(self.place), self.options) as loader:
+        with (
+            place_to_load(self.place) as store,
+            open_loader(self.app, self.place, store, self.options) as loader,
+        ):
             report = loader.load([source])
         if report.version is None:
             why = report.skipped[0].reason if report.skipped else "there is nothing new in it"
