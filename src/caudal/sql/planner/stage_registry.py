@@ -3,6 +3,10 @@
 The identity of a stage is everything but its SELECT list: what it reads, filters, groups, orders
 and cuts, and how its output is partitioned. A query that needs a further column or aggregate of a
 stage adds it to the list.
+
+A scan that calls an expensive function is not shared with one that does not. Each is told by its
+hint (hints.py) which rows no query keeps, and a shared scan keeps the rows of both. So sharing
+would compute the function for rows whose value nobody reads.
 """
 
 import re
@@ -13,7 +17,9 @@ from typing import Literal
 from caudal.sql.planner.plan import Fold, Partition, PartitionKind, Scan
 from caudal.sql.planner.select_block import RESERVED, SelectBlock, canonical
 from caudal.sql.quoting import quote
+from caudal.sql.table_needs import EXPENSIVE
 
+_EXPENSIVE_CALL = re.compile(rf"\b(?:{'|'.join(EXPENSIVE)})\(", re.IGNORECASE)
 _PLAIN_NAME = re.compile(r'"?(?:(?:scan|fold)\d+_)?(\w+)"?')
 
 Identity = tuple[str, ...]
@@ -135,6 +141,8 @@ class StageRegistry:
         identity = (*_shape(block, place, body, kind), *ordered, "|", *listed_keys)
         if block.may_fail((*keys, *texts)):
             identity = (*identity, query)  # an error must not reach another query
+        if place == "scan" and any(map(_EXPENSIVE_CALL.search, texts)):
+            identity = (*identity, "expensive")
         self._remember(identity)
         draft = self.drafts.get(identity)
         if draft is None:
