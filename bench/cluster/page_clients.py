@@ -1,7 +1,9 @@
-"""Open pages of a job, as one process: `python -m bench.cluster.page_clients URL JOB COUNT`.
+"""Open pages, as one process: `python -m bench.cluster.page_clients URL COUNT`.
 
-Each asks what a browser's page asks (web/src/live.tsx), as often, and reads all of it: the events
-of the job, its plan once, its tasks, the samples of processes, and an answer so far.
+It is started before the clock, says that it is ready, and reads the id of the job from its standard
+input: loading Python and its packages is no cost of a page. Each page asks what a browser's page
+asks (web/src/live.tsx), as often, and reads all of it: the events of the job, its plan once, its
+tasks, the samples of processes, and an answer so far.
 """
 
 import asyncio
@@ -15,8 +17,11 @@ _TASKS, _HISTORY, _SO_FAR = 1.5, 5.0, 2.0  # seconds between two requests
 _QUERIES = ("q2", "q3")
 
 
-async def main(url: str, job: str, count: int) -> None:
+async def main(url: str, count: int) -> None:
     async with httpx.AsyncClient(base_url=url, timeout=60.0) as client:
+        await client.get("/healthz")
+        print("ready", flush=True)
+        job = sys.stdin.readline().strip()
         await asyncio.gather(*(_page(client, job, number) for number in range(count)))
 
 
@@ -59,4 +64,4 @@ async def _every(seconds: float, ask: Callable[[], Awaitable[None]]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
+    asyncio.run(main(sys.argv[1], int(sys.argv[2])))

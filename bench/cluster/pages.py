@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -62,28 +62,45 @@ def _submitted(bench: Bench, folder: Path, pages: int) -> Run:
     words = ["submit", "books", "--data", str(folder), *bench.gateway, "--format", "json"]
     with (
         tempfile.TemporaryDirectory(dir=ROOT, prefix="answers-") as out,
+        _opened(bench.gateway[1], pages) as show,
         watching(bench.pids) as watch,
     ):
         began = time.perf_counter()
         process = begun(caudal([*words, "--out", out]))
         assert process.stderr is not None
         job = process.stderr.readline().split()[1]
-        with _opened(bench.gateway[1], job, pages):
-            told = ended(process)
-            seconds = time.perf_counter() - began
+        show(job)
+        told = ended(process)
+        seconds = time.perf_counter() - began
         answers = {path.stem: path.read_bytes() for path in Path(out).iterdir()}
     return Run(seconds, watch.found.peak_bytes, watch.found.cpu_seconds, answers, told)
 
 
 @contextlib.contextmanager
-def _opened(url: str, job: str, pages: int) -> Iterator[None]:
+def _opened(url: str, pages: int) -> Iterator[Callable[[str], None]]:
+    """Yield what shows a job on so many pages."""
     if not pages:
-        yield
+        yield lambda _: None
         return
-    words = [sys.executable, "-m", "bench.cluster.page_clients", url, job, str(pages)]
-    process = subprocess.Popen(words, cwd=PROJECT, stderr=subprocess.DEVNULL)
+    words = [sys.executable, "-m", "bench.cluster.page_clients", url, str(pages)]
+    process = subprocess.Popen(
+        words,
+        cwd=PROJECT,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
     try:
-        yield
+        process.stdout.readline()
+        stdin = process.stdin
+
+        def show(job: str) -> None:
+            print(job, file=stdin, flush=True)
+
+        yield show
     finally:
         process.kill()
         process.wait()
