@@ -38,8 +38,8 @@ record ends by code of ours, read by pyarrow.""",
 ### The Spark engine
 
 `--engine spark`, hand-written PySpark with the same kernels, each in a session `local[2]`, and the
-embedded engine, over the same files. The clock begins when the system is up and has answered over
-tiny files.""",
+embedded engine, over the same files. The clock begins when the system is up and has answered three
+times over tiny files.""",
     "scaling": "### From one worker to two",
     "small": "### A small job beside a large one",
     "tiny": """\

@@ -3,7 +3,8 @@
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import TypeVar
+from threading import Condition
+from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
@@ -33,15 +34,49 @@ def in_order(
             future.cancel()
 
 
-def one_ahead(items: Iterator[Item]) -> Generator[Item]:
-    """Yield the items, each made in another thread while the one before is in use. Close it: then
-    it waits for the item that is being made."""
-    with ThreadPoolExecutor(1, "ahead") as pool:
-        coming = pool.submit(_next, items)
-        while made := coming.result():
-            coming = pool.submit(_next, items)
-            yield made[0]
+class Pile(Generic[Item]):
+    """Items that another thread makes while earlier ones are in use. The thread pauses while items
+    of the size `most` wait."""
 
+    def __init__(self, items: Iterator[Item], size: Callable[[Item], int], most: int) -> None:
+        self._items, self._size, self._most = items, size, most
+        self._waiting: list[Item] = []
+        self._held = 0
+        self._is_over = self._is_closed = False
+        self._changed = Condition()
 
-def _next(items: Iterator[Item]) -> tuple[Item] | None:
-    return next(((item,) for item in items), None)
+    def taken(self) -> Generator[list[Item]]:
+        """Yield all items that wait, again and again; then raise the error of making them, if any.
+        Close it: then it waits for the item that is being made."""
+        with ThreadPoolExecutor(1, "ahead") as pool:
+            making = pool.submit(self._make)
+            try:
+                while items := self._take():
+                    yield items
+                making.result()
+            finally:
+                with self._changed:
+                    self._is_closed = True
+                    self._changed.notify_all()
+
+    def _take(self) -> list[Item]:
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._is_over)
+            items, self._waiting, self._held = self._waiting, [], 0
+            self._changed.notify_all()
+            return items
+
+    def _make(self) -> None:
+        try:
+            for item in self._items:
+                with self._changed:
+                    self._waiting.append(item)
+                    self._held += self._size(item)
+                    self._changed.notify_all()
+                    self._changed.wait_for(lambda: self._held < self._most or self._is_closed)
+                    if self._is_closed:
+                        return
+        finally:
+            with self._changed:
+                self._is_over = True
+                self._changed.notify_all()

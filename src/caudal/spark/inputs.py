@@ -7,12 +7,15 @@ Rules
 3. Any other batch travels whole, compressed. A wave holds few of them, so the driver's memory does
    not grow with the files.
 4. Of a dataset, executors read groups of files from its store. The driver only lists them.
-5. While Spark maps a wave, the driver cuts the next one, also that of the next table. It holds one
-   wave in advance, no more.
+5. While Spark maps a wave, the driver cuts on, also the next table. All that it has cut meanwhile
+   is the next wave. So Spark begins as soon as a few batches are cut, and a large table has few
+   waves. The driver holds a bounded number of batches in advance.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import groupby
 
 import msgspec
 import pyarrow as pa
@@ -22,7 +25,7 @@ from caudal.datasets.shelf import Shelf
 from caudal.errors import UsageError
 from caudal.files.batches import CutNote, cut_files
 from caudal.files.inputs import InputFile
-from caudal.files.ordered import one_ahead
+from caudal.files.ordered import Pile
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
 from caudal.formats.file_groups import FileGroup, GroupFile
@@ -31,8 +34,9 @@ from caudal.jobs.plan import TableMap
 from caudal.run_options import SparkInputs
 from caudal.spark.reach import reachable_files
 
-_WAVE_HEADS = 512
 _WAVE_BYTES = 32 << 20  # of batches that travel whole
+_HEAD_BYTES = 64 << 10  # what a head counts as: a wave has at most 512
+_PARTS = 64  # in which a wave is cut
 
 SENT_SCHEMA = pa.schema([("number", pa.int64()), ("payload", pa.binary())])
 
@@ -46,9 +50,20 @@ class Wave:
     source_bytes: int = 0
 
     @property
+    def size(self) -> int:
+        """Return how much of the driver's memory it counts for."""
+        if self.whole:
+            return sum(map(len, self.batches.values()))
+        return _HEAD_BYTES * len(self.batches)
+
+    @property
     def is_full(self) -> bool:
-        size = sum(map(len, self.batches.values())) if self.whole else 0
-        return size >= _WAVE_BYTES or len(self.batches) >= _WAVE_HEADS
+        """Return whether it is large enough for a part of a wave."""
+        return self.size >= _WAVE_BYTES // _PARTS
+
+    def add(self, other: "Wave") -> None:
+        self.batches.update(other.batches)
+        self.source_bytes += other.source_bytes
 
     def rows(self) -> pa.Table:
         columns = [list(self.batches), list(self.batches.values())]
@@ -141,7 +156,19 @@ def waves_ahead(
             if is_empty:
                 yield name, None
 
-    return one_ahead(cut())
+    pile = Pile(cut(), lambda made: made[1].size if made[1] else 0, _WAVE_BYTES)
+    with closing(pile.taken()) as taken:
+        for parts in taken:
+            yield from _joined(parts)
+
+
+def _joined(parts: Iterable[tuple[str, Wave | None]]) -> Iterator[tuple[str, Wave | None]]:
+    """Join the waves of one table that are of one kind and follow each other."""
+    for (name, _), some in groupby(parts, lambda part: (part[0], part[1] and part[1].whole)):
+        waves = [wave for _, wave in some if wave is not None]
+        for more in waves[1:]:
+            waves[0].add(more)
+        yield name, waves[0] if waves else None
 
 
 def cut_waves(
@@ -151,7 +178,7 @@ def cut_waves(
     shared: frozenset[str],
     notes: list[CutNote],
 ) -> Iterator[Wave]:
-    """Cut the files of a table. `shared` names the files of which executors read ranges."""
+    """Cut the files of a table into parts of waves. Executors read ranges of `shared` files."""
     wave: Wave | None = None
     for number, data in _numbered(one, files, batch_bytes, shared, notes):
         index = batch_format.describe(frame.of_bytes(data), "a batch")

@@ -1,0 +1,53 @@
+"""Items that another thread makes in advance: in order, bounded, and errors in their place."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from caudal.files.ordered import Pile
+
+
+@given(st.lists(st.integers(0, 9)), st.integers(1, 12))
+def test_all_items_come_in_order(sizes: list[int], most: int) -> None:
+    items = list(enumerate(sizes))
+    pile = Pile(iter(items), lambda item: item[1], most)
+    assert [item for some in pile.taken() for item in some] == items
+
+
+def test_what_was_made_meanwhile_comes_at_once_and_no_more_is_made() -> None:
+    made = threading.Semaphore(0)
+    begun: list[int] = []
+
+    def making() -> Iterator[int]:
+        for number in range(10):
+            begun.append(number)
+            made.release()
+            yield number
+
+    with closing(Pile(making(), lambda _: 1, 3).taken()) as taken:
+        first = next(taken)
+        for _ in range(len(first) + 3):
+            made.acquire()
+        second = next(taken)
+        assert first + second == list(range(len(first) + 3))
+        assert len(second) == 3
+    assert len(begun) <= len(first) + 3 + 4  # three wait, and one may be in the making
+
+
+def test_an_error_comes_after_the_items_before_it() -> None:
+    def making() -> Iterator[int]:
+        yield 1
+        yield 2
+        raise ValueError("cannot be made")
+
+    taken = Pile(making(), lambda _: 1, 9).taken()
+    found = next(taken)
+    if len(found) == 1:
+        found += next(taken)
+    assert found == [1, 2]
+    with pytest.raises(ValueError, match="cannot be made"):
+        next(taken)
