@@ -69,5 +69,6 @@ class RunOptions:
     strict: bool = False  # fail on the first rejected row
     profile: bool = False  # measure every operator (runs queries one after the other)
     reject_sink: Callable[[RejectedRow], None] | None = None
+    records: bool = False  # keep the raw records of the first rejected rows of each reason
     spark: SparkOptions = SparkOptions()
     kept_bindings: Path | None = None  # folder of bindings of earlier runs (embedded engine)

@@ -14,12 +14,13 @@ from tests.harness.waiting import GUARD_SECONDS
 SCRIPT = "<script>document.title='taken'</script>"
 RIGHT_TO_LEFT = "שלום עולם"
 LONG = "Donaudampfschifffahrtsgesellschaftskapitänswitwenrentenauszahlungsstelle"
+BROKEN = f"x,Broken {SCRIPT},1990,1"
 FILMS = f"""id,title,year,score
 1,{SCRIPT},1999,7.5
 2,{RIGHT_TO_LEFT},2001,8.5
 3,{LONG},2003,6.5
 4,Plain,1995,5
-x,Broken,1990,1
+{BROKEN}
 """
 APP = """title = "Films with strange names"
 [[tables]]

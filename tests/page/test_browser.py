@@ -8,7 +8,7 @@ import httpx
 from tests.acceptance.cluster import CAUDAL
 from tests.harness.accessibility import serious
 from tests.harness.browser import Browser, downloaded
-from tests.harness.page_cluster import LONG, RIGHT_TO_LEFT, SCRIPT, PageCluster
+from tests.harness.page_cluster import BROKEN, LONG, RIGHT_TO_LEFT, SCRIPT, PageCluster
 from tests.harness.waiting import until
 
 ENTER, TAB, RIGHT, CONTROL = "\ue007", "\ue004", "\ue014", "\ue009"
@@ -38,6 +38,31 @@ def test_a_job_is_seen_to_its_end_and_its_data_is_only_text(
     browser.wait("return document.querySelector('canvas.timeline')")
     assert browser.run("return document.title") != "taken"
     assert browser.run("return document.querySelectorAll('main script').length") == 0
+    assert browser.errors() == []
+
+
+RECORD = """
+const found = document.querySelector("td.places .record");
+return found && [found.innerText, found.title, found.previousElementSibling.innerText];
+"""
+WIDTH = """
+const place = document.querySelector("td.places"), record = place.querySelector(".record");
+return [place.clientWidth, record.clientWidth, document.documentElement.scrollWidth];
+"""
+
+
+def test_rejected_rows_are_shown_with_their_records(
+    browser: Browser, place: PageCluster, job: str
+) -> None:
+    """As text: the script in it does not run. On a telephone it stays within the window."""
+    browser.open(f"{place.url}/#/jobs/{job}")
+    assert browser.wait(RECORD) == [BROKEN, BROKEN, "films.csv:6"]
+    assert browser.run("return document.title") != "taken"
+    assert browser.run("return document.querySelectorAll('main script').length") == 0
+    browser.look(400, 800)
+    cell, record, page = browser.run(WIDTH)
+    assert record <= cell <= 400
+    assert page <= 400
     assert browser.errors() == []
 
 
@@ -74,6 +99,7 @@ def test_a_report_shows_the_job_without_any_server(
     browser.open(report.as_uri())
     for words in (SCRIPT, "id is not a number", "Plan of all_films", "Timeline"):
         browser.shows(words)
+    assert browser.wait(RECORD) == [BROKEN, BROKEN, "films.csv:6"]
     assert browser.run("return document.title") == f"films {job}"
     assert browser.errors() == []
 
@@ -199,6 +225,7 @@ def test_a_report_from_the_command_line(
     browser.open(out.as_uri())
     for words in (SCRIPT, "id is not a number", "Plan of all_films", "Timeline"):
         browser.shows(words)
+    assert browser.wait(RECORD) == [BROKEN, BROKEN, "films.csv:6"]
     assert browser.errors() == []
 
 
@@ -211,5 +238,6 @@ def test_a_report_of_a_run_without_a_cluster(
     window.open(f"{out.as_uri()}#/jobs?query=by_decade&as=chart")
     for words in ("Plan of by_decade", "computed in", "id is not a number", "Films by decade"):
         window.shows(words)
+    assert window.wait(RECORD) == [BROKEN, BROKEN, "films.csv:6"]
     window.find(".plot canvas")
     assert window.errors() == []

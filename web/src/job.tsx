@@ -174,7 +174,17 @@ function Results({ view }: { view: JobView }) {
 interface Place {
   file?: string;
   line?: number;
-  record?: string;
+  record?: string | null;
+}
+
+const PLACES = 5; // of each reason
+
+// The places of a reason that are shown, with the raw record where it is known.
+export function placesOf(row: Row): { at: string; record: string }[] {
+  return ((row.first ?? []) as unknown as Place[]).slice(0, PLACES).map((place) => ({
+    at: `${(place.file ?? "").split("/").at(-1)}:${place.line}`,
+    record: place.record ?? "",
+  }));
 }
 
 function Rejects({ rows }: { rows: Row[] | null }) {
@@ -199,7 +209,7 @@ function Rejects({ rows }: { rows: Row[] | null }) {
                 <th>table</th>
                 <th>reason</th>
                 <th class="num">rows</th>
-                <th>first places</th>
+                <th>first places and records</th>
               </tr>
             </thead>
             <tbody>
@@ -213,9 +223,16 @@ function Rejects({ rows }: { rows: Row[] | null }) {
                   </td>
                   <td class="num">{shown(row.rows)}</td>
                   <td class="places small mono">
-                    {((row.first ?? []) as unknown as Place[]).slice(0, 3).map((place) => (
-                      <div key={`${place.file} ${place.line}`} dir="auto">
-                        {(place.file ?? "").split("/").at(-1)}:{place.line} {place.record ?? ""}
+                    {placesOf(row).map((place, number) => (
+                      <div key={number}>
+                        <span class="at" dir="auto">
+                          {place.at}
+                        </span>{" "}
+                        {place.record && (
+                          <span class="record" dir="auto" title={place.record}>
+                            {place.record}
+                          </span>
+                        )}
                       </div>
                     ))}
                   </td>

@@ -13,6 +13,7 @@ const { filtered, progress, rowsPerSecond } = await import("../src/jobs.tsx");
 const { cpuOf, healed, terms } = await import("../src/cluster.tsx");
 const { batches, newer } = await import("../src/growing.tsx");
 const { settled } = await import("../src/live.tsx");
+const { placesOf } = await import("../src/job.tsx");
 const { look, marks, tick } = await import("../src/timeline.tsx");
 const { inSight } = await import("../src/virtual.tsx");
 const { sums } = await import("../src/plan.tsx");
@@ -322,4 +323,21 @@ test("datasets of others are named with their owner", () => {
   assert.equal(datasetPath(whoseOf("eva/shelf"), "/jobs"), "/datasets/shelf/jobs?owner=eva");
   assert.equal(datasetPath(whoseOf("shelf")), "/datasets/shelf");
   assert.equal(bare("\nSELECT 1 ;; "), "\nSELECT 1");
+});
+
+test("the first places of a reason are shown with their records, where those are known", () => {
+  const places = [
+    { file: "data/films.csv", line: 6, record: "x,<script>,1990" },
+    { file: "films.csv", line: 7, record: null },
+    { file: "films.csv", line: 8 },
+    ...Array.from({ length: 9 }, (_, line) => ({ file: "f", line })),
+  ];
+  const found = placesOf({ table: "films", first: places } as unknown as Row);
+  assert.equal(found.length, 5);
+  assert.deepEqual(found.slice(0, 3), [
+    { at: "films.csv:6", record: "x,<script>,1990" },
+    { at: "films.csv:7", record: "" },
+    { at: "films.csv:8", record: "" },
+  ]);
+  assert.deepEqual(placesOf({ table: "films", reason: null } as unknown as Row), []);
 });

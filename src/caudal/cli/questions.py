@@ -104,7 +104,7 @@ def run(
         chosen_engine(asking.engine, store, resume=resume) as answer,
         reject_file(asking.rejects) as sink,
     ):
-        options = asking.run_options(sink)
+        options = replace(asking.run_options(sink), records=report_file is not None)
         sources = asking.sources(application)
         with watch(Console(stderr=True), quiet=asking.quiet) as progress:
             answers = answer(

@@ -16,7 +16,7 @@ from caudal.cli.report_file import write_whole
 from caudal.formats.outcomes import Outcome
 from caudal.formats.replies import JobStatus, PlanGraph, ResultAbout, ResultColumn
 from caudal.results.answers import Answers, Result
-from caudal.results.rejects import Rejects
+from caudal.results.rejects import RejectReason, Rejects
 from caudal.results.values import json_text
 
 REPORTED_ROWS = 2000  # of each answer
@@ -80,9 +80,16 @@ def _rejects(rejects: Rejects) -> list[dict[str, Any]]:
             "table": one.table,
             "reason": one.reason,
             "rows": one.count,
-            "first": [{"file": file, "line": line} for file, line in one.first],
+            "first": [_place(one, number) for number in range(len(one.first))],
         }
         for one in rejects
     ]
     kept = rejects.repaired.items()
     return found + [{"table": table, "reason": None, "rows": rows} for table, rows in kept]
+
+
+def _place(found: RejectReason, number: int) -> dict[str, str | int]:
+    file, line = found.first[number]
+    record = found.records.get(number)
+    place: dict[str, str | int] = {"file": file, "line": line}
+    return place if record is None else {**place, "record": record}

@@ -6,6 +6,7 @@ Rows that are certainly sound and that no query can see are counted, but not cle
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -63,6 +64,8 @@ def clean_piece(
         rows, good = rows.filter(is_good), is_good.to_numpy()
     if _is_last_unseen(cleaned):
         rows = rows.slice(0, rows.num_rows - 1)
+    if len(rejected):
+        rejected = replace(rejected, raw=text.records)
     for one in cleaning.copied:
         rows = rows.add_column(one.place, one.output, chosen_views(raw.column(one.column), good))
     return Cleaned(rows, accepted, rejected, text.repaired, piece)
@@ -80,7 +83,8 @@ def note_rejects(rejects: Rejects, cleaned: Cleaned, table: Table, *, strict: bo
     """Add the rejected rows of a piece to the report; in strict mode, fail on the first."""
     if cleaned.rejected and strict:
         raise strict_error(next(iter(cleaned.rejected)))
-    rejects.add(cleaned.rejected)
+    records = cleaned.rejected.first_records() if rejects.keeps_records else {}
+    rejects.add(cleaned.rejected, records)
     rejects.note_repaired(table.name, cleaned.repaired)
 
 

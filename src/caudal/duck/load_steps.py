@@ -1,7 +1,5 @@
 """The map of a load: clean a batch, and write its rows and its rejected rows as Parquet files."""
 
-from dataclasses import replace
-
 import msgspec
 import pyarrow as pa
 
@@ -10,7 +8,7 @@ from caudal.duck.clean import clean_piece
 from caudal.duck.steps import StepContext, stored_piece
 from caudal.errors import ApplicationError, QueryError
 from caudal.files.cleaning import Cleaning
-from caudal.files.pieces import Cleaned, TextRows, require_columns
+from caudal.files.pieces import Cleaned, require_columns
 from caudal.formats import batch, loaded, mapped
 from caudal.formats.loads import LoadedBatch, StoredFile
 
@@ -41,6 +39,7 @@ def load_batch(
         stages={},
         source_bytes=index.bytes,
         source_digest=index.digest,
+        records=cleaned.rejected.first_records(),
     )
     return loaded.put_together(made, given, [row_bytes, reject_bytes])
 
@@ -54,11 +53,6 @@ def _clean(
     """Return the cleaned rows, and the rejected ones with their records."""
     wanted, origin = cleaning.wanted, cleaning.table.origin
     require_columns(index.columns, wanted.columns, index.file, index.table)
-    texts: list[TextRows] = []
-
-    def read() -> TextRows:
-        texts.append(piece.read())
-        return texts[0]
 
     def select(sql: str, relation: str, rows: pa.Table) -> pa.Table:
         try:
@@ -66,10 +60,9 @@ def _clean(
         except QueryError as error:
             raise ApplicationError(f"{origin}: {error}") from None
 
-    piece = stored_piece(index, records, wanted)
-    cleaned = clean_piece(replace(piece, read=read), cleaning, select, {})
-    raw = texts[0].records(cleaned.rejected.lines)
-    return cleaned, cleaned.rejected.with_records(raw)
+    cleaned = clean_piece(stored_piece(index, records, wanted), cleaning, select, {})
+    rejected = cleaned.rejected
+    return cleaned, rejected.with_records(rejected.raw(rejected.lines))
 
 
 def _written(path: str, rows: pa.Table) -> _Written:

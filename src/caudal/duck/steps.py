@@ -36,9 +36,9 @@ from caudal.files.pieces import (
     TextRows,
     number_columns,
     require_columns,
+    text_rows,
     typed_reader,
 )
-from caudal.files.raw_records import records_of_batch
 from caudal.files.typed_texts import DAMAGE
 from caudal.formats import batch, mapped, outputs, streams
 from caudal.jobs.interfaces import Inputs
@@ -208,6 +208,7 @@ def map_rows(
         source_bytes=index.bytes,
         source_digest=index.digest,
         failed=failed,
+        records=cleaned.rejected.first_records(),
     )
 
 
@@ -243,16 +244,7 @@ def stored_piece(
 
     def read() -> TextRows:
         found = csv.read_batch(cut, wanted.texts, number_columns(wanted), wanted.later)
-        return TextRows(
-            cut.file,
-            found.table,
-            lambda rows: cut.lines(found.starts[rows]),
-            found.damaged,
-            found.repaired,
-            found.numbers,
-            found.later,
-            lambda lines: records_of_batch(cut, found.starts, found.damaged.lines, lines),
-        )
+        return text_rows(cut, found)
 
     return FilePiece(index.file, len(records), index.offset + len(records), read)
 

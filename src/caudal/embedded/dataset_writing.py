@@ -24,7 +24,8 @@ from caudal.embedded.dataset_sources import Source
 from caudal.errors import NotFoundError
 from caudal.files.cleaning import Cleaning
 from caudal.files.ordered import in_order
-from caudal.files.pieces import Cleaned, FilePiece, TextRows
+from caudal.files.pieces import Cleaned, FilePiece
+from caudal.files.raw_records import no_records
 from caudal.model import RejectedRow
 from caudal.results.rejects import Rejects, strict_error
 from caudal.run_options import Progress, RunOptions
@@ -238,15 +239,8 @@ class _Reading:
 
 def _clean_cut(clean: Callable[[FilePiece], Cleaned], cut: _Cut) -> _Clean:
     """Clean a piece; keep the raw records of its rejected rows."""
-    texts: list[TextRows] = []
-
-    def read() -> TextRows:
-        texts.append(cut.piece.read())
-        return texts[0]
-
-    cleaned = clean(replace(cut.piece, read=read))
+    cleaned = clean(cut.piece)
     rejected = cleaned.rejected
-    records = texts[0].records(rejected.lines)
-    moved = replace(rejected, lines=rejected.lines + cut.lines_before)
-    rejects = moved.with_records(records)
+    moved = replace(rejected, lines=rejected.lines + cut.lines_before, raw=no_records)
+    rejects = moved.with_records(rejected.raw(rejected.lines))
     return _Clean(cut, replace(cleaned, rejected=moved), rejects)

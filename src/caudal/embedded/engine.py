@@ -143,7 +143,7 @@ def prepared(
         _create_frames(connection, sources.frames)
         folder = None if sources.frames else options.kept_bindings  # of frames it knows nothing
         binding = bind_or_recall(folder, app, chosen, parameters, connection)
-        rejects = Rejects(options.reject_sink)
+        rejects = Rejects(options.reject_sink, keeps_records=options.records)
         with ThreadPoolExecutor(options.threads, thread_name_prefix="caudal") as pool:
             yield Prepared(app, sources, options, progress, connection, pool, binding, rejects)
 

@@ -6,6 +6,7 @@ Cutting a file is sequential and cheap. Reading a piece is expensive, and any th
 import contextlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ from caudal.kernels.csv import (
     NumberColumn,
     Numbers,
     Stream,
+    TextColumns,
     cut_batches,
     read_batch,
 )
@@ -140,18 +142,23 @@ def csv_pieces(
 def _csv_reader(batch: Batch, wanted: Wanted) -> Callable[[], TextRows]:
     def read() -> TextRows:
         found = read_batch(batch, wanted.texts, number_columns(wanted), wanted.later)
-        return TextRows(
-            batch.file,
-            found.table,
-            lambda rows: batch.lines(found.starts[rows]),
-            found.damaged,
-            found.repaired,
-            found.numbers,
-            found.later,
-            lambda lines: records_of_batch(batch, found.starts, found.damaged.lines, lines),
-        )
+        return text_rows(batch, found)
 
     return read
+
+
+def text_rows(batch: Batch, found: TextColumns) -> TextRows:
+    """Return the columns that were read of a batch. Its records are read again without them."""
+    return TextRows(
+        batch.file,
+        found.table,
+        lambda rows: batch.lines(found.starts[rows]),
+        found.damaged,
+        found.repaired,
+        found.numbers,
+        found.later,
+        partial(records_of_batch, batch, found.starts, found.damaged.lines),
+    )
 
 
 def number_columns(wanted: Wanted) -> tuple[NumberColumn, ...]:

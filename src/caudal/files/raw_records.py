@@ -26,11 +26,12 @@ def records_of_batch(
     """Return the text of the records of a batch that begin on these lines.
 
     `starts` are the offsets of all sound records, `damaged` the lines of all others. A record ends
-    where the next one begins.
+    where the next one begins: of the damaged ones, only those that follow a wanted one are found.
     """
     if not len(lines):
         return no_records(lines)
-    offsets = _offsets(batch, np.concatenate([lines, damaged]))
+    after = np.searchsorted(damaged, lines, side="right")
+    offsets = _offsets(batch, np.concatenate([lines, damaged[after[after < len(damaged)]]]))
     firsts = offsets[: len(lines)]
     begins = np.sort(np.concatenate([starts, offsets[len(lines) :], firsts]), kind="stable")
     ends = np.append(begins, len(batch.data))[np.searchsorted(begins, firsts, side="right")]

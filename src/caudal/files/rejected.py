@@ -3,17 +3,19 @@
 A batch of 16 MiB may hold eight million damaged lines, and SQL may give each rejected row its own
 reason. Rejected rows therefore stay in columns; iteration creates one object at a time. The stored
 part of a batch is bounded: the first lines singly, then the number of further rows per reason.
-Counts stay exact for any number of rejected rows.
+Counts stay exact for any number of rejected rows. Raw records are read only when asked for.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from caudal.files.raw_records import RawRecords, no_records
+from caudal.files.rejected_records import bounded, first_places
 from caudal.formats.mapped import REJECTS_SCHEMA
 from caudal.kernels.csv import DamagedLines
 from caudal.model import RejectedRow
@@ -28,13 +30,17 @@ _AT_A_TIME = 10_000
 
 @dataclass(frozen=True)
 class RejectedRows:
-    """Rejected rows: row i is on lines[i] and has the reason reasons[codes[i]]."""
+    """Rejected rows: row i is on lines[i] and has the reason reasons[codes[i]].
+
+    `raw` reads the records of some lines again.
+    """
 
     table: str
     file: str
     lines: NDArray[np.int64]
     codes: NDArray[np.int64]
     reasons: pa.Array
+    raw: RawRecords = field(default=no_records, repr=False)
 
     @classmethod
     def of(
@@ -73,6 +79,15 @@ class RejectedRows:
         names = [pa.array([text] * len(self), pa.string()) for text in (self.table, self.file)]
         columns = [*names, pa.array(self.lines, pa.int64()), reasons, records]
         return pa.table(columns, names=["table", "file", "line", "reason", "record"])
+
+    def first_records(self) -> dict[int, str]:
+        """Return by line the records of the first rows of each reason (rejected_records.py)."""
+        if not len(self):
+            return {}
+        places = first_places(self.codes[:MOST_LINES])
+        lines = np.sort(self.lines[places])
+        found = dict(zip(lines.tolist(), self.raw(lines).to_pylist(), strict=True))
+        return bounded((line, found[line]) for line in self.lines[places].tolist())
 
     def kept(self) -> pa.Table:
         """Return the part that a mapped object stores (docs/formats/mapped.md)."""

@@ -1,6 +1,6 @@
 """The output of a map of a load, on its way from the worker's engine to the store.
 
-It is a mapped object (mapped.py) whose body goes on behind the rejects, with the Parquet files of
+It is a mapped object (mapped.py) whose body goes on behind its streams, with the Parquet files of
 the batch: its rows, then its rejected rows. `taken_apart` returns the files and the object without
 them, which the store keeps once the files are in the dataset.
 """
@@ -27,7 +27,7 @@ def taken_apart(data: bytes) -> tuple[LoadedBatch, dict[str, bytes]]:
     index, body = frame.decode(frame.of_bytes(data), MAGIC, Index, "a loaded batch")
     if index.loaded is None:
         raise FormatError("a batch of a load lacks what it gave")
-    at = body + index.rejects.length
+    at = body + _streams_length(index)
     found: dict[str, bytes] = {}
     for file in named_files(index.loaded):
         found[file.path] = data[at : at + file.bytes]
@@ -40,7 +40,11 @@ def taken_apart(data: bytes) -> tuple[LoadedBatch, dict[str, bytes]]:
 def without_files(data: bytes, loaded: LoadedBatch) -> bytes:
     """Return the mapped object that names the files but does not hold them."""
     index, body = frame.decode(frame.of_bytes(data), MAGIC, Index, "a loaded batch")
-    return b"".join((_headed(index, loaded), data[body : body + index.rejects.length]))
+    return b"".join((_headed(index, loaded), data[body : body + _streams_length(index)]))
+
+
+def _streams_length(index: Index) -> int:
+    return sum(span.length for span in index.reported)
 
 
 def named_files(loaded: LoadedBatch) -> list[StoredFile]:

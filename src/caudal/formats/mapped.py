@@ -30,6 +30,7 @@ HEAD_BYTES = frame.HEAD_BYTES
 # Slices are small: handing them to other threads takes longer than compressing them.
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
 REJECTS_SCHEMA = pa.schema([("line", pa.int64()), ("reason", pa.string()), ("rows", pa.int64())])
+RECORDS_SCHEMA = pa.schema([("line", pa.int64()), ("record", pa.string())])
 
 
 class Rejection(NamedTuple):
@@ -70,6 +71,12 @@ class Index(msgspec.Struct, frozen=True, omit_defaults=True):
     source_digest: str = ""
     failed: dict[str, Reason] = {}  # by scan: why it has no slices
     loaded: LoadedBatch | None = None  # of a load: the files of the batch
+    records: Span | None = None  # the texts of some rejected rows, behind the rejects
+
+    @property
+    def reported(self) -> tuple[Span, ...]:
+        """The streams that only a report reads. They begin the body."""
+        return (self.rejects,) if self.records is None else (self.rejects, self.records)
 
     def stage(self, name: str, key: str) -> StageIndex:
         """Return the slices of a scan. Raise QueryError if it failed. `key` is for messages."""
@@ -92,16 +99,21 @@ def encode(
     source_bytes: int = 0,
     source_digest: str = "",
     failed: Mapping[str, str] | None = None,
+    records: Mapping[int, str] | None = None,
 ) -> bytes:
-    """Return one map output as bytes. `rejects` has REJECTS_SCHEMA, in the order of lines."""
+    """Return one map output as bytes. `rejects` has REJECTS_SCHEMA, in the order of lines;
+    `records` are texts of some of them, by line."""
     body = bytearray()
+    rejected = append_stream(body, rejects)
+    texts = append_stream(body, _record_rows(records)) if records else None
     index = Index(
         table=table,
         batch=batch,
         file=file,
         rows=rows,
         repaired=repaired,
-        rejects=append_stream(body, rejects),
+        rejects=rejected,
+        records=texts,
         stages={name: append_stage(body, slices) for name, slices in stages.items()},
         source_bytes=source_bytes,
         source_digest=source_digest,
@@ -177,6 +189,11 @@ class MappedReader:
         """Return the rejected rows of the batch."""
         return rejections(self._stream(self.index.rejects), self._key)
 
+    def records(self) -> dict[int, str]:
+        """Return by line the texts of some rejected rows of the batch."""
+        span = self.index.records
+        return {} if span is None else record_texts(self._stream(span), self._key)
+
     def _stream(self, span: Span) -> pa.Table:
         return checked_rows(self._read, self.body, span, self._key)
 
@@ -188,6 +205,17 @@ def rejections(rows: pa.Table, key: str) -> list[Rejection]:
     if rows.schema != REJECTS_SCHEMA or any(column.null_count for column in rows.columns):
         raise FormatError(f"{key} is damaged: its rejects have other columns than they should")
     return [Rejection(*row) for row in zip(*rows.to_pydict().values(), strict=True)]
+
+
+def record_texts(rows: pa.Table, key: str) -> dict[int, str]:
+    """Return by line the records in a stream."""
+    if rows.schema != RECORDS_SCHEMA or any(column.null_count for column in rows.columns):
+        raise FormatError(f"{key} is damaged: its records have other columns than they should")
+    return dict(zip(*rows.to_pydict().values(), strict=True))
+
+
+def _record_rows(records: Mapping[int, str]) -> pa.Table:
+    return pa.table([list(records), list(records.values())], schema=RECORDS_SCHEMA)
 
 
 def reject_rows(rejects: Iterable[Rejection]) -> pa.Table:

@@ -62,6 +62,14 @@ class Whose(msgspec.Struct, frozen=True):
 _NO_ROWS = mapped.Span(0, 0, 0, "")  # an empty digest, which no stream has
 
 
+class PlaceRecord(msgspec.Struct, frozen=True, array_like=True):
+    """The raw record of a place that a row of the rejects report names in `first`."""
+
+    row: Count
+    place: Count
+    record: str
+
+
 class ResultHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     """The header of a result: its query, and its rows or the reason of its failure."""
 
@@ -71,6 +79,7 @@ class ResultHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     job: str = ""
     run: str = ""
     error: Reason = ""
+    records: tuple[PlaceRecord, ...] = ()  # of the rejects report (report_records.py)
 
     @property
     def whose(self) -> Whose:
@@ -96,9 +105,11 @@ def decode_fold(read: frame.Read, key: str) -> tuple[Folded, int]:
     return frame.decode(read, FOLD_MAGIC, Folded, key)
 
 
-def encode_result(whose: Whose, title: str, rows: pa.Table) -> bytes:
+def encode_result(
+    whose: Whose, title: str, rows: pa.Table, records: Sequence[PlaceRecord] = ()
+) -> bytes:
     span, body = mapped.stream_of(pa.Table.from_batches(_light(rows), rows.schema))
-    index = ResultHeader(whose.query, title, span, whose.job, whose.run)
+    index = ResultHeader(whose.query, title, span, whose.job, whose.run, records=tuple(records))
     return b"".join((frame.encode(RESULT_MAGIC, index), memoryview(body)))
 
 

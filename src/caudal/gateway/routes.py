@@ -229,7 +229,8 @@ OPERATIONS = (
         {200: _json(ResultAbout)}, (404, 410, 422),
     ),
     Operation(
-        "GET", f"{_JOB}/rejects", results.rejects, "Return the rejects report.", _RESULTS,
+        "GET", f"{_JOB}/rejects", results.rejects,
+        "Return the rejects report; in JSON, first places have their raw `record`.", _RESULTS,
         (404, 406, 410), parameters=_WINDOW, action="fetch",
     ),
     Operation(

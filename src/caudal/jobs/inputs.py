@@ -25,7 +25,7 @@ import msgspec
 from caudal.errors import FormatError, NotFoundError, QueryError
 from caudal.formats import merged
 from caudal.formats.keys import REJECTS, Task
-from caudal.formats.mapped import MappedReader, Span, StageIndex
+from caudal.formats.mapped import MappedReader, Span, StageIndex, read_rows, record_texts
 from caudal.formats.outcomes import End, digest_of_digests
 from caudal.jobs import objects
 from caudal.jobs.interfaces import InputPart, Inputs, JobError
@@ -274,5 +274,6 @@ def _reports(
         index = one.index
         if index.rejects.rows or index.repaired:
             key = member_key(store, job_run, index)
-            for data in objects.streams(store, key, one.body, [index.rejects]):
-                yield InputPart(data, index.file, index.repaired)
+            data, *texts = objects.streams(store, key, one.body, index.reported)
+            records = record_texts(read_rows(texts[0], key), key) if texts else {}
+            yield InputPart(data, index.file, index.repaired, records)

@@ -1,7 +1,7 @@
 """The interfaces that the loops need besides store and broker, and the errors that they raise."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from caudal.errors import JobError as JobError
@@ -25,11 +25,12 @@ class Clock(Protocol):
 
 @dataclass(frozen=True)
 class InputPart:
-    """One stream of an input. Only the rejects report uses `file` and `repaired`."""
+    """One stream of an input. Only the rejects report uses the other attributes."""
 
     data: bytes
     file: str = ""
     repaired: int = 0
+    records: Mapping[int, str] = field(default_factory=dict)  # of some of its rows, by line
 
 
 # Stage (or table, for a map or the report) -> its parts, which may be read as they are iterated.

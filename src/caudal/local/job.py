@@ -171,7 +171,7 @@ class LocalJob:
         self.broker = WakeupBroker(self.wakeup)
         self.clock = WakeupClock(self.wakeup, self.request.moment)
         self.job_runs = JobRuns(self.store)
-        self.rejects = Rejects(self.options.reject_sink)
+        self.rejects = Rejects(self.options.reject_sink, keeps_records=self.options.records)
         self.found: dict[tuple[str, int], Found | None] = {}  # of batches that are not mapped yet
         self.measured = Measurements() if self.options.profile else None
 

@@ -58,7 +58,7 @@ class TableReport:
         ]
         if rejected and self.strict:
             raise strict_error(rejected[0])
-        self.rejects.add(rejected)
+        self.rejects.add(rejected, found.records() if self.rejects.keeps_records else {})
         self.rejects.note_repaired(self.table, index.repaired)
         self._bytes += index.source_bytes
         self._rows += index.rows

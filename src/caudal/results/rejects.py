@@ -5,7 +5,7 @@ beyond MOST_REASONS different reasons are counted under one reason. To get all l
 it is called in order with every row whose line is known.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from caudal.errors import RejectedRowError
@@ -15,6 +15,7 @@ _LINES_KEPT = 5
 MOST_REASONS = 10_000
 OTHER = "other reasons"
 _NONE = ("no rows were rejected",)
+_NO_RECORDS: Mapping[int, str] = {}
 
 
 def strict_error(row: RejectedRow) -> RejectedRowError:
@@ -30,6 +31,7 @@ class RejectReason:
     reason: str
     count: int = 0
     first: list[tuple[str, int]] = field(default_factory=list)  # (file, line)
+    records: dict[int, str] = field(default_factory=dict)  # by place in `first`, if it is known
 
     def told(self) -> str:
         """Return a readable line: `movies: 2 rows: id is not an integer (lines 4, 9)`."""
@@ -50,9 +52,11 @@ class Rejects:
     notes: list[str] = field(default_factory=list)  # what was found about the forms of files
     unread: list[str] = field(default_factory=list)  # of which files only the beginning was read
     lines_kept: int | None = _LINES_KEPT  # per reason; None: all
+    keeps_records: bool = False  # whether engines give the records of the first rows
     _reasons: dict[tuple[str, str], RejectReason] = field(default_factory=dict)
 
-    def add(self, rows: Iterable[RejectedRow]) -> None:
+    def add(self, rows: Iterable[RejectedRow], records: Mapping[int, str] = _NO_RECORDS) -> None:
+        """Add rows of one file; `records` are the texts of some of them, by line."""
         for row in rows:
             key = row.table, row.reason
             if key not in self._reasons and len(self._reasons) >= MOST_REASONS:
@@ -62,6 +66,8 @@ class Rejects:
             if not row.line:
                 continue
             if self.lines_kept is None or len(found.first) < self.lines_kept:
+                if row.line in records and len(found.first) < _LINES_KEPT:
+                    found.records[len(found.first)] = records[row.line]
                 found.first.append((row.file, row.line))
             if self.sink is not None:
                 self.sink(row)

@@ -112,7 +112,7 @@ class SparkJob:
 
     def __post_init__(self) -> None:
         options = self.request.options
-        self.rejects = Rejects(options.reject_sink)
+        self.rejects = Rejects(options.reject_sink, keeps_records=options.records)
         memory = options.memory_limit or _TASK_BYTES
         self.job_run = JobRun.of(self._planned(memory))
         self.routes = Routes(self.job_run.split, options.partitions)

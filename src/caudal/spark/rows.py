@@ -64,8 +64,8 @@ class SliceRow(NamedTuple):
 def mapped_rows(data: bytes, number: int, routes: Routes) -> Iterator[SliceRow]:
     """Cut the output of the map of a batch."""
     found = mapped.open_bytes(data)
-    index, rejects = found.index, found.index.rejects
-    head = data[: found.body + rejects.offset + rejects.length]
+    index, last = found.index, found.index.reported[-1]
+    head = data[: found.body + last.offset + last.length]
     yield from driver_rows(index.table, number, head)
     for stage, slices in index.stages.items():
         yield from _stage_rows(data, found.body, (stage, number), slices, routes)

@@ -45,6 +45,7 @@ class _Input(msgspec.Struct, frozen=True):
     content: str
     file: str
     repaired: int
+    records: dict[int, str] = {}
 
 
 class _Suspect(msgspec.Struct, frozen=True):
@@ -64,7 +65,7 @@ def compute_suspect(arguments: bytes, folder: Path) -> bytes:
     suspect = decode_msgpack(arguments, _Suspect)
     inputs = {
         name: [
-            InputPart((folder / one.content).read_bytes(), one.file, one.repaired)
+            InputPart((folder / one.content).read_bytes(), one.file, one.repaired, one.records)
             for one in described
         ]
         for name, described in suspect.inputs.items()
@@ -127,7 +128,8 @@ class Suspects:
             for part in parts:
                 content = str(len(files))
                 files[content] = part.data
-                described[name].append(_Input(content, part.file, part.repaired))
+                records = dict(part.records)
+                described[name].append(_Input(content, part.file, part.repaired, records))
         suspect = _Suspect(
             job=job_format.encode(job),
             task=task,

@@ -21,7 +21,7 @@ from caudal.duck.sandbox import Register, Sandbox, SandboxLimits, Types
 from caudal.errors import DataError, FormatError, RejectedRowError
 from caudal.files.pieces import Cleaned
 from caudal.formats import batch as batch_format
-from caudal.formats import mapped, outcomes, outputs
+from caudal.formats import mapped, outcomes, outputs, report_records
 from caudal.formats.job import Job
 from caudal.formats.keys import REJECTS, Task
 from caudal.jobs.interfaces import InputPart, Inputs
@@ -220,21 +220,32 @@ def report(
 ) -> bytes:
     """Return the rejects report as a result.
 
-    It names the first rows of each reason, or as many rows as it may in all. Counts are exact.
+    It names the first rows of each reason, or as many rows as it may in all. Counts are exact. The
+    records of the first rows are in its index.
     """
     rejects, named = Rejects(lines_kept=None) if every else Rejects(), 0
     for one in split.maps:
         for part in inputs.get(one.table.name, ()):
             found = mapped.rejections(mapped.read_rows(part.data), part.file)
-            rejects.add(RejectedRow(one.table.name, part.file, *row) for row in found)
+            rows = (RejectedRow(one.table.name, part.file, *row) for row in found)
+            rejects.add(rows, part.records)
             rejects.note_repaired(one.table.name, part.repaired)
             named += len(found)
             if every and named >= _MOST_LINES:
                 rejects.lines_kept = _LINES_AFTERWARDS
+    records = report_records.bounded(
+        outputs.PlaceRecord(row, place, record)
+        for row, one in enumerate(rejects)
+        for place, record in one.records.items()
+    )
+    return outputs.encode_result(whose, "Rejected rows", _report_rows(rejects), records)
+
+
+def _report_rows(rejects: Rejects) -> pa.Table:
     rows: list[tuple[str, str | None, int, list[dict[str, str | int]]]] = [
         (one.table, one.reason, one.count, [{"file": f, "line": n} for f, n in one.first])
         for one in rejects
     ]
     rows += [(table, None, count, []) for table, count in rejects.repaired.items()]
     columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], [], []]
-    return outputs.encode_result(whose, "Rejected rows", pa.table(columns, schema=outputs.REPORT))
+    return pa.table(columns, schema=outputs.REPORT)

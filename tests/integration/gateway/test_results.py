@@ -2,6 +2,8 @@
 
 import csv
 import io
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -21,6 +23,7 @@ from caudal.formats.outputs import Whose
 from caudal.formats.quotas import Quota
 from caudal.gateway.accept_header import OFFERED, choose
 from caudal.jobs.stored_results import StoredResult
+from caudal.worker.compute import LocalCompute
 
 URL = "/jobs/j/results/adults"
 
@@ -66,6 +69,47 @@ def test_the_rejects_report_is_a_result(answered: Place) -> None:
     answered.work()
     rows = client.get("/jobs/j/rejects", headers={"accept": "application/json"}).json()
     assert [(row["table"], row["reason"], row["rows"]) for row in rows] == [("people", "no age", 1)]
+
+
+@pytest.fixture
+def reported(place: Place) -> Iterator[Place]:
+    """All tables are computed by a worker of a cluster."""
+    client, compute = place.client(), LocalCompute()
+    create(client)
+    send(client, "people")
+    send(client, "visits")
+    place.ports = replace(place.ports, compute=compute)
+    place.work()
+    yield place
+    compute.close()
+
+
+def test_only_json_has_the_records_of_a_rejects_report(reported: Place) -> None:
+    """Readers of the other forms compare columns."""
+    client, url = reported.client(), "/jobs/j/rejects"
+    rows = client.get(url, headers={"accept": "application/json"}).json()
+    assert rows[0]["first"] == [{"file": "people.csv", "line": 4, "record": "Cid,x"}]
+    stream = client.get(url, headers={"accept": "application/vnd.apache.arrow.stream"}).content
+    assert pa.ipc.open_stream(stream).read_all().schema == outputs.REPORT
+    parquet = client.get(url, headers={"accept": "application/vnd.apache.parquet"}).content
+    assert pq.read_table(io.BytesIO(parquet)).column("first").to_pylist() == [
+        [{"file": "people.csv", "line": 4}]
+    ]
+    text = client.get(url, headers={"accept": "text/csv"}).text
+    assert "line" in text
+    assert "record" not in text
+    for window, rows in (("?offset=0&limit=1", 1), ("?offset=1&limit=9", 0)):
+        found = client.get(url + window, headers={"accept": "application/json"}).json()
+        assert [one["first"][0]["record"] for one in found] == ["Cid,x"] * rows
+
+
+def test_a_report_of_a_worker_that_keeps_no_records(reported: Place) -> None:
+    client, key = reported.client(), "jobs/j/run0/results/rejects"
+    index, rows = outputs.decode_result(reported.store.read(key), key)
+    reported.store.delete(key)
+    reported.store.create(key, outputs.encode_result(index.whose, index.title, rows))
+    found = client.get("/jobs/j/rejects", headers={"accept": "application/json"}).json()
+    assert found[0]["first"] == [{"file": "people.csv", "line": 4, "record": None}]
 
 
 def test_while_there_is_no_answer(answered: Place) -> None:

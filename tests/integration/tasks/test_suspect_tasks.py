@@ -27,7 +27,7 @@ from caudal.files.batches import cut_files
 from caudal.formats import job as job_format
 from caudal.formats import outputs
 from caudal.formats.job import Options, Request, Text
-from caudal.formats.keys import Message, Task, job_key
+from caudal.formats.keys import REJECTS, Message, Task, job_key
 from caudal.formats.outcomes import Outcome
 from caudal.jobs import execute, objects
 from caudal.jobs.execute import TurnResult
@@ -121,9 +121,11 @@ def place(tmp_path: Path) -> Iterator[Callable[..., Place]]:
     """Makes a place for one query over a table of two batches."""
     opened: list[LocalCompute] = []
 
-    def make(sql: str, suspects: Suspects, limits: SandboxLimits | None = None) -> Place:
+    def make(
+        sql: str, suspects: Suspects, limits: SandboxLimits | None = None, more: str = ""
+    ) -> Place:
         data = tmp_path / "t.csv"
-        data.write_text("k\n" + "one\n" * 20)
+        data.write_text("k\n" + "one\n" * 20 + more)
         query = Query("q", "", sql, "q.sql")
         app = Application("little", "", Path(), (ROWS,), (query,))
         options = Options(batch_bytes=60, partitions=1)
@@ -181,6 +183,18 @@ def test_a_query_that_takes_too_much_memory_fails_and_not_its_job(
     assert outcome.state == "done"
     why = "q.sql: finish q 0: the task needs more than 300 MiB of memory"
     assert outcome.failed == {"q": why}
+
+
+def test_a_report_that_is_suspect_is_that_of_a_worker(place: Callable[..., Place]) -> None:
+    here, report = place("SELECT k FROM t", Suspects(LIMITS), more="a,b\n"), Task("finish", REJECTS)
+    here.until_ready(report)
+    assert here.deliver(report) is TurnResult.ACKNOWLEDGED
+    job_run = here.ports.job_runs.open("j")
+    assert job_run is not None
+    index, rows = outputs.decode_result(here.ports.store.read(job_run.keys.output(report)), "k")
+    (first,) = rows.column("first").to_pylist()
+    assert [(one["file"].rpartition("/")[2], one["line"]) for one in first] == [("t.csv", 22)]
+    assert index.records == (outputs.PlaceRecord(0, 0, "a,b"),)
 
 
 def test_too_much_memory_here_is_confirmed_in_a_fresh_process(

@@ -18,7 +18,7 @@ BAD = "</script><script>alert(1)</script>"
 
 def answers() -> Answers:
     rejects = Rejects()
-    rejects.add([RejectedRow("t", "t.csv", 7, "wrong")])
+    rejects.add([RejectedRow("t", "t.csv", line, "wrong") for line in (7, 9)], {7: BAD})
     rows = pa.table({"title": [BAD] * (REPORTED_ROWS + 1)})
     failures = {"q2": QueryError("division by zero")}
     return Answers({"q1": Result("q1", "All", rows, 0.5)}, rejects, failures=failures)
@@ -36,11 +36,15 @@ def test_no_value_ends_the_element_that_holds_it() -> None:
     assert BAD.encode() not in page
     found = data_of(page)
     assert found["results"]["q1"]["rows"][0] == {"title": BAD}  # type: ignore[index]
+    assert found["rejects"][0]["first"][0]["record"] == BAD  # type: ignore[index]
 
 
 def test_a_report_names_rejects_failures_and_what_was_cut() -> None:
     found = run_data("books", answers(), {})
-    assert found["rejects"][0]["first"] == [{"file": "t.csv", "line": 7}]
+    assert found["rejects"][0]["first"] == [
+        {"file": "t.csv", "line": 7, "record": BAD},
+        {"file": "t.csv", "line": 9},
+    ]
     assert found["status"].failed == {"q2": "division by zero"}
     about = found["results"]["q1"]["about"]
     assert (about["rows"], about["seconds"]) == (REPORTED_ROWS + 1, 0.5)

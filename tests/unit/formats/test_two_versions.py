@@ -5,11 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 import pytest
 
+from caudal.client.results import every_reject, rejects_of
 from caudal.errors import FormatError
 from caudal.formats import batch, document, frame, mapped, merged, message, outcomes, outputs
-from caudal.formats.keys import Message, Task
+from caudal.formats.keys import REJECTS, Message, Task
 from caudal.formats.medic_status import StatusReply
 from caudal.formats.replies import JobStatus
 from caudal.medic.talk import StartOrder
@@ -75,3 +77,84 @@ def test_words_between_processes_may_have_new_fields(sent: Any) -> None:
     content = json.loads(msgspec.json.encode(sent))
     newer = json.dumps({**content, "added_later": {"deep": [1]}}).encode()
     assert msgspec.json.decode(newer, type=type(sent)) == sent
+
+
+class IndexBefore(msgspec.Struct, frozen=True):
+    """What the previous version reads of a mapped object's index."""
+
+    table: str
+    batch: int
+    file: str
+    rows: int
+    repaired: int
+    rejects: mapped.Span
+    stages: dict[str, mapped.StageIndex]
+
+
+class ResultBefore(msgspec.Struct, frozen=True):
+    """What the previous version reads of a result's index."""
+
+    query: str
+    title: str
+    rows: mapped.Span
+    job: str = ""
+    run: str = ""
+    error: str = ""
+
+
+def mapped_with(records: dict[int, str]) -> bytes:
+    return mapped.encode(
+        table="t", batch=0, file="t.csv", rows=1, repaired=0,
+        rejects=mapped.reject_rows([mapped.Rejection(3, "wrong")]),
+        stages={"scan_1": [pa.table({"k": [7]})]}, records=records,
+    )  # fmt: skip
+
+
+def test_the_previous_version_reads_a_mapped_object_with_records() -> None:
+    data = mapped_with({3: "a,b,c"})
+    index, body = frame.decode(frame.of_bytes(data), mapped.MAGIC, IndexBefore, "K")
+    read = frame.of_bytes(data)
+    rejects = mapped.checked_rows(read, body, index.rejects, "K")
+    assert rejects.schema == mapped.REJECTS_SCHEMA
+    assert mapped.rejections(rejects, "K") == [(3, "wrong", 1)]
+    (span,) = index.stages["scan_1"].slices
+    assert mapped.checked_rows(read, body, span, "K").to_pydict() == {"k": [7]}
+
+
+def test_a_merge_of_the_previous_version_loses_only_the_records() -> None:
+    found = mapped.open_bytes(mapped_with({3: "a,b,c"}))
+    assert found.records() == {3: "a,b,c"}
+    index = msgspec.json.decode(msgspec.json.encode(found.index), type=IndexBefore)
+    group = {"table": "t", "first": 0, "members": [{"index": index, "body": found.body}]}
+    (member,) = merged.decode(frame.encode(merged.MAGIC, group), "K").members
+    assert member.index.reported == (found.index.rejects,)
+
+
+def test_a_mapped_object_without_records_is_read() -> None:
+    data = mapped_with({})
+    head = frame.read_head(frame.of_bytes(data), mapped.MAGIC, "K")
+    assert b"records" not in head
+    found = mapped.open_bytes(data)
+    assert (found.records(), found.rejects()) == ({}, [(3, "wrong", 1)])
+
+
+def report_with(*records: outputs.PlaceRecord) -> bytes:
+    rows = pa.table([["t"], ["wrong"], [1], [[{"file": "t.csv", "line": 3}]]], outputs.REPORT.names)
+    whose = outputs.Whose("j", "r", REJECTS)
+    return outputs.encode_result(whose, "Rejected rows", rows.cast(outputs.REPORT), records)
+
+
+def test_the_previous_version_reads_a_report_with_records() -> None:
+    data = report_with(outputs.PlaceRecord(0, 0, "a,b,c"))
+    index, body = frame.decode(frame.of_bytes(data), outputs.RESULT_MAGIC, ResultBefore, "K")
+    assert body + index.rows.length == len(data), "nothing follows the rows"
+    rows = mapped.checked_rows(frame.of_bytes(data), body, index.rows, "K")
+    assert rows.schema == outputs.REPORT
+    assert [one.first for one in rejects_of(data)] == [[("t.csv", 3)]]
+    assert [one.line for one in every_reject(data, ["t"])] == [3]
+
+
+def test_a_report_without_records_is_read() -> None:
+    head = frame.read_head(frame.of_bytes(report_with()), outputs.RESULT_MAGIC, "K")
+    assert b"records" not in head
+    assert outputs.describe_result(head, "K").records == ()

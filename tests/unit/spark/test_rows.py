@@ -7,7 +7,17 @@ import pyarrow as pa
 import pytest
 
 from caudal.errors import FormatError
-from caudal.spark.rows import PART_BYTES, SliceRow, TaskRows, driver_rows, record_batches
+from caudal.formats import mapped
+from caudal.spark.routes import Routes
+from caudal.spark.rows import (
+    FOR_DRIVER,
+    PART_BYTES,
+    SliceRow,
+    TaskRows,
+    driver_rows,
+    mapped_rows,
+    record_batches,
+)
 
 LARGE = bytes(range(256)) * (PART_BYTES // 100)
 
@@ -61,3 +71,27 @@ def test_a_table_is_added_like_its_batches() -> None:
     found.add(whole)
     assert len(found.streams()["s"]) == 12
     found.close()
+
+
+class NoReaders(Routes):
+    """Nobody reads any slice."""
+
+    def __init__(self) -> None:
+        """Without a plan."""
+
+    def readers(self, stage: str, number: int, slices: int) -> list[int]:
+        return []
+
+
+@pytest.mark.parametrize("records", [{}, {3: "a,b,c"}])
+def test_the_driver_gets_rejected_rows_with_their_records(records: dict[int, str]) -> None:
+    data = mapped.encode(
+        table="t", batch=0, file="t.csv", rows=1, repaired=0,
+        rejects=mapped.reject_rows([mapped.Rejection(3, "wrong")]),
+        stages={"scan_1": [pa.table({"k": [7]})]}, records=records,
+    )  # fmt: skip
+    (row,) = mapped_rows(data, 0, NoReaders())
+    found = mapped.open_bytes(row.payload)
+    assert row.slice == FOR_DRIVER
+    assert (found.rejects(), found.records()) == ([(3, "wrong", 1)], records)
+    assert len(row.payload) < len(data), "slices are not for the driver"

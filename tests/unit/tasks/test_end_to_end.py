@@ -14,7 +14,7 @@ from caudal.embedded.engine import run as run_embedded
 from caudal.errors import ApplicationError, UsageError
 from caudal.files.batches import cut_files
 from caudal.files.sources import Sources
-from caudal.formats import outputs
+from caudal.formats import outputs, report_records
 from caudal.formats.batch import BatchHeader
 from caudal.formats.job import Options, Request, Text
 from caudal.formats.keys import REJECTS
@@ -28,7 +28,9 @@ from caudal.jobs.reconciler import Reconciler
 from caudal.jobs.runs import JobRuns
 from caudal.jobs.service import JobService
 from caudal.jobs.upload import Listener, Uploader, UploadRequest
+from caudal.local.engines import run_with
 from caudal.model import Application
+from caudal.run_options import Engine, RunOptions
 from caudal.store import DirectoryStore, MemoryStore, Store
 from caudal.store.port import entries
 from caudal.worker.compute import LocalCompute
@@ -129,6 +131,29 @@ def test_the_same_rows_as_the_embedded_engine(case: Path, place: Place) -> None:
         if row["reason"] is not None:
             found.setdefault(row["table"], {})[row["reason"]] = row["rows"]
     assert found == expected.rejects.counts()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_report_has_the_records_of_its_places(case: Path, place: Place) -> None:
+    """On a cluster as of a run with a report."""
+    _, results = Uploader(OneOwner(place.gateway), place.clock).run(order_of(BOOKS, case, SMALL))
+    index, report = outputs.decode_result(results[REJECTS], REJECTS)
+    (rows,) = report_records.with_records([report], index.records)
+    found = {
+        (row["table"], row["reason"], number): one["record"]
+        for row in rows.to_pylist()
+        for number, one in enumerate(row["first"])
+    }
+    for engine in (Engine.EMBEDDED, Engine.SPLIT):
+        answers = run_with(engine, BOOKS, Sources(case), options=RunOptions(records=True))
+        expected = {
+            (one.table, one.reason, number): record
+            for one in answers.rejects
+            for number, record in one.records.items()
+        }
+        assert found == expected, engine
+    for one in run_with(Engine.EMBEDDED, BOOKS, Sources(case)).rejects:
+        assert one.records == {}, "records are read only for a report"
 
 
 def test_clean_up_leaves_nothing(place: Place) -> None:

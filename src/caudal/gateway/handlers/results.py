@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from caudal.errors import UsageError
 from caudal.formats.keys import REJECTS
+from caudal.formats.report_records import with_records
 from caudal.formats.streams import TooLargeError
 from caudal.gateway import accept_header
 from caudal.gateway.refusals import Refusal
@@ -92,7 +93,7 @@ async def _converted(
             largest = await service.threads.run(found.largest)
             held = largest + min(_TEXT_BYTES, _TIMES * largest)
             await stack.enter_async_context(service.bodies.holding(call.caller.owner, held))
-            written = _written(form, found.parts(window=window))
+            written = _written(form, _parts(found, form, window))
             pieces = await service.threads.run(_begun, written)
         except (TooLargeError, UsageError) as error:
             offered = f"ask for {accept_header.ARROW}"
@@ -101,6 +102,14 @@ async def _converted(
         response.room = stack.pop_all()
         return response
     raise AssertionError  # the stack suppresses no exception
+
+
+def _parts(found: StoredResult, form: str, window: Window | None) -> Iterator[pa.Table]:
+    """Return the rows; those of the rejects report have raw records only in JSON."""
+    parts = found.parts(window=window)
+    if found.index.query != REJECTS or form != accept_header.JSON:
+        return parts
+    return with_records(parts, found.index.records, window.offset if window else 0)
 
 
 def _written(form: str, parts: Iterable[pa.Table]) -> Iterator[bytes]:
