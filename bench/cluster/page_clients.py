@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 
 import httpx
 
-_TASKS, _HISTORY, _SO_FAR = 1.5, 5.0, 2.0  # seconds between two requests
+_TASKS, _HISTORY, _SO_FAR = 2.5, 10.0, 3.0  # seconds between two requests
 _QUERIES = ("q2", "q3")
 
 

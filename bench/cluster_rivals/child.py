@@ -1,8 +1,8 @@
 """One rival in a process of its own: `python -m bench.cluster_rivals.child NAME FOLDER WARM OUT`.
 
 Writes one JSON object. The clock runs from just before the files are read to the last answer; the
-system is up and has answered three times over tiny files by then. How long it took to be up is told apart, and
-the most memory that this process had, without those that it started.
+system is up and has answered three times over tiny files by then. How long it took to be up is told
+apart, and the most memory that this process had, without those that it started.
 """
 
 import importlib

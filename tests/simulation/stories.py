@@ -55,8 +55,8 @@ class Story:
         peaceful = ("plain", "resume", "vanish", "twice", "late", "stranger", "curious")
         return self.kind in peaceful and not self.choice.fails
 
-    def order(self, tables: Tables) -> UploadRequest:
-        return UploadRequest(self.job_id, self.request, tables)
+    def order(self, tables: Tables, *, settled: bool) -> UploadRequest:
+        return UploadRequest(self.job_id, self.request, tables, tables if settled else ())
 
 
 @dataclass
@@ -82,7 +82,7 @@ class Clients:
     gateways: Gateways
     start: Callable[[str, Callable[[], None]], Process]
     pause_seconds: float
-    ends_first: bool = False  # see Uploader
+    settled: bool = False  # all data is there, see UploadRequest
     present: set[str] = field(default_factory=set)
 
     def tell(self, story: Story) -> None:
@@ -168,7 +168,6 @@ class Clients:
             clock,
             pause_seconds=self.pause_seconds,
             look_first=look_first,
-            ends_first=self.ends_first,
             each=map if at_once == 1 else partial(self._several, at_once),
         )
 
@@ -232,7 +231,7 @@ class Clients:
         """One try of a client; False if it should begin again."""
         client = replace(client, listener=Suspicious(self.truth, story.job_id, tables))
         try:
-            outcome, _ = client.run(story.order(tables))
+            outcome, _ = client.run(story.order(tables, settled=self.settled))
         except GoneError as error:
             return error.outcome is not None and story.kind != "again"
         except ConflictError as error:

@@ -117,7 +117,7 @@ class World:
             lambda: self.gateways,
             lambda kind, work: self._start(kind, kind, work),
             self.pace.pause,
-            ends_first=along_bytes > 0,
+            settled=along_bytes > 0,
         )
         jobs = range(self.chance.choice((1, 1, 1, 2, 3)))
         self.stories = [self._story(number, self.chance.choice(kinds)) for number in jobs]

@@ -4,7 +4,7 @@ import type { SoFar } from "./kinds.ts";
 import { usePolling } from "./polling.ts";
 import { count, shown } from "./words.ts";
 
-const EVERY_MS = 2000;
+const EVERY_MS = 3000;
 const MOST_SHOWN = 200;
 
 export type AskSoFar = (query: string, after: number, stop: AbortSignal) => Promise<SoFar>;

@@ -100,7 +100,7 @@ export function LiveJob({ job }: { job: string }) {
         more = page.more;
       }
     },
-    ended ? 5000 : 1500,
+    ended ? 5000 : 2500,
     [run, ended],
   );
   usePolling(
@@ -112,7 +112,7 @@ export function LiveJob({ job }: { job: string }) {
         : Number.POSITIVE_INFINITY;
       change({ samples: found.samples.filter((one) => one.at >= from && one.at <= to) });
     },
-    ended ? 60_000 : 5000,
+    ended ? 60_000 : 10_000,
     [run, ended],
   );
   const reported = data.value?.status.results.includes("rejects");
