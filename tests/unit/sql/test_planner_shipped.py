@@ -156,12 +156,24 @@ def test_q3_and_q4_of_books_share_every_stage() -> None:
     assert made.finish("q3").inputs == made.finish("q4").inputs
 
 
-def test_reviews_are_read_once_and_grouped_there() -> None:
+def test_reviews_are_grouped_where_they_are_read_and_sentiment_apart() -> None:
     made = plan(queries("books"), SCHEMAS["books"], scalar_functions=FUNCTIONS)
-    (reviews,) = [scan for scan in made.scans if scan.table == "reviews"]
-    assert reviews.queries == ("q3", "q4", "q5")
-    assert "partial group" in reviews.operators
-    assert reviews.partition.kind == "hash"
+    counted, scored = [scan for scan in made.scans if scan.table == "reviews"]
+    assert (counted.queries, scored.queries) == (("q3", "q4"), ("q5",))
+    assert "sentiment" not in counted.sql
+    assert "sentiment" in scored.sql
+    for reviews in (counted, scored):
+        assert "partial group" in reviews.operators
+        assert reviews.partition.kind == "hash"
+
+
+def test_queries_that_need_the_same_sentiment_share_its_scan() -> None:
+    least = "SELECT title, min(sentiment(text)) FROM reviews GROUP BY title"
+    best = "SELECT title, max(sentiment(text)) FROM reviews GROUP BY title"
+    asked = {"least": least, "best": best}
+    made = plan(asked, SCHEMAS["books"], scalar_functions=FUNCTIONS)
+    (scan,) = made.scans
+    assert scan.queries == ("least", "best")
 
 
 def _shuffled(numbers: Sequence[int]) -> list[int]:
@@ -203,9 +215,10 @@ def test_answers_are_those_of_duckdb(
 
 def test_a_hint_drops_rows_and_changes_no_answer(sandboxes: tuple[Sandbox, Sandbox]) -> None:
     made = plan(queries("books"), SCHEMAS["books"], scalar_functions=FUNCTIONS)
-    (hint,) = [hint for hint in made.hints if made.stage(hint.scan).queries == ("q3", "q4", "q5")]
-    books = {scan.name for scan in made.scans if scan.table == "books"}
-    assert {stage for stage, _ in hint.sources} <= books
+    stages = {scan.name: scan for scan in made.scans}
+    hints = [hint for hint in made.hints if stages[hint.scan].table == "reviews"]
+    assert len(hints) == 2
+    assert {stages[stage].table for hint in hints for stage, _ in hint.sources} == {"books"}
     tables = make_tables("books", random.Random(5))
     titles = pa.array(["nobody asks"] * tables["reviews"].num_rows)
     unasked = tables["reviews"].set_column(0, "title", titles)
