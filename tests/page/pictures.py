@@ -51,6 +51,7 @@ def _under_chaos(browser: Browser, place: PageCluster, data: Path) -> None:
             browser.shows("recovers")
         browser.wait("return (document.body.innerText.match(/well after/g) || []).length === 2")
         browser.wait("return document.querySelectorAll('.spark path[d*=L]').length > 3")
+        browser.wait("return !/starting|never/.test(document.querySelector('table').innerText)")
         browser.picture(IMAGES / "cluster.png")
         assert client.wait() == 0
     job = place.newest()
