@@ -17,6 +17,7 @@ from caudal.datasets.cluster_place import DatasetNotFoundError
 from caudal.errors import FormatError, StoreError
 from caudal.formats.outcomes import Outcome
 from caudal.formats.replies import JobStatus, SeenVersion
+from caudal.gateway.looks import FRESH_SECONDS
 from caudal.gateway.service import Service
 from caudal.jobs.asking import WatchedDataset
 from caudal.jobs.interfaces import BusyError, GoneError
@@ -25,7 +26,8 @@ from caudal.jobs.runs import JobRun
 from caudal.results.answers import Result
 from caudal.results.values import text
 
-_FIRST_SECONDS, _MOST_SECONDS = 0.1, 1.0  # between two polls: longer while there is no news
+_FIRST_SECONDS = FRESH_SECONDS  # between two polls (looks.py)
+_MOST_SECONDS = 1.0  # while there is no news
 _ALIVE_SECONDS = 10.0  # without news, until a keep-alive is sent
 
 
@@ -129,7 +131,7 @@ async def version_events(
 def _look(service: Service, job_run: JobRun) -> JobStatus | None:
     """Return None if the store does not answer now."""
     try:
-        return service.gateway.look(job_run)
+        return service.looks.at(job_run.job.run, lambda: service.gateway.look(job_run))
     except StoreError:
         return None
 

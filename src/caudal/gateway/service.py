@@ -13,6 +13,7 @@ from caudal.gateway.cluster_view import ClusterView, NoMedics
 from caudal.gateway.figures import GatewayMetrics
 from caudal.gateway.growth import Growths
 from caudal.gateway.limits import GatewayLimits
+from caudal.gateway.looks import Looks
 from caudal.gateway.outages import OutageLog
 from caudal.gateway.peers import KnownCluster
 from caudal.gateway.plan_waits import PlanWaits
@@ -69,6 +70,7 @@ class Service:
     datasets: DatasetService = field(init=False)
     questions: DatasetQuestions = field(init=False)
     growths: Growths = field(init=False)
+    looks: Looks = field(init=False)
     result_sql: ResultSql = field(init=False)
 
     def __post_init__(self) -> None:
@@ -99,6 +101,7 @@ class Service:
             ("datasets", DatasetService(self.ports)),
             ("questions", DatasetQuestions(self.gateway, self.ports)),
             ("growths", Growths(self.ports.clock)),
+            ("looks", Looks(self.ports.clock)),
             ("result_sql", ResultSql(self.gateway, self.select)),
         ):
             object.__setattr__(self, name, room)
