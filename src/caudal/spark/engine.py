@@ -2,7 +2,7 @@
 
 Rules
 1. Tables are mapped one after the other, in the order of the plan, so that small tables give hints
-   to large ones. The driver cuts one wave in advance (inputs.py). Then come the folds, level by
+   to large ones. The driver cuts in advance (inputs.py). Then come the folds, level by
    level, then the finishes.
 2. The driver decides from heads only: which scans and folds failed, which rows were rejected, how
    large the inputs of tasks are.

@@ -4,23 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from tests.harness.hand_clock import HandClock
 
 from caudal.errors import StoreError
 from caudal.gateway.looks import _MOST_KEPT, FRESH_SECONDS, Looks
-
-
-@dataclass
-class Clock:
-    time: float = 100.0
-
-    def now(self) -> float:
-        return self.time
-
-    def elapsed(self) -> float:
-        return self.time
-
-    def sleep(self, seconds: float) -> None:
-        self.time += seconds
 
 
 @dataclass
@@ -35,7 +22,7 @@ class Job:
 
 
 def test_many_streams_cost_as_many_looks_as_one() -> None:
-    clock, job = Clock(), Job()
+    clock, job = HandClock(), Job()
     looks = Looks(clock)
     shown = [0] * 5
     for _ in range(40):
@@ -48,7 +35,7 @@ def test_many_streams_cost_as_many_looks_as_one() -> None:
 
 
 def test_a_pause_gives_a_newer_look() -> None:
-    clock, job = Clock(), Job()
+    clock, job = HandClock(), Job()
     looks = Looks(clock)
     first: Any = looks.at("run", job.look)
     clock.sleep(FRESH_SECONDS)
@@ -56,7 +43,7 @@ def test_a_pause_gives_a_newer_look() -> None:
 
 
 def test_jobs_are_apart_and_bounded() -> None:
-    looks = Looks(Clock())
+    looks = Looks(HandClock())
     jobs = {f"run{number}": Job() for number in range(_MOST_KEPT + 50)}
     for run, job in jobs.items():
         looks.at(run, job.look)
@@ -65,7 +52,7 @@ def test_jobs_are_apart_and_bounded() -> None:
 
 
 def test_an_error_is_not_kept() -> None:
-    looks, job = Looks(Clock()), Job()
+    looks, job = Looks(HandClock()), Job()
 
     def fail() -> Any:
         raise StoreError("the store does not answer")
