@@ -149,8 +149,7 @@ test-docker: compiled
 test-deploy: compiled
 	@test -x .venv-deploy/bin/kubernetes-validate || { $(PYTHON) -m venv .venv-deploy && \
 	  .venv-deploy/bin/pip install --quiet --disable-pip-version-check 'kubernetes-validate>=1.37'; }
-	@command -v haproxy >/dev/null || { apt-get update -q && \
-	  apt-get install -y -q --no-install-recommends haproxy; } >/dev/null
+	@command -v haproxy >/dev/null || sh tests/harness/apt_install.sh haproxy
 	CAUDAL_TEST_DEPLOY=1 CAUDAL_KUBERNETES_VALIDATE=.venv-deploy/bin/kubernetes-validate \
 	  $(BIN)/pytest -q -n 0 tests/deploy
 

@@ -3,7 +3,6 @@
 set -e
 for program in dockerd docker-compose debootstrap; do
   if ! PATH=$PATH:/usr/sbin command -v $program >/dev/null; then
-    apt-get update -q >/dev/null
-    apt-get install -y -q --no-install-recommends docker.io docker-compose debootstrap >/dev/null
+    sh tests/harness/apt_install.sh docker.io docker-compose debootstrap
   fi
 done

@@ -3,6 +3,5 @@
 set -e
 for program in ip nsenter cc sysctl; do
   command -v $program >/dev/null && continue
-  apt-get update -q >/dev/null
-  apt-get install -y -q --no-install-recommends iproute2 util-linux gcc libc6-dev procps >/dev/null
+  sh tests/harness/apt_install.sh iproute2 util-linux gcc libc6-dev procps
 done
