@@ -6,10 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
-
 from tests.acceptance.cluster import CAUDAL, RealCluster, free_hundred
-from tests.harness.waiting import GUARD_SECONDS
 
 SCRIPT = "<script>document.title='taken'</script>"
 RIGHT_TO_LEFT = "שלום עולם"
@@ -56,18 +53,18 @@ class PageCluster:
         """Send the films, wait for the answers, and return the job."""
         words = ["--token-file", str(self.folder / "token")]
         command = self.cluster.submit(str(self.folder / "films"), self.folder / "data", *words)
-        subprocess.run(command, capture_output=True, text=True, check=True)
-        return self.newest()
-
-    def newest(self) -> str:
-        """Return the job that was created last."""
-        headers = {"authorization": f"Bearer {self.token}"}
-        jobs = httpx.get(f"{self.url}/jobs", headers=headers, timeout=GUARD_SECONDS).json()["jobs"]
-        return str(max(jobs, key=lambda one: one["created"])["id"])
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as client:
+            job = job_of(client)
+            client.communicate()
+        assert client.returncode == 0
+        return job
 
 
 def job_of(client: "subprocess.Popen[str]") -> str:
-    """Return the job that `caudal submit` says it has made. Pages make jobs of their own."""
+    """Return the job that `caudal submit` says it has made. Pages make jobs of their own, so the
+    newest job of a list may be another one."""
     assert client.stderr is not None
     word, job = client.stderr.readline().split()
     assert word == "job"

@@ -12,7 +12,7 @@ from pathlib import Path
 from caudal.store import open_store
 from tests.acceptance.cluster import CAUDAL
 from tests.harness.browser import Browser, browsing
-from tests.harness.page_cluster import PageCluster, page_cluster
+from tests.harness.page_cluster import PageCluster, job_of, page_cluster
 from tests.harness.series_world import World
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
@@ -43,8 +43,10 @@ def _under_chaos(browser: Browser, place: PageCluster, data: Path) -> None:
     words = ["--token-file", str(place.folder / "token")]
     place.submit()
     with subprocess.Popen(
-        place.cluster.submit("books", data, *words), stdout=subprocess.DEVNULL
-    ) as client:
+        place.cluster.submit("books", data, *words),
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    ) as client:  # fmt: skip
+        job = job_of(client)
         browser.open(f"{place.url}/#/cluster")
         for name in ("worker-1", "medic-3"):
             browser.click(f"button[aria-label='kill {name}']")
@@ -53,8 +55,8 @@ def _under_chaos(browser: Browser, place: PageCluster, data: Path) -> None:
         browser.wait("return document.querySelectorAll('.spark path[d*=L]').length > 3")
         browser.wait("return !/starting|never/.test(document.querySelector('table').innerText)")
         browser.picture(IMAGES / "cluster.png")
-        assert client.wait() == 0
-    job = place.newest()
+        client.communicate()
+        assert client.returncode == 0
     browser.open(f"{place.url}/#/jobs/{job}?query=q4&as=chart")
     browser.find(".bars .bar, .plot canvas")
     browser.find("canvas.timeline")
