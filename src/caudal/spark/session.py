@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -77,18 +78,35 @@ def _connected(url: str) -> Any:
 
 
 def _classic(master: str | None) -> Any:
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     chosen = retrying_master(master or "local[*]")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(chosen).appName("caudal")
-    builder = builder.config("spark.ui.showConsoleProgress", "false")
-    builder = builder.config("spark.log.level", "OFF")
+    conf = SparkConf().setMaster(chosen).setAppName("caudal")
+    conf.set("spark.ui.showConsoleProgress", "false").set("spark.log.level", "OFF")
     if chosen.startswith("local"):
-        builder = builder.config("spark.driver.host", "127.0.0.1")
-        builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
-        builder = builder.config("spark.ui.enabled", "false")
-    return builder.getOrCreate()
+        conf.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
+        conf.set("spark.ui.enabled", "false")
+    if SparkContext._gateway is None:  # no JVM of an earlier session
+        SparkContext(conf=conf, gateway=_new_jvm(conf))
+    return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def _new_jvm(conf: Any) -> Any:
+    """Start the JVM of Spark. What it says goes to a file: it greets with ten lines that help
+    nobody. If it does not start, the last line says why."""
+    from pyspark.java_gateway import launch_gateway
+
+    with tempfile.TemporaryFile() as said:
+        try:
+            return launch_gateway(conf, {"stderr": said})
+        except Exception as error:
+            said.seek(0)
+            *_, last = said.read().decode("utf-8", "replace").strip().split("\n")
+            if last == "JAVA_HOME is not set":  # and there is no java in PATH
+                last = "it needs Java: install it (default-jre-headless), or set JAVA_HOME"
+            raise SparkFailedError(f"cannot start Spark: {last or error}"[:_MOST_REASON]) from error
 
 
 def retrying_master(master: str) -> str:
