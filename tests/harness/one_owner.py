@@ -19,8 +19,8 @@ class OneOwner:
     def create(self, job_id: str, request: Request) -> Receipt:
         return self.service.create(job_id, self.owner, request)
 
-    def put_batch(self, job_id: str, data: bytes) -> Receipt:
-        return self.service.put_batch(job_id, self.owner, data)
+    def put_batch(self, job_id: str, data: bytes, *, only: bool = False) -> Receipt:
+        return self.service.put_batch(job_id, self.owner, data, only=only)
 
     def put_end(self, job_id: str, table: str, end: End) -> Receipt:
         return self.service.put_end(job_id, self.owner, table, end)
@@ -29,7 +29,7 @@ class OneOwner:
         return self.service.stored_digest(job_id, self.owner, table, number)
 
     def status(self, job_id: str, news: News | None = None) -> JobStatus:
-        return self.service.status(job_id, self.owner)
+        return self.service.status(job_id, self.owner, small=news is not None)
 
     def result(self, job_id: str, query: str, run: str) -> bytes:
         return self.service.result(job_id, self.owner, query, run)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from zlib import crc32
 
 from caudal.errors import CaudalError, UsageError
 from caudal.formats.replies import AskReceipt, Question
@@ -84,8 +85,10 @@ class PatientNetwork:
             raise AttributeError(name)
         request = getattr(self.network, name)
 
-        def ask(job_id: str, *arguments: Any) -> Any:
-            again = partial(request, job_id, self.owner, *arguments)
+        def ask(job_id: str, *arguments: Any, **named: Any) -> Any:
+            if name == "status" and crc32(job_id.encode()) % 2:
+                named["small"] = True  # the clients of every second job, as gateways offer it
+            again = partial(request, job_id, self.owner, *arguments, **named)
             return self.retry.ask(lambda: _round(again))[0]
 
         return ask
@@ -112,7 +115,9 @@ class SimulatedNetwork:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return lambda *arguments: self._ask(name, lambda one: getattr(one, name)(*arguments))
+        return lambda *arguments, **named: self._ask(
+            name, lambda one: getattr(one, name)(*arguments, **named)
+        )
 
     def preview(self, job_id: str, owner: str, query: str, number: int) -> Step:
         """One step of a preview, as a gateway's face asks for it."""

@@ -20,7 +20,7 @@ import httpx
 
 from caudal.client.pace import Pace
 from caudal.errors import FormatError
-from caudal.formats import mapped, outputs
+from caudal.formats import frame, mapped, outputs
 from caudal.formats.outputs import Whose
 
 IDENTITY = {"Accept-Encoding": "identity"}
@@ -78,9 +78,8 @@ def take_result(whose: Whose) -> Take:
     """Return a reader of the result of one query in one run of a job (formats/outputs.py)."""
 
     def take(answer: httpx.Response) -> bytes:
-        body, name = Body(answer), f"what it sent as the result of {whose.query}"
-        head = outputs.result_head(body.read, whose, name, _MOST_INDEX_BYTES)
-        index = outputs.describe_result(head, name)
+        body, name = Body(answer), _name(whose)
+        head, index = _described(body.read, whose)
         size = index.size(len(head))
         _check_size(answer, size, name)
         found = body.receive(size + 1)
@@ -92,6 +91,26 @@ def take_result(whose: Whose) -> Take:
         return body.whole()
 
     return take
+
+
+def check_result(data: bytes, whose: Whose) -> None:
+    """Check a result that came with another reply, as `take_result` does."""
+    name, read = _name(whose), frame.of_bytes(data)
+    head, index = _described(read, whose)
+    if (size := index.size(len(head))) != len(data):
+        raise FormatError(f"{name} should have {size} bytes, but has {len(data)}")
+    if not index.error:
+        mapped.read_stream(read, len(head), index.rows, name)
+
+
+def _name(whose: Whose) -> str:
+    return f"what it sent as the result of {whose.query}"
+
+
+def _described(read: frame.Read, whose: Whose) -> tuple[bytes, outputs.ResultHeader]:
+    """Return the checked head of a result, and its header."""
+    head = outputs.result_head(read, whose, _name(whose), _MOST_INDEX_BYTES)
+    return head, outputs.describe_result(head, _name(whose))
 
 
 def _check_size(answer: httpx.Response, size: int, name: str) -> None:

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 import httpx
 import msgspec
 
-from caudal.client.bodies import Take, take_reply, take_result
+from caudal.client.bodies import Take, check_result, take_reply, take_result
 from caudal.client.failover import RESULT_TYPE, Failover
 from caudal.client.refusals import code_of
 from caudal.datasets.cluster_place import split_place
@@ -61,10 +61,11 @@ class HttpGateways(Failover):
         body = msgspec.json.encode(question)
         return self._get(AskReceipt, "POST", dataset_path(dataset, "jobs"), body, _JSON)
 
-    def put_batch(self, job_id: str, data: bytes) -> Receipt:
-        """See the port."""
+    def put_batch(self, job_id: str, data: bytes, *, only: bool = False) -> Receipt:
+        """See the port. A gateway of an earlier version ignores `only`."""
         index = batch_format.describe(frame.of_bytes(data), "the batch")
         path = _path(job_id, "tables", index.table, "batches", str(index.number))
+        path += "?only=true" if only else ""
         return self._get(Receipt, "PUT", path, data, {"Content-Type": _BATCH_TYPE})
 
     def put_end(self, job_id: str, table: str, end: End) -> Receipt:
@@ -83,9 +84,10 @@ class HttpGateways(Failover):
         return _read(_Digest, answer.body).digest
 
     def status(self, job_id: str, news: News | None = None) -> JobStatus:
-        """See the port. A gateway of an earlier version answers at once."""
-        asked = f"?wait={news.seconds:g}&results={news.results}" if news else ""
-        return self._get(JobStatus, "GET", _path(job_id) + asked)
+        """See the port. A gateway of an earlier version answers at once, or without results. One
+        that sends what is no result of the job is not believed: the next gateway is asked."""
+        asked = f"?wait={news.seconds:g}&results={news.results}&small=true" if news else ""
+        return self._get(JobStatus, "GET", _path(job_id) + asked, take=_take_status(job_id))
 
     def result(self, job_id: str, query: str, run: str) -> bytes:
         """See the port. What is no such result is asked of another gateway."""
@@ -210,8 +212,9 @@ class HttpGateways(Failover):
         path: str,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
+        take: Take | None = None,
     ) -> Kind:
-        answer = self.ask(method, path, body, headers, _take(kind))
+        answer = self.ask(method, path, body, headers, take or _take(kind))
         if not answer.is_success:
             raise answer.error()
         return _read(kind, answer.body)
@@ -238,6 +241,19 @@ def _take(kind: type[Kind]) -> Take:
     return take
 
 
+def _take_status(job_id: str) -> Take:
+    """Return a reader of a status that also refuses it if a result in it is none of its run."""
+
+    def take(answer: httpx.Response) -> bytes:
+        body = take_reply(answer)
+        status = _read(JobStatus, body)
+        for query, result in status.small.items():
+            check_result(result, Whose(job_id, status.run, query))
+        return body
+
+    return take
+
+
 def _check_names(status: JobStatus) -> None:
     """Check the names of queries: they become file names, and each must have its tables."""
     for name in (
@@ -246,6 +262,7 @@ def _check_names(status: JobStatus) -> None:
         *status.previews,
         *status.growing,
         *status.failed,
+        *status.small,
     ):
         if not is_name(name) or name not in status.reads:
             raise FormatError(f"names a query {name[:40]!r}, which is invalid")

@@ -3,7 +3,7 @@
 Each is created once; the first create wins. See docs/formats/end.md and outcome.md.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import msgspec
@@ -31,6 +31,16 @@ class Outcome(msgspec.Struct, frozen=True):
     reason: str = ""
     at: float = 0.0  # seconds since 1970, UTC, by the clock of the process that wrote it
     failed: dict[str, Reason] = {}  # if the job is done: the queries that failed, and why
+
+
+def end_of(batches: Sequence[tuple[str, int]]) -> End:
+    """Return the end of a table that has these batches: the digest and the size of each.
+
+    >>> end_of([("a", 3), ("b", 4)]) == End(2, 7, digest_of_digests(["a", "b"]))
+    True
+    """
+    sizes, digests = [size for _, size in batches], [one for one, _ in batches]
+    return End(len(batches), sum(sizes), digest_of_digests(digests))
 
 
 def digest_of_digests(digests: Iterable[str]) -> str:

@@ -19,6 +19,7 @@ class Receipt:
     run: str
     tables: tuple[str, ...]
     new: bool = field(default=True, compare=False)  # False: it was confirmed before
+    ended: bool = field(default=False, compare=False)  # the batch's table has ended with it
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -74,6 +75,7 @@ class JobStatus(msgspec.Struct, frozen=True):
     created: float = 0.0  # seconds since 1970, UTC
     failed: dict[str, Reason] = {}  # finished queries that failed, and why
     growing: tuple[str, ...] = ()  # queries that have an answer so far
+    small: dict[str, bytes] = {}  # whole results (outputs.py), for who asked; not all of them
 
 
 class JobEntry(msgspec.Struct, frozen=True):

@@ -2,8 +2,8 @@
 
 Rules
 1. News are an outcome, or another number of results than the client knows. Both are looked for in
-   the store, with short pauses at first and ever longer ones: a gateway keeps no state, and
-   nobody tells it what workers do.
+   the store: a gateway keeps no state, and nobody tells it what workers do. Pauses grow with the
+   age of the job, so news come late by a small part of the time that the job took.
 2. A wait holds a place for requests all the time. So at most half of the places of a gateway, and
    of an owner, are for waits. A request that finds none is answered at once, and its client pauses
    by itself.
@@ -20,7 +20,7 @@ from caudal.jobs.runs import JobRun
 
 MOST_WAIT_SECONDS = 10.0
 _FIRST_SECONDS, _MOST_SECONDS = 0.005, 0.25  # between two looks
-_SHARE = 0.25  # of the time waited so far: the next pause
+_SHARE = 0.1  # of the age of the job: the next pause
 
 
 async def await_news(service: Service, call: RequestCall, results: int, seconds: float) -> None:
@@ -34,13 +34,22 @@ async def await_news(service: Service, call: RequestCall, results: int, seconds:
         job_run = await service.threads.run(service.gateway.watch, *call.job)
         elapsed = asyncio.get_running_loop().time
         began = elapsed()
+        age = max(service.ports.clock.now() - job_run.job.created, 0.0)  # clocks may differ
         look = partial(_has_news, service, job_run, results)
         while not service.stopping() and not await service.threads.run(look):
-            left = seconds - (elapsed() - began)
-            if left <= 0:
+            waited = elapsed() - began
+            if waited >= seconds:
                 return
-            pause = min(max(_FIRST_SECONDS, _SHARE * (seconds - left)), _MOST_SECONDS, left)
-            await asyncio.sleep(pause)
+            await asyncio.sleep(min(_pause(age + waited), seconds - waited))
+
+
+def _pause(age: float) -> float:
+    """Return how long to wait before the next look at a job of this age, in seconds.
+
+    >>> [_pause(age) for age in (0.01, 1.0, 60.0)]
+    [0.005, 0.1, 0.25]
+    """
+    return min(max(_FIRST_SECONDS, _SHARE * age), _MOST_SECONDS)
 
 
 def _has_news(service: Service, job_run: JobRun, results: int) -> bool:

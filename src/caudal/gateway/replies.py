@@ -9,11 +9,12 @@ from caudal.formats.replies import Receipt
 from caudal.gateway.bodies import JSON
 
 
-class ReceiptBody(msgspec.Struct, frozen=True):
-    """Confirmation: the run, and the tables to send, in order."""
+class ReceiptBody(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Confirmation: the run, the tables to send, in order, and whether a batch ended its table."""
 
     run: str
     tables: tuple[str, ...]
+    ended: bool = False
 
 
 class AskBody(msgspec.Struct, frozen=True):
@@ -31,4 +32,5 @@ def json_answer(content: Any, status: int = 200) -> Response:
 
 def receipt_answer(receipt: Receipt) -> Response:
     """Return 201 the first time, 200 for a repeated request."""
-    return json_answer(ReceiptBody(receipt.run, receipt.tables), 201 if receipt.new else 200)
+    body = ReceiptBody(receipt.run, receipt.tables, receipt.ended)
+    return json_answer(body, 201 if receipt.new else 200)

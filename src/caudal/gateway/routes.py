@@ -113,6 +113,13 @@ _QUIET = Parameter(
     "True: this is not the client, so it is no sign that the client is alive.",
     required=False,
 )
+_ONLY = Parameter(
+    "only",
+    "query",
+    {"type": "boolean"},
+    "True: this is the only batch of its table, which ends with it.",
+    required=False,
+)
 _NEWS = (
     Parameter(
         "wait", "query", {"type": "number", "minimum": 0},
@@ -122,6 +129,10 @@ _NEWS = (
     Parameter(
         "results", "query", {"type": "integer", "minimum": 0, "maximum": 999_999_999},
         "With `wait`: the number of results that are no news.", required=False,
+    ),
+    Parameter(
+        "small", "query", {"type": "boolean"},
+        "True: return small results with the status, as result objects in base64.", required=False,
     ),
 )  # fmt: skip
 _WINDOW = (
@@ -203,7 +214,7 @@ OPERATIONS = (
     Operation(
         "PUT", _BATCH, tables.put_batch, "Send a batch. It is safe to repeat.",
         _RECEIPT, (404, 408, 409, 410, 413, 415), MediaContent(tables.BATCH, schema=_BINARY),
-        right=Right.SUBMIT,
+        parameters=(_ONLY,), right=Right.SUBMIT,
     ),
     Operation(
         "PUT", _RECORDS, records.put_records,

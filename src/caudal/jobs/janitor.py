@@ -5,7 +5,8 @@ Rules
    job.json never names a run twice. So a run that was listed and is not named now is garbage.
 2. When a run has its outcome, its data is deleted: all but results, the outcome, the facts that
    the page shows of a job that is done or failed, and the ends of tables, with which a late client
-   can check its data. Objects that a late worker still adds are deleted in a later round.
+   can check its data. Objects that a late worker still adds are deleted in a later round. What a
+   power cut brings back stays as long as what is added later than that (rules 4 and 5).
 3. When the results expire, delete first the results, then job.json, then the outcome. A job with
    job.json but without outcome would seem to run. Results expire when this clock and the store's
    clock, if it has one, both say so. So a clock that is ahead deletes nothing early.
@@ -182,7 +183,7 @@ def _delete_below(store: Store, prefix: str, but: tuple[str, ...] = ()) -> int:
     for page in list(pages(store, prefix)):
         for key in (*(one.key for one in page.entries), *map(key_in, page.folders)):
             if not key.startswith(but):
-                store.delete(key)
+                store.delete(key, lasting=False)
                 deleted += 1
     return deleted
 

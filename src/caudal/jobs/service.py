@@ -24,7 +24,7 @@ from caudal.formats import job as job_format
 from caudal.formats import outcomes
 from caudal.formats.job import Job, Request
 from caudal.formats.keys import MOST_GROUPS, Task, job_key
-from caudal.formats.outcomes import End, Outcome
+from caudal.formats.outcomes import End, Outcome, end_of
 from caudal.formats.replies import JobPage, JobStatus, Receipt
 from caudal.jobs import objects
 from caudal.jobs.inputs import WrongEndError, check_coverage
@@ -55,7 +55,7 @@ from caudal.jobs.requests import (
 from caudal.jobs.runs import JobRun, end_run, read_outcome
 from caudal.jobs.shared_maps import facts_of
 from caudal.jobs.so_far import GrowingQuery
-from caudal.jobs.status import status_of
+from caudal.jobs.status import small_results, status_of
 from caudal.jobs.stored_results import StoredResult
 
 _MARKS = 4  # marks of an active client in the time after which it counts as silent
@@ -102,12 +102,15 @@ class JobService:
         self._publish(job_run, at_creation(job_run.shape))
         return Receipt(job_run.job.run, job_run.job.tables, new=found is None)
 
-    def put_batch(self, job_id: str, owner: str, data: bytes) -> Receipt:
-        """Store a batch and publish its map task. The same batch again publishes again."""
+    def put_batch(self, job_id: str, owner: str, data: bytes, *, only: bool = False) -> Receipt:
+        """Store a batch and publish its map task. The same batch again publishes again.
+
+        With `only`, it is the only batch of its table, which ends with it.
+        """
         job_run = self._running(job_id, owner)
         index = described(data)
         self._check_wanted(job_run, index.table, index.number)
-        return self.put_admitted(Admission(job_run, index.table, index.number), data)
+        return self.put_admitted(Admission(job_run, index.table, index.number), data, only=only)
 
     def admit(self, job_id: str, owner: str, table: str, number: int) -> Admission:
         """Check that this batch may be sent. Asking first can save sending its bytes."""
@@ -115,7 +118,7 @@ class JobService:
         self._check_wanted(job_run, table, number)
         return Admission(job_run, table, number)
 
-    def put_admitted(self, admission: Admission, data: bytes) -> Receipt:
+    def put_admitted(self, admission: Admission, data: bytes, *, only: bool = False) -> Receipt:
         """Do the same as put_batch, for an admitted batch.
 
         Changes since the admission do no harm: a batch of a run that is over is never read, and a
@@ -127,12 +130,16 @@ class JobService:
                 f"this is batch {index.number} of table {index.table!r}, not batch "
                 f"{admission.number} of {admission.table!r}"
             )
+        if only and index.number:
+            raise UsageError(f"batch {index.number} of a table cannot be its only one")
         check_batch(data, index, self._ports.bounds.batch_bytes)
+        if only:  # first, so that the worker that maps it knows it and goes on (taken_along.py)
+            self._store_end(job_run, index.table, end_of([(index.digest, index.bytes)]))
         new = self._create_batch(job_run, index, data)
         task = Task("map", index.table, index.number)
         self._publish(job_run, [task])
         self._ports.loads.sent(job_run.job.owner, job_run.message(task).lane)
-        return Receipt(job_run.job.run, job_run.job.tables, new=new)
+        return Receipt(job_run.job.run, job_run.job.tables, new=new, ended=only)
 
     def put_end(self, job_id: str, owner: str, table: str, end: End) -> Receipt:
         """Store the end of a table, and publish the tasks that became ready.
@@ -142,7 +149,7 @@ class JobService:
         """
         job_run = self._job_run(job_id, owner)
         self._check_table(job_run, table)
-        store, key = self._ports.store, job_run.keys.end(table)
+        store = self._ports.store
         outcome = read_outcome(store, job_run.keys)
         if outcome is not None:
             first = facts_of(store, job_run).ending(table)
@@ -150,15 +157,22 @@ class JobService:
                 raise self._gone(job_id, outcome)
             check_same_end(table, first, end)
             return Receipt(job_run.job.run, job_run.job.tables, new=False)
-        new = not objects.exists(store, key)  # two requests at once may both see it as new
+        new = self._store_end(job_run, table, end)
+        return Receipt(job_run.job.run, job_run.job.tables, new=new)
+
+    def _store_end(self, job_run: JobRun, table: str, end: End) -> bool:
+        """Store the end of a table, and publish the tasks that became ready; return whether it is
+        new. (Two requests at once may both get True.)"""
+        store, key = self._ports.store, job_run.keys.end(table)
+        new = not objects.exists(store, key)
         try:
             store.create(key, outcomes.encode_end(end))
         except AlreadyExistsError:
             check_same_end(table, objects.end(store, job_run.keys, table), end)
         if self._covers_too_much(job_run, table, end):
-            raise self._gone(job_id, read_outcome(store, job_run.keys))
+            raise self._gone(job_run.job.id, read_outcome(store, job_run.keys))
         self._publish(job_run, after_end(table, job_run.shape, facts_of(store, job_run)))
-        return Receipt(job_run.job.run, job_run.job.tables, new=new)
+        return new
 
     def stored_digest(self, job_id: str, owner: str, table: str, number: int) -> str | None:
         """Return the digest of a batch's records if it has arrived, for a client that resumes."""
@@ -170,13 +184,20 @@ class JobService:
         except NotFoundError:
             return None
 
-    def status(self, job_id: str, owner: str, *, quiet: bool = False) -> JobStatus:
+    def status(
+        self, job_id: str, owner: str, *, quiet: bool = False, small: bool = False
+    ) -> JobStatus:
         """Return the progress of a job, and its outcome if it has ended.
 
         `quiet`: somebody else than the client asks, so this is no sign of life of the client.
+        `small`: the client wants the small results with it.
         """
         job_run = self.seen(job_id, owner) if quiet else self._job_run(job_id, owner)
-        return status_of(self._ports.store, job_run)
+        status = status_of(self._ports.store, job_run)
+        if not small:
+            return status
+        found = small_results(self._ports.store, job_run, status.results)
+        return msgspec.structs.replace(status, small=found)
 
     def result(self, job_id: str, owner: str, query: str, run: str) -> bytes:
         """Return the result of a query in that run (formats/outputs.py), once it exists."""
@@ -217,11 +238,15 @@ class JobService:
         return status_of(self._ports.store, job_run)
 
     def has_news(self, job_run: JobRun, results: int) -> bool:
-        """Return whether a watched run has an outcome or another number of results."""
+        """Return whether a watched run has an outcome or another number of results.
+
+        A run that has all its results has no news before its outcome, which follows at once.
+        """
         store = self._ports.store
         if objects.exists(store, job_run.keys.outcome):
             return True
-        return len(facts_of(store, job_run).finished()) != results
+        found = len(facts_of(store, job_run).finished())
+        return found not in (results, len(job_run.shape.finishes))
 
     def preview(self, job_id: str, owner: str, query: str) -> Preview:
         """Return the preview of a query that only filters: its rows, batch by batch."""

@@ -1,6 +1,11 @@
 """The progress of a job: per table, fold and query."""
 
+from collections.abc import Iterable
+from contextlib import suppress
+
+from caudal.errors import FormatError, NotFoundError
 from caudal.formats.replies import JobStatus, TableStatus
+from caudal.jobs import objects
 from caudal.jobs.facts import StoreFacts
 from caudal.jobs.failed_queries import failed_queries
 from caudal.jobs.intervals import IntervalSet
@@ -9,6 +14,8 @@ from caudal.jobs.runs import JobRun, query_names, read_outcome
 from caudal.jobs.shared_maps import facts_of
 from caudal.sql.planner import only_filters
 from caudal.store.port import Store
+
+SMALL_BYTES = 32 << 10  # of all results in a status together
 
 
 def status_of(store: Store, job_run: JobRun) -> JobStatus:
@@ -39,6 +46,20 @@ def status_of(store: Store, job_run: JobRun) -> JobStatus:
         created=job_run.job.created,
         failed=failed_queries(store, job_run, finished),
     )
+
+
+def small_results(store: Store, job_run: JobRun, names: Iterable[str]) -> dict[str, bytes]:
+    """Return results that are small together. One that cannot be read is left out: who asks for it
+    by its name is told why."""
+    found, room = dict[str, bytes](), SMALL_BYTES
+    for name in names:
+        with suppress(NotFoundError, FormatError):
+            result = objects.result(store, job_run.keys, name)
+            size = result.index.size(len(result.head))
+            if size <= room:
+                found[name] = result.whole()
+                room -= size
+    return found
 
 
 def growing_queries(job_run: JobRun) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from caudal.formats.batch import BatchHeader
 from caudal.formats.job import Request
 from caudal.formats.keys import REJECTS
 from caudal.formats.loads import LOAD, UPKEEP
-from caudal.formats.outcomes import End, Outcome, digest_of_digests
+from caudal.formats.outcomes import End, Outcome, end_of
 from caudal.formats.replies import JobStatus, Receipt
 from caudal.jobs.interfaces import Clock, ConflictError, GoneError
 
@@ -52,7 +52,9 @@ class Gateways(Protocol):
 
     def create(self, job_id: str, request: Request) -> Receipt: ...
 
-    def put_batch(self, job_id: str, data: bytes) -> Receipt: ...
+    def put_batch(self, job_id: str, data: bytes, *, only: bool = False) -> Receipt:
+        """Send a batch. With `only`, it is the table's only one; the receipt says whether the
+        gateway took it as the table's end, too."""
 
     def put_end(self, job_id: str, table: str, end: End) -> Receipt: ...
 
@@ -60,7 +62,7 @@ class Gateways(Protocol):
 
     def status(self, job_id: str, news: News | None = None) -> JobStatus:
         """Return the status. With `news`, a gateway may answer only when there are news, or after
-        a while; whether it does is its own affair."""
+        a while, and with small results; whether it does is its own affair."""
 
     def result(self, job_id: str, query: str, run: str) -> bytes:
         """The result object of that run and of no other (formats/outputs.py), whole and checked."""
@@ -164,20 +166,21 @@ class Upload:
             batches = iter(self.order.batches.get(table, ()))
             first = list(islice(batches, 2 if table in self.order.settled else 0))
             if len(first) == 1 and not self.client.look_first:
-                self._put_last(table, first[0])
+                self._put_only(table, first[0])
             else:
                 self.put(table, chain(first, batches))
                 self.end(table)
             yield table
 
-    def _put_last(self, table: str, made: Sendable) -> None:
-        """Send the end of a table, then its only batch. So the worker that maps the batch knows
-        that the table is complete, and goes on (taken_along.py)."""
-        data = made if isinstance(made, bytes) else made()
-        batch = batch_format.describe(frame.of_bytes(data), "batch 0")
+    def _put_only(self, table: str, made: Sendable) -> None:
+        """Send the only batch of a table, which ends the table, too. An end of its own follows if
+        the gateway does not know of that, or if the job is done already (rule 5)."""
+        batch, receipt = self._put(table, (0, made), only=True)
         self._sent[table] = [(batch.digest, batch.bytes)]
-        self.end(table)
-        self._send_batch(table, (0, data))
+        if receipt is not None and receipt.ended:
+            self._note_end(table)
+        else:
+            self.end(table)
 
     def nothing_to_send(self) -> None:
         """Note that the job reads a dataset: its tables are not this client's to send."""
@@ -192,10 +195,11 @@ class Upload:
 
     def end(self, table: str) -> None:
         """Send the end of a table."""
-        sent = self._sent.get(table, [])
-        digest = digest_of_digests(digest for digest, _ in sent)
-        end = End(len(sent), sum(size for _, size in sent), digest)
+        end = end_of(self._sent.get(table, []))
         self._check(self.client.gateways.put_end(self.order.job_id, table, end).run)
+        self._note_end(table)
+
+    def _note_end(self, table: str) -> None:
         self._ended |= {table}
         self.client.listener.ended(table)
 
@@ -233,7 +237,7 @@ class Upload:
     def look(self, news: News | None = None) -> JobStatus:
         """Ask for the status of the job, and fetch the results that exist (rule 4)."""
         status = self._status(news)
-        while fetched := {name: self._fetch(name) for name in self._there(status)}:
+        while fetched := {name: self._fetch(name, status) for name in self._there(status)}:
             self.results |= fetched
             for name, data in fetched.items():
                 self.client.listener.answered(name, data)
@@ -260,7 +264,9 @@ class Upload:
             return frozenset([LOAD if request.load else UPKEEP])
         return frozenset(request.queries or (one.name for one in request.application.queries))
 
-    def _fetch(self, query: str) -> bytes:
+    def _fetch(self, query: str, status: JobStatus) -> bytes:
+        if (small := status.small.get(query)) is not None:
+            return small
         return self.client.gateways.result(self.order.job_id, query, self.run)
 
     def _check_whole(self, status: JobStatus) -> None:
@@ -271,18 +277,26 @@ class Upload:
             )
 
     def _send_batch(self, table: str, numbered: Numbered) -> BatchHeader:
+        return self._put(table, numbered)[0]
+
+    def _put(
+        self, table: str, numbered: Numbered, *, only: bool = False
+    ) -> tuple[BatchHeader, Receipt | None]:
+        """Send a batch; return no receipt if it was not needed."""
         number, made = numbered
         data = made if isinstance(made, bytes) else made()
         batch = batch_format.describe(frame.of_bytes(data), f"batch {number}")
+        receipt = None
         try:
             if not self._is_done and not self._has(table, batch):
-                self._check(self.client.gateways.put_batch(self.order.job_id, data).run)
+                receipt = self.client.gateways.put_batch(self.order.job_id, data, only=only)
+                self._check(receipt.run)
         except GoneError as error:
             self._note(error.outcome)
             if not self._is_done:
                 raise
         self.client.listener.sent(table, batch)
-        return batch
+        return batch, receipt
 
     def _has(self, table: str, batch: BatchHeader) -> bool:
         if not self.client.look_first:

@@ -113,6 +113,7 @@ def test_every_create_cancel_fetch_and_refusal_is_one_line(place: Place, log: Pa
     place.work()
     alice.get("/jobs/j/results/adults")
     alice.get("/jobs/j")
+    alice.get("/jobs/j?small=true")  # brings the result along
     berta.get("/jobs/j/results/adults")
     alice.delete("/jobs/j")
     place.client("somebody-else's").get("/jobs")
@@ -124,6 +125,7 @@ def test_every_create_cancel_fetch_and_refusal_is_one_line(place: Place, log: Pa
     assert found == [
         ("create", "alice", "j", 201, None),
         ("create", "alice", "j", 200, None),
+        ("fetch", "alice", "j", 200, None),
         ("fetch", "alice", "j", 200, None),
         ("refuse", "berta", "j", 404, "no_job"),
         ("cancel", "alice", "j", 200, None),

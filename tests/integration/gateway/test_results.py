@@ -1,5 +1,6 @@
 """Results over HTTP: every representation, and what is said while there is none."""
 
+import base64
 import csv
 import io
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from caudal.formats import frame, mapped, outputs
 from caudal.formats.outputs import Whose
 from caudal.formats.quotas import Quota
 from caudal.gateway.accept_header import OFFERED, choose
+from caudal.jobs import status
 from caudal.jobs.stored_results import StoredResult
 from caudal.worker.compute import LocalCompute
 
@@ -133,6 +135,7 @@ def test_a_flipped_bit_never_leaves(answered: Place) -> None:
         answer = client.get(URL, headers={"accept": accept})
         assert code_of(answer) == (500, "damaged"), (bit, accept)
         assert key in answer.json()["error"]["message"]
+        assert client.get("/jobs/j?small=true").json()["small"] == {}
 
 
 def test_the_result_of_another_query_or_run_never_leaves(answered: Place) -> None:
@@ -307,3 +310,25 @@ def test_conversions_of_one_owner_leave_room_for_others(answered: Place) -> None
 )
 def test_the_client_chooses(accept: str | None, chosen: str | None) -> None:
     assert choose(accept) == chosen
+
+
+def test_small_results_come_with_the_status_of_who_asks(answered: Place) -> None:
+    client = answered.client()
+    stored = client.get(URL, headers={"accept": "application/vnd.caudal.result"}).content
+    assert client.get("/jobs/j").json()["small"] == {}
+    found = client.get("/jobs/j?small=true").json()
+    assert {name: base64.b64decode(one) for name, one in found["small"].items()} == {
+        "adults": stored
+    }
+    assert client.get("/jobs/j?small=x").json()["small"] == {}
+
+
+def test_a_status_brings_no_more_than_it_should(
+    answered: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = len(
+        answered.client().get(URL, headers={"accept": "application/vnd.caudal.result"}).content
+    )
+    for room, found in ((size, ["adults"]), (size - 1, [])):
+        monkeypatch.setattr(status, "SMALL_BYTES", room)
+        assert list(answered.client().get("/jobs/j?small=true").json()["small"]) == found

@@ -18,9 +18,11 @@ from tests.harness.gateway_place import (
 
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
+from caudal.formats.outcomes import End, digest_of_digests
 from caudal.formats.quotas import Quotas
 from caudal.gateway.limits import GatewayLimits
 from caudal.jobs.ports import Bounds
+from caudal.jobs.shared_maps import facts_of
 
 URL = "/jobs/j/tables/people/batches/0"
 HEADERS = {"content-type": BATCH}
@@ -124,6 +126,50 @@ def test_an_end_is_new_once_and_another_one_is_a_conflict(place: Place) -> None:
     for wrong in ({}, {**content, "batches": "two"}, {**content, "bytes": -1}, [1]):
         assert code_of(client.put(url, json=wrong)) == (400, "bad_request")
     assert code_of(client.put("/jobs/j/tables/x/end", json=content)) == (404, "no_table")
+
+
+def only_batch(data: bytes = b"Ann,40\n") -> bytes:
+    return batch_format.encode(
+        table="people", number=0, file="f", columns=("name", "age"), first_line=2, offset=9,
+        newlines=1, data=data,
+    )  # fmt: skip
+
+
+def end_in(place: Place, table: str = "people") -> End | None:
+    job_run = place.ports.job_runs.open("j")
+    assert job_run is not None
+    return facts_of(place.store, job_run).ending(table)
+
+
+def test_the_only_batch_of_a_table_ends_it(place: Place) -> None:
+    client, data = place.client(), only_batch()
+    create(client)
+    answers = [client.put(f"{URL}?only=true", content=data, headers=HEADERS) for _ in range(2)]
+    assert [(one.status_code, one.json()["ended"]) for one in answers] == [(201, True), (200, True)]
+    batch = batch_format.check(data, "")
+    assert end_in(place) == End(1, batch.bytes, digest_of_digests([batch.digest]))
+    assert put_batch(client, "people", 1, batches("people")[1]) == 409, "there is no second one"
+
+
+def test_an_only_batch_that_is_refused_ends_nothing(place: Place) -> None:
+    client, second = place.client(), batches("people")[1]
+    create(client)
+    wrong = {URL: only_batch() + b"x", "/jobs/j/tables/people/batches/1": second}
+    for path, data in wrong.items():
+        answer = client.put(f"{path}?only=true", content=data, headers=HEADERS)
+        assert code_of(answer) == (400, "bad_request")
+    assert end_in(place) is None
+    assert put_batch(client, "people", 0, only_batch()) == 201
+    other = client.put(f"{URL}?only=true", content=only_batch(b"Ivy,50\n"), headers=HEADERS)
+    assert code_of(other) == (409, "conflict")
+
+
+def test_a_table_that_ended_otherwise_takes_no_only_batch(place: Place) -> None:
+    client = place.client()
+    create(client)
+    send(client, "people")
+    answer = client.put(f"{URL}?only=true", content=batches("people")[0], headers=HEADERS)
+    assert code_of(answer) == (409, "conflict")
 
 
 def test_a_full_lane_refuses_and_says_when_to_come_again() -> None:

@@ -1,5 +1,6 @@
 """A gateway that lies, or never stops talking: one clear error, or the answer of another one."""
 
+import base64
 import gzip
 import itertools
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from caudal.errors import FormatError, UnreachableError, UsageError
 from caudal.formats import frame, mapped, outputs
 from caudal.formats.keys import REJECTS
 from caudal.formats.outputs import Whose
+from caudal.jobs.upload import News
 from caudal.results.answers import Answers
 
 BUFFERS = 32 << 20  # of both ends of a connection: what may be sent before its end is noticed
@@ -80,6 +82,10 @@ def of_a_terabyte(place: Place) -> bytes:
     return frame.encode(
         outputs.RESULT_MAGIC, outputs.ResultHeader("q1", "", span, place.job, place.run)
     )
+
+
+def of_a_terabyte_of_q1(place: Place) -> dict[str, bytes]:
+    return {"q1": of_a_terabyte(place)}
 
 
 def flipped(true: bytes) -> bytes:
@@ -149,6 +155,42 @@ def test_what_is_not_the_result_is_never_taken_for_it(kind: str, place: Place) -
     with place.gateways(place.hostile.address, place.honest) as gateways:
         assert gateways.result(place.job, "q1", place.run) == true
     assert len(place.hostile.asked) == 4, "the lie was noticed, and another gateway asked"
+
+
+WRONG_SMALL: dict[str, Callable[[Place], dict[str, bytes]]] = {
+    "another query": lambda place: {"q1": place.results[place.job, "q2"]},
+    "another job": lambda place: {"q1": place.results[place.other, "q1"]},
+    "another run": lambda place: {"q1": another_run(place, place.results[place.job, "q1"])},
+    "one bit": lambda place: {"q1": flipped(place.results[place.job, "q1"])},
+    "a byte more": lambda place: {"q1": place.results[place.job, "q1"] + b"x"},
+    "a byte less": lambda place: {"q1": place.results[place.job, "q1"][:-1]},
+    "a terabyte": of_a_terabyte_of_q1,
+    "nothing": lambda place: {"q1": b""},
+    "a name that is a path": lambda place: {"../q1": place.results[place.job, "q1"]},
+    "a query of another": lambda place: {"q9": place.results[place.job, "q1"]},
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_SMALL)
+def test_a_small_result_that_is_none_is_never_taken_for_it(kind: str, place: Place) -> None:
+    """It comes with the status, and is checked as one that was fetched."""
+    small = WRONG_SMALL[kind](place)
+
+    def spoil(path: str, body: bytes) -> Spoilt:
+        told = msgspec.json.decode(body)
+        told["small"] = {name: base64.b64encode(one).decode() for name, one in small.items()}
+        return Spoilt(msgspec.json.encode(told))
+
+    place.hostile.spoil = spoil
+    news = News(0, 0.01)
+    with place.gateways(place.hostile.address) as alone, pytest.raises(FormatError):
+        alone.status(place.job, news)
+    with place.gateways(place.hostile.address, place.honest) as gateways:
+        found = gateways.status(place.job, news).small
+    assert found == {
+        query: place.results[place.job, query] for query in ("q1", "q2", REJECTS) if query in found
+    }
+    assert found, "those of the honest gateway"
 
 
 def test_a_result_that_breaks_off_is_asked_again(place: Place) -> None:

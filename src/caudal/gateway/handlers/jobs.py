@@ -16,6 +16,7 @@ from caudal.gateway.planner_process import PlanExcessError
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.replies import json_answer, receipt_answer
 from caudal.gateway.service import RequestCall, Service
+from caudal.gateway.visits import visit_of
 from caudal.jobs.requests import check_job_id
 from caudal.process.logs import fields
 
@@ -77,14 +78,18 @@ async def status(service: Service, call: RequestCall) -> Response:
     """GET /jobs/{job}
 
     With `wait` and `results`, the answer waits for an outcome or another number of results. If too
-    many wait already, it does not.
+    many wait already, it does not. Small results that come with it were fetched (audit.py).
     """
     asked = call.request.query_params
-    quiet = asked.get("quiet", "false") == "true"
+    quiet, small = (asked.get(one, "false") == "true" for one in ("quiet", "small"))
     if (seconds := _wait_seconds(asked.get("wait", "0"))) and not service.stopping():
         await await_news(service, call, _count(asked.get("results", "0")), seconds)
-    ask = partial(service.gateway.status, *call.job, quiet=quiet)
-    return json_answer(await service.threads.run(ask))
+    ask = partial(service.gateway.status, *call.job, quiet=quiet, small=small)
+    found = await service.threads.run(ask)
+    if found.small:
+        visit = visit_of(call.request.scope)
+        visit.action, visit.query = "fetch", " ".join(sorted(found.small))
+    return json_answer(found)
 
 
 def _wait_seconds(text: str) -> float:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 
 import msgspec
 from starlette.responses import Response
@@ -33,6 +34,7 @@ async def put_batch(service: Service, call: RequestCall) -> Response:
     reads the body. A client that sends `Expect: 100-continue` has not sent the body at that point.
     """
     number, most = call.number("number"), service.limits.batch_bytes
+    only = call.request.query_params.get("only", "false") == "true"
     require_type(call.request, BATCH)
     size = announced_size(call.request, most)
     admission = await service.takers.run(
@@ -42,10 +44,13 @@ async def put_batch(service: Service, call: RequestCall) -> Response:
     with service.census.holding(call.owner, space) as hold:
         async with service.bodies.holding(call.owner, size):
             data = await read_body(call.request, most, service.limits)
-            receipt = await service.takers.run(service.gateway.put_admitted, admission, data)
+            put = partial(service.gateway.put_admitted, admission, data, only=only)
+            receipt = await service.takers.run(put)
         if receipt.new:
             hold.lasts({Quota.STORED: stored_size(len(data))})
     service.figures.body_bytes.inc(len(data))
+    if receipt.new and receipt.ended:
+        _log_end(call)
     return receipt_answer(receipt)
 
 
@@ -78,5 +83,9 @@ async def put_end(service: Service, call: RequestCall) -> Response:
             raise Refusal(400, "bad_request", "batches and bytes cannot be negative")
         receipt = await service.takers.run(service.gateway.put_end, *call.job, table, end)
     if receipt.new:
-        _log.info("table ended", extra=fields(job=call.name("job"), table=table))
+        _log_end(call)
     return receipt_answer(receipt)
+
+
+def _log_end(call: RequestCall) -> None:
+    _log.info("table ended", extra=fields(job=call.name("job"), table=call.name("table")))
