@@ -35,8 +35,14 @@ types: .venv/ready
 # In the locked environment and nothing else: a package that only came with another one is missed here.
 # One process more than the expected cores, because the tests of real clusters
 # wait most of the time; and who has nothing left to do takes from the others.
+PYTEST := $(BIN)/pytest -q -n 3 --dist worksteal
 unit: compiled
-	$(BIN)/pytest -q -n 3 --dist worksteal
+	$(PYTEST) -m 'not long'
+
+# What `make test` leaves out: the longest tests, and most cases of those that have many.
+.PHONY: test-long
+test-long: compiled .venv/rabbitmq .venv/chromium
+	$(PYTEST) -m long
 
 # The transformers backend, in the environment that has it.
 transformers: .venv/transformers

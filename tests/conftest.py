@@ -1,6 +1,7 @@
 """What all tests share: a deterministic hypothesis, and the way to the real data if it is there."""
 
 import signal
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("steady", derandomize=True, deadline=None, database=None)
 settings.register_profile("explore", deadline=None)
 settings.load_profile("steady" if TIMES == 1 else "explore")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as long the cases that `one_in` leaves out of `make test`."""
+    cases = Counter[str]()
+    for item in items:
+        if (mark := item.get_closest_marker("one_in")) is not None:
+            name, (every,) = item.nodeid.partition("[")[0], mark.args
+            if cases[name] % every:
+                item.add_marker("long")
+            cases[name] += 1
 
 
 @pytest.fixture(scope="session")

@@ -86,6 +86,7 @@ def stored(real: RealCluster, job: str) -> list[str]:
     return [name for _, _, names in os.walk(real.folder / "store" / "jobs" / job) for name in names]
 
 
+@pytest.mark.long
 def test_three_clients_while_gateways_workers_medics_clients_and_the_broker_are_killed(
     real: RealCluster, books: Source, movies: Source
 ) -> None:
@@ -109,6 +110,7 @@ def test_all_data_of_the_broker_is_lost_in_the_middle_of_a_job(
         assert answer(process) == books.answer
 
 
+@pytest.mark.long
 def test_the_store_is_away_for_a_while(tmp_path: Path, books: Source) -> None:
     """An S3 server that does not answer for twenty seconds."""
     require_rabbit()
@@ -193,6 +195,7 @@ def test_a_poison_batch_fails_its_own_job_only(
         assert answer(healthy) == books.answer
 
 
+@pytest.mark.long
 def test_a_long_computation_restarts_nobody(real: RealCluster, books: Source) -> None:
     """One core of a worker is busy in DuckDB, within one task; its own loop goes on beating.
 
@@ -252,6 +255,7 @@ def test_power_cut(real: RealCluster, books: Source) -> None:
         assert answer(process) == books.answer
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
 def test_a_full_disk_costs_time_only(tmp_path: Path, books: Source) -> None:
     """The client sends its reviews while the disk is full: it says so, and so does a log."""
@@ -293,6 +297,7 @@ def log_of_gateways(real: RealCluster) -> str:
     return "".join(log.read_text() for log in (real.folder / "logs").glob("gateway-*.log"))
 
 
+@pytest.mark.long
 def test_one_node_of_three_is_lost(tmp_path: Path, books: Source) -> None:
     require_rabbit()
     with started_three(tmp_path) as nodes:

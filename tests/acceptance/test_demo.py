@@ -43,6 +43,7 @@ def test_without_rabbitmq_the_demo_shows_a_cluster_all_the_same(books: Path) -> 
     assert "broker: embedded" in shown(command)
 
 
+@pytest.mark.long
 def test_with_rabbitmq_the_demo_uses_it(books: Path) -> None:
     require_rabbit()
     assert "broker: a private RabbitMQ" in shown(demo(books))

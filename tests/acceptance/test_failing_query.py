@@ -4,6 +4,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from caudal.cli.status import ExitStatus
 from tests.acceptance.cluster import CAUDAL, running
 from tests.unit.client.test_failures import REASON, write_app
@@ -21,6 +23,7 @@ def jobs(*words: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.long
 def test_the_others_are_answered_whoever_is_killed(tmp_path: Path) -> None:
     folder = tmp_path / "app"
     folder.mkdir()

@@ -201,6 +201,7 @@ workers = 1
 """
 
 
+@pytest.mark.long
 def test_three_hosts_each_restarts_its_own(tmp_path: Path, rabbit_url: str) -> None:
     (tmp_path / "cluster.toml").write_text(HOSTS.format(broker=rabbit_url, port=free_hundred()))
     real = RealCluster(tmp_path, 0)

@@ -132,6 +132,7 @@ def growing(chance: Random, most: int) -> Iterator[int]:
     yield from sorted(chance.randrange(most + 1) for _ in range(KILLS))
 
 
+@pytest.mark.long
 def test_killed_again_and_again_it_ends_with_the_same_bytes(
     data: Path, undisturbed: dict[str, dict[str, bytes]], tmp_path: Path
 ) -> None:
@@ -152,6 +153,7 @@ def test_killed_again_and_again_it_ends_with_the_same_bytes(
     print(f"{kills} kills, the last with {len(before)} objects in the store")
 
 
+@pytest.mark.long
 def test_killed_at_its_end_it_ends_with_the_same_bytes(
     data: Path, undisturbed: dict[str, dict[str, bytes]], tmp_path: Path
 ) -> None:

@@ -133,6 +133,7 @@ def test_publisher_and_consumer_come_back_by_themselves(victim: Node, broker: Op
     assert taken(consumer).message.task.number == 2
 
 
+@pytest.mark.long
 def test_queues_are_declared_again_when_the_data_is_lost(
     victim: Node, broker: OpenedBroker
 ) -> None:
@@ -148,6 +149,7 @@ def test_queues_are_declared_again_when_the_data_is_lost(
     assert consumer.take() is None
 
 
+@pytest.mark.long
 def test_one_node_of_three_may_die(tmp_path: Path) -> None:
     require_rabbit()
     with started_three(tmp_path) as nodes:

@@ -40,10 +40,10 @@ def compared(statement: Statement, expected: pa.Table, found: pa.Table) -> str:
     return EQUAL
 
 
-def expected_rows() -> dict[str, pa.Table]:
+def expected_rows(every: Sequence[Statement]) -> dict[str, pa.Table]:
     """DuckDB's own answers. What it refuses does not belong into the corpus."""
     with database() as connection:
-        return {one.sql: presented(connection.sql(one.sql)) for one in statements()}
+        return {one.sql: presented(connection.sql(one.sql)) for one in every}
 
 
 class Split:
@@ -77,9 +77,8 @@ class Split:
         return compared(statement, expected, found), made.finish("q").strategy
 
 
-def embedded_outcomes(expected: dict[str, pa.Table]) -> dict[str, str]:
+def embedded_outcomes(every: Sequence[Statement], expected: dict[str, pa.Table]) -> dict[str, str]:
     """The outcome of every statement in the embedded engine, over files of text."""
-    every = list(statements())
     with tempfile.TemporaryDirectory() as place:
         _write_files(Path(place))
         found = _embedded(Path(place), every)
@@ -129,11 +128,15 @@ def _cut(rows: pa.Table) -> list[pa.Table]:
 
 def main() -> int:
     """Print the counts; the number of statements that were neither equal nor refused."""
-    expected = expected_rows()
+    every = list(statements())
+    expected = expected_rows(every)
     split = Split()
     planned = Counter[str]()
-    outcomes: dict[str, dict[str, str]] = {"split": {}, "embedded": embedded_outcomes(expected)}
-    for one in statements():
+    outcomes: dict[str, dict[str, str]] = {
+        "split": {},
+        "embedded": embedded_outcomes(every, expected),
+    }
+    for one in every:
         outcomes["split"][one.sql], strategy = split.outcome(one, expected[one.sql])
         planned[strategy] += 1
     split.close()

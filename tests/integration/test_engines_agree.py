@@ -40,6 +40,7 @@ CUTS = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("app", APPS)
 def test_cuts_partitions_threads_and_engines_change_no_bit(app: str, generated: Path) -> None:
     application, sources = find_application(app), Sources(generated / app)
@@ -50,6 +51,7 @@ def test_cuts_partitions_threads_and_engines_change_no_bit(app: str, generated: 
             assert_identical(found, expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("app", APPS)
 def test_the_split_engine_passes_every_shipped_case(app: str) -> None:
     outcomes = run_cases(find_application(app), engine=Engine.SPLIT)

@@ -50,6 +50,7 @@ def rows_of_duckdb(app: Application) -> dict[str, list[tuple[object, ...]] | Non
     return found
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("engine", IN_PROCESS)
 @pytest.mark.parametrize(("left", "right"), list(itertools.permutations(TYPES, 2)))
 def test_every_engine_gives_the_rows_or_the_error(

@@ -77,6 +77,7 @@ OTHERS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", IN_PROCESS)
 @pytest.mark.parametrize("app", APPS)
 def test_other_values_of_every_parameter_against_the_oracle(
@@ -120,6 +121,7 @@ def test_real_books(real_data: Path) -> None:
     assert_same_rejects(answers, oracle("books").reasons(real_data / "books"))
 
 
+@pytest.mark.long
 def test_real_movies(real_data: Path) -> None:
     folder = real_data / "movies"
     small = folder / "ratings_small.csv"

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from tests.harness.seaweed import S3Server
 from tests.harness.seaweed import s3_server as s3_server
 from tests.harness.waiting import GUARD_SECONDS
@@ -28,6 +29,7 @@ def has_mapped(store: S3Store) -> bool:
     return any("/mapped/" in entry.key for entry in entries(store, ""))
 
 
+@pytest.mark.long
 def test_killed_on_s3_and_resumed(s3_server: S3Server, tmp_path: Path) -> None:
     settings = S3Settings(
         endpoint=s3_server.endpoint,

@@ -75,6 +75,7 @@ def write_rows(kind: str, path: Path) -> None:
         writer.writerows(rows_of(kind))
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("engine", IN_PROCESS)
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_type_gives_the_rows_of_duckdb(kind: str, engine: Engine, tmp_path: Path) -> None:
@@ -90,6 +91,7 @@ def test_a_type_gives_the_rows_of_duckdb(kind: str, engine: Engine, tmp_path: Pa
 STORED = [kind for kind in TYPES if kind.startswith(("ENUM('high'", "BIT", "TIME WITH", "UHUGE"))]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", [*STORED, "INTERVAL", "TUPLE(INTEGER, VARCHAR)"])
 def test_the_steps_of_a_cluster_give_the_rows_of_duckdb(kind: str, tmp_path: Path) -> None:
     write_rows(kind, tmp_path / "t.csv")

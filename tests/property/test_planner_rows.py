@@ -44,6 +44,7 @@ def test_a_seed_that_once_differed(bench: Bench, seed: int) -> None:
     assert checked(seed, bench) is not None
 
 
+@pytest.mark.long
 def test_most_random_queries_are_split(bench: Bench) -> None:
     strategies = []
     for seed in range(examples(40)):

@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from caudal import jobs
 from tests.simulation.dataset_world import simulate_dataset
 from tests.simulation.tally import Tally, reach_the_rest, run_all
@@ -23,6 +25,7 @@ PORTS = {
 }
 
 
+@pytest.mark.long
 def test_a_process_is_killed_before_and_after_every_effect_of_the_code() -> None:
     """The effects are those that the code was seen to have, by the path of calls to them."""
     tally = run_all(range(SEEDS))

@@ -14,6 +14,7 @@ from tests.simulation.world import simulate
 SEEDS = 500
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SABOTAGES)
 def test_caught(name: str) -> None:
     known = SABOTAGES[name].known

@@ -52,6 +52,7 @@ def test_the_shipped_queries_give_the_same_bits(
         assert_same(found[name].table, expected[name].table)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("app", APPS)
 def test_every_shipped_case_gives_the_same_bits(app: str, tmp_path: Path) -> None:
     application = load_application(shipped_applications()[app])

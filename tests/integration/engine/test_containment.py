@@ -62,6 +62,7 @@ def python(script: str, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("sql", BOMBS)
 def test_a_bomb_is_one_error_and_no_growth(sql: str) -> None:
     *messages, grown = python(SCRIPT, str(LIMIT_MIB), sql)

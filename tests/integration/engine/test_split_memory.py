@@ -61,6 +61,7 @@ def test_a_limit_that_is_too_small_is_refused(folder: Path) -> None:
         run_with(Engine.SPLIT, application(folder, "FROM t"), Sources(folder), options=options)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "sql",
     [

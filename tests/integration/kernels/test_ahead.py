@@ -54,6 +54,7 @@ def by_numba() -> dict[str, Any]:
     return run("numba")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", objects.TARGETS, ids=lambda one: one.name)
 def test_both_forms_give_the_same_bits(target: Target, by_numba: dict[str, Any]) -> None:
     here = fitting_target(platform.machine(), objects._processor_flags())

@@ -72,6 +72,7 @@ def operations(world: World, store: Store, source: Path) -> int:
     return len(recording.operations)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dies", [False, True], ids=["goes on", "does one operation and dies"])
 def test_series_writer_frozen_at_every_operation_wakes_up_late(
     world: World, stores: Iterator[Store], dies: bool

@@ -93,6 +93,7 @@ def test_series_crash_and_then_nothing_but_consolidate_all(world: World) -> None
     assert finished > 50
 
 
+@pytest.mark.long
 def test_series_crash_again_at_every_operation_of_the_recovery(world: World) -> None:
     source = world.uniform(1)
     start = MemoryStore()
@@ -233,6 +234,7 @@ def test_series_crash_by_kill_on_a_directory(world: World, tmp_path: Path) -> No
             assert not list(folder.rglob(".tmp")), "not even an empty folder"
 
 
+@pytest.mark.long
 def test_series_crash_by_kill_before_every_system_call(world: World, tmp_path: Path) -> None:
     """Within a store operation too; nothing stays, not even an empty folder."""
     source = world.uniform(1, days=1)
@@ -259,6 +261,7 @@ def test_series_crash_by_kill_before_every_system_call(world: World, tmp_path: P
     assert number > 100
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("later", [False, True], ids=["first ingest", "revision"])
 def test_series_crash_at_every_operation_on_s3(
     world: World, s3_server: S3Server, later: bool

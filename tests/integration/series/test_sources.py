@@ -306,6 +306,7 @@ REAL = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("real", REAL, ids=[real.config for real in REAL])
 def test_the_real_files(real_data: Path, real: Real) -> None:
     catalog, config = Catalog(MemoryStore(), parallel=1), find_config(real.config)

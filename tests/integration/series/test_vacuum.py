@@ -91,6 +91,7 @@ def _first_file(world: World, store: MemoryStore, source: Path) -> int:
     return next(n for n, (name, key) in enumerate(names) if name == "create" and "/.tmp/" in key)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", [True, False], ids=["the first month", "a revision"])
 @pytest.mark.parametrize("dies", [False, True], ids=["goes on", "does one operation and dies"])
 def test_a_run_frozen_at_every_operation_wakes_up_behind_a_vacuum(

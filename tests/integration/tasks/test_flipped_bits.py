@@ -203,6 +203,7 @@ def names(key: str, error: str) -> bool:
     return key in error or ("batches" in parts and f"batch 0 of {parts[4]}" in error)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("where", ["memory", "directory"])
 def test_a_flipped_bit_never_gives_other_rows(
@@ -286,6 +287,7 @@ def test_an_end_that_is_damaged_later_fails_the_job(
     assert key in outcome.reason
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "/seen/"])
 def test_a_flipped_bit_never_gives_other_rows_of_a_run_in_one_process(
     kind: str, expected: Answers, tmp_path: Path

@@ -55,6 +55,7 @@ def test_plans_are_those_of_this_process(planners: Planners, app: str) -> None:
     compute.close()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("sql", BOMBS, ids=["each twice", "correlated"])
 def test_what_takes_too_much_is_refused_with_the_reason(planners: Planners, sql: str) -> None:
     with pytest.raises(QueryError, match=r"takes more than (1 s of CPU time|300 MiB of memory)"):
@@ -62,6 +63,7 @@ def test_what_takes_too_much_is_refused_with_the_reason(planners: Planners, sql:
     assert planners.plan(GOOD, 0.0).tables == ("t",)
 
 
+@pytest.mark.long
 def test_memory_is_bounded_too() -> None:
     planners = Planners(1, replace(LIMITS, cpu_seconds=60, memory_bytes=20 << 20))
     try:

@@ -121,6 +121,7 @@ def test_later_text_that_does_not_convert_rejects_its_row(tmp_path: Path, write:
     }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("values", "kind"),
     [

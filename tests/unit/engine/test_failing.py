@@ -42,6 +42,7 @@ def application(queries: dict[str, str]) -> Application:
     return Application("failing", "", Path(), tables, made)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("engine", IN_PROCESS)
 @pytest.mark.parametrize("failing", FAILING)
 def test_the_others_are_answered(failing: str, engine: Engine, folder: Path) -> None:

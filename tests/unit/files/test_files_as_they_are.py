@@ -77,6 +77,7 @@ def asked(capture: Capture, *arguments: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in capture.readouterr().out.splitlines()]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", FILES)
 def test_sql_and_new_find_the_same(data: Path, capsys: Capture, name: str) -> None:
     (data / name).write_bytes(FILES[name])

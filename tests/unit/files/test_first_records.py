@@ -51,6 +51,7 @@ def texts() -> Iterator[bytes]:
         yield "\n".join(rows).encode()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("quote", ['"', "'", ""])
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_records_are_those_of_the_kernel(delimiter: str, quote: str) -> None:

@@ -69,6 +69,7 @@ def test_five_countries_spend_alone(movies: Path) -> None:
     assert len(+spent) >= 5
 
 
+@pytest.mark.long
 def test_argentine_films_have_different_ratings(movies: Path) -> None:
     wanted = recent_argentine_ids(movies)
     scores = defaultdict(list)

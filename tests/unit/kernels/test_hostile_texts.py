@@ -33,6 +33,7 @@ def test_they_score_as_they_always_did(
     assert score(pa.array([text])).tolist() == [TextBlob(text).sentiment.polarity]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("before", ["", RARE])
 def test_a_long_one_is_read_in_passing(shape: tuple[str, str, str], before: str) -> None:

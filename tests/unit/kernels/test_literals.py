@@ -265,6 +265,7 @@ def column(file: str, name: str) -> list[str]:
         return [row[name] or "" for row in csv.DictReader(lines)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("file", "name", "function"),
     [

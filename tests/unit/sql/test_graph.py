@@ -132,6 +132,7 @@ def test_keys_that_let_a_scan_skip_rows_are_dotted() -> None:
     assert hints
 
 
+@pytest.mark.long
 def test_every_plan_of_the_corpus_is_drawn_as_a_well_formed_diagram() -> None:
     binder = DuckDBBinder(CORPUS)
     for statement in statements():

@@ -153,6 +153,7 @@ def _same_rows(sql: str, bench: Bench, tables: dict[str, pa.Table]) -> None:
         compare(expected, answers["q"], ordered=False)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", SPLIT)
 def test_splits_with_the_same_rows(name: str, bench: Bench, tables: dict[str, pa.Table]) -> None:
     finish = plan({"q": SPLIT[name]}, SCHEMAS, binder=bench.binder).finish("q")

@@ -161,6 +161,7 @@ def _shuffled(numbers: Sequence[int]) -> list[int]:
     return random.Random(len(numbers)).sample(numbers, len(numbers))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", TRAPS)
 def test_trap(
     name: str, tables: dict[str, pa.Table], tools: tuple[DuckDBBinder, Sandbox, Sandbox]

@@ -90,6 +90,7 @@ def test_no_address_in_memory_can_be_read(sandbox: Sandbox, name: str) -> None:
         sandbox.select(f"FROM {name}(1::POINTER, 2::POINTER, 3::POINTER)", {})
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "sql",
     [

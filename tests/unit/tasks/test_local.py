@@ -123,6 +123,7 @@ def test_the_same_answers_as_the_split_engine_and_nothing_left(tmp_path: Path) -
     assert list((tmp_path / "store").iterdir()) == []
 
 
+@pytest.mark.long
 def test_resumed_after_every_create(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The store dies after its k-th object, for every k: no task is done twice, nothing is lost."""
     done: list[str] = []
