@@ -35,6 +35,7 @@ from caudal.kernels.csv import cut_batches
 from caudal.model import Query, Table
 from caudal.process.tokens import Known, changing, read_key
 from caudal.store.memory import MemoryStore
+from tests.harness.hand_clock import HandClock
 
 PEOPLE = Table(
     "people", ("people.csv",), ("name", "age"),
@@ -157,6 +158,7 @@ class Place:
     audit: Audit = field(default_factory=Audit)
     store: MemoryStore = field(default_factory=MemoryStore)
     broker: MemoryBroker = field(default_factory=MemoryBroker)
+    clock: Clock | HandClock = field(default_factory=WorkerClock)
     stopping: bool = False
 
     def __post_init__(self) -> None:
@@ -165,7 +167,7 @@ class Place:
             store=self.store,
             broker=self.broker,
             compute=SharedCompute(shared_planners()),
-            clock=WorkerClock(),
+            clock=self.clock,
             new_id=lambda: f"run{next(ids)}",
             job_runs=JobRuns(self.store),
             bounds=self.bounds,

@@ -27,6 +27,7 @@ from tests.harness.gateway_place import (
     put_batch,
 )
 from tests.harness.gateway_server import Running, head, read_all, read_answer, running
+from tests.harness.hand_clock import HandClock
 from tests.harness.waiting import GUARD_SECONDS
 
 from caudal.errors import UsageError
@@ -401,9 +402,12 @@ def test_a_file_of_quotas_may_hold_other_tables(tmp_path: Path) -> None:
 
 
 def test_one_owner_cannot_fill_a_lane_for_others() -> None:
-    """Alice, alone, has all of it. Berta is let in; and from then on each of them has half."""
+    """Alice, alone, has all of it. Berta is let in; and from then on each of them has half.
+
+    No time passes: after ten seconds the reconciler would publish again what waits.
+    """
     data = batches("people")
-    with Place(bounds=Bounds(lane_limit=4 * len(data))) as place:
+    with Place(bounds=Bounds(lane_limit=4 * len(data)), clock=HandClock()) as place:
         alice, berta = place.client(), place.client(BERTA)
         reconciler = Reconciler(place.ports)
         for job in "abcd":
