@@ -98,6 +98,7 @@ def test_three_clients_while_gateways_workers_medics_clients_and_the_broker_are_
     assert report.lost == []
 
 
+@pytest.mark.long
 def test_all_data_of_the_broker_is_lost_in_the_middle_of_a_job(
     real: RealCluster, books: Source
 ) -> None:

@@ -73,6 +73,7 @@ def rows(place: Path) -> bytes:
     return subprocess.run(asked, check=True, capture_output=True).stdout
 
 
+@pytest.mark.long
 def test_a_dataset_on_s3(s3_server: S3Server, tmp_path: Path) -> None:
     generate("movies", scale=0.001, seed=3, out=tmp_path)
     environment = {

@@ -83,6 +83,7 @@ def maps(real: RealCluster) -> int:
     return found
 
 
+@pytest.mark.long
 def test_answers_are_those_over_the_files_and_come_again_without_maps(
     real: RealCluster, books: Source, movies: Source
 ) -> None:

@@ -132,6 +132,7 @@ def test_two_gateways_on_one_store_are_one(tmp_path: Path, tokens: Path) -> None
             assert client.get("/jobs/j").status_code == 404
 
 
+@pytest.mark.long
 def test_a_client_that_never_returns_leaves_nothing(tmp_path: Path, tokens: Path) -> None:
     content = json.loads(job_content())
     content["options"] |= {"silent_seconds": 600.0, "keep_seconds": 0.0}

@@ -89,6 +89,7 @@ def test_one_that_is_frozen_while_it_starts_is_replaced(
     assert not is_running(second)
 
 
+@pytest.mark.long
 def test_medics_that_were_frozen_together_restart_nobody(
     one_host: tuple[RealCluster, Cluster],
 ) -> None:
@@ -122,6 +123,7 @@ def test_scale_starts_and_stops_workers(one_host: tuple[RealCluster, Cluster]) -
     assert process(cluster, "worker-1").state == State.HEALTHY
 
 
+@pytest.mark.long
 def test_a_rolling_restart_replaces_all_and_stops_at_one_that_does_not_come_back(
     one_host: tuple[RealCluster, Cluster],
 ) -> None:

@@ -60,6 +60,7 @@ def ask(real: RealCluster, authority: Pair, *words: str) -> subprocess.Completed
     )
 
 
+@pytest.mark.long
 def test_two_owners_over_tls_with_quotas_and_an_audit_log(
     real: RealCluster, authority: Pair, tmp_path: Path
 ) -> None:

@@ -93,6 +93,7 @@ def prefix_of(url: str) -> str:
     return read_settings(url).prefix
 
 
+@pytest.mark.long
 def test_a_node_killed_while_publishing_loses_nothing_confirmed(
     victim: Node, broker: OpenedBroker
 ) -> None:

@@ -129,7 +129,7 @@ DATASET_SABOTAGES: dict[str, tuple[Patch, int]] = {
     "a vacuum that is too eager": (vacuum_that_is_too_eager, 3),
     "the same file loaded under two names": (file_under_two_names, 12),
     "workers of any version compute shared outputs": (workers_of_any_version, 19),
-    "swept outputs stay lost": (swept_outputs_stay_lost, 4),
+    "swept outputs stay lost": (swept_outputs_stay_lost, 36),
     "outputs are shared by number": (outputs_by_number, 0),
 }
 

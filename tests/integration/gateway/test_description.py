@@ -65,6 +65,7 @@ def description(served: Place) -> Any:
     return found
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("operation", "mode"),
     [

@@ -131,6 +131,7 @@ def test_series_consolidator_frozen_at_every_operation_gives_way(world: World) -
     assert sum(endings.values()) == len(recording.operations)
 
 
+@pytest.mark.long
 def test_series_two_writers_frozen_at_every_pair_of_operations(world: World) -> None:
     """A freezes, B freezes, C completes; B wakes up, then A. In `make test` a third of all."""
     start = MemoryStore()

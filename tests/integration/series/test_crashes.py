@@ -216,6 +216,7 @@ def test_series_crash_of_ingest_alone_leaves_no_parts_after_the_next_ingest(worl
         assert settled(store) == expected, (at, moment)
 
 
+@pytest.mark.long
 def test_series_crash_by_kill_on_a_directory(world: World, tmp_path: Path) -> None:
     """Real processes, really killed (which loses no page, so syncing would only cost time)."""
     source = world.source("first", FIRST)

@@ -1,6 +1,7 @@
 """Types of columns: what each is alone, it is among others."""
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,6 +43,7 @@ def test_a_column_without_any_text() -> None:
     assert sniff(pa.table({"a": nothing.slice(2)})) == [Column("a", TEXT)]
 
 
+@pytest.mark.long
 @given(st.lists(columns, min_size=2, max_size=6))
 @settings(max_examples=25, deadline=None)
 def test_together_as_alone(texts: list[list[str | None]]) -> None:
