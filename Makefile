@@ -44,15 +44,16 @@ unit: compiled
 test-long: compiled .venv/rabbitmq .venv/chromium
 	$(PYTEST) -m long
 
-# The transformers backend, in the environment that has it.
+# The transformers backend, in the environment that has it. It runs beside the tests of Spark: each has
+# its own temporary folder, since pytest cleans the shared one up and stumbles over another one that does.
 transformers: .venv/transformers
-	.venv-transformers/bin/pytest -q tests/unit/kernels/test_sentiment_model.py \
+	.venv-transformers/bin/pytest -q --basetemp .venv-transformers/tmp tests/unit/kernels/test_sentiment_model.py \
 	  tests/unit/kernels/test_sentiment_transformers.py tests/acceptance/test_transformers_cluster.py
 
 .PHONY: spark test-spark
 # The Spark engine, in the environment that has PySpark: ten queries on a real Spark.
 spark: .venv/spark
-	.venv-spark/bin/pytest -q -n 0 tests/unit/spark tests/spark
+	.venv-spark/bin/pytest -q -n 0 --basetemp .venv-spark/tmp tests/unit/spark tests/spark
 
 # The long ones: random plans, Sail, killed workers and executors.
 test-spark: compiled .venv/spark
