@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import aio_pika
 import pytest
@@ -19,12 +20,16 @@ from tests.harness.rabbit import rabbit as rabbit
 from tests.harness.rabbit import rabbit_url as rabbit_url
 from tests.harness.waiting import GUARD_SECONDS, until
 
+from caudal.broker import rabbit as rabbit_broker
+from caudal.broker.link import depths
 from caudal.broker.open_broker import open_broker, read_settings
 from caudal.broker.port import BrokerError, Consumer, Delivery, LaneFullError, OpenedBroker
 from caudal.broker.rabbit import RabbitBroker
 from caudal.broker.topology import queue_name
 from caudal.formats import message as message_format
 from caudal.formats.keys import Lane, Message, Task
+
+FINISH = Message("j", "r", Task("finish", "q"))
 
 
 @pytest.fixture(scope="module")
@@ -302,3 +307,37 @@ def test_a_broker_that_is_not_there_is_named(caplog: pytest.LogCaptureFixture) -
     broker.close()
     with pytest.raises(BrokerError, match="closed"):
         broker.depths()
+
+
+def test_depths_are_read_once_for_several_takes(
+    calm: OpenedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = []
+
+    async def counted(*arguments: Any) -> dict[Lane, int]:
+        reads.append(arguments)
+        return await depths(*arguments)
+
+    monkeypatch.setattr(rabbit_broker, "depths", counted)
+    monkeypatch.setattr(rabbit_broker, "_DEPTHS_SECONDS", GUARD_SECONDS)
+    calm.publish(maps(*[0] * 8))
+    consumer = calm.consume()
+    for _ in range(2):
+        taken(consumer)
+    assert len(reads) == 1  # of 8, two were taken here and six perhaps by others
+    for _ in range(6):
+        taken(consumer)
+    assert consumer.take() is None
+
+
+def test_a_lane_that_others_have_emptied_is_no_harm(
+    calm: OpenedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rabbit_broker, "_DEPTHS_SECONDS", GUARD_SECONDS)
+    calm.publish(maps(*[0] * 5))
+    consumer, other = calm.consume(), calm.consume()
+    taken(consumer)
+    for _ in range(4):
+        taken(other)
+    calm.publish([FINISH])
+    assert taken(consumer).message == FINISH

@@ -10,7 +10,9 @@ Rules
    of them.
 3. Getting a message from an empty quorum queue costs a write to the log of the queue (measured for
    six lanes: 22 ms and 26 KB on the broker's disk, against 2 ms and no write for their depths). So
-   a consumer reads the depths first, and gets only from lanes that have messages.
+   a consumer reads the depths first, and gets only from lanes that have messages. Depths that are
+   young, and deep enough for several consumers (`KnownDepths`), are used again: a read of all lanes
+   costs consumer and broker more than a message.
 4. An idle consumer checks less often, down to five times a second (about 1% of a core). Between
    two checks `take` returns None at once.
 5. The publisher and each consumer have a connection of their own: a broker short of memory blocks
@@ -44,6 +46,7 @@ from caudal.process.logs import fields
 
 _TOGETHER = 512  # messages that are published in one call with one time limit
 _DEPTHS_SECONDS = 0.25  # maximum age of cached depths
+_OTHERS = 3  # messages that other consumers take while one takes one, as a guess
 _LOOK_SECONDS, _LOOK_MOST_SECONDS = 0.02, 0.2  # pauses between checks of empty lanes
 
 Settle = Callable[[AbstractIncomingMessage], Awaitable[None]]
@@ -191,6 +194,7 @@ class RabbitConsumer:
         self._tags = count()
         self._held: dict[int, AbstractIncomingMessage] = {}
         self._pause, self._next_look = _LOOK_SECONDS, 0.0
+        self._known = KnownDepths()
 
     def take(self) -> Delivery | None:
         """See the port."""
@@ -234,13 +238,22 @@ class RabbitConsumer:
                 await act(held)
 
     async def _take(self, session: BrokerSession) -> Delivery | None:
-        idle = time.monotonic() - self._worked >= LAST_SECONDS
-        lanes = (*self._turns, *(self._last if idle else ()))
-        waiting = await depths(session, self._settings.prefix, sorted(lanes))
+        now = time.monotonic()
+        lanes = (*self._turns, *(self._last if now - self._worked >= LAST_SECONDS else ()))
+        if delivery := await self._take_from(session, self._known.lanes(lanes, now)):
+            return delivery
+        self._known = KnownDepths(await depths(session, self._settings.prefix, sorted(lanes)), now)
+        return await self._take_from(session, self._known.lanes(lanes, now))
+
+    async def _take_from(self, session: BrokerSession, lanes: Sequence[Lane]) -> Delivery | None:
+        """Take from the first of these lanes that has a message. Its next turn comes last."""
         for lane in lanes:
             if lane in self._turns:
-                self._turns.append(self._turns.pop(0))
-            if waiting[lane] and (delivery := await self._get(session, lane)):
+                self._turns.remove(lane)
+                self._turns.append(lane)
+            delivery = await self._get(session, lane)
+            self._known.note(lane, taken=delivery is not None)
+            if delivery:
                 return delivery
         return None
 
@@ -260,3 +273,32 @@ class RabbitConsumer:
             self._held[tag] = found
             return Delivery(tag, message, earlier_deliveries(found.headers) + 1)
         return None
+
+
+class KnownDepths:
+    """The depths of lanes as they were read at some time, less what was probably taken since."""
+
+    def __init__(self, found: Mapping[Lane, int] | None = None, since: float = 0.0) -> None:
+        self._left = dict(found or {})
+        self._since = since
+
+    def lanes(self, lanes: Sequence[Lane], now: float) -> list[Lane]:
+        """Return those of the lanes that probably have messages; none if that is long ago."""
+        if now - self._since >= _DEPTHS_SECONDS:
+            return []
+        return [lane for lane in lanes if self._left.get(lane, 0) > 0]
+
+    def note(self, lane: Lane, *, taken: bool) -> None:
+        """Note that a message was taken, or that there was none.
+
+        >>> known = KnownDepths({Lane.FIRST: 5, Lane.FOLD: 0}, since=1.0)
+        >>> known.lanes([Lane.FIRST, Lane.FOLD], now=1.1)
+        [<Lane.FIRST: 'map-0'>]
+        >>> known.note(Lane.FIRST, taken=True)
+        >>> known.lanes([Lane.FIRST], now=1.1)
+        [<Lane.FIRST: 'map-0'>]
+        >>> known.note(Lane.FIRST, taken=True)
+        >>> known.lanes([Lane.FIRST], now=1.1)
+        []
+        """
+        self._left[lane] = self._left.get(lane, 0) - 1 - _OTHERS if taken else 0
