@@ -106,10 +106,15 @@ class WaitPlaces:
         self._most = count
         self._held: Counter[str] = Counter()
 
+    @property
+    def held(self) -> int:
+        """Return how many are held now."""
+        return self._held.total()
+
     @contextmanager
     def one(self, owner: str, each_most: int) -> Iterator[bool]:
         """Hold a place during the block, unless the owner has as many as it may; yield whether."""
-        if self._held.total() >= self._most or self._held[owner] >= each_most:
+        if self.held >= self._most or self._held[owner] >= each_most:
             yield False
             return
         self._held[owner] += 1
