@@ -6,6 +6,7 @@
 import os
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypedDict, Unpack
@@ -66,6 +67,7 @@ class Client:
         extras.require("cluster", "caudal.Client")
         from caudal.client.addresses import addresses_of, read_ca, read_token
         from caudal.client.batches import Compress
+        from caudal.client.connections import Connections, KeptConnections
         from caudal.process.tokens import checked_bearer
 
         self.addresses = addresses_of(gateway, os.environ)
@@ -73,6 +75,7 @@ class Client:
         self._token = given or read_token(token_file, os.environ)
         self._trusted = read_ca(ca, os.environ)
         self._patience_seconds = patience_seconds
+        self._connections = KeptConnections(partial(Connections, self.addresses, self._trusted))
         if compress not in set(Compress):
             raise UsageError(f"compress must be one of {', '.join(Compress)}, not {compress!r}")
         self._compress = Compress(compress)
@@ -230,7 +233,7 @@ class Client:
             return gateways.delete_dataset(dataset)
 
     def gateways(self) -> "HttpGateways":
-        """Return a new connection; the caller closes it."""
+        """Return what sends requests; the caller closes it. All share the same connections."""
         from caudal.client.http import HttpGateways
 
         return HttpGateways(
@@ -238,7 +241,12 @@ class Client:
             self._token,
             patience_seconds=self._patience_seconds,
             trusted=self._trusted,
+            connections=self._connections.get(),
         )
+
+    def close(self) -> None:
+        """Close idle connections. The next call opens new ones, so a client can go on."""
+        self._connections.close()
 
     def _answers(self, submission: "Submission") -> Answers:
         from caudal.client.results import answers_of, error_of_outcome
@@ -318,4 +326,4 @@ class Client:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Do nothing: every call opens and closes its own connections."""
+        self.close()

@@ -18,15 +18,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Self
 from zlib import crc32
 
 import httpx
 
 from caudal.client import bodies
-from caudal.client.addresses import is_loopback
-from caudal.client.pace import pace_sockets, paced
+from caudal.client.connections import Connections
+from caudal.client.pace import paced
 from caudal.client.refusals import code_of, error_of, quota_of
 from caudal.errors import CaudalError, FormatError, UsageError
 from caudal.jobs.interfaces import UnreachableError
@@ -96,8 +95,10 @@ class Failover:
         patience_seconds: float = 60.0,
         stop: Stop | None = None,
         trusted: ssl.SSLContext | None = None,
+        connections: Connections | None = None,
         tell: Callable[[str], None] = lambda line: None,
     ) -> None:
+        """`connections` are those of another one, which closes them; else it has its own."""
         self.addresses = tuple(addresses)
         self.patience_seconds = patience_seconds
         self._token = token
@@ -106,16 +107,8 @@ class Failover:
         self._tell, self._told = tell, float("-inf")
         self._retry = Retry(SystemClock(self.stop), patience_seconds, tell=self._tell_rarely)
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
-        is_here = all(is_loopback(one) for one in addresses)
-        is_encrypted = any(one.startswith("https:") for one in addresses)
-        self._http = httpx.Client(
-            timeout=httpx.Timeout(_SECONDS, connect=_CONNECT_SECONDS),
-            limits=httpx.Limits(max_connections=32),
-            headers=bodies.IDENTITY,
-            verify=trusted or _usual_trust(needed=not is_here or is_encrypted),
-            trust_env=not is_here,  # no proxy for this machine
-        )
-        pace_sockets(self._http)
+        self._has_own = connections is None
+        self._connections: Connections | None = connections or Connections(addresses, trusted)
         self._best = 0  # index of the address that answered last
         self._lock = threading.Lock()
 
@@ -134,7 +127,9 @@ class Failover:
 
     def close(self) -> None:
         self.give_up()
-        self._http.close()
+        if self._has_own and self._connections is not None:
+            self._connections.close()
+        self._connections = None
 
     def again(self) -> Self:
         """Return a new client of the same kind, for one last request after this one gave up."""
@@ -208,7 +203,7 @@ class Failover:
                 address + request.path,
                 content=content,
                 headers=request.all_headers,
-                timeout=httpx.Timeout(request.seconds, connect=_CONNECT_SECONDS),
+                timeout=_usual_time(request.seconds),
             ) as answer,
         ):
             pace.end_of_head()
@@ -236,24 +231,27 @@ class Failover:
 
     def stream(self, path: str, address: str, headers: Mapping[str, str]) -> httpx.Response:
         """Open an event stream at one gateway; the caller closes it."""
-        request = self._http.build_request(
-            "GET", address + path, headers={**self._headers, **headers}
+        http = self._http
+        request = http.build_request(
+            "GET", address + path, headers={**self._headers, **headers}, timeout=_usual_time()
         )
         with paced(_SECONDS):
-            return self._http.send(request, stream=True)
+            return http.send(request, stream=True)
+
+    @property
+    def _http(self) -> httpx.Client:
+        connections = self._connections
+        if connections is None:
+            raise UnreachableError("the client is closed")
+        return connections.http
 
     def _check_open(self) -> None:
         if self.stop.requested():
             raise UnreachableError("the client is closed")
 
 
-@cache
-def _usual_trust(*, needed: bool) -> ssl.SSLContext:
-    """Return a context that trusts the usual certificates, or nobody if none is needed.
-
-    They are loaded once: that takes longer than a small job.
-    """
-    return httpx.create_ssl_context() if needed else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+def _usual_time(seconds: float = _SECONDS) -> httpx.Timeout:
+    return httpx.Timeout(seconds, connect=_CONNECT_SECONDS)
 
 
 def _pieces(body: bytes) -> Iterator[bytes]:
