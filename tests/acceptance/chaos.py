@@ -85,7 +85,8 @@ def main() -> int:
             print(line, flush=True)
         print(f"duration: {time.monotonic() - began:.0f} s", flush=True)
         bad = [*tally.failed, *loads.failed, *asks.failed, *asks.wrong]
-        if tally.wrong or loads.wrong or bad or report.lost:
+        short = sum(report.hits.values()) < given.kills
+        if tally.wrong or loads.wrong or bad or report.lost or short:
             print("\n".join(bad), cluster.words(), sep="\n")
             return 1
     return 0

@@ -71,6 +71,9 @@ def chaos(
     if report.lost:
         see = f"see `caudal logs NAME {cluster.options}`"
         raise JobError(f"not restarted: {', '.join(report.lost)}; {see}")
+    if (hits := sum(report.hits.values())) < kills:
+        see = f"`caudal status {cluster.options}` shows what runs"
+        raise JobError(f"only {hits} of {kills}: no other process could be hit; {see}")
 
 
 def _tell(hit: Hit) -> None:

@@ -13,7 +13,9 @@ from random import Random
 
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member, MemberKind
+from caudal.cluster.settings import FILE
 from caudal.cluster.upkeep import launcher_of, look, nobody_answers
+from caudal.errors import UsageError
 from caudal.formats.medic_status import FaultKind, StatusReply
 from caudal.medic.launcher import Launcher
 from caudal.medic.supervision import State
@@ -101,28 +103,58 @@ def strike(
 ) -> Report:
     """Strike until `plan.kills` is reached. `counts` is asked before each strike: may it hit now?
 
-    Raise UnreachableError if no medic of this host runs: no victim would be restarted.
+    Raise UnreachableError if no medic of this host runs: no victim would be restarted. Raise
+    UsageError if this host has nothing that the plan may hit. The report is shorter than the plan
+    if nothing could be hit for PATIENCE_SECONDS.
     """
+    _require_victims(cluster, plan)
     random, report, waiting = Random(plan.seed), Report(), _Waiting()
     launcher = launcher_of(cluster)
+    able = time.monotonic()  # when something was hit, or must not be
     while sum(report.hits.values()) < plan.kills:
         if not _has_medic(cluster, launcher, set()):
             raise nobody_answers(cluster)
+        if time.monotonic() - able > PATIENCE_SECONDS:
+            break
         _watch(cluster, report, waiting, random.expovariate(1 / plan.pause_seconds))
         if not counts():
+            able = time.monotonic()
             continue
         seen = look(cluster)
         for member in _victims(cluster, plan, random):
             way = FaultKind.FREEZE if random.random() < plan.freeze else FaultKind.KILL
-            able = _may_be_hit(cluster, launcher, member, waiting.ill)
-            hit = _hit(launcher, member, way, seen) if able else None
+            may = _may_be_hit(cluster, launcher, member, waiting.ill)
+            hit = _hit(launcher, member, way, seen) if may else None
             if hit is not None:
+                able = hit.at
                 report.hits[member.kind, way] += 1
                 waiting.add(hit)
                 told(hit)
     _watch(cluster, report, waiting, PATIENCE_SECONDS, until_well=True)
     report.lost = sorted({hit.name for hit in waiting.ill})
     return report
+
+
+def _require_victims(cluster: Cluster, plan: ChaosPlan) -> None:
+    """Raise UsageError if no process of this host may ever be hit by this plan."""
+    kinds = {one.name: one.kind for one in cluster.here}
+    wants_broker = plan.name is None and MemberKind.BROKER in plan.kinds
+    if wants_broker and MemberKind.BROKER not in kinds.values():
+        raise UsageError("this host runs no private broker that could be killed: leave it out")
+    able = [
+        name
+        for name, kind in kinds.items()
+        if (kind in plan.kinds if plan.name is None else name == plan.name)
+    ]
+    if not able:
+        wanted = plan.name or " or ".join(plan.kinds)
+        raise UsageError(f"this host runs no {wanted}: it has {', '.join(kinds)}")
+    medics = [name for name, kind in kinds.items() if kind is MemberKind.MEDIC]
+    if able == medics and len(medics) == 1:
+        raise UsageError(
+            f"{medics[0]} is the only medic of this host, so nothing would restart it: write "
+            f"medics = 2 into {FILE}, or kill others"
+        )
 
 
 @dataclass
