@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from caudal.broker.open_broker import open_broker
-from caudal.cluster import open_files, rabbit_node
+from caudal.cluster import named_files, open_files, rabbit_node
 from caudal.cluster.folder import Cluster
 from caudal.cluster.notices import notices
 from caudal.cluster.ports import refusals
@@ -165,7 +165,7 @@ def _ports(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _access(cluster: Cluster) -> Iterator[Finding]:
-    """Check the token file and the certificate of gateways."""
+    """Check the files that cluster.toml names, such as tokens and the certificate of gateways."""
     tls = cluster.settings.tls
     try:
         if cluster.settings.tokens:
@@ -175,8 +175,9 @@ def _access(cluster: Cluster) -> Iterator[Finding]:
         if tls.certificate:
             Certificate(cluster.folder / tls.certificate, cluster.folder / tls.key)
             yield Finding("certificate", f"{tls.certificate} matches its key")
+        named_files.require(cluster)
     except UsageError as error:
-        yield Finding("access", str(error), f"correct the file, or `tokens` and [tls] in {FILE}")
+        yield Finding("files", str(error), f"correct the file, or what {FILE} says of it")
 
 
 def _workers(cluster: Cluster, owners: int) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from caudal.errors import UsageError
 from caudal.formats.quotas import USUAL_GATEWAYS, Quotas
 from caudal.formats.quotas import complaints as quota_complaints
 from caudal.formats.task_kinds import LANES, lanes_of
-from caudal.sizes import parse_seconds
+from caudal.sizes import parse_bytes, parse_seconds
 
 FILE = "cluster.toml"
 PRIVATE = "private"
@@ -190,9 +190,13 @@ def _complaints(settings: ClusterSettings) -> list[str]:
 
 def _value_complaints(settings: ClusterSettings) -> list[str]:
     found = []
-    for name in ("keep_results", "keep_unused", "job_timeout", "wait"):
+    for name in ("keep_results", "keep_unused", "job_timeout", "wait", "worker_memory"):
+        value = getattr(settings, name)
         try:
-            parse_seconds(getattr(settings, name) or "1d")
+            if name == "worker_memory":
+                parse_bytes(value)
+            elif value or name == "job_timeout":  # the others may be empty
+                parse_seconds(value)
         except UsageError as error:
             found.append(f"{name}: {error}")
     if settings.log_format not in ("json", "text"):

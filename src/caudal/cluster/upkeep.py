@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from caudal.cluster import open_files, rabbit_node
+from caudal.cluster import named_files, open_files, rabbit_node
 from caudal.cluster.folder import Cluster
 from caudal.cluster.ports import refusals
 from caudal.cluster.roster import Member, MemberKind, medics
@@ -38,6 +38,7 @@ GRACE_SECONDS = 15.0
 _BROKER_SECONDS = 60.0
 _LOOK_SECONDS = 0.25
 _UNNAMED_SECONDS = 20.0
+_FAILING_SECONDS = 40.0  # more than the longest pause between two restarts
 
 
 def launcher_of(cluster: Cluster) -> Launcher:
@@ -64,6 +65,7 @@ def start_all(cluster: Cluster) -> list[str]:
         )
     _require_files()
     _require_tokens(cluster)
+    named_files.require(cluster)
     launcher = launcher_of(cluster)
     records = {member: launcher.record(member.name) for member in cluster.here}
     missing = [one for one, record in records.items() if record is None or record.gone]
@@ -170,19 +172,28 @@ def wait_until_healthy(
     """Wait until all these are healthy or the time is over. Return the last view.
 
     A leader whose cluster.toml does not name one of them would never start it: then the wait is
-    short, long enough for the leader to read a changed file.
+    short, long enough for the leader to read a changed file. It is short, too, if one of them is
+    failing and does not recover.
     """
     wanted, began = set(names), time.monotonic()
-    named = began  # when the view last had all of them
+    named = able = began  # when the view last had all of them, and none that was failing
     while True:
         told, now = look(cluster), time.monotonic()
         if told and not unhealthy(told, wanted):
             return told
         if told is None or wanted <= {one.name for one in told.processes}:
             named = now
-        if now - began > seconds or now - named > _UNNAMED_SECONDS:
+        if told is None or not _failing(told, wanted):
+            able = now
+        is_hopeless = now - named > _UNNAMED_SECONDS or now - able > _FAILING_SECONDS
+        if now - began > seconds or is_hopeless:
             return told
         time.sleep(_LOOK_SECONDS)
+
+
+def _failing(told: StatusReply, names: Iterable[str]) -> list[str]:
+    states = {one.name: one.state for one in told.processes}
+    return [name for name in names if states.get(name) == State.FAILING]
 
 
 def unhealthy(told: StatusReply, names: Iterable[str]) -> list[str]:

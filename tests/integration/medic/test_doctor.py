@@ -18,9 +18,9 @@ def test_the_doctor_looks_at_tokens_and_certificates(tmp_path: Path) -> None:
     text += '[tls]\ncertificate = "c"\nkey = "k"\n[hosts.a]\n'
     (tmp_path / FILE).write_text(text, encoding="utf-8")
     cluster = Cluster.open(tmp_path)
-    assert "who cannot be read" in _found(cluster)["access"]
+    assert "who cannot be read" in _found(cluster)["files"]
     write_token(tmp_path / "who", "alice", ALICE)
-    assert "cannot be used" in _found(cluster)["access"]
+    assert "cannot be used" in _found(cluster)["files"]
     pair = make_server(tmp_path, make_authority(tmp_path), "gateway")
     pair.certificate.rename(tmp_path / "c")
     pair.key.rename(tmp_path / "k")

@@ -91,6 +91,8 @@ def test_the_commands_accept_what_the_file_makes(cluster: Cluster) -> None:
         ('sentiment = ["transformers:models"]', "a folder that begins with /"),
         ('wait = "long"', "wait: 'long' is not a time"),
         ('job_timeout = "1"', "job_timeout: '1' is not a time"),
+        ('job_timeout = ""', "job_timeout: '' is not a time"),
+        ('worker_memory = "lots"', "worker_memory: 'lots' is not a size"),
         ('log_format = "xml"', 'choose "json" or "text"'),
         ("rate = 0", "rate = 0.0: must be at least 1"),
         ('[hosts.a]\ntasks = ["mop"]', "[hosts.a] tasks: --tasks mop"),

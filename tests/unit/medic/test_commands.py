@@ -181,6 +181,25 @@ def test_up_does_not_wait_for_what_the_leader_would_never_start(
     assert next(clock) < 100
 
 
+def test_up_does_not_wait_long_for_one_that_is_failing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    members = [status_of(one.name, one.host) for one in Cluster.open(folder).members]
+    ill = [
+        msgspec.structs.replace(one, state="failing" if one.name == "gateway-1" else "healthy")
+        for one in members
+    ]
+    told = StatusReply("medic-1", "leading", 1, "medic-1", ill)
+    clock = iter(range(10_000))
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(upkeep, "look", lambda cluster: told)
+    monkeypatch.setattr(upkeep, "start_all", lambda cluster: [])
+    assert main(["up", "--dir", str(folder)]) == ExitStatus.JOB
+    assert "s: gateway-1; `caudal logs NAME" in capsys.readouterr().err
+    assert next(clock) < 100
+
+
 def test_scale_says_that_other_hosts_need_the_same_file(
     two_hosts: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

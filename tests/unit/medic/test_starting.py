@@ -74,6 +74,29 @@ def test_with_too_few_open_files_nothing_is_started(
     assert (told.found, told.remedy) == ("64 allowed per process", "raise it: ulimit -n 1024")
 
 
+@pytest.mark.parametrize(
+    ("key", "complaint"),
+    [
+        ("tokens", r"nowhere cannot be read.*caudal token new NAME"),
+        ("metrics_token", r"nowhere cannot be read"),
+        ("workspace", r"no folder .*nowhere for workers: make it, or change `workspace`"),
+    ],
+)
+def test_with_a_named_file_missing_nothing_is_started(
+    cluster: Cluster, key: str, complaint: str
+) -> None:
+    file = cluster.folder / FILE
+    metrics = cluster.settings.hosts["local"].port + 100
+    text = file.read_text().replace("metrics = 0", f"metrics = {metrics}")
+    file.write_text(text.replace(f'{key} = ""', f'{key} = "nowhere"'))
+    with pytest.raises(UsageError, match=complaint):
+        start_all(Cluster.open(cluster.folder))
+    assert not list(cluster.folder.glob("run/*/*.json"))
+    told = {one.what: one for one in examine(Cluster.open(cluster.folder))}["files"]
+    assert "nowhere" in told.found
+    assert told.remedy
+
+
 def test_an_address_of_another_machine_is_named_as_such(tmp_path: Path) -> None:
     write_settings(tmp_path, broker=AWAY, medics=1, gateways=0, workers=0, address="192.0.2.1")
     with pytest.raises(UsageError, match=r"change `address` of \[hosts\.local\]"):
