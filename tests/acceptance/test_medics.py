@@ -138,7 +138,7 @@ def test_a_rolling_restart_replaces_all_and_stops_at_one_that_does_not_come_back
         assert record(cluster, name).incarnation == old.incarnation + 1
     file = cluster.folder / "cluster.toml"
     text = file.read_text()
-    file.write_text(text.replace('worker_memory = "700MB"', 'worker_memory = "nonsense"'))
+    file.write_text(text.replace('workspace = ""', 'workspace = "/proc"'))
     try:  # until medics have read the file, they start it once more as it was
         refused = next(
             done
@@ -149,7 +149,7 @@ def test_a_rolling_restart_replaces_all_and_stops_at_one_that_does_not_come_back
         file.write_text(text)
     assert refused.returncode == ExitStatus.JOB, refused.stderr
     assert "worker-1 does not become healthy after its restart" in refused.stderr
-    assert "'nonsense' is not a size" in refused.stderr
+    assert "cannot use /proc/" in refused.stderr
     real.caudal("restart", "worker-1")
 
 
@@ -158,13 +158,15 @@ def test_what_keeps_dying_is_shown_as_failing_with_its_last_words(tmp_path: Path
     with running(tmp_path, *arguments) as real:
         cluster = Cluster.open(tmp_path)
         text = (tmp_path / "cluster.toml").read_text()
-        (tmp_path / "cluster.toml").write_text(text.replace('"700MB"', '"nonsense"'))
+        (tmp_path / "cluster.toml").write_text(
+            text.replace('workspace = ""', 'workspace = "/proc"')
+        )
         time.sleep(6)  # medics read the file every five seconds
         send_signal(record(cluster, "worker-1"), signal.SIGKILL)
         until(lambda: process(cluster, "worker-1").state == State.FAILING)
         shown = real.caudal("status").stdout
         assert "failing" in shown
-        assert "'nonsense' is not a size" in shown
+        assert "cannot use /proc/" in shown
 
 
 def test_down_leaves_no_process_and_no_lock(tmp_path: Path) -> None:

@@ -72,11 +72,17 @@ def status_json(cluster: Cluster, told: StatusReply | None) -> str:
 
 
 def _shown(cluster: Cluster, told: StatusReply) -> Group:
+    words = (
+        f"[dim]{escape(f'{one.name}: {line}')}[/dim]"
+        for one in told.processes
+        if one.state == State.FAILING
+        for line in last_lines(cluster, one.name, 3)
+    )
     lines = (f"[bold red]{escape(line)}[/bold red]" for line in map(str, notices(cluster, told)))
-    return Group(status_table(cluster, told), *lines)
+    return Group(status_table(told), *words, *lines)
 
 
-def status_table(cluster: Cluster, told: StatusReply) -> Table:
+def status_table(told: StatusReply) -> Table:
     """Return a table of all processes as one medic sees them."""
     table = Table(
         box=None,
@@ -87,9 +93,6 @@ def status_table(cluster: Cluster, told: StatusReply) -> Table:
         table.add_column(column, justify="right" if column in _COLUMNS[2:8] else "left")
     for one in told.processes:
         table.add_row(*_row(one))
-        if one.state == State.FAILING:
-            for line in last_lines(cluster, one.name, 3):
-                table.add_row("", f"[dim]{escape(line[:120])}[/dim]")
     return table
 
 

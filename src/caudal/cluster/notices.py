@@ -4,7 +4,7 @@ import shlex
 from dataclasses import dataclass
 
 from caudal.cluster.folder import Cluster
-from caudal.formats.medic_status import OTHER_VERSION, StatusReply
+from caudal.formats.medic_status import OTHER_VERSION, ProcessStatus, StatusReply
 from caudal.medic.supervision import State
 
 _SAME_FILE = "make cluster.toml the same on all hosts"
@@ -28,6 +28,7 @@ def notices(cluster: Cluster, told: StatusReply) -> list[Notice]:
         command = f"caudal up --dir {shlex.quote(str(cluster.folder))} --host {host}"
         what = f"host {host} has no running medic, so nothing is restarted there"
         found.append(Notice(what, f"run `{command}` on it"))
+    found += [_failing(cluster, one) for one in told.processes if one.state == State.FAILING]
     left = {
         one.detail.removeprefix(OTHER_VERSION): one
         for one in told.processes
@@ -41,6 +42,15 @@ def notices(cluster: Cluster, told: StatusReply) -> list[Notice]:
         what = f"{told.medic} received {told.unverified} messages that another secret signed"
         found.append(Notice(what, f"compare {cluster.secret} on all hosts"))
     return [*found, *unknown_processes(cluster, told), *_other_files(told)]
+
+
+def _failing(cluster: Cluster, one: ProcessStatus) -> Notice:
+    options = f"--dir {shlex.quote(str(cluster.folder))}"
+    if len(cluster.settings.hosts) > 1:
+        options += f" --host {one.host}"
+    why = f"`caudal logs {one.name} {options}` shows why, or the log of a medic"
+    where = "" if one.host == cluster.host else f" on host {one.host}"
+    return Notice(f"{one.name} dies again and again, or cannot be started", why + where)
 
 
 def unknown_processes(cluster: Cluster, told: StatusReply) -> list[Notice]:

@@ -14,7 +14,7 @@ Rules
 4. An order without a recorded result after `carry` seconds is given again: it may have been lost,
    or its executor has died. Restarts back off: the first comes at once, then the pause doubles
    each time the process dies before it was healthy for `stable` seconds. A process that died
-   `failing` times in a row is shown as failing.
+   `failing` times in a row, or whose order was repeated as often, is shown as failing.
 5. Orders name the dead incarnation. A launcher whose process is newer does nothing. So a leader
    that never heard a process must learn its incarnation elsewhere: medics report the records of
    their hosts.
@@ -36,7 +36,7 @@ class State(StrEnum):
     HEALTHY = "healthy"
     DEAD = "dead"  # silent or gone; a restart is due
     UNATTENDED = "unattended"  # dead, and no medic of its host can restart it
-    FAILING = "failing"  # died several times in a row; restarts have backed off
+    FAILING = "failing"  # died several times in a row, or cannot be started
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ class WatchedProcess:
     buried: int = -1  # newest incarnation that a restart order called dead
     called_dead: float = float("-inf")  # time of the first such order
     ordered: float = float("-inf")  # time of the last one
+    repeated: int = 0  # how often that order was given again
     deaths: int = 0  # in a row
     restarts: int = 0
     timing: SupervisionTiming = SupervisionTiming()
@@ -181,13 +182,14 @@ def look(ward: WatchList, now: float) -> tuple[WatchList, list[RestartOrder]]:
 
 def _ordered(patient: WatchedProcess, now: float) -> WatchedProcess:
     if patient.newest == patient.buried:
-        return replace(patient, ordered=now)  # the same order again
+        return replace(patient, ordered=now, repeated=patient.repeated + 1)
     return replace(
         patient,
         healthy_since=None,
         buried=patient.newest,
         called_dead=now,
         ordered=now,
+        repeated=0,
         deaths=patient.deaths + 1,
         restarts=patient.restarts + 1,
     )
@@ -199,7 +201,9 @@ def state_of(ward: WatchList, name: str, now: float) -> State:
     if patient.deaths >= patient.timing.failing:
         return State.FAILING
     if _is_dead(ward, patient, now):
-        return State.STARTING if patient.newest == patient.buried else State.DEAD
+        if patient.newest != patient.buried:
+            return State.DEAD
+        return State.FAILING if patient.repeated >= patient.timing.failing else State.STARTING
     return State.STARTING if patient.healthy_since is None else State.HEALTHY
 
 

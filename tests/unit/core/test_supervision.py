@@ -110,6 +110,14 @@ def test_an_order_that_nobody_carried_out_is_given_again_and_counts_once() -> No
     assert story.ward.patients["worker-1"].deaths == 1
 
 
+def test_one_that_cannot_be_started_is_shown_as_failing() -> None:
+    """Its medic finds a mistake in cluster.toml or a full disk: no new incarnation begins."""
+    story = Story().wait(10, beating=1).record(1, gone=True)
+    assert story.wait(T.carry).state == State.STARTING
+    assert story.wait(T.carry * T.failing).state == State.FAILING
+    assert story.record(2).state == State.STARTING
+
+
 def test_nobody_is_suspected_before_one_full_timeout_was_watched() -> None:
     story = Story().wait(1.8)
     assert story.orders == []

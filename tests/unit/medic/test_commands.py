@@ -200,6 +200,22 @@ def test_up_does_not_wait_long_for_one_that_is_failing(
     assert next(clock) < 100
 
 
+def test_status_has_the_last_words_of_one_that_is_failing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line of JSON begins with times and names; its reason comes last."""
+    one = msgspec.structs.replace(status_of("worker-1", "local"), state="failing")
+    told = StatusReply("medic-1", "leading", 1, "medic-1", [one])
+    monkeypatch.setattr(upkeep, "look", lambda cluster: told)
+    (folder / "logs").mkdir()
+    line = '{"time": "2026-01-31T12:00:00.000Z", "level": "error", "event": "x", "reason": "'
+    (folder / "logs/worker-1.log").write_text(f'{line}{"because " * 40}of this"}}\n')
+    assert main(["status", "--dir", str(folder)]) == ExitStatus.OK
+    words = " ".join(capsys.readouterr().out.split())
+    assert "because of this" in words
+    assert f"`caudal logs worker-1 --dir {folder}` shows why" in words
+
+
 def test_scale_says_that_other_hosts_need_the_same_file(
     two_hosts: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
