@@ -7,6 +7,7 @@ from caudal.cluster.folder import Cluster
 from caudal.formats.medic_status import OTHER_VERSION, ProcessStatus, StatusReply
 from caudal.medic.supervision import State
 
+_RECENT_SECONDS = 60.0  # a host with another secret sends such messages twice a second
 _SAME_FILE = "make cluster.toml the same on all hosts"
 
 
@@ -38,7 +39,7 @@ def notices(cluster: Cluster, told: StatusReply) -> list[Notice]:
         version = one.version or "of an unknown version"
         what = "tasks wait for a worker of another version, usually a newer one"
         found.append(Notice(what, f"{one.name} ({version}) left them, because {reason}"))
-    if told.unverified:
+    if told.unverified and (told.unverified_ago or 0.0) < _RECENT_SECONDS:
         what = f"{told.medic} received {told.unverified} messages that another secret signed"
         found.append(Notice(what, f"compare {cluster.secret} on all hosts"))
     return [*found, *unknown_processes(cluster, told), *_other_files(told)]

@@ -55,3 +55,4 @@ class StatusReply(msgspec.Struct, frozen=True, tag="told"):
     differing: list[str] = []  # hosts whose cluster.toml names other members
     chaos: bool = False  # whether cluster.toml allows strikes over HTTP
     settings: dict[str, list[str]] = {}  # hosts with other values in cluster.toml, and which keys
+    unverified_ago: float | None = None  # seconds since the last such message; None: not known

@@ -17,13 +17,15 @@ class Complaints:
     """Everything noticed since the medic started."""
 
     unverified: int = 0  # messages that another secret signed
+    unverified_at: float | None = None  # when the last one came
     differing: set[str] = field(default_factory=set)  # hosts with other members in cluster.toml
     settings: dict[str, list[str]] = field(default_factory=dict)  # hosts with other values of keys
     _unattended: set[str] = field(default_factory=set)  # processes that nobody can restart
 
-    def not_verified(self, sender: str) -> None:
+    def not_verified(self, sender: str, now: float) -> None:
         """Count a message of a stranger, or of a host with another secret; log few of them."""
         self.unverified += 1
+        self.unverified_at = now
         if self.unverified.bit_count() == 1:  # the 1st, 2nd, 4th, 8th and so on
             _log.warning(
                 "messages do not verify: compare the secret of that host with this one's",
@@ -31,11 +33,14 @@ class Complaints:
             )
 
     def compare(
-        self, members: tuple[Member, ...], settings: Mapping[str, str], beat: Heartbeat
+        self, here: str, members: tuple[Member, ...], settings: Mapping[str, str], beat: Heartbeat
     ) -> None:
-        """Note whether the sender's host has the same members and keys in its cluster.toml."""
+        """Note whether the sender's host has the same members and keys in its cluster.toml.
+
+        Medics of one host share the file. They only read a changed one at different moments.
+        """
         host = next((one.host for one in members if one.name == beat.pulse.name), None)
-        if host is None or not beat.roster:
+        if host in (None, here) or not beat.roster:
             return
         if beat.roster == digest_of(members):
             self.differing.discard(host)

@@ -212,7 +212,7 @@ class Medic:
     def hear(self, data: bytes, sender: tuple[str, int]) -> None:
         payload = self.heart.seal.open(data)
         if payload is None or len(data) > PACKET_MOST:
-            self.complaints.not_verified(sender[0])
+            self.complaints.not_verified(sender[0], time.monotonic())
             return
         with contextlib.suppress(*JSON_ERRORS):
             beat = _DECODER.decode(payload)
@@ -222,7 +222,7 @@ class Medic:
                 return
             for pulse in (beat.pulse, *beat.greeted):
                 self._hear(pulse)
-            self.complaints.compare(self.cluster.members, self._digests, beat)
+            self.complaints.compare(self.me.host, self.cluster.members, self._digests, beat)
             self._see(beat.records, time.monotonic())
 
     def _hear(self, pulse: Pulse) -> None:
@@ -365,6 +365,7 @@ class Medic:
     def told(self, now: float) -> StatusReply:
         """Return what this medic knows of all processes."""
         processes = [self._status(one, now) for one in self.cluster.members]
+        strange = self.complaints.unverified_at
         return StatusReply(
             self.me.name,
             self.seat.role,
@@ -375,6 +376,7 @@ class Medic:
             sorted(self.complaints.differing),
             self.cluster.settings.chaos,
             self.complaints.settings,
+            None if strange is None else now - strange,
         )
 
     def _status(self, member: Member, now: float) -> ProcessStatus:

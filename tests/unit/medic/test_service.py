@@ -6,6 +6,7 @@ import os
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ from tests.harness.cluster_folder import laid_out
 
 from caudal.cluster.compare_settings import digests_of
 from caudal.cluster.folder import Cluster
+from caudal.cluster.notices import notices
 from caudal.cluster.roster import Member, digest_of
 from caudal.cluster.settings import FILE
 from caudal.cluster.start_note import write_note
@@ -400,11 +402,14 @@ def test_messages_of_another_secret_are_counted_and_logged_now_and_then(
         medic.hear(stranger.close(b"{}"), ("127.0.0.9", 1))
     assert medic.complaints.unverified == 100
     assert caplog.text.count("messages do not verify") == 7
+    now = time.monotonic()
+    assert [len(notices(medic.cluster, medic.told(now + later))) for later in (0, 90)] == [1, 0]
 
 
 def test_a_host_with_other_members_in_its_file_is_noted_until_it_has_the_same(
     medic: Medic, caplog: pytest.LogCaptureFixture
 ) -> None:
+    medic.me = replace(medic.me, host="another")
     for number, roster in enumerate(("other", "other", digest_of(medic.cluster.members))):
         beat = Heartbeat(medic.session, Pulse("worker-1", 1, number + 1), roster=roster)
         medic.hear(medic.heart.seal.close(msgspec.json.encode(beat)), ("127.0.0.1", 1))
@@ -415,6 +420,7 @@ def test_a_host_with_other_members_in_its_file_is_noted_until_it_has_the_same(
 def test_a_host_with_another_store_or_broker_is_noted_until_it_has_the_same(
     medic: Medic, caplog: pytest.LogCaptureFixture
 ) -> None:
+    medic.me = replace(medic.me, host="another")
     seal, settings = medic.heart.seal, medic.cluster.settings
     other = msgspec.structs.replace(settings, store="other", broker="amqp://u:secret@b/")
     for number, theirs in enumerate((other, other, settings)):
@@ -430,6 +436,14 @@ def test_a_host_with_another_store_or_broker_is_noted_until_it_has_the_same(
         assert medic.told(0.0).settings == expected
     assert caplog.text.count("cluster.toml differs between hosts") == 1
     assert "secret" not in str(digests_of(other, seal))
+
+
+def test_a_medic_of_the_same_host_that_has_not_read_the_file_again_is_not_noted(
+    medic: Medic,
+) -> None:
+    beat = Heartbeat(medic.session, Pulse("worker-1", 1, 1), roster="other", settings={})
+    medic.hear(medic.heart.seal.close(msgspec.json.encode(beat)), ("127.0.0.1", 1))
+    assert (medic.complaints.differing, medic.complaints.settings) == (set(), {})
 
 
 def test_a_medic_tells_the_others_what_its_file_says(medic: Medic) -> None:
