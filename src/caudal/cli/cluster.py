@@ -230,8 +230,9 @@ def scale(
         hosts = parse(text.encode("utf-8"), str(path)).hosts.values()
         if match[1] == "gateway" and not any(one.gateways for one in hosts):
             raise UsageError(f"{given}: without gateways nothing can reach a cluster: keep one")
+    told = upkeep.look(cluster)  # before the change: it raises an error if the secret is gone
     _replace(path, text)
-    if upkeep.look(cluster) is None:
+    if told is None:
         print(f"{path} is changed; {upkeep.nobody_answers(cluster)}", file=sys.stderr)
         return
     others = [name for name in cluster.settings.hosts if name != cluster.host]

@@ -17,7 +17,13 @@ from caudal.cluster.notices import notices
 from caudal.cluster.ports import refusals
 from caudal.cluster.roster import MemberKind
 from caudal.cluster.settings import FILE, PRIVATE
-from caudal.cluster.upkeep import launcher_of, look, take_down_first
+from caudal.cluster.upkeep import (
+    launcher_of,
+    look,
+    other_secret,
+    restore_secret,
+    take_down_first,
+)
 from caudal.errors import CaudalError, UsageError
 from caudal.process.certificates import Certificate
 from caudal.process.tokens import read_known
@@ -103,14 +109,17 @@ def _medics(cluster: Cluster) -> Iterator[Finding]:
     try:
         told = look(cluster)
     except UsageError as error:  # the secret cannot be read
-        yield Finding("secret", str(error), f"restore it, or `caudal down {cluster.options}`")
+        yield Finding("secret", str(error.__cause__ or error), restore_secret(cluster))
         return
-    found = notices(cluster, told) if told else []
-    for one in found:
+    noticed = notices(cluster, told) if told else []
+    for one in noticed:
         yield Finding("cluster", one.found, one.remedy)
-    if told and not found:
+    if told and not noticed:
         yield Finding("cluster", f"{told.medic} has nothing to complain of")
-    if told is None and cluster.is_running:
+    if told is None and (words := other_secret(cluster, cluster.members)):
+        found, _, remedy = words.partition(": ")
+        yield Finding("secret", found, remedy)
+    elif told is None and cluster.is_running:
         yield Finding("cluster", "no medic answers", f"run `caudal up {cluster.options}`")
 
 

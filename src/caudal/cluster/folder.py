@@ -124,9 +124,10 @@ class Cluster:
         """
         for path in self.secrets:
             if len(self.settings.hosts) > 1 and not path.exists():
+                make = f"umask 077; od -An -tx1 -N32 /dev/urandom | tr -d ' \\n' > {path}"
                 raise UsageError(
                     f"{path} is missing, and all hosts need the same one: copy it from another "
-                    f"host, or make it once (head -c 32 /dev/urandom | xxd -p -c 64 > {path.name})"
+                    f"host, or make it once: ({make})"
                 )
         require_not_everyones(self.folder)
         for folder in (

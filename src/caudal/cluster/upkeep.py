@@ -29,6 +29,7 @@ from caudal.medic.docker import DockerLauncher
 from caudal.medic.engine import DockerEngine
 from caudal.medic.launcher import Launcher, LocalLauncher
 from caudal.medic.supervision import State
+from caudal.medic.talk import hangs_up
 from caudal.medic.visitor import newest_view
 from caudal.process.loopback import is_loopback
 from caudal.process.privacy import keep_private
@@ -53,10 +54,10 @@ def start_all(cluster: Cluster) -> list[str]:
     if cluster.strayed:
         raise UsageError(f"{cluster.strayed}: {take_down_first(cluster)}")
     if cluster.is_running and not cluster.secret.exists():  # a new secret would split them
-        raise UsageError(
-            f"{cluster.secret} is missing, but running processes use it: restore it, or stop the "
-            f"processes with `caudal down {cluster.options}`"
-        )
+        how = restore_secret(cluster)
+        raise UsageError(f"{cluster.secret} is missing, but running processes use it: {how}")
+    if cluster.is_running and (words := other_secret(cluster, cluster.here)):
+        raise UsageError(words)
     if cluster.settings.broker == PRIVATE and not rabbit_node.is_installed():
         raise UsageError(
             f"{FILE} asks for a private RabbitMQ, which is not installed: apt-get install "
@@ -151,8 +152,28 @@ def look(cluster: Cluster) -> StatusReply | None:
     return asyncio.run(_look(cluster))
 
 
+def other_secret(cluster: Cluster, members: Iterable[Member]) -> str:
+    """Return the words for medics among these that have another secret; "" if none has."""
+    if not cluster.secret.exists():
+        return ""
+    places = [(one.address, one.port) for one in medics(tuple(members))]
+    seal = _seal(cluster)
+
+    async def refused() -> list[bool]:
+        return await asyncio.gather(*(hangs_up(*place, seal) for place in places))
+
+    if not any(asyncio.run(refused())):
+        return ""
+    return (
+        f"medics run that have another secret than {cluster.secret}: restore the one that they "
+        f"were started with, or stop them (`caudal down {cluster.options}`) and start anew"
+    )
+
+
 def nobody_answers(cluster: Cluster) -> UnreachableError:
     """Return the error for a cluster in which no medic answers."""
+    if words := other_secret(cluster, cluster.members):
+        return UnreachableError(words)
     return UnreachableError(
         f"no medic of {cluster.folder} answers; it may be down: `caudal up {cluster.options}` "
         "starts what does not run"
@@ -163,7 +184,19 @@ async def _look(cluster: Cluster) -> StatusReply | None:
     if not cluster.secret.exists() and not cluster.is_running:
         return None
     places = [(one.address, one.port) for one in medics(cluster.members)]
-    return await newest_view(places, Seal(read_secret(cluster.secret)))
+    return await newest_view(places, _seal(cluster))
+
+
+def _seal(cluster: Cluster) -> Seal:
+    try:
+        return Seal(read_secret(cluster.secret))
+    except UsageError as error:
+        raise UsageError(f"{error}; {restore_secret(cluster)}") from error
+
+
+def restore_secret(cluster: Cluster) -> str:
+    """Return the remedy for a secret that cannot be read while processes use it."""
+    return f"restore it, or stop the processes with `caudal down {cluster.options}`"
 
 
 def wait_until_healthy(

@@ -224,6 +224,21 @@ async def converse(
     return None
 
 
+async def hangs_up(address: str, port: int, seal: Seal, seconds: float = 2.0) -> bool:
+    """Return whether a medic listens there that does not verify our messages."""
+    with contextlib.suppress(OSError, EOFError, TimeoutError):
+        async with asyncio.timeout(seconds):
+            reader, writer = await asyncio.open_connection(address, port)
+            try:
+                nonce = await reader.readexactly(NONCE_BYTES)
+                asked = msgspec.json.encode(StatusRequest())
+                writer.write(Frames(seal, nonce, b"there").close(asked))
+                return not await reader.read(1)
+            finally:
+                writer.close()
+    return False
+
+
 async def ask(address: str, port: int, seal: Seal, seconds: float = 2.0) -> StatusReply | None:
     """Return one medic's view of all processes; None if it does not answer."""
     reply = await converse(address, port, seal, StatusRequest(), seconds)

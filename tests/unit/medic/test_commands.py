@@ -89,6 +89,21 @@ def test_without_medics_scale_promises_nothing(
     assert Cluster.open(folder).settings.hosts["local"].workers == 2
 
 
+def test_without_its_secret_a_running_cluster_is_neither_shown_nor_scaled(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = Cluster.open(folder)
+    cluster.lay_out()
+    write_record(cluster.run_folder, "medic-1", 1, os.getpid())
+    cluster.secret.unlink()
+    text = (folder / FILE).read_text()
+    for command in (["status"], ["scale", "worker=7"]):
+        assert main([*command, "--dir", str(folder)]) == ExitStatus.USAGE
+        assert "secret" in (said := capsys.readouterr().err)
+        assert f"restore it, or stop the processes with `caudal down --dir {folder}`" in said
+    assert (folder / FILE).read_text() == text
+
+
 def test_suggested_commands_can_be_pasted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,15 +14,17 @@ import pytest
 from tests.harness.cluster_folder import laid_out
 
 from caudal.cluster.compare_settings import digests_of
+from caudal.cluster.doctor import _medics
 from caudal.cluster.folder import Cluster
 from caudal.cluster.notices import notices
 from caudal.cluster.roster import Member, digest_of
 from caudal.cluster.settings import FILE
 from caudal.cluster.start_note import write_note
+from caudal.cluster.upkeep import nobody_answers, start_all
 from caudal.errors import UsageError
 from caudal.medic import service, supervision, talk
 from caudal.medic.service import Medic
-from caudal.medic.talk import ask
+from caudal.medic.talk import ask, hangs_up
 from caudal.process.heart import Heart, Heartbeat, HeartSession
 from caudal.process.pulse import HostRecord, Pulse
 from caudal.process.records import write_record
@@ -116,6 +118,11 @@ async def until_it_listens(speaker: socket.socket, where: tuple[str, int], packe
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(loop.sock_recv(speaker, 10_000), 0.5)
             return
+
+
+async def until_it_answers(medic: Medic) -> None:
+    while await ask(medic.me.address, medic.me.port, medic.heart.seal) is None:
+        await asyncio.sleep(0.05)
 
 
 def heard(medic: Medic) -> Pulse | None:
@@ -236,8 +243,26 @@ def test_one_that_is_not_ready_is_starting_and_its_version_is_told(
 
 def test_who_does_not_know_the_secret_gets_no_answer(medic: Medic) -> None:
     async def story() -> None:
+        await until_it_answers(medic)
         stranger = Seal(b"another secret, just as long")
         assert await ask(medic.me.address, medic.me.port, stranger) is None
+        assert await hangs_up(medic.me.address, medic.me.port, stranger)
+        assert not await hangs_up(medic.me.address, medic.me.port, medic.heart.seal)
+
+    run(medic, story)
+
+
+def test_a_secret_that_is_not_that_of_the_medics_is_named(cluster: Cluster, medic: Medic) -> None:
+    cluster.secret.write_text("another secret, just as long")
+
+    async def story() -> None:
+        await until_it_answers(medic)
+        words = r"medics run that have another secret than .*restore .*caudal down"
+        (finding,) = await asyncio.to_thread(lambda: list(_medics(cluster)))
+        assert finding.what == "secret"
+        assert str(await asyncio.to_thread(nobody_answers, cluster)).startswith(finding.found)
+        with pytest.raises(UsageError, match=words):
+            await asyncio.to_thread(start_all, cluster)
 
     run(medic, story)
 
