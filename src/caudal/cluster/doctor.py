@@ -86,22 +86,28 @@ def _settings(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _hosts(cluster: Cluster) -> Iterator[Finding]:
-    """Check what several hosts need: the same secrets, and two medics each."""
+    """Check what hosts need: the same secrets, two medics each, and a worker somewhere."""
     hosts = cluster.settings.hosts
-    if len(hosts) == 1:
-        return
-    missing = [path.name for path in cluster.secrets if not path.exists()]
-    remedy = "copy them from another host" if missing else ""
-    found = f"{', '.join(missing)} missing" if missing else "the files are there"
-    yield Finding("secrets", found, remedy)
-    alone = [name for name, host in hosts.items() if host.medics == 1]
+    if len(hosts) > 1:
+        missing = [path.name for path in cluster.secrets if not path.exists()]
+        remedy = "copy them from another host" if missing else ""
+        found = f"{', '.join(missing)} missing" if missing else "the files are there"
+        yield Finding("secrets", found, remedy)
+    used = {one.host for one in cluster.members}
+    alone = [name for name, host in hosts.items() if host.medics < 2 and name in used]
     yield Finding(
         "medics",
-        f"only one on {', '.join(alone)}: if it dies, nothing there is restarted"
+        f"fewer than two on {', '.join(alone)}: without one, nothing there is restarted"
         if alone
         else "at least two on every host",
         f"write medics = 2 for each host into {FILE}" if alone else "",
     )
+    if not any(host.workers for host in hosts.values()):
+        yield Finding(
+            "workers",
+            "none on any host: every job waits",
+            f"caudal scale worker=2 {cluster.options}",
+        )
 
 
 def _medics(cluster: Cluster) -> Iterator[Finding]:

@@ -41,7 +41,8 @@ class Cluster:
         if host is None and len(names) == 1:
             host = names[0]
         if host not in settings.hosts:
-            raise UsageError(f"the host is not clear: give --host with one of: {', '.join(names)}")
+            what = f"{FILE} has no host {host!r}" if host else f"{FILE} has several hosts"
+            raise UsageError(f"{what}: give --host with one of: {', '.join(names)}")
         found = cls(folder.resolve(), settings, host)
         noted = read_note(found.run_folder)
         if noted is None or not found.is_running:

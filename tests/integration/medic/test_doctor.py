@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pytest
 from tests.harness.certificates import make_authority, make_server
 from tests.harness.cluster_folder import laid_out
 from tests.harness.gateway_place import ALICE, BERTA, write_token
@@ -45,12 +46,23 @@ def test_the_doctor_wants_two_medics_on_each_of_several_hosts(tmp_path: Path) ->
     text += '[hosts.b]\naddress = "127.0.0.2"\nmedics = 2\n'
     (tmp_path / FILE).write_text(text, encoding="utf-8")
     findings = {one.what: one for one in _hosts(Cluster.open(tmp_path, "a"))}
-    assert findings["medics"].found.startswith("only one on a: if it dies, nothing there is")
+    assert findings["medics"].found.startswith("fewer than two on a: without one, nothing there")
     assert "write medics = 2" in findings["medics"].remedy
     assert findings["secrets"].found == "secret missing"
     (tmp_path / FILE).write_text(text.replace("medics = 1", "medics = 2"), encoding="utf-8")
     (tmp_path / "secret").write_text("00" * 32)
     assert not any(one.remedy for one in _hosts(Cluster.open(tmp_path, "a")))
+
+
+@pytest.mark.parametrize("medics", [0, 1])
+def test_the_doctor_misses_medics_and_workers(tmp_path: Path, medics: int) -> None:
+    text = f'broker = "amqp://x@127.0.0.1:1/"\n[hosts.a]\nmedics = {medics}\nworkers = 0\n'
+    text += '[hosts.b]\naddress = "127.0.0.2"\nmedics = 2\nworkers = 0\n'
+    (tmp_path / FILE).write_text(text, encoding="utf-8")
+    findings = {one.what: one for one in _hosts(Cluster.open(tmp_path, "b"))}
+    assert "fewer than two on a" in findings["medics"].found
+    assert "every job waits" in findings["workers"].found
+    assert findings["workers"].remedy.startswith("caudal scale worker=2 --dir")
 
 
 def test_the_doctor_says_that_the_secret_of_running_processes_is_gone(tmp_path: Path) -> None:
