@@ -73,11 +73,11 @@ def work(
             Stop(),
             models,
         )
+        worker.on_ready = partial(_tell_ready, figures, beating)
         on_tick: OnTick = ignore
         if beating is not None:
             beating.progress = lambda: figures.done
             beating.ready = False  # until kernels are compiled, and store and broker are reachable
-            worker.on_ready = partial(setattr, beating, "ready", True)
             on_tick = partial(_beat, beating, figures)
         if worker.run(on_tick) is ProcessExit.ABANDONED:
             _leave(folder)
