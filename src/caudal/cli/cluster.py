@@ -5,6 +5,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -111,7 +112,8 @@ def _saying_what_runs_on(cluster: Cluster) -> Iterator[None]:
 def _wait_until_healthy(cluster: Cluster, but: MemberKind | None = None) -> StatusReply:
     names = [member.name for member in cluster.here if member.kind is not but]
     began = time.monotonic()
-    told = upkeep.wait_until_healthy(cluster, _UP_SECONDS, names)
+    tell = partial(print, file=sys.stderr, flush=True)
+    told = upkeep.wait_until_healthy(cluster, _UP_SECONDS, names, tell)
     ill = names if told is None else upkeep.unhealthy(told, names)
     if told is not None and not ill:
         return told

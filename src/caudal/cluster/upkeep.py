@@ -13,7 +13,7 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -40,6 +40,7 @@ _BROKER_SECONDS = 60.0
 _LOOK_SECONDS = 0.25
 _UNNAMED_SECONDS = 20.0
 _FAILING_SECONDS = 40.0  # more than the longest pause between two restarts
+_TELL_SECONDS = 15.0  # how often somebody who waits is told for what
 
 
 def launcher_of(cluster: Cluster) -> Launcher:
@@ -200,9 +201,13 @@ def restore_secret(cluster: Cluster) -> str:
 
 
 def wait_until_healthy(
-    cluster: Cluster, seconds: float, names: Iterable[str]
+    cluster: Cluster,
+    seconds: float,
+    names: Iterable[str],
+    tell: Callable[[str], None] = lambda line: None,
 ) -> StatusReply | None:
-    """Wait until all these are healthy or the time is over. Return the last view.
+    """Wait until all these are healthy or the time is over. Return the last view. Now and then
+    `tell` gets a line that says what is waited for.
 
     A leader whose cluster.toml does not name one of them would never start it: then the wait is
     short, long enough for the leader to read a changed file. It is short, too, if one of them is
@@ -210,6 +215,7 @@ def wait_until_healthy(
     """
     wanted, began = set(names), time.monotonic()
     named = able = began  # when the view last had all of them, and none that was failing
+    due = began + _TELL_SECONDS
     while True:
         told, now = look(cluster), time.monotonic()
         if told and not unhealthy(told, wanted):
@@ -221,7 +227,20 @@ def wait_until_healthy(
         is_hopeless = now - named > _UNNAMED_SECONDS or now - able > _FAILING_SECONDS
         if now - began > seconds or is_hopeless:
             return told
+        if now >= due:
+            tell(_waited_for(cluster, told, wanted))
+            due = now + _TELL_SECONDS
         time.sleep(_LOOK_SECONDS)
+
+
+def _waited_for(cluster: Cluster, told: StatusReply | None, names: Iterable[str]) -> str:
+    if told is None:
+        return (
+            "still no medic answers; if they are frozen, "
+            f"`caudal down {cluster.options}` and `caudal up {cluster.options}` start them anew"
+        )
+    ill = ", ".join(unhealthy(told, names))
+    return f"still waiting for {ill}: `caudal logs NAME {cluster.options}` shows what they do"
 
 
 def _failing(told: StatusReply, names: Iterable[str]) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.acceptance.cluster import free_hundred
+from tests.harness.hand_clock import HandClock
 
 from caudal.cli.main import main
 from caudal.cli.status import ExitStatus
@@ -153,7 +154,7 @@ def test_up_waits_for_workers_only_if_nothing_else_is_missing(
     """A worker that cannot reach the broker is not healthy: `up` says what is missing, at once."""
     waited: list[list[str]] = []
 
-    def wait(cluster: Cluster, seconds: float, names: list[str]) -> StatusReply:
+    def wait(cluster: Cluster, seconds: float, names: list[str], tell: object) -> StatusReply:
         waited.append(names)
         return StatusReply("medic-1", "leading", 1, "medic-1", [])
 
@@ -164,6 +165,20 @@ def test_up_waits_for_workers_only_if_nothing_else_is_missing(
     assert waited == [["gateway-1", "medic-1"]]
 
 
+def test_who_waits_is_told_for_what(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = status_of("worker-1", "local", "starting")
+    ill = StatusReply("medic-1", "leading", 1, "medic-1", [worker])
+    views, clock, lines = iter([*[None] * 20, *[ill] * 20]), HandClock(), list[str]()
+    monkeypatch.setattr(upkeep, "look", lambda cluster: next(views))
+    monkeypatch.setattr("caudal.cluster.upkeep.time.monotonic", clock.elapsed)
+    monkeypatch.setattr("caudal.cluster.upkeep.time.sleep", lambda seconds: clock.sleep(1.0))
+    upkeep.wait_until_healthy(Cluster.open(folder), 31, ["worker-1"], lines.append)
+    assert [line.split(":")[0].split(";")[0] for line in lines] == [
+        "still no medic answers",
+        "still waiting for worker-1",
+    ]
+
+
 @pytest.fixture
 def two_hosts(folder: Path) -> Path:
     with (folder / FILE).open("a") as file:
@@ -172,8 +187,8 @@ def two_hosts(folder: Path) -> Path:
     return folder
 
 
-def status_of(name: str, host: str) -> ProcessStatus:
-    return ProcessStatus(name, "medic", host, "healthy", 1, 0, 0.5, 7, 1 << 20, 99, "", "here")
+def status_of(name: str, host: str, state: str = "healthy") -> ProcessStatus:
+    return ProcessStatus(name, "medic", host, state, 1, 0, 0.5, 7, 1 << 20, 99, "", "here")
 
 
 def test_up_does_not_wait_for_what_the_leader_would_never_start(
