@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -341,3 +342,21 @@ def test_a_lane_that_others_have_emptied_is_no_harm(
         taken(other)
     calm.publish([FINISH])
     assert taken(consumer).message == FINISH
+
+
+def test_an_idle_consumer_waits_for_its_next_look(
+    calm: OpenedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It neither asks RabbitMQ more often than it may, nor comes later than the look is due."""
+    monkeypatch.setattr(rabbit_broker, "_LOOK_SECONDS", 3 * rabbit_broker._WAIT_SECONDS)
+    reads: list[float] = []
+
+    async def counted(*arguments: Any) -> dict[Lane, int]:
+        reads.append(time.monotonic())
+        return await depths(*arguments)
+
+    monkeypatch.setattr(rabbit_broker, "depths", counted)
+    consumer = calm.consume()
+    while len(reads) < 2:
+        assert consumer.take() is None
+    assert reads[1] - reads[0] >= 3 * rabbit_broker._WAIT_SECONDS

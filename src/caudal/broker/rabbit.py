@@ -14,7 +14,7 @@ Rules
    young, and deep enough for several consumers (`KnownDepths`), are used again: a read of all lanes
    costs consumer and broker more than a message.
 4. An idle consumer checks less often, down to five times a second (about 1% of a core). Between
-   two checks `take` returns None at once.
+   two checks `take` waits for a short time, and returns None if the next check is not due by then.
 5. The publisher and each consumer have a connection of their own: a broker short of memory blocks
    connections that publish, and acknowledgements must not wait behind them.
 6. If the connection dies after an acknowledgement, the broker may deliver the message again, to
@@ -47,7 +47,9 @@ from caudal.process.logs import fields
 _TOGETHER = 512  # messages that are published in one call with one time limit
 _DEPTHS_SECONDS = 0.25  # maximum age of cached depths
 _OTHERS = 3  # messages that other consumers take while one takes one, as a guess
-_LOOK_SECONDS, _LOOK_MOST_SECONDS = 0.02, 0.2  # pauses between checks of empty lanes
+_LOOK_SECONDS, _LOOK_MOST_SECONDS = 0.01, 0.2  # pauses between checks of empty lanes
+_WAIT_SECONDS = 0.09  # of `take`; also delays a stop
+_LOOK_GROWTH = 1.25  # the next small job of a client comes after some 40 milliseconds
 
 Settle = Callable[[AbstractIncomingMessage], Awaitable[None]]
 
@@ -198,12 +200,15 @@ class RabbitConsumer:
 
     def take(self) -> Delivery | None:
         """See the port."""
-        if time.monotonic() < self._next_look:
-            return None
+        left = self._next_look - time.monotonic()
+        if left > 0.0:
+            time.sleep(min(left, _WAIT_SECONDS))
+            if left > _WAIT_SECONDS:
+                return None
         delivery = self._loop.call(self.link.ask(self._take))
         if delivery is None:
             self._next_look = time.monotonic() + self._pause
-            self._pause = min(self._pause * 1.5, _LOOK_MOST_SECONDS)
+            self._pause = min(self._pause * _LOOK_GROWTH, _LOOK_MOST_SECONDS)
         else:
             self._pause = _LOOK_SECONDS
         return delivery

@@ -49,6 +49,7 @@ from caudal.worker.task_log import TaskLog
 from caudal.worker.warm_up import warm_up
 
 _ALONG_BYTES = 1 << 20
+_IDLE_SECONDS = 0.01  # brokers decide how often an idle worker looks; this must not delay it
 _STRANGE_SECONDS = 1.0  # pause after an unexpected error
 
 _log = logging.getLogger(__name__)
@@ -160,7 +161,9 @@ class Worker:
             clock=self._clock,
             new_id=new_id,
             job_runs=JobRuns(store),
-            bounds=Bounds(quick=self.settings.quick, along_bytes=_ALONG_BYTES),
+            bounds=Bounds(
+                quick=self.settings.quick, along_bytes=_ALONG_BYTES, idle_seconds=_IDLE_SECONDS
+            ),
             events=log,
         )
         self.figures.watch_broker(lambda: self.broker.connected, lambda: self.broker.dropped)
