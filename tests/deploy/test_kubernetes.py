@@ -32,7 +32,7 @@ def test_the_base_renders() -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("namespace: caudal") == 7
-    assert "image: registry.example/caudal:latest" in done.stdout
+    assert "image: registry.example/caudal:0.1.0" in done.stdout
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd reads its units")
