@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 from caudal.model import RejectedRow
 
+USUAL_BATCH_BYTES = 8 << 20
+
 
 class Progress(Protocol):
     """Receiver of progress. All calls come from the thread that called `run`."""
@@ -62,7 +64,7 @@ class RunOptions:
 
     sentiment: str | None = None  # None: the application's model
     memory_limit: int | None = None  # bytes for the process; data beyond it spills to disk
-    batch_bytes: int = 8 << 20  # larger: fewer, longer steps and more memory
+    batch_bytes: int | None = None  # larger: fewer, longer steps; None: as the engine has it
     threads: int = field(default_factory=lambda: os.cpu_count() or 1)
     partitions: int = 4  # of the folds of the split engine
     hints: bool = True  # let the split engine drop rows early; changes no answer
@@ -72,3 +74,8 @@ class RunOptions:
     records: bool = False  # keep the raw records of the first rejected rows of each reason
     spark: SparkOptions = SparkOptions()
     kept_bindings: Path | None = None  # folder of bindings of earlier runs (embedded engine)
+
+    @property
+    def read_bytes(self) -> int:
+        """Return how much of a file this process reads at once."""
+        return self.batch_bytes or USUAL_BATCH_BYTES

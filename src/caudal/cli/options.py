@@ -175,7 +175,8 @@ class QueryOptions:
     batch_size: Annotated[
         str | None,
         typer.Option(
-            "--batch-size", help="How much of a file to read at once: 8MiB; on a cluster 16MiB."
+            "--batch-size",
+            help="How much of a file to read at once: 8MiB; on a cluster 16MiB, Spark to 24MiB.",
         ),
     ] = None
     remote: Annotated[
@@ -203,7 +204,11 @@ class QueryOptions:
     reading: ReadingOptions = ReadingOptions()
 
     def batch_bytes(self, usual: int) -> int:
-        return _batch_bytes(self.batch_size) if self.batch_size else usual
+        return self.given_batch_bytes or usual
+
+    @property
+    def given_batch_bytes(self) -> int | None:
+        return _batch_bytes(self.batch_size) if self.batch_size else None
 
     def run_options(self, sink: Callable[[RejectedRow], None] | None) -> RunOptions:
         spark = SparkOptions(None, self.remote, self.master, self.inputs, self.ship)
@@ -215,7 +220,7 @@ class QueryOptions:
             spark=spark,
             sentiment=self.sentiment,
             memory_limit=parse_bytes(self.memory_limit) if self.memory_limit else None,
-            batch_bytes=self.batch_bytes(RunOptions.batch_bytes),
+            batch_bytes=self.given_batch_bytes,
             partitions=self.partitions,
             strict=self.strict,
             profile=self.profile,

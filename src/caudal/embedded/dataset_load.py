@@ -109,7 +109,7 @@ class DatasetLoader:
             settle(self.tools.store, contents)
             return LoadReport(contents.number, None, 0, rejects, sorted_.skipped, 0.0)
         offered = [one.offered for one in new]
-        load = load_id(contents, offered, self.tools.options.batch_bytes, self.tools.bound.made_by)
+        load = load_id(contents, offered, self.tools.options.read_bytes, self.tools.bound.made_by)
         batches = Writing(self.tools, contents.head, load, new, rejects).write()
         if not contents.number:  # written by now, perhaps by somebody else
             contents = open_contents(self.tools.store, 0)

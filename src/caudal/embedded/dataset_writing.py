@@ -205,7 +205,7 @@ class _TableBatches:
         batch: list[FilePiece] = []
         size = 0
         options = self.writing.tools.options
-        for piece in source.cut(self.cleaning.wanted, options.batch_bytes):
+        for piece in source.cut(self.cleaning.wanted, options.read_bytes):
             batch.append(piece)
             size += piece.bytes
             if size >= BATCH_BYTES:

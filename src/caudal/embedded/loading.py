@@ -59,7 +59,7 @@ class Loader:
             self.connection.execute(f"CREATE TABLE IF NOT EXISTS {name} AS {select}")
         profile = ReadingProfile(load.table.name, files, self.progress)
         rows = _Rows(self.connection, load.stored)
-        with self.cleaned(load, files, self.options.batch_bytes) as outcomes:
+        with self.cleaned(load, files, self.options.read_bytes) as outcomes:
             for cleaned in outcomes:
                 note_rejects(self.rejects, cleaned, load.table, strict=self.options.strict)
                 rows.append(cleaned.rows)

@@ -43,7 +43,7 @@ def passing(
     bound: BoundQuery, load: TableLoad, files: Sequence[InputFile], loader: Loader
 ) -> Iterator[Iterator[pa.Table]]:
     """Provide the rows of a query that passes over the rows of one table."""
-    batch_bytes = loader.options.batch_bytes
+    batch_bytes = loader.options.read_bytes
     if bound.passes is Passes.FIRST_ROWS:
         batch_bytes = min(batch_bytes, _SMALL_BATCH_BYTES)
     with (

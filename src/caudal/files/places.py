@@ -138,26 +138,37 @@ def find_objects(url: str) -> list[S3Place]:
     ]
 
 
-def read_range(identity: str, offset: int, length: int) -> bytes:
-    """Return a range of a file or an object, named by the identity of its place."""
+def read_range(identity: str, offset: int, into: memoryview) -> int:
+    """Read a range of a file or an object, named by the identity of its place. Return how many
+    bytes there were."""
     try:
         if identity.startswith(S3):
-            return _object_range(identity, offset, length)
-        with Path(identity).open("rb") as file:
+            found = _object_range(identity, offset, len(into))
+            into[: len(found)] = found
+            return len(found)
+        with Path(identity).open("rb", buffering=0) as file:
             file.seek(offset)
-            return file.read(length)
+            return _filled(file, into)
     except OSError as error:
         raise DataError(f"cannot read {identity}: {error.strerror or error}") from error
 
 
-def _object_range(url: str, offset: int, length: int) -> bytes:
+def _filled(file: io.FileIO, into: memoryview) -> int:
+    """Read until nothing is left, of the file or to be filled; a call may read less."""
+    count = 0
+    while count < len(into) and (more := file.readinto(into[count:])):
+        count += more
+    return count
+
+
+def _object_range(url: str, offset: int, length: int) -> memoryview:
     extras.require("s3", "an object in S3")
     import obstore
     from obstore import exceptions
 
     name, _, key = url.removeprefix(S3).partition("/")
     try:
-        return bytes(obstore.get_range(_bucket(name), key, start=offset, length=length))
+        return memoryview(obstore.get_range(_bucket(name), key, start=offset, length=length))
     except exceptions.BaseError as error:
         reason = type(error).__name__.removesuffix("Error")
         raise DataError(f"cannot read {url}: {reason}: check bucket, endpoint and keys") from error

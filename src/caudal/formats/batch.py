@@ -110,10 +110,13 @@ def decode(data: bytes, key: str) -> tuple[BatchHeader, bytes]:
     return index, bytes(records)
 
 
-def view(data: bytes, key: str) -> tuple[BatchHeader, bytes | memoryview]:
-    """Do the same as `decode`, but do not copy records that are not compressed."""
-    index, body = _decoded(frame.of_bytes(data), key)
-    records = _unpacked(memoryview(data)[body:], index, key)
+def view(
+    data: bytes, key: str, body: memoryview | None = None
+) -> tuple[BatchHeader, bytes | memoryview]:
+    """Do the same as `decode`, but do not copy records that are not compressed. With `body`, only
+    the head is in `data`."""
+    index, begin = _decoded(frame.of_bytes(data), key)
+    records = _unpacked(memoryview(data)[begin:] if body is None else body, index, key)
     if len(records) != index.bytes or digest(records) != index.digest:
         raise FormatError(f"{key} is damaged: its records do not match their digest")
     return index, records

@@ -25,12 +25,13 @@ class Clock(Protocol):
 
 @dataclass(frozen=True)
 class InputPart:
-    """One stream of an input. Only the rejects report uses the other attributes."""
+    """One stream of an input. Only the rejects report uses `file`, `repaired` and `records`."""
 
     data: bytes
     file: str = ""
     repaired: int = 0
     records: Mapping[int, str] = field(default_factory=dict)  # of some of its rows, by line
+    body: memoryview | None = None  # of a batch whose head alone is `data`
 
 
 # Stage (or table, for a map or the report) -> its parts, which may be read as they are iterated.

@@ -102,7 +102,7 @@ class LocalRequest:
         """Return the request in the form in which a client sends it."""
         options = self.options
         text = Text.of(replace(self.app, sentiment=options.sentiment or self.app.sentiment))
-        how = Options(batch_bytes=options.batch_bytes, partitions=options.partitions)
+        how = Options(batch_bytes=options.read_bytes, partitions=options.partitions)
         return Request(text, self.queries, dict(self.parameters), how)
 
     def alone(self, query: str) -> "LocalRequest":
@@ -285,7 +285,7 @@ class LocalJob:
         return cut_files(
             table,
             files,
-            self.options.batch_bytes,
+            self.options.read_bytes,
             columns=one.cleaning.wanted.columns,
             scanned=(one.prefiltered or one.cleaning).wanted.columns,
             packing=self.packing,

@@ -48,7 +48,7 @@ from caudal.results.answers import Answers, Result, TableProfile
 from caudal.results.rejects import Rejects
 from caudal.run_options import Progress, RunOptions, Silent
 from caudal.spark.frames import Heads, OutputFrames, Streams, is_small, map_tasks
-from caudal.spark.inputs import DatasetInputs, FileInputs, Wave, waves_ahead
+from caudal.spark.inputs import Batching, DatasetInputs, FileInputs, Wave, waves_ahead
 from caudal.spark.outputs import first_failure
 from caudal.spark.routes import Routes
 from caudal.spark.rows import ERROR, PROFILE, folded_rows
@@ -164,8 +164,9 @@ class SparkJob:
         options = self.request.options
         tables = {table.name: table for table in self.request.app.tables}
         files = {n: self.request.sources.files(tables[n]) for n in self.job_run.job.tables}
-        inputs = options.spark.inputs
-        return FileInputs.of(files, options.batch_bytes, inputs, is_local=self.side.is_local)
+        inputs, cores = options.spark.inputs, self.side.parallelism
+        batching = Batching(options.batch_bytes, cores, self.work.memory_bytes)
+        return FileInputs.of(files, batching, inputs, is_local=self.side.is_local)
 
     def _mapped(self, inputs: FileInputs | DatasetInputs) -> list[TableProfile]:
         """Map all tables, one after the other."""

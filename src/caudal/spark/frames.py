@@ -49,9 +49,10 @@ def is_small(size: int) -> bool:
 
 def map_tasks(batches: int, size: int, parallelism: int) -> int:
     """Return the number of tasks that map so many batches of this size. A task costs time of its
-    own, so there are no more than cores need, unless they would become long."""
-    wanted = max(_TASKS_PER_CORE * parallelism, -(-size // _TASK_BYTES))
-    return max(1, min(wanted, batches, _MOST_TASKS))
+    own, so there are no more than cores need, unless they would become long; and as many for each
+    core, so that all of them are busy to the end."""
+    rounds = max(_TASKS_PER_CORE, -(-size // (_TASK_BYTES * parallelism)))
+    return max(1, min(rounds * parallelism, batches, _MOST_TASKS))
 
 
 @dataclass

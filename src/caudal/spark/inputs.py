@@ -31,12 +31,15 @@ from caudal.formats import frame
 from caudal.formats.file_groups import FileGroup, GroupFile
 from caudal.formats.job import AskedDataset, AskedTable
 from caudal.jobs.plan import TableMap
-from caudal.run_options import SparkInputs
+from caudal.run_options import USUAL_BATCH_BYTES, SparkInputs
 from caudal.spark.reach import reachable_files
 
 _WAVE_BYTES = 32 << 20  # of batches that travel whole
 _HEAD_BYTES = 64 << 10  # what a head counts as: a wave has at most 512
 _PARTS = 64  # in which a wave is cut
+_MOST_BATCH_BYTES = 24 << 20
+_BATCHES_PER_CORE = 4  # at least, unless they would be small
+_SHARE_OF_MEMORY = 32  # of a task, which holds columns of the records too
 
 SENT_SCHEMA = pa.schema([("number", pa.int64()), ("payload", pa.binary())])
 
@@ -71,31 +74,57 @@ class Wave:
 
 
 @dataclass(frozen=True)
+class Batching:
+    """How large batches are: as `given`, or as it suits so many cores with so much memory for a
+    task."""
+
+    given: int | None = None
+    parallelism: int = 1
+    memory_bytes: int = 1 << 30
+
+    def batch_bytes(self, size: int) -> int:
+        """Return the size of batches of files of so many bytes, of which executors read ranges. The
+        steps of a batch cost time of their own, so batches are large where there are enough."""
+        if self.given is not None:
+            return self.given
+        most = min(_MOST_BATCH_BYTES, self.memory_bytes // _SHARE_OF_MEMORY)
+        return max(USUAL_BATCH_BYTES, min(most, size // (_BATCHES_PER_CORE * self.parallelism)))
+
+    @property
+    def sent_bytes(self) -> int:
+        """Return the size of batches that travel."""
+        return self.given or USUAL_BATCH_BYTES
+
+
+@dataclass(frozen=True)
 class FileInputs:
     """Files of each table. `shared` names those of which executors read ranges."""
 
     tables: dict[str, list[InputFile]]
     shared: frozenset[str]
-    batch_bytes: int
+    batching: Batching = Batching()
 
     @classmethod
     def of(
         cls,
         tables: dict[str, list[InputFile]],
-        batch_bytes: int,
+        batching: Batching,
         inputs: SparkInputs,
         *,
         is_local: bool,
     ) -> "FileInputs":
         every = [file for some in tables.values() for file in some]
-        return cls(tables, reachable_files(every, inputs, is_local=is_local), batch_bytes)
+        return cls(tables, reachable_files(every, inputs, is_local=is_local), batching)
 
     def paths(self, table: str) -> dict[str, str]:
         return {file.name: file.place.identity for file in self.tables[table]}
 
     def waves(self, one: TableMap, notes: list[CutNote]) -> Iterator[Wave]:
         files = self.tables[one.table.name]
-        return cut_waves(one, files, self.batch_bytes, self.shared, notes)
+        is_shared = all(file.name in self.shared for file in files)
+        size = sum(file.size for file in files)
+        chosen = self.batching.batch_bytes(size) if is_shared else self.batching.sent_bytes
+        return cut_waves(one, files, chosen, self.shared, notes)
 
 
 @dataclass(frozen=True)

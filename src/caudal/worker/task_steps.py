@@ -133,7 +133,7 @@ class Steps:
         (batch,), place = inputs[task.name], f"batch {task.number} of {task.name}"
         work = self._table_work(self._known[job.run], context, task.name, inputs)
         try:
-            index, records = batch_format.view(batch.data, place)
+            index, records = batch_format.view(batch.data, place, batch.body)
             if (index.table, index.number) != (task.name, task.number):
                 raise FormatError(f"{place} is batch {index.number} of {index.table}")
             if job.load:

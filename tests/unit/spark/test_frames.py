@@ -16,8 +16,9 @@ MB = 1 << 20
     [
         (1, MB, 2, 1),  # not more tasks than batches
         (33, 264 * MB, 2, 6),  # three for each core
-        (1000, 8000 * MB, 2, 63),  # no task reads more than 128 MiB
+        (1000, 8000 * MB, 2, 64),  # no task reads more than 128 MiB
         (90_000, 720_000 * MB, 2, 2_000),
+        (100, 780 * MB, 2, 8),  # as many for each core
         (0, 0, 2, 1),
     ],
 )

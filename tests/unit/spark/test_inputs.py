@@ -16,7 +16,7 @@ from caudal.jobs.plan import TableMap
 from caudal.kernels.sentiment import load_model
 from caudal.run_options import SparkInputs
 from caudal.spark import inputs
-from caudal.spark.inputs import cut_waves
+from caudal.spark.inputs import Batching, FileInputs, cut_waves
 from caudal.spark.reach import reachable_files
 
 HEADER = "userId,movieId,rating,timestamp\n"
@@ -57,7 +57,10 @@ def test_heads_and_whole_batches_are_separate_waves(
     text = b""
     for data in waves[0].batches.values():
         index = batch.describe(frame.of_bytes(data), "a head")
-        text += read_range(str(files[0].place.path), index.offset, index.bytes)
+        found = bytearray(index.bytes)
+        count = read_range(str(files[0].place.path), index.offset, memoryview(found))
+        assert count == index.bytes
+        text += found
     assert text.decode() == ROWS
     sent = [batch.decode(data, "a batch")[1] for data in waves[1].batches.values()]
     assert b"".join(sent).decode() == ROWS
@@ -76,4 +79,38 @@ def test_a_wave_of_whole_batches_is_bounded(
 
 def test_a_missing_file_is_named() -> None:
     with pytest.raises(DataError, match="cannot read /no/such/file"):
-        read_range("/no/such/file", 0, 1)
+        read_range("/no/such/file", 0, memoryview(bytearray(1)))
+
+
+def test_a_file_that_became_shorter_is_read_to_its_end(files: list[InputFile]) -> None:
+    whole, found = len(HEADER + ROWS), bytearray(16)
+    count = read_range(str(files[0].place.path), whole - 6, memoryview(found))
+    assert (count, bytes(found)) == (6, (HEADER + ROWS)[-6:].encode() + bytes(10))
+
+
+MB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("batching", "size", "expected"),
+    [
+        (Batching(None, 2), 10 * MB, 8 * MB),  # not smaller than elsewhere
+        (Batching(None, 2), 96 * MB, 12 * MB),  # four for each core
+        (Batching(None, 2), 10_000 * MB, 24 * MB),
+        (Batching(None, 64), 1_000 * MB, 8 * MB),  # enough for many cores
+        (Batching(None, 2, memory_bytes=512 * MB), 10_000 * MB, 16 * MB),
+        (Batching(None, 2, memory_bytes=64 * MB), 10_000 * MB, 8 * MB),
+        (Batching(MB, 2), 10_000 * MB, MB),  # as it was asked for
+    ],
+)
+def test_batches_are_large_where_there_are_enough(
+    batching: Batching, size: int, expected: int
+) -> None:
+    assert batching.batch_bytes(size) == expected
+
+
+def test_batches_that_travel_are_small(files: list[InputFile], ratings: TableMap) -> None:
+    assert Batching(None, 2).sent_bytes == 8 * MB
+    sizes = {"ratings": files}
+    one = FileInputs(sizes, frozenset({files[0].name}), Batching(8 << 10))
+    assert [wave.whole for wave in one.waves(ratings, [])] == [False, True]
