@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 from caudal.formats.job import Job, Request
 from caudal.formats.keys import Task
-from caudal.gateway.kept_plans import KeptPlans
 from caudal.gateway.planners import Planners
 from caudal.jobs.interfaces import Inputs, MayGoOn, Planned, go_on
+from caudal.jobs.kept_plans import KeptPlans
 from caudal.jobs.versions import engine_versions
 
 

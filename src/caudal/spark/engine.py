@@ -36,9 +36,10 @@ from caudal.files.sources import Sources
 from caudal.formats import job as job_format
 from caudal.formats import mapped, outputs
 from caudal.formats.frame import of_bytes
-from caudal.formats.job import Job
+from caudal.formats.job import Job, Request
 from caudal.formats.keys import Task
-from caudal.jobs.interfaces import Inputs
+from caudal.jobs.interfaces import Inputs, Planned
+from caudal.jobs.kept_plans import KeptPlans
 from caudal.jobs.plan import TableMap, from_json, to_json
 from caudal.jobs.runs import JobRun
 from caudal.local.job import LocalRequest, run_and_settle
@@ -60,6 +61,13 @@ from caudal.worker.compute import LocalCompute
 
 _TASK_BYTES = 1 << 30  # memory of a task without a limit
 _MOST_HINT_BYTES = 8 << 20
+
+
+def _plan(request: Request, moment: float) -> Planned:
+    return LocalCompute(SandboxLimits(trusted=True)).plan(request, moment)
+
+
+_PLANS = KeptPlans(_plan)  # of this process: a session is asked again and again
 
 
 def run(
@@ -114,7 +122,7 @@ class SparkJob:
         options = self.request.options
         self.rejects = Rejects(options.reject_sink, keeps_records=options.records)
         memory = options.memory_limit or _TASK_BYTES
-        self.job_run = JobRun.of(self._planned(memory))
+        self.job_run = JobRun.of(self._planned())
         self.routes = Routes(self.job_run.split, options.partitions)
         self.work = Work(job_format.encode(self.job_run.job), memory, profile=options.profile)
         self.measured = Measurements() if options.profile else None
@@ -139,12 +147,11 @@ class SparkJob:
         told = () if self.dataset else tuple(profiles)
         return Answers(results, self.rejects, told, operators, failures=failures)
 
-    def _planned(self, memory: int) -> Job:
+    def _planned(self) -> Job:
         request = self.request.as_request()
         if self.dataset:
             request = msgspec.structs.replace(request, dataset=self.dataset.asked)
-        limits = SandboxLimits(memory, spill=self.folder, trusted=True)
-        planned = LocalCompute(limits).plan(request, self.request.moment)
+        planned = _PLANS.plan(request, self.request.moment)
         plan = planned.plan
         if not self.request.options.hints:
             plan = to_json(from_json(plan).without_hints())

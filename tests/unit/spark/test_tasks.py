@@ -1,6 +1,7 @@
 """Tasks of Spark without Spark: rows in, rows out, errors as rows."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,8 @@ from caudal.files.places import LocalPlace
 from caudal.files.sources import Sources
 from caudal.formats import job as job_format
 from caudal.local.job import LocalRequest
+from caudal.run_options import RunOptions
+from caudal.spark import engine
 from caudal.spark.engine import SparkJob
 from caudal.spark.inputs import cut_waves
 from caudal.spark.rows import ERROR, FOR_DRIVER
@@ -68,3 +71,13 @@ def test_other_bytes_than_the_driver_saw_are_an_error_for_the_driver(
     (row,) = rows_of(work, [0])
     assert row["stage"] == ERROR
     assert b"other bytes than the driver" in row["payload"]  # type: ignore[operator]
+
+
+def test_the_same_question_is_planned_once(
+    job: SparkJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "LocalCompute", None)  # nothing can be planned
+    again = SparkJob(SparkSide(None), job.request, tmp_path)
+    assert again.job_run.job.plan == job.job_run.job.plan
+    unhinted = replace(job.request, options=RunOptions(hints=False))
+    assert SparkJob(SparkSide(None), unhinted, tmp_path).job_run.job.plan != again.job_run.job.plan

@@ -9,9 +9,9 @@ import pytest
 
 from caudal.formats.job import AskedDataset, AskedTable, Options, Request, Text
 from caudal.formats.loads import LoadRequest, UpkeepRequest
-from caudal.gateway import kept_plans
-from caudal.gateway.kept_plans import KeptPlans
+from caudal.jobs import kept_plans
 from caudal.jobs.interfaces import BusyError, Planned
+from caudal.jobs.kept_plans import KeptPlans
 from caudal.model import Query, Table
 
 TABLE = Table("t", ("t.csv",), ("a",), "SELECT a FROM raw", "t.sql")
