@@ -36,6 +36,9 @@ _SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+# A JVM that lives for one run: its second compiler would take more time than it saves, since Java
+# only moves rows. Options that the user has set for drivers count more.
+_JVM_OPTIONS = "-XX:TieredStopAtLevel=1"
 _PACKAGES = frozenset({"pyspark", "py4j", "grpc"})
 _NOISE = re.compile(r"^(\[[A-Z_.]+\]|pyspark\.\S+:|py4j\.\S+:|org\.\S+:|java\.\S+:)\s*")
 
@@ -78,19 +81,28 @@ def _connected(url: str) -> Any:
 
 
 def _classic(master: str | None) -> Any:
-    from pyspark import SparkConf, SparkContext
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    chosen = retrying_master(master or "local[*]")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    conf = own_conf(master)
+    if SparkContext._gateway is None:  # no JVM of an earlier session
+        SparkContext(conf=conf, gateway=_new_jvm(conf))
+    return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def own_conf(master: str | None) -> Any:
+    """Return the settings of a session that Caudal starts."""
+    from pyspark import SparkConf
+
+    chosen = retrying_master(master or "local[*]")
     conf = SparkConf().setMaster(chosen).setAppName("caudal")
     conf.set("spark.ui.showConsoleProgress", "false").set("spark.log.level", "OFF")
     if chosen.startswith("local"):
         conf.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
         conf.set("spark.ui.enabled", "false")
-    if SparkContext._gateway is None:  # no JVM of an earlier session
-        SparkContext(conf=conf, gateway=_new_jvm(conf))
-    return SparkSession.builder.config(conf=conf).getOrCreate()
+        conf.set("spark.driver.defaultJavaOptions", _JVM_OPTIONS)
+    return conf
 
 
 def _new_jvm(conf: Any) -> Any:

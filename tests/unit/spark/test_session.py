@@ -11,7 +11,13 @@ import caudal
 from caudal.cli.options import QueryOptions
 from caudal.errors import MissingPackageError, SparkFailedError, UsageError
 from caudal.run_options import Engine, SparkOptions
-from caudal.spark.session import SparkSide, one_reason, open_session, retrying_master
+from caudal.spark.session import (
+    SparkSide,
+    one_reason,
+    open_session,
+    own_conf,
+    retrying_master,
+)
 
 TRACE = """An exception was thrown from the Python worker:
   File "worker.py", line 1, in main
@@ -73,6 +79,14 @@ def test_options_of_spark_need_its_engine(given: dict[str, Any]) -> None:
         QueryOptions(**given).run_options(None)
     found = QueryOptions(engine=Engine.SPARK, **given).run_options(None).spark
     assert {name: getattr(found, name) for name in given} == given
+
+
+def test_only_the_jvm_of_a_local_master_compiles_less() -> None:
+    pytest.importorskip("pyspark", reason="the extra caudal[spark] is not installed")
+    options = "spark.driver.defaultJavaOptions"
+    assert own_conf("local[2]").get(options) == "-XX:TieredStopAtLevel=1"
+    assert own_conf(None).get(options) == "-XX:TieredStopAtLevel=1"
+    assert own_conf("spark://a:7077").get(options) is None
 
 
 class LateSession:
