@@ -1,5 +1,6 @@
 """One group of rows that is larger than the memory of its task."""
 
+import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,18 @@ import pytest
 
 from caudal.files.sources import Sources
 from caudal.local.engines import run_with
+from caudal.model import Application, Query, Table
 from caudal.run_options import Engine, RunOptions, SparkOptions
 from caudal.spark import bootstrap, frames
-from tests.spark.test_answers import application, assert_identical
+from tests.spark.test_answers import assert_identical
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 
 ROWS, LIMIT = 3_000_000, 100_000_000
+CLEAN = (
+    "SELECT k, TRY_CAST(v AS DOUBLE) AS v, CASE WHEN k IS NULL THEN 'k is empty' END AS reject "
+    "FROM raw"
+)
 
 
 def measuring(marker: Path) -> Callable[..., Any]:
@@ -55,9 +61,13 @@ def test_a_group_larger_than_memory_is_folded(
     monkeypatch.setattr(bootstrap, "task_function", measuring(tmp_path / "measured"))
     with (tmp_path / "t.csv").open("w") as file:
         file.write("k,v\n")
-        file.writelines(f"{number},{number * 0.5}\n" for number in range(ROWS))
+        # Bits of chance, which do not compress: what travels must be larger than the memory.
+        chance = random.Random(19)
+        file.writelines(f"{chance.randbytes(32).hex()},{n * 0.5}\n" for n in range(ROWS))
     query = "SELECT sum(n) AS n, sum(s) AS s FROM (SELECT k, v, count(*) AS n, sum(v) AS s "
-    app = application({"q": query + "FROM t GROUP BY k, v)"})
+    table = Table("t", ("t.csv",), ("k", "v"), CLEAN, "t.sql")
+    asked = (Query("q", "q", query + "FROM t GROUP BY k, v)", "q.sql"),)
+    app = Application("t", "", Path(), (table,), asked)
     sources = Sources(tmp_path)
     options = RunOptions(spark=SparkOptions(session), partitions=1, memory_limit=LIMIT)
     found = run_with(Engine.SPARK, app, sources, options=options)
