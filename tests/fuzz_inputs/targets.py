@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from caudal.client.results import rejects_of
+from caudal.cluster.roster import Member, MemberKind
 from caudal.duck.steps import stored_piece
 from caudal.errors import CaudalError, DataError, FormatError, QueryError, UsageError
 from caudal.files.cleaning import Wanted
@@ -206,7 +207,9 @@ class _Ears:
             admit(WatchList(), {"worker-1": SupervisionTiming(), "medic-1": SupervisionTiming()}),
         )
         self._ear = SimpleNamespace(sendto=lambda data, sender: None)
-        self.cluster = SimpleNamespace(members=())
+        self.me = Member("medic-1", MemberKind.MEDIC, "a", "127.0.0.1", 8470, 1)
+        other = Member("worker-1", MemberKind.WORKER, "b", "127.0.0.2", 0, 0)
+        self.cluster = SimpleNamespace(members=(self.me, other))  # so files of hosts are compared
         self.complaints = Complaints()
         self._digests = {"store": "00"}
 
