@@ -127,9 +127,17 @@ class LocalLauncher:
             return self._begin(member, record.incarnation + 1 if record else 1)
 
     def _begin(self, member: Member, incarnation: int) -> int:
-        child = self._spawn(member, incarnation)
+        """Start a process and record it, unless this incarnation has recorded itself by now.
+
+        It may be another process: that of a medic that was killed between its start and its record.
+        It has the lock of the name, so the new one ends; a record of the new one would call dead
+        what runs, and a medic that leads is restarted by nobody.
+        """
+        folder, child = self._cluster.run_folder, self._spawn(member, incarnation)
         self._children.append(child)
-        write_record(self._cluster.run_folder, member.name, incarnation, child.pid)
+        record = read_record(folder, member.name)
+        if record is None or record.incarnation < incarnation:
+            write_record(folder, member.name, incarnation, child.pid)
         return incarnation
 
     def _end(self, name: str, seconds: float) -> None:

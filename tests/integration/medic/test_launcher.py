@@ -1,6 +1,7 @@
 """Starting is idempotent, hung processes are killed first, and logs are bounded."""
 
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,13 @@ from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member, MemberKind
 from caudal.cluster.write_config import write_settings
 from caudal.medic.launcher import LOG_MOST, LocalLauncher, locked, shorten
-from caudal.process.records import is_frozen, is_running, read_record, send_signal
+from caudal.process.records import (
+    is_frozen,
+    is_running,
+    read_record,
+    send_signal,
+    write_record,
+)
 
 MEMBER = Member("worker-1", MemberKind.WORKER, "local", "127.0.0.1", 0, 1)
 
@@ -44,6 +51,30 @@ def test_an_order_twice_starts_once(cluster: Cluster, launcher: LocalLauncher) -
     assert launcher.start(MEMBER, 0) is None
     assert LocalLauncher(cluster).start(MEMBER, 0) is None
     assert read_record(cluster.run_folder, "worker-1") == first
+
+
+def test_a_process_that_recorded_itself_meanwhile_stays_on_record(
+    cluster: Cluster, launcher: LocalLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A medic was killed after it started the process, before it recorded that."""
+    spawn, started = LocalLauncher._spawn, list[subprocess.Popen[bytes]]()
+
+    def second(self: LocalLauncher, member: Member, incarnation: int) -> subprocess.Popen[bytes]:
+        first = spawn(self, member, incarnation)
+        write_record(cluster.run_folder, member.name, incarnation, first.pid)
+        started.extend([first, spawn(self, member, incarnation)])
+        return started[1]
+
+    monkeypatch.setattr(LocalLauncher, "_spawn", second)
+    assert launcher.start(MEMBER, 0) == 1
+    record = read_record(cluster.run_folder, "worker-1")
+    assert record is not None
+    assert record.pid == started[0].pid
+    started[1].kill()
+    started[1].wait()
+    assert launcher.start(MEMBER, 0) is None
+    launcher.stop("worker-1", 5)
+    started[0].wait()
 
 
 def test_a_hung_process_is_killed_before_its_replacement_starts(
