@@ -39,7 +39,8 @@ record ends by code of ours, read by pyarrow.""",
 
 `--engine spark`, hand-written PySpark with the same kernels, each in a session `local[2]`, and the
 embedded engine, over the same files. The clock begins when the system is up and has answered three
-times over tiny files.""",
+times over tiny files. *First* is the first run over the files, *again* the second one in the same
+session or process.""",
     "scaling": "### From one worker to two",
     "small": "### A small job beside a large one",
     "tiny": """\

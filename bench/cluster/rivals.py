@@ -36,6 +36,7 @@ class Told:
 
     start_seconds: float
     wall_seconds: float
+    again_seconds: float
     answers: Answers
     own_peak_bytes: int  # of the process that asks, without those that it started
 
