@@ -86,12 +86,13 @@ def cut_unpacked(
 ) -> Iterator[Callable[[], bytes]]:
     """The same, each batch still to be packed, by whichever thread sends it.
 
-    Numbers begin with `first`; `source` is the place of the files among those of a load.
+    Numbers begin with `first`; `source` is the place of the files among those of a load. A batch of
+    a file in `bare` is packed before the next one is asked for, or never.
     """
     number, before = first, 0
     for file in map(InputFile.of, files):
-        is_text = file.kind == "text"
-        cut = _records(file, batch_bytes, scanned) if is_text else _typed(file, columns)
+        is_text, is_bare = file.kind == "text", file.name in bare
+        cut = _records(file, batch_bytes, scanned, is_bare) if is_text else _typed(file, columns)
         packs = packing.packs(file)
         for fields, note in cut:
             noted(replace(note, reached=before + note.reached))
@@ -102,7 +103,7 @@ def cut_unpacked(
                 file=file.name,
                 compress=packs,
                 source=source,
-                bare=file.name in bare,
+                bare=is_bare,
                 **fields,
             )
             number += 1
@@ -118,8 +119,10 @@ def warm_up() -> None:
 _Content = tuple[batch_format.BatchContent, CutNote]  # which counts from the file's beginning
 
 
-def _records(file: InputFile, batch_bytes: int, wanted: Sequence[str]) -> Iterator[_Content]:
-    for cut, position in cut_records(file, batch_bytes, wanted):
+def _records(
+    file: InputFile, batch_bytes: int, wanted: Sequence[str], is_bare: bool
+) -> Iterator[_Content]:
+    for cut, position in cut_records(file, batch_bytes, wanted, passing=is_bare):
         content: batch_format.BatchContent = {
             "columns": cut.header.names,
             "first_line": cut.first_line,

@@ -99,9 +99,10 @@ def column_names(file: Path | InputFile) -> tuple[str, ...]:
 
 
 def cut_records(
-    file: InputFile, batch_bytes: int, wanted: Sequence[str] = ()
+    file: InputFile, batch_bytes: int, wanted: Sequence[str] = (), *, passing: bool = False
 ) -> Generator[tuple[Batch, int]]:
-    """Yield batches of the records of a text file, each with how far into the file it reaches."""
+    """Yield batches of the records of a text file, each with how far into the file it reaches. With
+    `passing`, their data is gone when the next one is asked for."""
     with file.opened() as opened:
         for batch in cut_batches(
             file.stream(opened),
@@ -109,6 +110,7 @@ def cut_records(
             batch_bytes=batch_bytes,
             wanted=wanted,
             first_line=file.first_line,
+            passing=passing,
         ):
             yield batch, opened.tell()
 

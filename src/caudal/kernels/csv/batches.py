@@ -68,14 +68,17 @@ def cut_batches(
     batch_bytes: int = DEFAULT_BATCH_BYTES,
     wanted: Sequence[str] = (),
     first_line: int = 1,
+    passing: bool = False,
 ) -> Iterator[Batch]:
     """Yield the batches of the CSV in a stream. `file` is its name in messages.
 
     A file with only a header gives one batch without records, so that its header can be checked.
     `wanted` names the columns that will be read. A batch that is scanned to find its end is then
-    not scanned again. `first_line` is the number of the first line.
+    not scanned again. `first_line` is the number of the first line. With `passing`, the data of a
+    batch is gone when the next one is asked for: all are read into the same memory.
     """
-    header, offset, data, final = _read_to_header(stream, file, batch_bytes)
+    reader = _Reader(stream, batch_bytes, passing=passing)
+    header, offset, data, final = _read_to_header(reader, file)
     slots = header.slots([name for name in wanted if name in header.names])
     line = first_line + records.count_newlines(data[:offset])
     number = 0
@@ -96,7 +99,7 @@ def cut_batches(
             )
         if final:
             return
-        rest, final = _read_more(stream, rest[taken:], batch_bytes)
+        rest, final = reader.more(rest[taken:])
 
 
 def whole_bytes(data: NDArray[np.uint8], header: Header) -> int:
@@ -104,15 +107,13 @@ def whole_bytes(data: NDArray[np.uint8], header: Header) -> int:
     return _whole_records(data, header.slots(()), final=False)[0]
 
 
-def _read_to_header(
-    stream: Stream, file: str, batch_bytes: int
-) -> tuple[Header, int, NDArray[np.uint8], bool]:
+def _read_to_header(reader: "_Reader", file: str) -> tuple[Header, int, NDArray[np.uint8], bool]:
     """Return the header, its size, the bytes read so far, and whether the stream has ended."""
-    data, final = _read_more(stream, np.empty(0, dtype=np.uint8), batch_bytes)
+    data, final = reader.more(np.empty(0, dtype=np.uint8))
     while (found := read_header(data, file, final=final)) is None:
         if len(data) > _longest_line_bytes():
             raise DataError(f"{file} is not CSV text: it begins with nothing but blank lines")
-        data, final = _read_more(stream, data, batch_bytes)
+        data, final = reader.more(data)
     return *found, data, final
 
 
@@ -136,16 +137,28 @@ def _whole_records(
     return found.bytes_taken, Found(slots, found)
 
 
-def _read_more(
-    stream: Stream, rest: NDArray[np.uint8], size: int
-) -> tuple[NDArray[np.uint8], bool]:
-    """Return `rest` followed by up to `size` more bytes, and whether the stream has ended."""
-    data = np.empty(len(rest) + size, dtype=np.uint8)
-    data[: len(rest)] = rest
-    filled = len(rest)
-    while filled < len(data):
-        count = stream.readinto(data[filled:].data)
-        if not count:
-            return data[:filled], True
-        filled += count
-    return data, False
+class _Reader:
+    """Reads a stream, `size` bytes at a time, each time into new memory unless it is `passing`."""
+
+    def __init__(self, stream: Stream, size: int, *, passing: bool) -> None:
+        self._stream, self._size, self._passing = stream, size, passing
+        self._room = np.empty(0, dtype=np.uint8)
+
+    def more(self, rest: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], bool]:
+        """Return `rest` followed by up to `size` more bytes, and whether the stream has ended."""
+        data = self._memory(len(rest) + self._size)
+        data[: len(rest)] = rest  # which may be in the same memory: numpy allows that
+        filled = len(rest)
+        while filled < len(data):
+            count = self._stream.readinto(data[filled:].data)
+            if not count:
+                return data[:filled], True
+            filled += count
+        return data, False
+
+    def _memory(self, size: int) -> NDArray[np.uint8]:
+        if not self._passing:
+            return np.empty(size, dtype=np.uint8)
+        if len(self._room) < size:
+            self._room = np.empty(size + size // 8, dtype=np.uint8)
+        return self._room[:size]

@@ -49,6 +49,29 @@ def read(data: bytes, batch_bytes: int) -> Found:
     return rows, damaged, repaired
 
 
+@settings(deadline=None, max_examples=300)
+@given(
+    body=st.one_of(st.lists(MARKS, max_size=60).map(b"".join), st.binary(max_size=90)),
+    batch_bytes=st.integers(1, 40),
+)
+@example(body=b'"' + b"x" * 50 + b'",1\n' * 3, batch_bytes=3)
+def test_batches_in_the_same_memory_are_the_same(body: bytes, batch_bytes: int) -> None:
+    data = b"a,b\n" + body
+    passing = cut_batches(io.BytesIO(data), "f.csv", batch_bytes=batch_bytes, passing=True)
+    found = [(one.offset, one.first_line, one.newlines, one.data.tobytes()) for one in passing]
+    lasting = cut(data, batch_bytes)
+    assert found == [(o.offset, o.first_line, o.newlines, o.data.tobytes()) for o in lasting]
+
+
+def test_passing_batches_take_no_more_memory_the_more_they_are() -> None:
+    data = b"a,b\n" + b"1,2\n" * 1000
+    places = {
+        one.data.__array_interface__["data"][0] // 64
+        for one in cut_batches(io.BytesIO(data), "f.csv", batch_bytes=100, passing=True)
+    }
+    assert len(places) <= 4  # at most the memory of the header and one that was too small
+
+
 @settings(deadline=None, max_examples=600)
 @given(
     body=st.one_of(st.lists(MARKS, max_size=40).map(b"".join), st.binary(max_size=60)),
