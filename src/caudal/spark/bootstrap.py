@@ -23,6 +23,7 @@ def task_function(name: str, work: bytes, wanted: Mapping[str, str], archive: st
                 pass
             return
         yield from getattr(tasks, name)(work, batches)
+        tasks.settle()
 
     return run
 

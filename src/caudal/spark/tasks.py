@@ -8,14 +8,17 @@ Rules
 3. Steps and their sandboxes are kept in the process for the next task, also for one of other work.
    They are lent to one task at a time, because a server may run tasks in threads; such threads have
    no lasting local data.
+4. Spark's daemon collects garbage after every task, and looks through all that is loaded. This took
+   as long as mapping several megabytes, so the first task takes what it loaded out of that.
 """
 
 import contextlib
+import gc
 import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 import msgspec
@@ -89,6 +92,13 @@ def fold_rows(work: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Rec
                 rows.add(batch)
         if address is not None:
             yield from record_batches(opened.folded(address, rows))
+
+
+@cache
+def settle() -> None:
+    """Let the garbage collector pass over all that is loaded by now; once in a process."""
+    gc.collect()
+    gc.freeze()
 
 
 class OpenSteps:
