@@ -1,7 +1,7 @@
 """Parallel work with outcomes in the order of the items."""
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Condition
 from typing import Generic, TypeVar
@@ -36,17 +36,24 @@ def in_order(
 
 class Pile(Generic[Item]):
     """Items that another thread makes while earlier ones are in use. The thread pauses while items
-    of the size `most` wait."""
+    of the size `most` wait. `enough` says how many of those that wait are worth taking while more
+    are made; without it, all of them are."""
 
-    def __init__(self, items: Iterator[Item], size: Callable[[Item], int], most: int) -> None:
-        self._items, self._size, self._most = items, size, most
+    def __init__(
+        self,
+        items: Iterator[Item],
+        size: Callable[[Item], int],
+        most: int,
+        enough: Callable[[Sequence[Item]], int] = len,
+    ) -> None:
+        self._items, self._size, self._most, self._enough = items, size, most, enough
         self._waiting: list[Item] = []
         self._held = 0
         self._is_over = self._is_closed = False
         self._changed = Condition()
 
     def taken(self) -> Generator[list[Item]]:
-        """Yield all items that wait, again and again; then raise the error of making them, if any.
+        """Yield items that wait, again and again; then raise the error of making them, if any.
         Close it: then it waits for the item that is being made."""
         with ThreadPoolExecutor(1, "ahead") as pool:
             making = pool.submit(self._make)
@@ -61,10 +68,16 @@ class Pile(Generic[Item]):
 
     def _take(self) -> list[Item]:
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._is_over)
-            items, self._waiting, self._held = self._waiting, [], 0
+            self._changed.wait_for(lambda: self._enough(self._waiting) or self._makes_no_more)
+            count = self._enough(self._waiting) or len(self._waiting)
+            items, self._waiting = self._waiting[:count], self._waiting[count:]
+            self._held -= sum(map(self._size, items))
             self._changed.notify_all()
             return items
+
+    @property
+    def _makes_no_more(self) -> bool:
+        return self._is_over or self._held >= self._most
 
     def _make(self) -> None:
         try:

@@ -18,7 +18,6 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +46,7 @@ from caudal.local.table_progress import TableReport
 from caudal.model import Application, ParameterValue
 from caudal.results.answers import Answers, Result, TableProfile
 from caudal.results.rejects import Rejects
-from caudal.run_options import Progress, RunOptions, Silent
+from caudal.run_options import Progress, RunOptions, Silent, SparkInputs
 from caudal.spark.frames import Heads, OutputFrames, Streams, is_small, map_tasks
 from caudal.spark.inputs import Batching, DatasetInputs, FileInputs, Wave, waves_ahead
 from caudal.spark.outputs import first_failure
@@ -100,7 +99,8 @@ def ask(
 def _run(request: LocalRequest, dataset: DatasetInputs | None = None) -> Answers:
     with open_session(request.options.spark) as side:
         if dataset is not None:
-            dataset.require_reach(request.options.spark.inputs, is_local=side.is_local)
+            inputs = SparkInputs(request.options.spark.inputs)
+            dataset.require_reach(inputs, is_local=side.is_local)
 
         def ask_once(one: LocalRequest) -> Answers:
             with tempfile.TemporaryDirectory(prefix="caudal-") as folder, side.frames():
@@ -131,15 +131,25 @@ class SparkJob:
         """Return all answers; `failures` names failed queries. Raise errors of the whole job."""
         self.frames = OutputFrames(self.side, self.folder)
         self.known = self.frames.known
-        self.here = OpenWork(self.work, OpenSteps(self.work, self.folder))
+        self.here = OpenWork(self._work_here(), OpenSteps(self.work, self.folder))
         with contextlib.closing(self.frames), contextlib.closing(self.here.tools.steps):
             return self._answers()
+
+    def _work_here(self) -> Work:
+        """Return the work of this process: the same job with one partition. Each task costs time of
+        its own, and partitions change no answer."""
+        job = self.job_run.job
+        options = msgspec.structs.replace(job.request.options, partitions=1)
+        request = msgspec.structs.replace(job.request, options=options)
+        alone = msgspec.structs.replace(job, request=request)
+        return msgspec.structs.replace(self.work, job=job_format.encode(alone))
 
     def _answers(self) -> Answers:
         inputs = self.dataset or self._files()
         self.code = shipped_code(self.side, self.request.options.spark)
         profiles = self._mapped(inputs)
-        rest = [level for level in self.routes.levels if not self._folded_there(level)]
+        there = list(itertools.takewhile(self._folded_there, self.routes.levels))
+        rest = self.here.routes.levels[len(there) :]
         for level in rest:
             self._fold_here(level)
         results, failures = self._finish(is_here=bool(rest))
@@ -171,7 +181,7 @@ class SparkJob:
         options = self.request.options
         tables = {table.name: table for table in self.request.app.tables}
         files = {n: self.request.sources.files(tables[n]) for n in self.job_run.job.tables}
-        inputs, cores = options.spark.inputs, self.side.parallelism
+        inputs, cores = SparkInputs(options.spark.inputs), self.side.parallelism
         batching = Batching(options.batch_bytes, cores, self.work.memory_bytes)
         return FileInputs.of(files, batching, inputs, is_local=self.side.is_local)
 
@@ -179,7 +189,8 @@ class SparkJob:
         """Map all tables, one after the other."""
         tables = [self.job_run.split.table(name) for name in self.job_run.job.tables]
         notes: dict[str, list[CutNote]] = {one.table.name: [] for one in tables}
-        with contextlib.closing(waves_ahead(tables, inputs, notes)) as coming:
+        cores = self.side.parallelism
+        with contextlib.closing(waves_ahead(tables, inputs, notes, cores)) as coming:
             return [
                 self._map(table, inputs, notes[table], (wave for _, wave in found if wave))
                 for table, found in itertools.groupby(coming, key=operator.itemgetter(0))
@@ -261,7 +272,7 @@ class SparkJob:
         rest = (self.routes.inputs(task) for task in self.routes.tasks[level.start :])
         if is_small(self.known.size({stage for stages in rest for stage in stages})):
             return False
-        healthy = self._healthy(level)
+        healthy = self._healthy(self.routes, level)
         if healthy:
             near = self.frames.near_bytes(len(healthy) * self.routes.partitions)
             folds = {self.routes.tasks[address].name for address in healthy}
@@ -273,31 +284,29 @@ class SparkJob:
         return True
 
     def _fold_here(self, level: range) -> None:
-        """Compute the folds of a level in this process."""
-        healthy = self._healthy(level)
-        tasks = [self.routes.tasks[address] for address in healthy]
-        inputs = {stage for task in tasks for stage in self.routes.inputs(task)}
-        streams = self.frames.collected(inputs)
+        """Compute the folds of a level in this process, each with all its slices at once."""
+        routes = self.here.routes
+        tasks = [routes.tasks[address] for address in self._healthy(routes, level)]
+        streams = self._collected(tasks)
         for task in tasks:
             data = self.here.computed(task, self._inputs(task, streams))
             self.known.note_folded(outputs.decode_fold(of_bytes(data), task.name)[0], len(data))
-            self.frames.made_here(folded_rows(data, self.routes))
+            self.frames.made_here(folded_rows(data, routes))
+
+    def _collected(self, tasks: Sequence[Task]) -> Streams:
+        """Return the streams of all stages that these tasks read."""
+        return self.frames.collected(stage for one in tasks for stage in self.routes.inputs(one))
 
     def _inputs(self, task: Task, streams: Streams) -> Inputs:
         """Return what a task reads of collected stages."""
-        return {
-            stage: streams[stage].of_slices(partial(self.routes.reads, task, stage))
-            if stage in streams
-            else ()
-            for stage in self.routes.inputs(task)
-        }
+        return {stage: streams.get(stage, ()) for stage in self.routes.inputs(task)}
 
-    def _healthy(self, level: range) -> list[int]:
+    def _healthy(self, routes: Routes, level: range) -> list[int]:
         """Return the folds whose inputs have not failed; the others fail too."""
         healthy = []
         for address in level:
-            task = self.routes.tasks[address]
-            why = first_failure(self.routes.inputs(task), self.known.failed)
+            task = routes.tasks[address]
+            why = first_failure(routes.inputs(task), self.known.failed)
             if why is not None:
                 self.known.failed.setdefault(task.name, why)
             else:
@@ -349,8 +358,7 @@ class SparkJob:
     def _finished_here(self, addresses: Sequence[int]) -> dict[str, tuple[bytes, float]]:
         """Finish in this process, from the collected rows of all these queries."""
         found, tasks = {}, [self.routes.tasks[address] for address in addresses]
-        inputs = {stage for task in tasks for stage in self.routes.inputs(task)}
-        streams = self.frames.collected(inputs)
+        streams = self._collected(tasks)
         for task in tasks:
             began = time.perf_counter()
             data = self.here.computed(task, self._inputs(task, streams))

@@ -8,13 +8,15 @@ Rules
    not grow with the files.
 4. Of a dataset, executors read groups of files from its store. The driver only lists them.
 5. While Spark maps a wave, the driver cuts on, also the next table. All that it has cut meanwhile
-   is the next wave. So Spark begins as soon as a few batches are cut, and a large table has few
-   waves. The driver holds a bounded number of batches in advance.
+   is the next wave. A wave costs an action of Spark. So one of ranges waits until its table is cut,
+   or until it has work for a second or more: a table has few waves. The driver holds a bounded
+   number of batches in advance.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 
 import msgspec
@@ -37,6 +39,7 @@ from caudal.spark.reach import reachable_files
 _WAVE_BYTES = 32 << 20  # of batches that travel whole
 _HEAD_BYTES = 64 << 10  # what a head counts as: a wave has at most 512
 _PARTS = 64  # in which a wave is cut
+_WORTH_BYTES = 2 << 30  # of ranges, divided by the cores: what a wave has at least
 _MOST_BATCH_BYTES = 24 << 20
 _BATCHES_PER_CORE = 4  # at least, unless they would be small
 _SHARE_OF_MEMORY = 32  # of a task, which holds columns of the records too
@@ -171,24 +174,36 @@ class DatasetInputs:
 
 
 def waves_ahead(
-    tables: Sequence[TableMap], inputs: FileInputs | DatasetInputs, notes: dict[str, list[CutNote]]
+    tables: Sequence[TableMap],
+    inputs: FileInputs | DatasetInputs,
+    notes: dict[str, list[CutNote]],
+    parallelism: int,
 ) -> Generator[tuple[str, Wave | None]]:
-    """Yield the waves of all tables with their tables, one after the other; a table without a wave
-    comes once, with None. Close it when no more of them are wanted."""
+    """Yield the waves of all tables with their tables, one after the other; the end of each table
+    comes as None. Close it when no more of them are wanted."""
 
     def cut() -> Iterator[tuple[str, Wave | None]]:
         for one in tables:
-            name, is_empty = one.table.name, True
-            for wave in inputs.waves(one, notes[name]):
-                yield name, wave
-                is_empty = False
-            if is_empty:
-                yield name, None
+            name = one.table.name
+            yield from ((name, wave) for wave in inputs.waves(one, notes[name]))
+            yield name, None
 
-    pile = Pile(cut(), lambda made: made[1].size if made[1] else 0, _WAVE_BYTES)
+    enough = partial(enough_parts, worth_bytes=_WORTH_BYTES // parallelism)
+    pile = Pile(cut(), lambda made: made[1].size if made[1] else 0, _WAVE_BYTES, enough)
     with closing(pile.taken()) as taken:
         for parts in taken:
             yield from _joined(parts)
+
+
+def enough_parts(parts: Sequence[tuple[str, Wave | None]], worth_bytes: int) -> int:
+    """Return how many parts are worth mapping now although more may come: those of the first table
+    with its end; or all, if they have so many bytes or travel whole; or none."""
+    size = 0
+    for count, (_, wave) in enumerate(parts, 1):
+        if wave is None:
+            return count
+        size += worth_bytes if wave.whole else wave.source_bytes
+    return len(parts) if size >= worth_bytes else 0
 
 
 def _joined(parts: Iterable[tuple[str, Wave | None]]) -> Iterator[tuple[str, Wave | None]]:

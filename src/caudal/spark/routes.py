@@ -58,11 +58,6 @@ class Routes:
             if slices == 1 or self._reads_slice(self.tasks[address], number)
         ]
 
-    def reads(self, task: Task, stage: str, number: int) -> bool:
-        """Return whether a task that reads a stage reads slice `number` of it."""
-        partition = self.split.plan.stage(stage).partition
-        return partition.kind == "gather" or self._reads_slice(task, number)
-
     def _reads_slice(self, task: Task, number: int) -> bool:
         if task.kind == "finish" or self._fold(task.name).partitions == "one":
             return True

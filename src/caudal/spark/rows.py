@@ -16,7 +16,7 @@ Rules
 import itertools
 import operator
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -213,10 +213,6 @@ class StreamParts(Collection[InputPart]):
 
     file: IO[bytes]
     found: list[list[_Place]]
-
-    def of_slices(self, is_wanted: Callable[[int], bool]) -> "StreamParts":
-        """Return only the streams of some slices."""
-        return StreamParts(self.file, [one for one in self.found if is_wanted(one[0].slice)])
 
     def __len__(self) -> int:
         return len(self.found)

@@ -1,7 +1,7 @@
 """Items that another thread makes in advance: in order, bounded, and errors in their place."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 import pytest
@@ -36,6 +36,25 @@ def test_what_was_made_meanwhile_comes_at_once_and_no_more_is_made() -> None:
         assert first + second == list(range(len(first) + 3))
         assert len(second) == 3
     assert len(begun) <= len(first) + 3 + 4  # three wait, and one may be in the making
+
+
+@given(st.lists(st.integers(0, 9)), st.integers(1, 12), st.integers(0, 20), st.integers(1, 5))
+def test_items_are_taken_when_they_are_enough_or_no_more_is_made(
+    sizes: list[int], most: int, worth: int, at_once: int
+) -> None:
+    """Also if `enough` wants more than may wait: then what waits is taken."""
+    items = list(enumerate(sizes))
+
+    def enough(waiting: Sequence[tuple[int, int]]) -> int:
+        return min(at_once, len(waiting)) if sum(size for _, size in waiting) > worth else 0
+
+    pile = Pile(iter(items), lambda item: item[1], most, enough)
+    assert [item for some in pile.taken() for item in some] == items
+
+
+def test_nothing_is_taken_before_it_is_enough() -> None:
+    pile = Pile(iter(range(9)), lambda _: 1, 100, lambda waiting: 4 * (len(waiting) >= 4))
+    assert list(pile.taken()) == [[0, 1, 2, 3], [4, 5, 6, 7], [8]]
 
 
 def test_an_error_comes_after_the_items_before_it() -> None:

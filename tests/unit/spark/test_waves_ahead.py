@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from caudal.errors import DataError
-from caudal.spark.inputs import Wave, waves_ahead
+from caudal.spark.inputs import Wave, enough_parts, waves_ahead
 
 
 @dataclass
@@ -35,7 +35,7 @@ def table(name: str) -> Any:
 
 def ahead(cut: Cut) -> Any:
     tables = [table(name) for name in cut.waves_of]
-    return waves_ahead(tables, cut, {name: [] for name in cut.waves_of})  # type: ignore[arg-type]
+    return waves_ahead(tables, cut, {name: [] for name in cut.waves_of}, 2)  # type: ignore[arg-type]
 
 
 def test_parts_that_were_cut_meanwhile_are_one_wave() -> None:
@@ -51,16 +51,47 @@ def test_parts_that_were_cut_meanwhile_are_one_wave() -> None:
     assert [n for wave in found if wave.whole for n in wave.batches] == [2]
 
 
-def test_a_table_without_waves_comes_once() -> None:
+def test_the_end_of_each_table_comes() -> None:
     wave = Wave(whole=True)
     assert list(ahead(Cut({"a": [], "b": [wave], "c": []}))) == [
-        ("a", None), ("b", wave), ("c", None),
+        ("a", None), ("b", wave), ("b", None), ("c", None),
+    ]  # fmt: skip
+
+
+RANGE, MANY, WHOLE, END = Wave(False, {}, 40), Wave(False, {}, 100), Wave(True, {}, 1), None
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([], 0),
+        ([RANGE, RANGE], 0),
+        ([RANGE, RANGE, RANGE], 3),
+        ([RANGE, MANY], 2),
+        ([WHOLE], 1),
+        ([RANGE, WHOLE], 2),
+        ([END], 1),
+        ([RANGE, END], 2),
+        ([RANGE, END, MANY, END], 2),
+    ],
+)
+def test_ranges_wait_until_they_are_worth_an_action(
+    parts: list[Wave | None], expected: int
+) -> None:
+    assert enough_parts([("t", one) for one in parts], worth_bytes=100) == expected
+
+
+def test_a_table_that_is_cut_soon_is_one_wave() -> None:
+    parts = [Wave(False, {n: b""}, 10) for n in range(5)]
+    found = list(ahead(Cut({"t": parts})))
+    assert [(name, wave and list(wave.batches)) for name, wave in found] == [
+        ("t", [0, 1, 2, 3, 4]), ("t", None),
     ]  # fmt: skip
 
 
 def test_an_error_of_cutting_comes_in_its_place() -> None:
     wave = Wave(whole=False)
     coming = ahead(Cut({"good": [wave], "bad": [Wave(whole=False, source_bytes=-1)]}))
-    assert next(coming) == ("good", wave)
+    assert [next(coming), next(coming)] == [("good", wave), ("good", None)]
     with pytest.raises(DataError, match="cannot be cut"):
         next(coming)
