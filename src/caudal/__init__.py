@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from caudal.dataset_api import Dataset, load
     from caudal.errors import CaudalError
     from caudal.results.answers import Answers, Result
+    from caudal.run_options import SparkOptions
 
 __all__ = [
     "Answers",
@@ -19,6 +20,7 @@ __all__ = [
     "Client",
     "Dataset",
     "Result",
+    "SparkOptions",
     "__version__",
     "load",
     "run",

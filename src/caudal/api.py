@@ -54,7 +54,7 @@ def run(
     name or several; None means all. `parameters` replace defaults of the application; a value has
     the type of its default. `files` replaces the files of single tables. `strict` fails on the
     first rejected row. `engine="split"` runs the same stages as a cluster and gives the same rows;
-    `engine="spark"` runs them on Spark, in the session `spark` if there is one.
+    `engine="spark"` runs them on Spark; `spark` is a session, or `caudal.SparkOptions`, or None.
     `progress` receives progress; None shows it in notebooks, False never. Convert results with
     `to_arrow()`, `to_polars()` and `to_pandas()`. `answers.rejects` lists the rejected rows and the
     reasons.
@@ -68,7 +68,7 @@ def run(
         sentiment=sentiment,
         memory_limit=_bytes(memory_limit),
         strict=strict,
-        spark=SparkOptions(session=spark),
+        spark=SparkOptions.of(spark),
     )
     with _shown(progress) as shown:
         return run_with(
@@ -132,7 +132,7 @@ def sql(
         sentiment=sentiment,
         memory_limit=_bytes(memory_limit),
         strict=strict,
-        spark=SparkOptions(session=spark),
+        spark=SparkOptions.of(spark),
     )
     if app is not None:
         application = find_application(os.fspath(app))
@@ -223,7 +223,7 @@ def _engine(name: str, spark: Any = None) -> "Engine":
     if name not in set(Engine):
         raise UsageError(f"no engine {name!r}: choose one of {', '.join(Engine)}")
     if spark is not None and name != Engine.SPARK:
-        raise UsageError('`spark` is a session for the Spark engine: add engine="spark"')
+        raise UsageError('`spark` is for the Spark engine: add engine="spark"')
     return Engine(name)
 
 

@@ -108,7 +108,8 @@ class Dataset:
         memory_limit: str | int | None = None,
         spark: Any = None,
     ) -> Answers:
-        """Answer an application's queries; None means all. With `spark`, a session, on Spark."""
+        """Answer an application's queries; None means all. With `spark`, a session or
+        `caudal.SparkOptions`, on Spark."""
         options = _options(sentiment, memory_limit, spark=spark)
         return _ask(os.fspath(app), self._open(), _names(queries), parameters, options)
 
@@ -123,7 +124,7 @@ class Dataset:
         spark: Any = None,
     ) -> Result:
         """Answer any SELECT over the tables of the dataset, `rejects` included. With `spark`, a
-        session, on Spark."""
+        session or `caudal.SparkOptions`, on Spark."""
         from caudal.application import find_application
         from caudal.model import ADHOC
         from caudal.sql.adhoc import asker_mistakes, bind_values, with_adhoc_query
@@ -244,9 +245,9 @@ def _asked(
     options: "RunOptions | None",
 ) -> Answers:
     from caudal.local.engines import ask_with
-    from caudal.run_options import Engine
+    from caudal.run_options import Engine, SparkOptions
 
-    is_spark = options is not None and options.spark.session is not None
+    is_spark = options is not None and options.spark != SparkOptions()
     engine = Engine.SPARK if is_spark else Engine.EMBEDDED
     return ask_with(engine, app, shelf, queries, parameters, options)
 
@@ -266,5 +267,5 @@ def _options(
     from caudal.sizes import parse_bytes
 
     limit = parse_bytes(memory_limit) if isinstance(memory_limit, str) else memory_limit
-    how = SparkOptions(session=spark)
+    how = SparkOptions.of(spark)
     return RunOptions(sentiment=sentiment, memory_limit=limit, strict=strict, spark=how)

@@ -17,6 +17,7 @@ _OFFERED = {
     "Client": "caudal.client.client",
     "Dataset": "caudal.dataset_api",
     "Result": "caudal.results.answers",
+    "SparkOptions": "caudal.run_options",
     "load": "caudal.dataset_api",
     "run": "caudal.api",
     "sentiment": "caudal.api",

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+from caudal.errors import UsageError
 from caudal.model import RejectedRow
 
 USUAL_BATCH_BYTES = 8 << 20
@@ -49,13 +50,28 @@ class SparkInputs(StrEnum):
 
 @dataclass(frozen=True)
 class SparkOptions:
-    """Where the Spark engine runs: in `session`, or in a session of its own."""
+    """Where and how the Spark engine runs: in `session`, or in a session of its own.
+
+    >>> import caudal
+    >>> caudal.SparkOptions(master="spark://host:7077", inputs="shared").ship
+    False
+    """
 
     session: Any = None  # a SparkSession, classic or Connect; it is left open
     remote: str | None = None  # sc://host:15002
     master: str | None = None  # local[2], spark://host:7077
-    inputs: SparkInputs = SparkInputs.AUTO
+    inputs: SparkInputs | Literal["auto", "shared", "sent"] = SparkInputs.AUTO
     ship: bool = False  # send this Caudal and its packages to executors
+
+    def __post_init__(self) -> None:
+        if self.inputs not in set(SparkInputs):
+            known = ", ".join(SparkInputs)
+            raise UsageError(f"inputs={self.inputs!r} is none of these: {known}")
+
+    @classmethod
+    def of(cls, given: Any) -> "SparkOptions":
+        """Return these options, or those of a session, or of none."""
+        return given if isinstance(given, cls) else cls(session=given)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from caudal.application import find_application
 from caudal.datasets.shelf import Shelf, open_shelf
 from caudal.errors import DataError, UsageError
 from caudal.local.engines import ask_with
-from caudal.run_options import Engine, RunOptions, SparkInputs, SparkOptions
+from caudal.run_options import Engine, RunOptions, SparkOptions
 from caudal.spark import frames
 from tests.spark.test_answers import assert_identical
 
@@ -48,9 +48,8 @@ def test_a_file_that_executors_miss_and_inputs_that_travel_are_refused(
     shelf: Shelf, generated: Path, session: Any, tmp_path: Path
 ) -> None:
     app, options = find_application("movies"), RunOptions(spark=SparkOptions(session))
-    sent = RunOptions(spark=SparkOptions(session, inputs=SparkInputs.SENT))
     with pytest.raises(UsageError, match="leave --inputs sent out"):
-        ask_with(Engine.SPARK, app, shelf, options=sent)
+        caudal.Dataset(shelf.place).run("movies", spark=SparkOptions(session, inputs="sent"))
     caudal.load("movies", generated / "movies", to=tmp_path / "other")
     other = open_shelf(str(tmp_path / "other"))
     for path in (tmp_path / "other").rglob("*.parquet"):

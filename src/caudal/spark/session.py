@@ -47,6 +47,8 @@ _NOISE = re.compile(r"^(\[[A-Z_.]+\]|pyspark\.\S+:|py4j\.\S+:|org\.\S+:|java\.\S
 def open_session(options: SparkOptions) -> Iterator["SparkSide"]:
     """Provide the given session, or one that ends with the block."""
     extras.require("spark", "the Spark engine")
+    if options.session is not None and (options.remote or options.master):
+        raise UsageError("a session and another Spark (remote, master): leave one of them out")
     if options.session is not None:
         side = SparkSide(options.session)
         with _errors_of_spark(), side.settings():

@@ -2,6 +2,7 @@
 
 import importlib.util
 import threading
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -10,7 +11,7 @@ import pytest
 import caudal
 from caudal.cli.options import QueryOptions
 from caudal.errors import MissingPackageError, SparkFailedError, UsageError
-from caudal.run_options import Engine, SparkOptions
+from caudal.run_options import Engine, RunOptions, SparkInputs, SparkOptions
 from caudal.spark.session import (
     SparkSide,
     one_reason,
@@ -63,6 +64,7 @@ def test_a_local_master_repeats_tasks(given: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [(SparkOptions(remote="http://a"), "sc://host"),
+     (SparkOptions(object(), remote="sc://a"), "leave one of them out"),
      (SparkOptions(remote="sc://a", master="local"), "leave one of them out")],
 )  # fmt: skip
 def test_a_wrong_address_is_refused(options: SparkOptions, told: str) -> None:
@@ -79,6 +81,28 @@ def test_options_of_spark_need_its_engine(given: dict[str, Any]) -> None:
         QueryOptions(**given).run_options(None)
     found = QueryOptions(engine=Engine.SPARK, **given).run_options(None).spark
     assert {name: getattr(found, name) for name in given} == given
+
+
+def test_inputs_are_checked_where_they_are_written() -> None:
+    assert caudal.SparkOptions(inputs="shared") == SparkOptions(inputs=SparkInputs.SHARED)
+    with pytest.raises(UsageError, match="inputs='near' is none of these: auto, shared, sent"):
+        caudal.SparkOptions(inputs="near")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("how", [SparkOptions(ship=True), SparkOptions(master="local[3]")])
+def test_python_says_all_that_the_command_line_can(
+    how: SparkOptions, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A session is short for options that only name it."""
+    given: list[tuple[str, SparkOptions]] = []
+
+    def ran(engine: str, *_: Any, options: RunOptions, **__: Any) -> None:
+        given.append((engine, options.spark))
+
+    monkeypatch.setattr("caudal.local.engines.run_with", ran)
+    caudal.run("books", tmp_path, engine="spark", spark=how)
+    caudal.run("books", tmp_path, engine="spark", spark="a session")
+    assert given == [("spark", how), ("spark", SparkOptions("a session"))]
 
 
 def test_only_the_jvm_of_a_local_master_compiles_less() -> None:
