@@ -4,7 +4,7 @@ It finds Caudal on the executor, in a shipped archive or installed, compares its
 the driver's, and only then calls a task. If they differ, its only row is an error for the driver.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -33,16 +33,28 @@ def _loaded_tasks(wanted: Mapping[str, str], archive: str) -> tuple[str, Any]:
     import importlib
 
     _find_shipped(archive)
-    remedy = f"install caudal {wanted['caudal']} on every executor, or add --ship"
     try:
         found = importlib.import_module("caudal.spark.fingerprint").fingerprint()
         differing = [name for name in wanted if found.get(name) != wanted[name]]
         if differing:
             told = ", ".join(f"{name} {found.get(name)} not {wanted[name]}" for name in differing)
+            remedy = _remedy(wanted, differing, archive)
             return f"the code of the executors differs ({told}): {remedy}", None
         return "", importlib.import_module("caudal.spark.tasks")
     except ImportError as error:
+        remedy = _remedy(wanted, ["caudal"], archive)
         return f"the executors cannot load Caudal ({error}): {remedy}", None
+
+
+def _remedy(wanted: Mapping[str, str], differing: Sequence[str], archive: str) -> str:
+    """Return what to do. An archive does not help against another DuckDB: an executor uses its own
+    packages first."""
+    packages = sorted({"duckdb" if name == "duckdb" else "caudal" for name in differing})
+    told = " and ".join(f"{name} {wanted[name]}" for name in packages)
+    if "duckdb" in packages:
+        why = ", since its own packages come before shipped ones" if archive else ""
+        return f"install {told} on every executor{why}"
+    return f"install {told} on every executor{'' if archive else ', or add --ship'}"
 
 
 def _find_shipped(archive: str) -> None:

@@ -1,5 +1,6 @@
 """The archive that is sent to executors."""
 
+import sys
 import zipfile
 from pathlib import Path
 
@@ -39,5 +40,39 @@ def test_code_is_used_only_if_every_version_agrees() -> None:
     for name in fingerprint():
         refusal, tasks = _loaded_tasks({**fingerprint(), name: "other"}, "")
         assert f"{name} {fingerprint()[name]} not other" in refusal
-        assert "--ship" in refusal
         assert tasks is None
+
+
+@pytest.mark.parametrize(
+    ("differing", "archive", "remedy"),
+    [
+        (["caudal"], "", "install caudal 9 on every executor, or add --ship"),
+        (["kernels", "code"], "", "install caudal 9 on every executor, or add --ship"),
+        (["code"], "shipped", "install caudal 9 on every executor"),
+        (["duckdb"], "", "install duckdb 8 on every executor"),
+        (["caudal", "duckdb"], "", "install caudal 9 and duckdb 8 on every executor"),
+        (
+            ["duckdb"],
+            "shipped",
+            "install duckdb 8 on every executor, since its own packages come before shipped ones",
+        ),
+    ],
+)
+def test_a_refusal_names_what_to_install_and_ship_only_if_it_helps(
+    differing: list[str], archive: str, remedy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = {"caudal": "9", "duckdb": "8", "kernels": "a", "code": "b"}
+    found = {**wanted, **dict.fromkeys(differing, "other")}
+    monkeypatch.setattr("caudal.spark.fingerprint.fingerprint", lambda: found)
+    refusal, _ = _loaded_tasks(wanted, archive)
+    assert refusal.endswith(f"): {remedy}")
+
+
+@pytest.mark.parametrize(("archive", "remedy"), [("", ", or add --ship"), ("shipped", "")])
+def test_executors_that_cannot_load_caudal_are_told_what_to_install(
+    archive: str, remedy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "caudal.spark.fingerprint", None)
+    refusal, _ = _loaded_tasks({"caudal": "9"}, archive)
+    assert refusal.startswith("the executors cannot load Caudal (")
+    assert refusal.endswith(f"): install caudal 9 on every executor{remedy}")
