@@ -13,10 +13,14 @@ from caudal.generate import generate
 
 
 @pytest.fixture(scope="session")
-def session() -> Iterator[Any]:
-    sql = pytest.importorskip("pyspark.sql", reason="the extra caudal[spark] is not installed")
+def java() -> None:
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java: apt-get install default-jre-headless")
+
+
+@pytest.fixture(scope="session")
+def session(java: None) -> Iterator[Any]:
+    sql = pytest.importorskip("pyspark.sql", reason="the extra caudal[spark] is not installed")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     made = (
         sql.SparkSession.builder.master("local[2,4]")

@@ -1,5 +1,6 @@
 """The command line on Spark: what a user types, in a process of its own, with its own session."""
 
+import json
 import os
 import re
 import shutil
@@ -16,7 +17,7 @@ ON_SPARK = ("--engine", "spark", "--master", "local[1]")
 
 
 def asked(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "caudal", "sql", *arguments, "--quiet"]
+    command = [sys.executable, "-m", "caudal", *arguments, "--quiet"]
     env = {**os.environ, **environment}
     return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
 
@@ -31,19 +32,68 @@ def test_the_command_prints_the_rows_of_the_embedded_engine(
     generated: Path, session: object
 ) -> None:
     """And no more: Spark's own greetings do not reach the terminal."""
-    question = "books", QUESTION, "--data", str(generated / "books")
+    question = "sql", "books", QUESTION, "--data", str(generated / "books")
     embedded, found = asked(*question), asked(*question, *ON_SPARK)
     assert rows(found) == rows(embedded)
     assert found.stderr == embedded.stderr
 
 
-def test_without_java_the_command_says_what_to_install(generated: Path, tmp_path: Path) -> None:
+def test_an_application_has_the_answers_and_rejects_of_the_embedded_engine(
+    generated: Path, session: object, tmp_path: Path
+) -> None:
+    def written(name: str, *engine: str) -> tuple[str, bytes]:
+        """Return the answers that are printed, and the file of rejects."""
+        rejects = tmp_path / f"{name}.csv"
+        question = "books", "--data", str(generated / "books"), "--rejects", str(rejects)
+        found = asked("run", *question, "--format", "json", *engine)
+        assert found.returncode == 0, found.stderr
+        return found.stdout, rejects.read_bytes()
+
+    embedded = written("embedded")
+    assert list(json.loads(embedded[0])) == ["q1", "q2", "q3", "q4", "q5"]
+    assert len(embedded[1].splitlines()) > 10
+    assert written("spark", *ON_SPARK) == embedded
+
+
+@pytest.mark.parametrize(
+    "question", [("sql", "books", QUESTION), ("run", "books")], ids=["sql", "run"]
+)
+def test_without_java_the_command_says_what_to_install(
+    question: tuple[str, ...], generated: Path, tmp_path: Path
+) -> None:
     for program in ("bash", "dirname"):
         (tmp_path / program).symlink_to(str(shutil.which(program)))
-    question = "books", QUESTION, "--data", str(generated / "books"), *ON_SPARK
-    found = asked(*question, PATH=str(tmp_path), JAVA_HOME="")
+    data = "--data", str(generated / "books")
+    found = asked(*question, *data, *ON_SPARK, PATH=str(tmp_path), JAVA_HOME="")
     assert found.returncode == 14
     assert found.stderr == (
         "caudal: cannot start Spark: it needs Java: install it (default-jre-headless), "
         "or set JAVA_HOME\n"
     )
+
+
+OPTION = """
+from caudal.run_options import SparkOptions
+from caudal.spark.session import open_session
+
+with open_session(SparkOptions(master="local[1]")) as side:
+    java = side.session.sparkContext._jvm.java.lang
+    kind = java.Class.forName("com.sun.management.HotSpotDiagnosticMXBean")
+    bean = java.management.ManagementFactory.getPlatformMXBean(kind)
+    print(bean.getVMOption("TieredStopAtLevel").getValue())
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"), [("", "1"), ("spark.driver.extraJavaOptions -XX:TieredStopAtLevel=3", "3")]
+)
+def test_java_options_of_the_user_count_more(
+    own: str, expected: str, tmp_path: Path, session: object
+) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(own)
+    environment = {**os.environ, "SPARK_CONF_DIR": str(tmp_path)}
+    found = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", OPTION],
+        capture_output=True, text=True, check=True, env=environment,
+    )  # fmt: skip
+    assert found.stdout.split()[-1] == expected
