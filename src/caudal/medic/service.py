@@ -30,6 +30,7 @@ from caudal.medic.complaints import Complaints
 from caudal.medic.election import ElectionState, Role
 from caudal.medic.launcher import Launcher
 from caudal.medic.loop import TICK_SECONDS, LoopTicks, open_ear
+from caudal.medic.order_age import OwnBeats
 from caudal.medic.strikes import refusal_of_strike
 from caudal.medic.supervision import RestartOrder, State, SupervisionTiming, WatchList
 from caudal.medic.talk import (
@@ -74,6 +75,7 @@ class Medic:
     _busy: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _number: int = 0
     _greeted: dict[str, Pulse] = field(default_factory=dict)  # brokers, since the last beat
+    _sent: OwnBeats = field(default_factory=OwnBeats)
     complaints: Complaints = field(default_factory=Complaints)
 
     def __post_init__(self) -> None:
@@ -143,6 +145,7 @@ class Medic:
                 tick, detail, self._records(), greeted, mine, settings=self._digests
             )
             self._hear(pulse)
+            self._sent.note(pulse, time.monotonic())
             for member in self.cluster.here:
                 if member.kind is MemberKind.BROKER:
                     self._in_background(f"greet {member.name}", self._greet(member))
@@ -298,7 +301,9 @@ class Medic:
         if executor == self.me:
             self._start(order)
         else:
-            words = StartOrder(order.name, order.dead, self.seat.term)
+            pulse = self.ward.patients[executor.name].pulse
+            heard = (pulse.incarnation, pulse.sequence) if pulse else None
+            words = StartOrder(order.name, order.dead, self.seat.term, heard)
             self._links[executor.number].say(words)
 
     def _executor(self, host: str) -> Member | None:
@@ -315,14 +320,20 @@ class Medic:
     def _obey(self, words: StartOrder, now: float) -> None:
         """Execute the order of another medic, unless it came too late."""
         order = RestartOrder(words.name, words.dead)
-        is_current = words.term is None or words.term >= self.seat.term
-        if is_current and supervision.agrees(self.ward, order, now):
-            self._start(order)
+        refusal = self._refusal(words, order, now)
+        if refusal:
+            about = fields(process=order.name, dead=order.dead, term=words.term)
+            _log.warning(f"order refused: {refusal}", extra=about)
         else:
-            _log.warning(
-                "order refused: the process is well, or another medic leads now",
-                extra=fields(process=order.name, dead=order.dead, term=words.term),
-            )
+            self._start(order)
+
+    def _refusal(self, words: StartOrder, order: RestartOrder, now: float) -> str:
+        """Return why an order of another medic is not executed; "" if it is."""
+        if words.term is not None and words.term < self.seat.term:
+            return "another medic leads now"
+        if not self._sent.is_fresh(words.heard, now):
+            return "it is too old"
+        return "" if supervision.agrees(self.ward, order, now) else "the process is well"
 
     def _start(self, order: RestartOrder) -> None:
         members = {one.name: one for one in self.cluster.here}

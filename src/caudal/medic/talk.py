@@ -37,14 +37,15 @@ class StartOrder(msgspec.Struct, frozen=True, tag="start"):
     """The leader's order: start this process of your host, unless one newer than `dead` runs.
 
     It may arrive late, so its receiver executes it only if it finds the process dead, too
-    (supervision.py, rule 6), and knows of no election after the leader's. Its age is bounded by the
-    sender, since clocks of hosts differ: it waits a few seconds for a connection, and as long in
-    the kernel (MedicLink).
+    (supervision.py, rule 6), knows of no election after the leader's, and sent the heartbeat that
+    it names a few seconds ago at most (order_age.py). The sender drops it sooner: it waits a few
+    seconds for a connection, and as long in the kernel (MedicLink).
     """
 
     name: str
     dead: int
     term: int | None = None  # of the leader; None from a medic of an earlier version
+    heard: tuple[int, int] | None = None  # the receiver's newest heartbeat; None likewise
 
 
 class StrikeOrder(msgspec.Struct, frozen=True, tag="strike"):

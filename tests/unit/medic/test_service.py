@@ -5,24 +5,24 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator, Sequence
+from collections.abc import AsyncIterator, Container, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import msgspec
 import pytest
-from tests.harness.cluster_folder import laid_out
+from tests.harness.cluster_folder import AWAY
+from tests.unit.medic.conftest import NobodyToStart, heard, run, until
 
 from caudal.cluster.compare_settings import digests_of
 from caudal.cluster.doctor import _medics
 from caudal.cluster.folder import Cluster
 from caudal.cluster.notices import notices
-from caudal.cluster.roster import Member, digest_of
+from caudal.cluster.roster import digest_of
 from caudal.cluster.settings import FILE
 from caudal.cluster.start_note import write_note
 from caudal.cluster.upkeep import nobody_answers, start_all
 from caudal.errors import UsageError
-from caudal.medic import service, supervision, talk
+from caudal.medic import service, talk
 from caudal.medic.service import Medic
 from caudal.medic.talk import ask, hangs_up
 from caudal.process.heart import Heart, Heartbeat, HeartSession
@@ -31,83 +31,6 @@ from caudal.process.records import write_record
 from caudal.process.ticks import Tick
 from caudal.process.wire import Seal, read_secret
 from caudal.version import __version__
-
-
-class NobodyToStart:
-    """A launcher that only remembers."""
-
-    def __init__(self) -> None:
-        self.started: list[tuple[str, int]] = []
-
-    def start(self, member: Member, dead: int) -> int | None:
-        self.started.append((member.name, dead))
-        return dead + 1
-
-    def replace(self, member: Member, seconds: float) -> int | None:
-        raise AssertionError("no medic replaces anybody")
-
-    def stop(self, name: str, seconds: float) -> None: ...
-
-    def kill(self, name: str) -> bool:
-        return False
-
-    def pause(self, name: str) -> bool:
-        return False
-
-    def create(self, member: Member) -> None: ...
-
-    def remove(self, name: str) -> None: ...
-
-    def log_lines(self, name: str, count: int, *, follow: bool = False) -> Iterator[str]:
-        return iter(())
-
-    def keep_logs_short(self) -> None: ...
-
-    def trouble(self) -> str:
-        return ""
-
-    def record(self, name: str) -> HostRecord | None:
-        return None
-
-    def records(self, names: Sequence[str], closely: Container[str]) -> list[HostRecord]:
-        return []
-
-    def names(self) -> list[str]:
-        return []
-
-    def follow(self, cluster: Cluster) -> None: ...
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Cluster:
-    return laid_out(tmp_path, medics=1, workers=1)
-
-
-@pytest.fixture
-def medic(cluster: Cluster) -> Iterator[Medic]:
-    me = next(one for one in cluster.here if one.name == "medic-1")
-    heart = Heart(cluster.write_heart(me, 1))
-    yield Medic(me, cluster, NobodyToStart(), heart)
-    heart.close()
-
-
-async def until(seen: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not seen():
-            await asyncio.sleep(0.01)
-
-
-def run(medic: Medic, story: Callable[[], Awaitable[None]]) -> None:
-    async def both() -> None:
-        stop = asyncio.Event()
-        running = asyncio.create_task(medic.run(stop))
-        try:
-            await story()
-        finally:
-            stop.set()
-            await running
-
-    asyncio.run(both())
 
 
 async def until_it_listens(speaker: socket.socket, where: tuple[str, int], packet: bytes) -> None:
@@ -123,10 +46,6 @@ async def until_it_listens(speaker: socket.socket, where: tuple[str, int], packe
 async def until_it_answers(medic: Medic) -> None:
     while await ask(medic.me.address, medic.me.port, medic.heart.seal) is None:
         await asyncio.sleep(0.05)
-
-
-def heard(medic: Medic) -> Pulse | None:
-    return medic.ward.patients["worker-1"].pulse
 
 
 def test_a_heart_is_heard_once_it_knows_the_session(cluster: Cluster, medic: Medic) -> None:
@@ -374,49 +293,56 @@ def test_another_store_in_the_file_is_not_followed_and_said_once(
     run(medic, story)
 
 
-def test_a_late_order_for_a_process_that_is_heard_is_refused(
-    cluster: Cluster, medic: Medic, caplog: pytest.LogCaptureFixture
-) -> None:
-    worker = next(one for one in cluster.here if one.name == "worker-1")
-    heart = Heart(cluster.write_heart(worker, 4))
-
-    async def story() -> None:
-        number = 0
-        while heard(medic) is None:
-            number += 1
-            heart.beat(Tick(number, 0.0))
-            await asyncio.sleep(0.05)
-        link = talk.MedicLink(medic.me.address, medic.me.port, medic.heart.seal)
-        keeping = asyncio.create_task(link.keep())
-        link.say(talk.StartOrder("worker-1", 4, medic.seat.term))
-        await until(lambda: "order refused" in caplog.text)
-        keeping.cancel()
-
-    run(medic, story)
-    assert isinstance(medic.launcher, NobodyToStart)
-    assert ("worker-1", 4) not in medic.launcher.started
-    heart.close()
-
-
-def test_an_order_of_an_older_term_is_refused(medic: Medic) -> None:
-    async def story() -> None:
-        await until(lambda: medic.seat.leader == medic.me.number)
-        medic.ward = supervision.see(
-            medic.ward, HostRecord("worker-1", 7, 1.0, gone=True), time.monotonic()
-        )
-        await medic._answer(talk.StartOrder("worker-1", 7, medic.seat.term - 1))
-        assert "start worker-1" not in medic._busy
-        await medic._answer(talk.StartOrder("worker-1", 7, medic.seat.term))
-        assert "start worker-1" in medic._busy
-
-    run(medic, story)
-
-
 def test_medics_of_other_hosts_hear_a_broker_from_the_medic_of_its_host(medic: Medic) -> None:
     """A broker sends no heartbeats, so the medic that greets it passes its pulse on."""
     beat = Heartbeat(medic.session, Pulse("medic-9", 1, 1), [], [Pulse("worker-1", 3, 8)])
     medic.hear(medic.heart.seal.close(msgspec.json.encode(beat)), ("127.0.0.1", 1))
     assert heard(medic) == Pulse("worker-1", 3, 8)
+
+
+class WithBroker(NobodyToStart):
+    """A launcher that has started a broker three times."""
+
+    def record(self, name: str) -> HostRecord | None:
+        return HostRecord(name, 3, 1.0, gone=False) if name == "broker" else None
+
+
+def test_a_medic_sends_each_greeting_of_its_broker_once(cluster: Cluster) -> None:
+    """In the heartbeat after it: here of a broker that answers twice and then falls silent."""
+    path = cluster.folder / FILE
+    text = path.read_text().replace(AWAY, "private").replace("broker = false", "broker = true")
+    path.write_text(text)
+    private = Cluster.open(cluster.folder)
+    broker, me = private.here[0], private.here[-1]
+    asked, beats = 0, list[Heartbeat]()
+
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        asked += 1
+        await reader.readexactly(8)
+        writer.write(b"\x01" if asked <= 2 else b"")
+        writer.close()
+
+    async def story() -> None:
+        server = await asyncio.start_server(greet, broker.address, broker.port)
+        await until(lambda: asked == 4)  # the heartbeat before the third told of the second
+        server.close()
+
+    with (
+        contextlib.closing(Heart(private.write_heart(me, 1))) as heart,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear,
+    ):
+        ear.bind(("127.0.0.1", 0))
+        heart.file = msgspec.structs.replace(heart.file, medics=[ear.getsockname()])
+        run(Medic(me, private, WithBroker(), heart), story)
+        ear.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while payload := heart.seal.open(ear.recv(10_000)):
+                beats.append(msgspec.json.decode(payload, type=Heartbeat))
+    assert [one.greeted for one in beats if one.greeted] == [
+        [Pulse("broker", 3, 1)],
+        [Pulse("broker", 3, 2)],
+    ]
 
 
 def test_messages_of_another_secret_are_counted_and_logged_now_and_then(
@@ -488,31 +414,3 @@ def test_a_medic_tells_the_others_what_its_file_says(medic: Medic) -> None:
     told = msgspec.json.decode(payload, type=Heartbeat).settings
     assert told == digests_of(medic.cluster.settings, medic.heart.seal)
     assert set(told) == {"broker"}  # all other keys are at their defaults
-
-
-def test_an_order_that_waited_for_its_connection_is_not_sent_any_more(medic: Medic) -> None:
-    """A partition of seconds: what was ordered before it must not arrive after it."""
-    now = 100.0
-
-    async def story() -> None:
-        nonlocal now
-        heard: list[str] = []
-
-        async def answer(words: talk.Words) -> None:
-            assert isinstance(words, talk.StartOrder)
-            heard.append(words.name)
-
-        port = medic.me.port
-        link = talk.MedicLink("127.0.0.1", port, medic.heart.seal, clock=lambda: now)
-        for name in ("old-1", "old-2"):
-            link.say(talk.StartOrder(name, 1, 1))
-        now += 3.1
-        link.say(talk.StartOrder("new", 1, 1))
-        server = await talk.serve("127.0.0.1", port, medic.heart.seal, answer)
-        keeping = asyncio.create_task(link.keep())
-        await until(lambda: bool(heard))
-        keeping.cancel()
-        server.close()
-        assert heard == ["new"]
-
-    asyncio.run(story())
