@@ -18,7 +18,7 @@ from caudal.process.logs import set_up_logs
 from caudal.process.metrics import serving_metrics
 from caudal.process.privacy import keep_private
 from caudal.process.signals import Stop, stop_on_signals
-from caudal.process.tokens import read_bearer
+from caudal.process.tokens import read_strong
 
 
 def medic(
@@ -41,8 +41,9 @@ def medic(
         raise UsageError(f"the cluster has no medic {beating.file.name} on host {host}")
     medic_ = Medic(me, cluster, launcher_of(cluster), beating)
     figures = MedicMetrics(lambda: medic_.told(time.monotonic()))
-    token = read_bearer(cluster.metrics_token) if cluster.metrics_token else None
-    with serving_metrics(figures.registry, metrics_port(cluster.settings, me), token):
+    port = metrics_port(cluster.settings, me)
+    token = read_strong(cluster.metrics_token) if port and cluster.metrics_token else None
+    with serving_metrics(figures.registry, port, token):
         asyncio.run(_run(medic_))
 
 

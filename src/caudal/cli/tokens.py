@@ -17,14 +17,13 @@ from caudal.formats.tokens import (
     NEVER,
     TokenEntry,
     check_name,
-    check_strength,
     digest_of,
     moment_of,
     new_token,
     rights_of,
     told_moment,
 )
-from caudal.process.tokens import changing, read_bearer, read_entries, read_key
+from caudal.process.tokens import changing, read_entries, read_key, read_strong
 
 token = typer.Typer(
     name="token",
@@ -70,7 +69,7 @@ def new(
     - `caudal token new wall --rights read --expires 30d`
     """
     path, owner = _path(folder, file), check_name(name)
-    made = check_strength(read_bearer(kept), str(kept)) if kept else new_token()
+    made = read_strong(kept) if kept else new_token()
     chosen, until = rights_of(rights), _until(expires, time.time())
     with changing(path) as entries:
         if not another and any(one.name == owner for one in entries):

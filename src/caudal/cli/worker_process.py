@@ -14,14 +14,13 @@ from typing import NoReturn
 from caudal.broker.open_broker import open_broker
 from caudal.formats.medic_status import told_work
 from caudal.formats.task_kinds import lanes_of
-from caudal.formats.tokens import check_strength
 from caudal.process.frame import ProcessExit
 from caudal.process.heart import Heart
 from caudal.process.logs import Style, set_up_logs
 from caudal.process.metrics import serving_metrics
 from caudal.process.signals import Stop
 from caudal.process.ticks import OnTick, Tick, ignore
-from caudal.process.tokens import read_bearer
+from caudal.process.tokens import read_strong
 from caudal.sizes import parse_bytes
 from caudal.store import open_store
 from caudal.worker.figures import WorkerMetrics
@@ -53,7 +52,7 @@ def work(
     settings = WorkerSettings(
         known, lanes_of(tasks), quick, memory_bytes=parse_bytes(memory_limit), wait_seconds=wait
     )
-    token = _token(metrics_token_file)
+    token = read_strong(metrics_token_file) if metrics_token_file else None
     opened = open_broker(broker, known)
     figures = WorkerMetrics()
     set_up_logs(log_format, "worker", known)
@@ -95,10 +94,6 @@ def _tell_ready(figures: WorkerMetrics, beating: Heart | None) -> None:
     figures.ready = True
     if beating is not None:
         beating.ready = True
-
-
-def _token(path: Path | None) -> str | None:
-    return None if path is None else check_strength(read_bearer(path), str(path))
 
 
 def _leave(folder: Path) -> NoReturn:

@@ -5,7 +5,7 @@ from caudal.cluster.roster import MemberKind
 from caudal.cluster.settings import FILE
 from caudal.errors import UsageError
 from caudal.process.certificates import Certificate
-from caudal.process.tokens import read_bearer, read_known
+from caudal.process.tokens import read_known, read_strong
 
 
 def require(cluster: Cluster) -> None:
@@ -17,7 +17,7 @@ def require(cluster: Cluster) -> None:
     if tls.certificate and MemberKind.GATEWAY in kinds:
         Certificate(cluster.folder / tls.certificate, cluster.folder / tls.key)
     if cluster.metrics_token is not None and settings.hosts[cluster.host].metrics:
-        read_bearer(cluster.metrics_token)
+        read_strong(cluster.metrics_token)
     workspace = cluster.folder / settings.workspace
     if settings.workspace and MemberKind.WORKER in kinds and not workspace.is_dir():
         raise UsageError(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from caudal.errors import UsageError
-from caudal.formats.tokens import TokenEntry, decode, encode, is_gateways_line
+from caudal.formats.tokens import TokenEntry, check_strength, decode, encode, is_gateways_line
 
 _MOST_BYTES = 1 << 20
 _KEY_BYTES = 32
@@ -113,6 +113,11 @@ def read_bearer(path: Path) -> str:
             "token that `caudal token new` printed"
         )
     return checked_bearer(first.rpartition(":")[2].strip(), str(path))
+
+
+def read_strong(path: Path) -> str:
+    """Return the token of a client's file; raise UsageError if it could be guessed."""
+    return check_strength(read_bearer(path), str(path))
 
 
 def checked_bearer(token: str, place: str) -> str:

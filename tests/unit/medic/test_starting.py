@@ -1,5 +1,6 @@
 """What `caudal up` looks at before it starts anything."""
 
+import re
 import resource
 import socket
 from collections.abc import Iterator
@@ -95,6 +96,20 @@ def test_with_a_named_file_missing_nothing_is_started(
     told = {one.what: one for one in examine(Cluster.open(cluster.folder))}["files"]
     assert "nowhere" in told.found
     assert told.remedy
+
+
+def test_with_a_weak_token_of_metrics_nothing_is_started(cluster: Cluster) -> None:
+    file = cluster.folder / FILE
+    metrics = cluster.settings.hosts["local"].port + 100
+    text = file.read_text().replace("metrics = 0", f"metrics = {metrics}")
+    file.write_text(text.replace('metrics_token = ""', 'metrics_token = "weak"'))
+    (cluster.folder / "weak").write_text("guess-me\n")
+    words = f"the token in {cluster.folder / 'weak'} is too weak: 24 characters at least"
+    with pytest.raises(UsageError, match=re.escape(words)):
+        start_all(Cluster.open(cluster.folder))
+    assert not list(cluster.folder.glob("run/*/*.json"))
+    told = {one.what: one for one in examine(Cluster.open(cluster.folder))}["files"]
+    assert words in told.found
 
 
 def test_an_address_of_another_machine_is_named_as_such(tmp_path: Path) -> None:
