@@ -15,6 +15,7 @@ from rich.text import Text
 
 from caudal.cli.destination import Destination
 from caudal.cli.output import forget_partial, give, give_partial
+from caudal.cli.stalled import SECONDS, Standstill
 from caudal.client.growing import GrowingAnswers
 from caudal.client.http import HttpGateways
 from caudal.client.previews import PreviewThreads
@@ -58,6 +59,7 @@ class SubmitProgress(Watching):
         self._bytes: dict[str, int] = {}  # sent, per table
         self._counting = threading.Lock()
         self._lock = threading.Lock()
+        self._standstill = Standstill()
 
     @property
     def seconds(self) -> float:
@@ -121,6 +123,11 @@ class SubmitProgress(Watching):
     def saw(self, status: JobStatus) -> None:
         """Show the progress of the cluster."""
         self._display.saw(status)
+        if self._standstill.begins(status, time.perf_counter()):
+            self._display.say(
+                f"no task of this job has ended for {SECONDS:.0f} s: `caudal status` in the "
+                "cluster's folder shows whether workers run; the job waits for them"
+            )
         if status.outcome is not None and status.outcome.state != "done":
             self._forget_growing(status.queries)  # the answer of which they are a part never comes
 
