@@ -147,6 +147,14 @@ class Cluster:
     def gateway(self) -> str:
         return ",".join(self.addresses)
 
+    def asked_about(self, job_id: str) -> list[int]:
+        """The numbers of the gateways that were asked anything about a job."""
+        return [
+            number
+            for number, server in enumerate(self.servers)
+            if any(path.startswith(f"/jobs/{job_id}") for _, path in server.unreliable.asked)
+        ]
+
     def _gateway(self, name: str, stop: Stop) -> ASGIApp:
         ports = self._ports(stop)
         tokens = Tokens(self._known) if self.token else Tokens()

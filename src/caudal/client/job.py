@@ -36,6 +36,7 @@ class StreamedJob:
         }
         self._open: list[str] = []
         self._began = time.perf_counter()
+        gateways.begin_at(submission.job_id)
         with contextlib.ExitStack() as stack:
             stack.callback(gateways.close)
             order = UploadRequest(submission.job_id, submission.request(options), {})

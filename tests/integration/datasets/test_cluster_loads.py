@@ -1,9 +1,10 @@
 """Loads through real gateways, in one process: what is loaded, skipped, refused and shared."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from zlib import crc32
 
 import msgspec
 import pytest
@@ -30,6 +31,7 @@ from caudal.errors import ApplicationError, DataError, JobError, RejectedRowErro
 from caudal.formats.batch import BatchHeader
 from caudal.formats.job import Job
 from caudal.formats.loads import UpkeepRequest
+from caudal.formats.replies import JobStatus
 from caudal.jobs import objects
 from caudal.store import MemoryStore
 from caudal.store.port import entries, folder_names
@@ -66,6 +68,27 @@ def test_a_load_has_the_rows_of_an_embedded_load(running: Cluster, folder: Path)
         mine = read_rows(read_file(place.below, table, file) for file in here)
         assert mine.equals(rows), table
     assert len(place.contents().tables["sales"]) > 2  # small batches
+
+
+class Noting(Watching):
+    """Notes the ids of jobs."""
+
+    def __init__(self) -> None:
+        self.jobs: list[str] = []
+
+    def began(self, job_id: str, sizes: Mapping[str, int | None], status: JobStatus) -> None:
+        self.jobs.append(job_id)
+
+
+def test_loads_go_to_different_gateways(running: Cluster, folder: Path) -> None:
+    noting = Noting()
+    for number in range(8):
+        order = cluster_order(folder, dataset=f"spread-{number}", sales=["s0.csv"])
+        cluster_load(running.gateway, order, watching=noting)
+    asked = [running.asked_about(job_id) for job_id in noting.jobs]
+    assert asked == [[crc32(job_id.encode()) % 2] for job_id in noting.jobs]
+    assert [0] in asked
+    assert [1] in asked
 
 
 def ids(running: Cluster, name: str) -> list[object]:

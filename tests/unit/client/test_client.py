@@ -17,6 +17,7 @@ from tests.unit.client.conftest import BATCH_BYTES, PARAMETERS, check
 import caudal
 from caudal.application import find_application
 from caudal.client.client import Client
+from caudal.client.job import StreamedJob
 from caudal.client.results import answers_of
 from caudal.client.submit import Submission, Watching, submit
 from caudal.errors import DataError, JobError, RejectedRowError, UnreachableError, UsageError
@@ -469,12 +470,22 @@ def test_who_runs_too_many_jobs_is_told_which_quota(books: Path) -> None:
         assert list(client.run("books", books, ["q1"], **HOW)) == ["q1"]
 
 
-def test_jobs_begin_at_different_gateways() -> None:
-    from caudal.client.http import HttpGateways
+SPREAD = {"job-2": [1], "job-3": [1], "job-4": [0], "job-5": [0]}
 
-    with HttpGateways(["http://127.0.0.1:9", "http://127.0.0.1:10"]) as gateways:
-        first = set()
-        for number in range(20):
-            gateways.begin_at(f"job-{number}")
-            first.add(gateways.in_turn()[0])
-    assert first == {"http://127.0.0.1:9", "http://127.0.0.1:10"}
+
+def test_submissions_of_one_client_go_to_different_gateways(two: Cluster, books: Path) -> None:
+    with Client(two.gateway) as client:
+        for job_id in SPREAD:
+            with client.gateways() as gateways:
+                submit(submission(books, queries=("q1",), job_id=job_id), gateways)
+    assert {job_id: two.asked_about(job_id) for job_id in SPREAD} == SPREAD
+
+
+def test_streamed_jobs_of_one_client_go_to_different_gateways(two: Cluster, books: Path) -> None:
+    with Client(two.gateway) as client:
+        for job_id in SPREAD:
+            given = submission(books, queries=("q1",), job_id=job_id)
+            with StreamedJob(given, client.gateways()) as job:
+                job.end()
+                job.results()
+    assert {job_id: two.asked_about(job_id) for job_id in SPREAD} == SPREAD
