@@ -7,7 +7,7 @@ socket is root on the machine, so only medics and administrators have it.
 import json
 import socket
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from urllib.parse import quote, urlencode
 
@@ -95,7 +95,8 @@ class DockerEngine:
         asked = f"{quote(path)}?{urlencode(query)}" if query else quote(path)
         data = None if body is None else json.dumps(body)
         try:
-            connection.request(method, asked, data, {"Content-Type": "application/json"})
+            with suppress(BrokenPipeError):  # it has answered before it read everything
+                connection.request(method, asked, data, {"Content-Type": "application/json"})
             yield connection.getresponse()
         except (OSError, HTTPException) as error:
             raise EngineError(

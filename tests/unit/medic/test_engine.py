@@ -60,6 +60,13 @@ def test_a_refusal_has_the_words_of_the_engine(engine: DockerEngine) -> None:
     assert engine.post("/containers/x/kill", fine=(409,)) is False
 
 
+def test_a_refusal_counts_that_comes_before_the_request_is_read(engine: DockerEngine) -> None:
+    """The engine hangs up while the request is being sent, for want of anybody who reads it."""
+    more_than_waits_in_a_socket = {"Image": "x" * (8 << 20)}
+    with pytest.raises(EngineError, match=r"refused \(409\): Conflict: the name is taken"):
+        engine.post("/containers/create", {"name": "x"}, more_than_waits_in_a_socket)
+
+
 def test_what_is_done_already_is_no_refusal(engine: DockerEngine) -> None:
     assert engine.post("/containers/x/start") is False
 
