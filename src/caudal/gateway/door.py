@@ -10,6 +10,7 @@ Rules
    (protocol.py).
 5. A page may go on with another gateway than the one that served it. Its question before a request
    is answered here, and its requests get the permission that browsers ask for (peers.py).
+6. Every answer names the version of Caudal: during an upgrade, gateways of two versions answer.
 """
 
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ from caudal.gateway.send_refusal import respond
 from caudal.gateway.service import Service
 from caudal.gateway.visits import visit_of
 from caudal.process.loopback import names_loopback
+from caudal.version import __version__
 
 _CLOSE = {"connection": "close"}
 
@@ -46,7 +48,9 @@ class Door:
         async def noting(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._note(scope, message["status"])
-                _permit(MutableHeaders(scope=message), granted)
+                headers = MutableHeaders(scope=message)
+                headers["caudal-version"] = __version__
+                _permit(headers, granted)
             await send(message)
 
         try:

@@ -14,6 +14,7 @@ from caudal.gateway.audit import Audit
 from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.tokens import Tokens
 from caudal.gateway.visits import Visit
+from caudal.version import __version__
 
 
 @pytest.fixture
@@ -35,6 +36,12 @@ def server(place: Place) -> Iterator[Running]:
 
 def lines(log: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def test_every_answer_names_the_version(place: Place) -> None:
+    answers = [place.client().get(path) for path in ("/healthz", "/jobs/none", "/", "/no/such")]
+    assert [one.headers["caudal-version"] for one in answers] == [__version__] * 4
+    assert {one.status_code for one in answers} >= {200, 404}
 
 
 def test_two_lengths_are_refused_and_what_follows_is_not_read(server: Running, log: Path) -> None:
