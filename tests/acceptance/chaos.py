@@ -28,7 +28,7 @@ from tests.acceptance.loading import LoadStream, LoadTally, Shipment
 from tests.acceptance.siege import Siege, besiege
 from tests.acceptance.streaming import Source, Stream, Tally
 from tests.containers.composed import composed
-from tests.containers.engine import build_image, running_engine
+from tests.containers.engine import make_base, running_engine
 from tests.harness import seaweed
 
 ASKED = (
@@ -96,7 +96,7 @@ def main() -> int:
 def in_containers(folder: Path) -> Iterator[RealCluster]:
     """The cluster of compose.yaml on an engine; its folder is the volume, as the host sees it."""
     with running_engine(folder / "docker") as engine:
-        build_image(engine, folder)
+        make_base(engine, folder)
         (folder / "composed").mkdir()
         folder.chmod(0o755)
         with composed(engine, folder / "composed") as containers:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.acceptance.cluster import free_hundred
-from tests.containers.engine import IMAGE, ROOT, Docker
+from tests.containers.engine import BASE, IMAGE, ROOT, Docker
 
 NAME = "caudaltest"
 
@@ -27,6 +27,7 @@ class Composed:
     def variables(self) -> dict[str, str]:
         gateways = f"http://127.0.0.1:{self.port + 1},http://127.0.0.1:{self.port + 2}"
         return {
+            "CAUDAL_BASE": BASE,
             "CAUDAL_IMAGE": IMAGE,
             "CAUDAL_NAME": NAME,
             "CAUDAL_SETTINGS": str(self.folder / "cluster.toml"),
@@ -82,7 +83,7 @@ class Composed:
 
 @contextlib.contextmanager
 def composed(engine: Docker, folder: Path) -> Iterator[Composed]:
-    """A cluster that is up; taken down with its volume at the end, whatever happens."""
+    """A cluster that is built and up; taken down with its volume at the end, whatever happens."""
     cluster = Composed(engine, folder, free_hundred())
     settings = (ROOT / "deploy" / "cluster.toml").read_text()
     settings = settings.replace('name = "caudal"', f'name = "{NAME}"')
@@ -96,7 +97,7 @@ def composed(engine: Docker, folder: Path) -> Iterator[Composed]:
         (folder / name).chmod(0o755)
     os.chown(folder / "results", 4321, 4321)  # a user of the host whom no image knows
     try:
-        cluster.compose("up", "-d")
+        cluster.compose("up", "-d", "--build")
         yield cluster
     finally:
         cluster.compose("down", "-v", "--remove-orphans", check=False)

@@ -15,7 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 IMAGE, BASE = "caudal:test", "caudal-base:test"
-_OFFICIAL = "python:3.11-slim-bookworm"
+_OFFICIAL, _DEBIAN = "python:3.11-slim-bookworm", "caudal-debian:test"
+_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,10 @@ class Docker:
         return _run(["docker", *words], {**self.environment, **more}, check=check)
 
     def compose(self, *words: str, check: bool = True, **more: str) -> str:
-        """Run one command of compose, of whichever version there is."""
-        return _run([*self._compose, *words], {**self.environment, **more}, check=check)
+        """Run one command of compose, of whichever version there is. The first one builds with
+        BuildKit, as the second does, if it is told to."""
+        kit = {"DOCKER_BUILDKIT": "1", "COMPOSE_DOCKER_CLI_BUILD": "1"}
+        return _run([*self._compose, *words], {**self.environment, **kit, **more}, check=check)
 
     @property
     def _compose(self) -> list[str]:
@@ -78,21 +81,25 @@ def running_engine(folder: Path) -> Iterator[Docker]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def build_image(engine: Docker, folder: Path) -> None:
-    """Build the image by deploy/Dockerfile, on the official base, or one made by debootstrap."""
-    if engine.docker("images", "-q", IMAGE) and os.environ.get("CAUDAL_TEST_KEEP_IMAGE"):
+def make_base(engine: Docker, folder: Path) -> None:
+    """Make the base on which compose.yaml builds its image here: the official one, or one made by
+    debootstrap, with this machine's settings of pip and its certificates."""
+    if engine.docker("images", "-q", BASE) and os.environ.get("CAUDAL_TEST_KEEP_IMAGE"):
         return
-    words = ["build", "--network", "host", "-f", "deploy/Dockerfile", "-t", IMAGE]
-    words += ["--build-arg", f"BASE={_base(engine, folder)}"]
-    words += [word for one in _secrets(folder) for word in ("--secret", one)]
-    engine.docker(*words, ".", DOCKER_BUILDKIT="1")
+    context = folder / "context"
+    (context / "etc/ssl/certs").mkdir(parents=True)
+    (context / "etc/pip.conf").write_text(_pip_settings())
+    if _CERTIFICATES.exists():
+        shutil.copy(_CERTIFICATES, context / "etc/ssl/certs")
+    (context / "Dockerfile").write_text(f"FROM {_plain_base(engine, folder)}\nCOPY etc /etc\n")
+    engine.docker("build", "-t", BASE, str(context))
 
 
-def _base(engine: Docker, folder: Path) -> str:
+def _plain_base(engine: Docker, folder: Path) -> str:
     with contextlib.suppress(AssertionError):
         engine.docker("pull", "-q", _OFFICIAL)
         return _OFFICIAL
-    if not engine.docker("images", "-q", BASE):
+    if not engine.docker("images", "-q", _DEBIAN):
         system = folder / "base"
         packages = "--include=python3,python3-venv,ca-certificates"
         make = ["debootstrap", "--variant=minbase", packages, "bookworm", str(system)]
@@ -101,24 +108,19 @@ def _base(engine: Docker, folder: Path) -> str:
         excluded = [f"--exclude=./{one}" for one in (*dropped, "usr/share/locale")]
         whole = folder / "base.tar"
         _run(["tar", "-C", str(system), *excluded, "-cf", str(whole), "."], os.environ, check=True)
-        engine.docker("import", str(whole), BASE)
+        engine.docker("import", str(whole), _DEBIAN)
         shutil.rmtree(system)
         whole.unlink()
-    return BASE
+    return _DEBIAN
 
 
-def _secrets(folder: Path) -> Iterator[str]:
-    """Give the build this machine's settings of pip and its certificates; neither is kept."""
+def _pip_settings() -> str:
     shown = _run(["python3", "-m", "pip", "config", "list"], os.environ, check=False)
     lines = [
         f"{name.removeprefix('global.')} = {value.strip(chr(39))}"
         for name, _, value in (line.partition("=") for line in shown.splitlines())
         if name.startswith("global.") and "file:" not in value and not value.startswith("'/")
     ]
-    certificates = Path("/etc/ssl/certs/ca-certificates.crt")
-    if certificates.exists():
-        lines.append(f"cert = {certificates}")
-        yield f"id=certificates,src={certificates}"
-    settings = folder / "pip.conf"
-    settings.write_text("\n".join(["[global]", "timeout = 180", *lines, ""]))
-    yield f"id=pip,src={settings}"
+    if _CERTIFICATES.exists():
+        lines.append(f"cert = {_CERTIFICATES}")
+    return "\n".join(["[global]", "timeout = 180", *lines, ""])

@@ -1,4 +1,4 @@
-"""`docker compose up`, work, kills, scaling and `down` on a real engine."""
+"""`docker compose up -d --build`, work, kills, scaling and `down` on a real engine."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from tests.acceptance.cluster import CAUDAL
 from tests.containers.composed import NAME, Composed, composed
-from tests.containers.engine import IMAGE, Docker, build_image, running_engine
+from tests.containers.engine import IMAGE, Docker, make_base, running_engine
 
 MEMBERS = {"gateway-1", "gateway-2", "worker-1", "worker-2", "medic-1", "medic-2", "medic-3"}
 
@@ -20,7 +20,7 @@ MEMBERS = {"gateway-1", "gateway-2", "worker-1", "worker-2", "medic-1", "medic-2
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Docker]:
     folder = tmp_path_factory.mktemp("engine")
     with running_engine(folder / "docker") as found:
-        build_image(found, folder)
+        make_base(found, folder)
         yield found
 
 
@@ -39,7 +39,8 @@ def in_image(engine: Docker, *words: str) -> str:
     return engine.docker("run", "--rm", "--entrypoint", words[0], IMAGE, *words[1:])
 
 
-def test_the_image_is_small_and_has_neither_root_nor_compilers(engine: Docker) -> None:
+def test_the_image_is_small_and_has_neither_root_nor_compilers(cluster: Composed) -> None:
+    engine = cluster.engine
     size = int(engine.docker("image", "inspect", "--format", "{{.Size}}", IMAGE))
     print(f"image: {size / 1e6:.0f} MB")
     assert size < 700e6
