@@ -5,6 +5,7 @@ The broker of these clusters is away on purpose: workers wait for it, beat, and 
 
 import contextlib
 import itertools
+import resource
 import shutil
 import signal
 import subprocess
@@ -74,6 +75,18 @@ def test_a_frozen_worker_is_killed_and_replaced(one_host: tuple[RealCluster, Clu
     send_signal(before, signal.SIGSTOP)
     until(lambda: is_back(cluster, "worker-1", before))
     assert not is_running(before)
+
+
+def test_a_worker_that_can_open_no_file_is_replaced(
+    one_host: tuple[RealCluster, Cluster],
+) -> None:
+    _, cluster = one_host
+    before = record(cluster, "worker-1")
+    hard = resource.prlimit(before.pid, resource.RLIMIT_NOFILE)[1]
+    resource.prlimit(before.pid, resource.RLIMIT_NOFILE, (0, hard))
+    until(lambda: is_back(cluster, "worker-1", before))
+    assert not is_running(before)
+    assert "Too many open files" in cluster.log_of("worker-1").read_text()
 
 
 def test_one_that_is_frozen_while_it_starts_is_replaced(

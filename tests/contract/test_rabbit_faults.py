@@ -191,6 +191,27 @@ def test_a_frozen_node_is_an_error_in_bounded_time(victim: Node) -> None:
         assert until(lambda: published(broker, 2), BrokerError)
 
 
+def publish_until_refused(broker: RabbitBroker) -> None:
+    """A node tells its connections in its own time that it takes nothing more."""
+    while True:
+        broker.publish(maps(1))
+
+
+def test_a_node_low_on_disk_confirms_nothing_until_there_is_space(victim: Node) -> None:
+    """What it has can be taken meanwhile."""
+    settings = replace(read_settings(victim.url), prefix="low", answer_seconds=1.0)
+    with closing(RabbitBroker(settings)) as broker:
+        assert until(lambda: published(broker, 0), BrokerError)
+        victim.want_free("100000GB")
+        try:
+            with pytest.raises(BrokerError, match="RabbitMQ did not confirm: no answer in time"):
+                publish_until_refused(broker)
+            assert taken(broker.consume([Lane.FIRST])).message.task.number == 0
+        finally:
+            victim.want_free("10MB")
+        assert until(lambda: published(broker, 2), BrokerError)
+
+
 @pytest.mark.parametrize("fate", ["killed", "frozen"])
 def test_what_a_dead_or_frozen_consumer_held_goes_to_another(
     calm: OpenedBroker, rabbit_url: str, fate: str

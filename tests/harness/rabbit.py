@@ -151,6 +151,11 @@ class Node:
     def thaw(self) -> None:
         thaw(self.pid)
 
+    def want_free(self, space: str) -> None:
+        """Refuse messages while less space than this is free on its disk."""
+        command = [str(PROGRAM.with_name("rabbitmqctl")), "set_disk_free_limit", space]
+        subprocess.run(command, env=self._environment(), capture_output=True, check=True)
+
     def _greets(self) -> bool:
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=2) as connection:

@@ -1,6 +1,5 @@
 """Loads onto a small disk that is full: the user is told, nothing is lost, and it goes on."""
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import pytest
 from tests.harness.cluster_loads import cluster_load, cluster_order, shelf_of, stored_rows
 from tests.harness.memory_cluster import Cluster
 from tests.harness.shelves import write_sales, write_sales_app, write_shops
+from tests.harness.small_disk import fill, small_disk
 from tests.harness.waiting import until
 
 from caudal.application import find_application
@@ -24,33 +24,13 @@ Capture = pytest.CaptureFixture[str]
 @pytest.fixture
 def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A disk of two megabytes, beside files and their application in the current folder."""
-    made = tmp_path / "disk"
-    made.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(made)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("this machine lets nobody mount a small disk")
     monkeypatch.chdir(tmp_path)
     write_sales_app(tmp_path / "sales")
     write_shops(tmp_path)
     write_sales(tmp_path, "sales.csv", range(9))
     write_sales(tmp_path, "more.csv", range(20, 29))
-    try:
+    with small_disk(tmp_path / "disk") as made:
         yield made
-    finally:
-        subprocess.run(["umount", "--lazy", str(made)], check=True)
-
-
-def fill(disk: Path) -> Path:
-    """Use up all space; return the file to delete."""
-    ballast = disk / "ballast"
-    with ballast.open("wb", buffering=0) as file:
-        for size in (1 << 16, 1 << 12):
-            try:
-                while file.write(bytes(size)) == size:
-                    pass
-            except OSError:
-                pass
-    return ballast
 
 
 def test_a_folder_on_a_full_disk(disk: Path, capsys: Capture) -> None:

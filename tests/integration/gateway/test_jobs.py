@@ -239,6 +239,8 @@ def test_a_full_disk_is_logged_now_and_then(place: Place, caplog: pytest.LogCapt
         assert code_of(answer) == (503, "store_full")
     events = [one.getMessage() for one in caplog.records if "refuses" in one.getMessage()]
     assert events == ["the store or the broker refuses requests"]
+    for path in ("/readyz", "/jobs"):  # what is there can be read
+        assert client.get(path).status_code == 200, path
 
 
 def test_a_client_cannot_name_a_folder_of_the_servers_as_its_model(place: Place) -> None:

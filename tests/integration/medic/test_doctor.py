@@ -7,8 +7,9 @@ import pytest
 from tests.harness.certificates import make_authority, make_server
 from tests.harness.cluster_folder import laid_out
 from tests.harness.gateway_place import ALICE, BERTA, write_token
+from tests.harness.small_disk import fill, small_disk
 
-from caudal.cluster.doctor import _access, _hosts, _medics
+from caudal.cluster.doctor import _access, _hosts, _medics, examine
 from caudal.cluster.folder import Cluster
 from caudal.cluster.settings import FILE
 from caudal.process.records import write_record
@@ -28,6 +29,16 @@ def test_the_doctor_looks_at_tokens_and_certificates(tmp_path: Path) -> None:
     found = _found(cluster)
     assert found["tokens"] == "of 1 owners"
     assert found["certificate"] == "c matches its key"
+
+
+def test_the_doctor_finds_a_full_disk(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        cluster = laid_out(disk / "cluster", medics=2)
+        fill(disk)
+        found = {one.what: one for one in examine(cluster)}
+    assert found["disk"].found == "0 MB free"
+    assert found["disk"].remedy == f"make room on the disk of {cluster.folder}"
+    assert "the disk is full; free some space" in found["store"].found
 
 
 def test_the_doctor_wants_three_workers_for_several_owners(tmp_path: Path) -> None:

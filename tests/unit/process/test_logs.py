@@ -1,9 +1,11 @@
 """Lines that people and programs read: one per event, whatever is in it."""
 
+import contextlib
 import io
 import json
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +56,16 @@ def test_a_traceback_is_a_field(style: str) -> None:
         logging.getLogger("caudal.x").exception("unexpected")
     (line,) = stream.getvalue().splitlines()
     assert "ValueError: broken" in line
+
+
+def test_a_full_disk_costs_lines_and_not_the_process() -> None:
+    logged = 0
+    with contextlib.suppress(OSError), Path("/dev/full").open("w") as stream:  # of its close
+        set_up_logs("json", "worker", "w1", stream)
+        for _ in range(100):  # more than fit into a buffer
+            logging.getLogger("caudal.x").warning("a round failed")
+            logged += 1
+    assert logged == 100
 
 
 def test_libraries_that_log_every_try_are_silent() -> None:
