@@ -30,6 +30,20 @@ def test_all_of_every_page_is_reached_and_the_focus_is_seen(
     assert any("no focus is seen" in one for one in unreached(browser))
 
 
+def test_the_editor_shows_its_focus_at_once(
+    browser: Browser, place: PageCluster, dataset: str
+) -> None:
+    """In the same turn: the browser itself draws it, no script that runs later."""
+    browser.open(f"{place.url}/#/sql?over=dataset:{dataset}")
+    inside = "const root = document.querySelector('.editor')?.shadowRoot;"
+    browser.wait(f"{inside} return root?.querySelector('.cm-content')")
+    outline = "getComputedStyle(root.querySelector('.cm-editor')).outline"
+    focus = "const text = root.querySelector('.cm-content'); text.blur();"
+    browser.wait(f"{inside} {focus} return {outline}.includes('none')")
+    drawn = browser.run(f"{inside} {focus} text.focus(); return {outline}")
+    assert drawn.endswith("solid 2px")
+
+
 def test_a_worker_is_killed_by_keyboard(browser: Browser, place: PageCluster) -> None:
     browser.open(f"{place.url}/#/cluster")
     browser.shows("worker-2")
