@@ -9,6 +9,7 @@ Rules
 """
 
 import threading
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import msgspec
@@ -50,7 +51,8 @@ def decode_msgpack(data: bytes | bytearray | memoryview, kind: type[Value]) -> V
     return found
 
 
-def convert(value: object, kind: type[Value]) -> Value:
-    """Raise msgspec.ValidationError if the value is none of the type."""
+def convert(value: object, kind: type[Value], *, native: Iterable[type] = ()) -> Value:
+    """Raise msgspec.ValidationError if the value is none of the type. `native`: types whose values
+    are there as such, not as text."""
     json_decoder(kind)  # prepares it
-    return msgspec.convert(value, kind)
+    return msgspec.convert(value, kind, builtin_types=native)

@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2] / "src" / "caudal"
 
 # From the bottom up. A module may import from its own room and from rooms earlier in this list.
 LAYERS = [
-    ("decoding", "errors", "extras", "late", "model", "sizes", "user_cache", "version"),
+    ("decoding", "errors", "extras", "late", "model", "sizes", "toml", "user_cache", "version"),
     ("sql",),
     ("formats",),
     ("kernels", "store", "broker", "process"),

@@ -6,7 +6,7 @@ from pathlib import Path
 import caudal
 
 SOURCE = Path(caudal.__file__).parent
-PREPARES = re.compile(r"msgspec\.(json\.|msgpack\.)?(Decoder\(|decode\(|convert\()")
+PREPARES = re.compile(r"msgspec\.(json\.|msgpack\.|toml\.)?(Decoder\(|decode\(|convert\()")
 
 
 def test_only_decoding_prepares_types() -> None:

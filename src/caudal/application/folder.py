@@ -24,6 +24,7 @@ from caudal.errors import ApplicationError, UsageError
 from caudal.files.reading import checked
 from caudal.model import Application, DerivedTable, ParameterValue, Query, Reading, Table
 from caudal.sql.derived import expand, in_order
+from caudal.toml import TomlError, decode_toml
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
@@ -136,11 +137,9 @@ def _read_app_file(path: Path) -> _AppFile:
             "`caudal new` writes one to start from"
         )
     try:
-        return msgspec.toml.decode(path.read_bytes(), type=_AppFile)
-    except msgspec.ValidationError as error:
+        return decode_toml(path.read_bytes(), _AppFile)
+    except TomlError as error:
         raise ApplicationError(f"{path}: {error}") from error
-    except (msgspec.DecodeError, ValueError) as error:
-        raise ApplicationError(f"{path} is not valid TOML: {error}") from error
 
 
 def _load_table(folder: Path, entry: _TableEntry) -> Table:

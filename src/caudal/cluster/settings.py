@@ -15,6 +15,7 @@ from caudal.formats.quotas import USUAL_GATEWAYS, Quotas
 from caudal.formats.quotas import complaints as quota_complaints
 from caudal.formats.task_kinds import LANES, lanes_of
 from caudal.sizes import parse_bytes, parse_seconds
+from caudal.toml import TomlError, decode_toml
 
 FILE = "cluster.toml"
 PRIVATE = "private"
@@ -95,7 +96,7 @@ class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ClusterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole file."""
 
-    hosts: dict[str, Host]
+    hosts: dict[str, Host] = {}
     name: str = "caudal"
     store: str = "store"
     broker: str = PRIVATE
@@ -133,11 +134,9 @@ def read_settings(folder: Path) -> ClusterSettings:
 def parse(data: bytes, where: str) -> ClusterSettings:
     """Decode and check the bytes of such a file."""
     try:
-        settings = msgspec.toml.decode(data, type=ClusterSettings)
-    except msgspec.ValidationError as error:
+        settings = decode_toml(data, ClusterSettings)
+    except TomlError as error:
         raise UsageError(f"{where}: {error}") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
-        raise UsageError(f"{where} is not valid TOML, correct it: {error}") from None
     check(settings, where)
     return settings
 

@@ -1,16 +1,16 @@
 """The table `[quotas]` of cluster.toml: how much of a cluster one owner may use at once."""
 
-import tomllib
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from caudal.decoding import convert
 from caudal.errors import UsageError
 from caudal.formats.tokens import check_name
 from caudal.sizes import parse_bytes, told_bytes
+from caudal.toml import TomlError, decode_toml
 
 
 class Quota(StrEnum):
@@ -104,26 +104,31 @@ def _named(quotas: Quotas) -> list[tuple[str, Share]]:
     return [(f"[quotas.owners.{name}]", share) for name, share in quotas.owners.items()]
 
 
+class _Settings(msgspec.Struct):
+    """What gateways follow of cluster.toml. The start of the cluster checks the rest."""
+
+    quotas: Quotas = NONE_GIVEN
+    hosts: Any = None
+
+
 def read_quotas(path: Path) -> Quotas:
     """Read the table from a file. Raise a UsageError that says what to correct."""
     try:
-        file = tomllib.loads(path.read_text(encoding="utf-8"))
-        quotas = convert(file.get("quotas", {}), Quotas)
+        settings = decode_toml(path.read_bytes(), _Settings)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
-    except msgspec.ValidationError as error:
-        raise UsageError(f"{path}: [quotas] {error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not valid TOML, correct it: {error}") from None
+    except TomlError as error:
+        raise UsageError(f"{path}: {error}") from None
+    quotas = settings.quotas
     for complaint in complaints(quotas):
         raise UsageError(f"{path}: {complaint}")
     if quotas.gateways is None:
-        return msgspec.structs.replace(quotas, gateways=_hosted_gateways(file.get("hosts", {})))
+        return msgspec.structs.replace(quotas, gateways=_hosted_gateways(settings.hosts))
     return quotas
 
 
 def _hosted_gateways(hosts: object) -> int:
-    """Return how many gateways a cluster has. The start of the cluster checks its hosts."""
+    """Return how many gateways a cluster has."""
     each = hosts.values() if isinstance(hosts, dict) else ()
     counts = (one.get("gateways", USUAL_GATEWAYS) for one in each if isinstance(one, dict))
     return max(1, sum(count for count in counts if isinstance(count, int)))

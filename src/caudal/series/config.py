@@ -16,6 +16,7 @@ from caudal.series import rows
 from caudal.series.addresses import address_problem
 from caudal.series.errors import ConfigError
 from caudal.series.layout import NAME, Month
+from caudal.toml import TomlError, decode_toml
 
 _LETTERS = re.compile(r"[A-Z]{1,3}\Z")
 _LONGEST_NAME = 100  # names become folders and keys, and stores limit their length
@@ -109,11 +110,9 @@ def load_config(path: Path | str) -> SeriesConfig:
     path = Path(path)
     text = _read(path)
     try:
-        config = msgspec.toml.decode(text, type=SeriesConfig)
-    except msgspec.ValidationError as error:
+        config = decode_toml(text, SeriesConfig)
+    except TomlError as error:
         raise ConfigError(f"{path}: {error}") from error
-    except (msgspec.DecodeError, ValueError) as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}") from error
     problem = _problem(config)
     if problem:
         raise ConfigError(f"{path}: {problem}")

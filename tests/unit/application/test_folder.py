@@ -62,8 +62,8 @@ def broken(folder: Path, file: str, text: str | None) -> str:
 
 BROKEN = [
     ("app.toml", None, "app.toml is missing"),
-    ("app.toml", "title = ", "is not valid TOML"),
-    ("app.toml", "title = 'x'", "missing required field `tables`"),
+    ("app.toml", "title = ", "not valid TOML"),
+    ("app.toml", "title = 'x'", "tables: is missing"),
     ("app.toml", APP + "colour = 1\n[other]\n", "app.toml: "),
     ("app.toml", APP.replace("orders.csv", "").replace('[""]', "[]"), "names no files"),
     ("app.toml", APP.replace('"amount"]', '"id"]'), "lists column 'id' twice"),

@@ -46,7 +46,7 @@ def test_the_file_that_up_writes_is_understood(tmp_path: Path) -> None:
         ('[hosts.a]\nbroker = true\n[quotas]\nstored = "much"', "'much' is not a size"),
         ("[hosts.a]\nbroker = true\n[quotas]\njob = 1", "job"),
         ("[hosts.a]\nbroker = true\n[quotas.owners.local]\njobs = 1", "name of an owner"),
-        ("[hosts.a]\nbroker = maybe", "cluster.toml is not valid TOML, correct it: "),
+        ("[hosts.a]\nbroker = maybe", "cluster.toml: not valid TOML, correct it: "),
     ],
 )
 def test_a_mistake_is_explained(tmp_path: Path, text: str, complaint: str) -> None:
