@@ -111,7 +111,7 @@ class Dataset:
         """Answer an application's queries; None means all. With `spark`, a session or
         `caudal.SparkOptions`, on Spark."""
         options = _options(sentiment, memory_limit, spark=spark)
-        return _ask(os.fspath(app), self._open(), _names(queries), parameters, options)
+        return _ask(os.fspath(app), self._open(), _names(queries), parameters, options, spark)
 
     def sql(
         self,
@@ -134,7 +134,7 @@ class Dataset:
         application = with_adhoc_query(application, bound)
         with asker_mistakes():
             options = _options(sentiment, memory_limit, spark=spark)
-            return _asked(application, self._open(), None, None, options)[ADHOC]
+            return _asked(application, self._open(), None, None, options, spark)[ADHOC]
 
     def versions(self) -> "tuple[VersionSummary, ...]":
         """Return all versions: number, time in milliseconds, kind, rows, files, bytes, rejected."""
@@ -231,10 +231,11 @@ def _ask(
     queries: Sequence[str] | None,
     parameters: Mapping[str, ParameterValue] | None,
     options: "RunOptions | None" = None,
+    spark: Any = None,
 ) -> Answers:
     from caudal.application import find_application
 
-    return _asked(find_application(app), shelf, queries, parameters, options)
+    return _asked(find_application(app), shelf, queries, parameters, options, spark)
 
 
 def _asked(
@@ -243,12 +244,12 @@ def _asked(
     queries: Sequence[str] | None,
     parameters: Mapping[str, ParameterValue] | None,
     options: "RunOptions | None",
+    spark: Any,
 ) -> Answers:
     from caudal.local.engines import ask_with
-    from caudal.run_options import Engine, SparkOptions
+    from caudal.run_options import Engine
 
-    is_spark = options is not None and options.spark != SparkOptions()
-    engine = Engine.SPARK if is_spark else Engine.EMBEDDED
+    engine = Engine.EMBEDDED if spark is None else Engine.SPARK
     return ask_with(engine, app, shelf, queries, parameters, options)
 
 

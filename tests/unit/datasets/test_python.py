@@ -12,6 +12,8 @@ import pytest
 import caudal
 import caudal.dataset_api
 from caudal.errors import UsageError
+from caudal.local import engines
+from caudal.run_options import Engine
 
 CASE = Path(caudal.__file__).parent / "apps" / "movies" / "cases" / "a_single_film"
 RATING = {"userId": 7, "movieId": 1, "rating": 4.5}
@@ -130,3 +132,22 @@ def test_an_old_version_can_be_asked(shelf: caudal.Dataset) -> None:
     assert (ratings(old), ratings(shelf)) == (before, before + 1)
     assert repr(old) == f"Dataset({shelf.place!r}, as_of=1)"
     assert [one.kind for one in shelf.versions()] == ["create", "load", "load"]
+
+
+def test_any_options_of_spark_ask_for_it(
+    shelf: caudal.Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those that say nothing more."""
+    asked: list[Engine] = []
+
+    def ask_with(engine: Engine, *words: object) -> None:
+        asked.append(engine)
+        raise UsageError("enough is known")
+
+    monkeypatch.setattr(engines, "ask_with", ask_with)
+    for spark in (None, caudal.SparkOptions(), caudal.SparkOptions(master="local[1]"), object()):
+        with pytest.raises(UsageError, match="enough is known"):
+            shelf.run("movies", spark=spark)
+        with pytest.raises(UsageError, match="enough is known"):
+            shelf.sql("SELECT 1", "movies", spark=spark)
+    assert asked == [Engine.EMBEDDED] * 2 + [Engine.SPARK] * 6
