@@ -15,7 +15,7 @@ from rich.text import Text
 
 from caudal.cli.destination import Destination
 from caudal.cli.output import forget_partial, give, give_partial
-from caudal.cli.stalled import SECONDS, Standstill
+from caudal.cli.stalled import Standstill
 from caudal.client.growing import GrowingAnswers
 from caudal.client.http import HttpGateways
 from caudal.client.previews import PreviewThreads
@@ -123,10 +123,11 @@ class SubmitProgress(Watching):
     def saw(self, status: JobStatus) -> None:
         """Show the progress of the cluster."""
         self._display.saw(status)
-        if self._standstill.begins(status, time.perf_counter()):
+        if seconds := self._standstill.begins(status, time.perf_counter()):
             self._display.say(
-                f"no task of this job has ended for {SECONDS:.0f} s: `caudal status` in the "
-                "cluster's folder shows whether workers run; the job waits for them"
+                f"no task of this job has ended for {seconds:.0f} s: no worker runs, or its tasks "
+                "are long or wait behind others (`caudal status` in the cluster's folder shows "
+                "which); the job goes on by itself"
             )
         if status.outcome is not None and status.outcome.state != "done":
             self._forget_growing(status.queries)  # the answer of which they are a part never comes
