@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _LINE = re.compile(
-    r": (restart ordered|order refused[^=]*|killed a process that hung|started)"
+    r": (restart ordered|order refused|killed a process that hung|started)"
     r" process=(\S+)"
 )
 _WORDS = {
     "restart ordered": "ordered",
+    "order refused": "refused",
     "killed a process that hung": "killed",
     "started": "started",
 }
@@ -60,7 +61,7 @@ class Deed:
 def deeds(lines: Sequence[str]) -> list[Deed]:
     """Return what these lines of medics say about restarts."""
     found = (_LINE.search(line) for line in lines)
-    return [Deed(_WORDS.get(one[1], "refused"), one[2]) for one in found if one]
+    return [Deed(_WORDS[one[1]], one[2]) for one in found if one]
 
 
 def longest_pause(moments: Sequence[float], begin: float, end: float) -> float:

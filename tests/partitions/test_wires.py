@@ -81,7 +81,7 @@ def test_what_medics_did_is_read_from_their_logs() -> None:
     head = "2026-11-16T12:00:00.000Z warning medic medic-1.a: "
     lines = [
         f"{head}restart ordered process=worker-1.a dead=1 by=medic-1.a",
-        f"{head}order refused: the process is well, or another medic leads now process=x dead=1",
+        f"{head}order refused process=x dead=1 term=3 reason=the process is well",
         f"{head}killed a process that hung process=worker-1.a incarnation=1",
         f"{head}started process=worker-1.a incarnation=2",
         f"{head}role changed role=leading term=3 leader=medic-1.a",

@@ -24,7 +24,7 @@ class OwnBeats:
     )
 
     def note(self, pulse: Pulse, now: float) -> None:
-        """Remember a heartbeat that was sent just now."""
+        """Remember a heartbeat that was sent at `now` or later."""
         self._sent.append(((pulse.incarnation, pulse.sequence), now))
 
     def is_fresh(self, heard: tuple[int, int] | None, now: float) -> bool:

@@ -140,12 +140,12 @@ class Medic:
             detail = f"{self.seat.role} {self.seat.term}"
             greeted, self._greeted = list(self._greeted.values()), {}
             mine = digest_of(self.cluster.members)
-            tick = Tick(self._number, 0.0)
+            tick, began = Tick(self._number, 0.0), time.monotonic()
             pulse = self.heart.beat(
                 tick, detail, self._records(), greeted, mine, settings=self._digests
             )
             self._hear(pulse)
-            self._sent.note(pulse, time.monotonic())
+            self._sent.note(pulse, began)  # not later than it was sent, whatever froze meanwhile
             for member in self.cluster.here:
                 if member.kind is MemberKind.BROKER:
                     self._in_background(f"greet {member.name}", self._greet(member))
@@ -322,8 +322,8 @@ class Medic:
         order = RestartOrder(words.name, words.dead)
         refusal = self._refusal(words, order, now)
         if refusal:
-            about = fields(process=order.name, dead=order.dead, term=words.term)
-            _log.warning(f"order refused: {refusal}", extra=about)
+            about = fields(process=order.name, dead=order.dead, term=words.term, reason=refusal)
+            _log.warning("order refused", extra=about)
         else:
             self._start(order)
 

@@ -38,8 +38,8 @@ class StartOrder(msgspec.Struct, frozen=True, tag="start"):
 
     It may arrive late, so its receiver executes it only if it finds the process dead, too
     (supervision.py, rule 6), knows of no election after the leader's, and sent the heartbeat that
-    it names a few seconds ago at most (order_age.py). The sender drops it sooner: it waits a few
-    seconds for a connection, and as long in the kernel (MedicLink).
+    it names a few seconds ago at most (order_age.py). The sender drops one that waited too long for
+    a connection, and the kernel one that it cannot deliver (MedicLink).
     """
 
     name: str

@@ -12,6 +12,7 @@ from caudal.cluster.roster import Member
 from caudal.medic.service import Medic
 from caudal.process.heart import Heart
 from caudal.process.pulse import HostRecord, Pulse
+from caudal.process.ticks import Tick
 
 
 class NobodyToStart:
@@ -91,5 +92,23 @@ def run(medic: Medic, story: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(both())
 
 
+@pytest.fixture
+def heart(cluster: Cluster) -> Iterator[Heart]:
+    """That of the fourth incarnation of worker-1."""
+    worker = next(one for one in cluster.here if one.name == "worker-1")
+    heart = Heart(cluster.write_heart(worker, 4))
+    yield heart
+    heart.close()
+
+
 def heard(medic: Medic) -> Pulse | None:
     return medic.ward.patients["worker-1"].pulse
+
+
+async def beat_until_heard(heart: Heart, medic: Medic) -> Pulse:
+    number = 0
+    while (pulse := heard(medic)) is None:
+        number += 1
+        heart.beat(Tick(number, 0.0))
+        await asyncio.sleep(0.05)
+    return pulse

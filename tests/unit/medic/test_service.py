@@ -11,7 +11,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 from tests.harness.cluster_folder import AWAY
-from tests.unit.medic.conftest import NobodyToStart, heard, run, until
+from tests.unit.medic.conftest import NobodyToStart, beat_until_heard, heard, run, until
 
 from caudal.cluster.compare_settings import digests_of
 from caudal.cluster.doctor import _medics
@@ -48,19 +48,11 @@ async def until_it_answers(medic: Medic) -> None:
         await asyncio.sleep(0.05)
 
 
-def test_a_heart_is_heard_once_it_knows_the_session(cluster: Cluster, medic: Medic) -> None:
-    worker = next(one for one in cluster.here if one.name == "worker-1")
-    heart = Heart(cluster.write_heart(worker, 4))
+def test_a_heart_is_heard_once_it_knows_the_session(heart: Heart, medic: Medic) -> None:
     heart.progress = lambda: 17
 
     async def story() -> None:
-        number = 0
-        while heard(medic) is None:
-            number += 1
-            heart.beat(Tick(number, 0.0))
-            await asyncio.sleep(0.05)
-        pulse = heard(medic)
-        assert pulse is not None
+        pulse = await beat_until_heard(heart, medic)
         assert (pulse.incarnation, pulse.progress) == (4, 17)
         assert pulse.sequence > 1, "the first beat cannot have named the session"
         told = await ask(medic.me.address, medic.me.port, medic.heart.seal)
@@ -68,10 +60,7 @@ def test_a_heart_is_heard_once_it_knows_the_session(cluster: Cluster, medic: Med
         assert told.leader == "medic-1"
         assert {one.name: one.state for one in told.processes}["worker-1"] == "healthy"
 
-    try:
-        run(medic, story)
-    finally:
-        heart.close()
+    run(medic, story)
 
 
 def test_forged_replayed_and_garbled_packets_are_not_heard(cluster: Cluster, medic: Medic) -> None:
