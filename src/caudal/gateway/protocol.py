@@ -19,6 +19,7 @@ from caudal.gateway.connections import Arrivals
 from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.visits import is_admitted, visit_of
+from caudal.version import __version__
 
 _NO_HTTP = Refusal(400, "bad_request", "this is not an HTTP request, or its head is too large")
 
@@ -86,6 +87,7 @@ class BoundedProtocol(H11Protocol):
             ("content-type", "application/json"),
             ("content-length", str(len(body))),
             ("connection", "close"),
+            ("caudal-version", __version__),
         ]
         for event in (
             h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),

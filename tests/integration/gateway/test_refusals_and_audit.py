@@ -57,6 +57,7 @@ def test_two_lengths_are_refused_and_what_follows_is_not_read(server: Running, l
         assert answer.count(b"HTTP/1.1 ") == 1
         assert b"connection: close" in answer
         assert code_in(answer) == (400, "bad_request")
+        assert f"caudal-version: {__version__}".encode() in answer
     assert [line["action"] for line in lines(log)] == ["refuse"] * 4
     assert not any("DELETE" in str(line) for line in lines(log))
 
