@@ -189,8 +189,7 @@ class SparkJob:
         """Map all tables, one after the other."""
         tables = [self.job_run.split.table(name) for name in self.job_run.job.tables]
         notes: dict[str, list[CutNote]] = {one.table.name: [] for one in tables}
-        cores = self.side.parallelism
-        with contextlib.closing(waves_ahead(tables, inputs, notes, cores)) as coming:
+        with contextlib.closing(waves_ahead(tables, inputs, notes)) as coming:
             return [
                 self._map(table, inputs, notes[table], (wave for _, wave in found if wave))
                 for table, found in itertools.groupby(coming, key=operator.itemgetter(0))

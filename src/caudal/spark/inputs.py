@@ -9,14 +9,14 @@ Rules
 4. Of a dataset, executors read groups of files from its store. The driver only lists them.
 5. While Spark maps a wave, the driver cuts on, also the next table. All that it has cut meanwhile
    is the next wave. A wave costs an action of Spark. So one of ranges waits until its table is cut,
-   or until it has work for a second or more: a table has few waves. The driver holds a bounded
-   number of batches in advance.
+   until it is large, or for a second: a table has few waves, and executors wait for slow files that
+   long at most. The driver holds a bounded number of batches in advance.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import groupby
 
 import msgspec
@@ -39,7 +39,8 @@ from caudal.spark.reach import reachable_files
 _WAVE_BYTES = 32 << 20  # of batches that travel whole
 _HEAD_BYTES = 64 << 10  # what a head counts as: a wave has at most 512
 _PARTS = 64  # in which a wave is cut
-_WORTH_BYTES = 2 << 30  # of ranges, divided by the cores: what a wave has at least
+_WORTH_BYTES = 1 << 30  # of ranges: such a wave does not wait for more
+_WORTH_SECONDS = 1.0  # nor one whose first part was made so long ago
 _MOST_BATCH_BYTES = 24 << 20
 _BATCHES_PER_CORE = 4  # at least, unless they would be small
 _SHARE_OF_MEMORY = 32  # of a task, which holds columns of the records too
@@ -54,6 +55,7 @@ class Wave:
     whole: bool
     batches: dict[int, bytes] = field(default_factory=dict)
     source_bytes: int = 0
+    made: float = 0.0  # when its cutting ended, for the first of its parts
 
     @property
     def size(self) -> int:
@@ -177,7 +179,7 @@ def waves_ahead(
     tables: Sequence[TableMap],
     inputs: FileInputs | DatasetInputs,
     notes: dict[str, list[CutNote]],
-    parallelism: int,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Generator[tuple[str, Wave | None]]:
     """Yield the waves of all tables with their tables, one after the other; the end of each table
     comes as None. Close it when no more of them are wanted."""
@@ -185,25 +187,30 @@ def waves_ahead(
     def cut() -> Iterator[tuple[str, Wave | None]]:
         for one in tables:
             name = one.table.name
-            yield from ((name, wave) for wave in inputs.waves(one, notes[name]))
+            for wave in inputs.waves(one, notes[name]):
+                wave.made = clock()
+                yield name, wave
             yield name, None
 
-    enough = partial(enough_parts, worth_bytes=_WORTH_BYTES // parallelism)
+    def enough(parts: Sequence[tuple[str, Wave | None]]) -> int:
+        return enough_parts(parts, clock())
+
     pile = Pile(cut(), lambda made: made[1].size if made[1] else 0, _WAVE_BYTES, enough)
     with closing(pile.taken()) as taken:
         for parts in taken:
             yield from _joined(parts)
 
 
-def enough_parts(parts: Sequence[tuple[str, Wave | None]], worth_bytes: int) -> int:
+def enough_parts(parts: Sequence[tuple[str, Wave | None]], now: float) -> int:
     """Return how many parts are worth mapping now although more may come: those of the first table
-    with its end; or all, if they have so many bytes or travel whole; or none."""
+    with its end; or all, if they are large, or have waited, or travel whole; or none."""
     size = 0
     for count, (_, wave) in enumerate(parts, 1):
         if wave is None:
             return count
-        size += worth_bytes if wave.whole else wave.source_bytes
-    return len(parts) if size >= worth_bytes else 0
+        is_old = now - wave.made >= _WORTH_SECONDS
+        size += _WORTH_BYTES if wave.whole or is_old else wave.source_bytes
+    return len(parts) if size >= _WORTH_BYTES else 0
 
 
 def _joined(parts: Iterable[tuple[str, Wave | None]]) -> Iterator[tuple[str, Wave | None]]:

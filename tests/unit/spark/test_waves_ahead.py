@@ -35,7 +35,8 @@ def table(name: str) -> Any:
 
 def ahead(cut: Cut) -> Any:
     tables = [table(name) for name in cut.waves_of]
-    return waves_ahead(tables, cut, {name: [] for name in cut.waves_of}, 2)  # type: ignore[arg-type]
+    notes: dict[str, list[Any]] = {name: [] for name in cut.waves_of}
+    return waves_ahead(tables, cut, notes, lambda: 0.0)  # type: ignore[arg-type]
 
 
 def test_parts_that_were_cut_meanwhile_are_one_wave() -> None:
@@ -58,7 +59,8 @@ def test_the_end_of_each_table_comes() -> None:
     ]  # fmt: skip
 
 
-RANGE, MANY, WHOLE, END = Wave(False, {}, 40), Wave(False, {}, 100), Wave(True, {}, 1), None
+RANGE, MANY = Wave(False, {}, 400 << 20), Wave(False, {}, 1 << 30)
+WHOLE, OLD, END = Wave(True, {}, 1), Wave(False, {}, 1, made=-1.0), None
 
 
 @pytest.mark.parametrize(
@@ -70,6 +72,9 @@ RANGE, MANY, WHOLE, END = Wave(False, {}, 40), Wave(False, {}, 100), Wave(True, 
         ([RANGE, MANY], 2),
         ([WHOLE], 1),
         ([RANGE, WHOLE], 2),
+        ([OLD], 1),
+        ([OLD, RANGE], 2),
+        ([OLD, END, RANGE], 2),
         ([END], 1),
         ([RANGE, END], 2),
         ([RANGE, END, MANY, END], 2),
@@ -78,7 +83,7 @@ RANGE, MANY, WHOLE, END = Wave(False, {}, 40), Wave(False, {}, 100), Wave(True, 
 def test_ranges_wait_until_they_are_worth_an_action(
     parts: list[Wave | None], expected: int
 ) -> None:
-    assert enough_parts([("t", one) for one in parts], worth_bytes=100) == expected
+    assert enough_parts([("t", one) for one in parts], now=0.0) == expected
 
 
 def test_a_table_that_is_cut_soon_is_one_wave() -> None:
