@@ -16,7 +16,7 @@ export interface Editor {
 
 const LOOK = EditorView.theme({
   "&": { fontSize: "13px", minHeight: "9rem", maxHeight: "24rem", color: "var(--ink)" },
-  // Not by .cm-focused, which CodeMirror sets a moment after the focus has come.
+  // By the browser: CodeMirror sets .cm-focused, which has an outline of its own, a moment later.
   "&:focus-within, &.cm-focused": { outline: "2px solid var(--accent)" },
   ".cm-scroller": { fontFamily: "var(--mono)", overflow: "auto" },
   ".cm-gutters": { background: "var(--soft)", color: "var(--dim)", border: "0" },
