@@ -1,11 +1,11 @@
-"""A disk of a few megabytes, which a test can fill. Only root may mount one; others skip."""
+"""A disk of a few megabytes, which a test can fill. Only root may mount one."""
 
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from tests.harness.seaweed import refuse
 
 
 @contextmanager
@@ -14,7 +14,7 @@ def small_disk(folder: Path) -> Iterator[Path]:
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("this machine lets nobody mount a small disk")
+        refuse("this machine lets nobody mount a small disk")
     try:
         yield folder
     finally:

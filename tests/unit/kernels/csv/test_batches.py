@@ -65,10 +65,9 @@ def test_batches_in_the_same_memory_are_the_same(body: bytes, batch_bytes: int) 
 
 def test_passing_batches_take_no_more_memory_the_more_they_are() -> None:
     data = b"a,b\n" + b"1,2\n" * 1000
-    places = {
-        one.data.__array_interface__["data"][0] // 64
-        for one in cut_batches(io.BytesIO(data), "f.csv", batch_bytes=100, passing=True)
-    }
+    batches = list(cut_batches(io.BytesIO(data), "f.csv", batch_bytes=100, passing=True))
+    places = {one.data.__array_interface__["data"][0] // 64 for one in batches}
+    assert len(batches) > 30
     assert len(places) <= 4  # at most the memory of the header and one that was too small
 
 
