@@ -128,7 +128,7 @@ chaos: compiled $(if $(EMBEDDED)$(DOCKER),,.venv/rabbitmq)
 # Three hosts, a broker's and a store's in network namespaces, as root; one fault of the network, of
 # processes or of a clock after the other, while jobs stream and datasets are loaded and asked:
 # NODES=3: the broker is three nodes of RabbitMQ on the hosts, by deploy/rabbitmq.conf (TICKTIME=60: another one).
-# make partitions [SECONDS=20] [SEED=K] [NODES=3] [FAULTS=cut,one-way,loss,delay,parted,broker,store,kill,clock,slow,flapping,rolling]
+# make partitions [SECONDS=20] [SEED=K] [NODES=3] [FAULTS=cut,one-way,loss,delay,parted,broker,store,kill,clock,slow,flapping,rolling,down]
 .PHONY: partitions
 partitions: SECONDS = 20
 partitions: compiled .venv/rabbitmq

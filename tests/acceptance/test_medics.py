@@ -189,10 +189,11 @@ def test_down_leaves_no_process_and_no_lock(tmp_path: Path) -> None:
         before = [record(cluster, one.name) for one in cluster.members]
         real.caudal("down")
         assert not any(is_running(one) for one in before)
-        assert list(cluster.run_folder.iterdir()) == []
+        assert {one.suffix for one in cluster.run_folder.iterdir()} == {".json"}
         again = real.caudal("up")
         assert "leader" in again.stdout
         assert real.caudal("status").stdout.count("healthy") == 3
+        assert {one.restarts for one in told(cluster).processes} == {0}
 
 
 HOSTS = """\
@@ -290,6 +291,22 @@ def two_hosts(folder: Path, others: str = "") -> Iterator[RealCluster]:
     finally:
         for name, real in hosts.items():
             real.caudal("down", "--host", name, check=False)
+
+
+def test_a_host_that_was_taken_down_is_heard_again(tmp_path: Path) -> None:
+    """Its processes go on with their numbers, also if it has lost its records."""
+    with two_hosts(tmp_path, "# the same file and the same secret on both") as b:
+        b.caudal("up", "--host", "b")
+        a, seen = RealCluster(tmp_path / "a", 0), Cluster.open(b.folder, "b")
+        for incarnation in (2, 3):
+            until(lambda: process(seen, "medic-1.a").state == State.HEALTHY)
+            a.caudal("down", "--host", "a")
+            if incarnation == 3:
+                shutil.rmtree(a.folder / "run")
+            until(lambda: process(seen, "medic-1.a").state == State.UNATTENDED)
+            a.caudal("up", "--host", "a")
+            now = process(seen, "medic-1.a")
+            assert (now.state, now.incarnation) == (State.HEALTHY, incarnation)
 
 
 def said(real: RealCluster, *words: str) -> str:

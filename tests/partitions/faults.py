@@ -12,7 +12,7 @@ WRONG_CLOCK = "b"  # the host whose clock can be moved
 _SLOW_BYTES = 100_000  # per second, to and from a gateway behind a slow line
 NAMES = (
     "cut", "one-way", "loss", "delay", "parted", "broker", "store", "kill", "clock", "slow",
-    "flapping", "rolling",
+    "flapping", "rolling", "down",
 )  # fmt: skip
 
 
@@ -25,6 +25,7 @@ class Injection:
     rules: dict[Way, Rule] = field(default_factory=dict)
     flaps: tuple[float, ...] = ()  # the rules come and go after these pauses, again and again
     kills: str = ""  # the host whose processes are all killed
+    downs: str = ""  # the host that is taken down in peace
     restarts: str = ""  # the host whose processes are replaced one by one
     clock: int = 0  # seconds that the clock of WRONG_CLOCK is moved
 
@@ -61,6 +62,8 @@ def injection(name: str, random: Random) -> Injection:
     if name == "flapping":
         pauses = tuple(round(random.uniform(1.0, 4.0), 1) for _ in range(16))
         return Injection(name, f"{one} cut off for 1 to 4 s at a time", _both(one, EVERY), pauses)
+    if name == "down":
+        return Injection(name, f"`caudal down` on {one}", downs=one)
     if name == "rolling":
         return Injection(name, f"`restart --rolling` of {one}", restarts=one)
     raise ValueError(f"no fault {name!r}: choose from {', '.join(NAMES)}")

@@ -96,6 +96,10 @@ class Hosts:
         """`caudal up` on that host."""
         self._caudal(host, "up")
 
+    def down(self, host: str) -> None:
+        """`caudal down` on that host."""
+        self._caudal(host, "down")
+
     def restart(self, host: str) -> None:
         """`caudal restart --rolling` on that host."""
         self._caudal(host, "restart", "--rolling")

@@ -4,8 +4,8 @@ Hosts a, b and c have two medics, a gateway and a worker each; q has two medics 
 the store (S3), u the clients. Jobs of both applications stream all the time, and datasets are
 loaded, asked and deleted. One fault follows the other: it lasts `--seconds`, then it ends, and the
 next one waits until the cluster is whole again: one leader for all medics, every process healthy
-for each of them. Nobody but the medics starts anything, except after `kill`, which leaves no medic
-on its host: there `caudal up` is the one command that the documents name.
+for each of them. Nobody but the medics starts anything, except after `kill` and `down`, which leave
+no medic on their host: there `caudal up` is the one command that the documents name.
 
 With `--nodes`, the broker is three nodes of RabbitMQ by deploy/rabbitmq.conf on a, b and c, so a
 host that is cut off takes a node with it. Then answers must go on while the fault lasts.
@@ -127,8 +127,8 @@ class Trial:
         self.hosts.move_clock(0)
         frames.update(self.net.follow({}))
         ended = time.monotonic()
-        if fault.kills:
-            self.hosts.up(fault.kills)
+        if gone := fault.kills or fault.downs:
+            self.hosts.up(gone)
         whole = self.whole_after(ended)
         answered = self._answered_after(ended)
         now = time.monotonic()
@@ -150,6 +150,8 @@ class Trial:
         self.net.follow(fault.rules)
         if fault.kills:
             self.net.kill(fault.kills)
+        if fault.downs:
+            self.hosts.down(fault.downs)
         self.hosts.move_clock(fault.clock)
 
     def _last(self, fault: Injection, until: float) -> Counter[str]:

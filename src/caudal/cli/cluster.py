@@ -78,20 +78,29 @@ def up(
         started = upkeep.start_all(cluster)
         print(f"broker: {cluster.broker_words}", file=sys.stderr)
         print(f"starting {', '.join(started) or 'nothing: all processes run'}", file=sys.stderr)
+        if not foreground:
+            _settle(cluster)
+            return
         try:
-            told = _wait_until_healthy(cluster, but=MemberKind.WORKER)
-            missing = _missing(cluster)
-            if not missing:  # workers are not healthy before they reach store and broker
-                told = _wait_until_healthy(cluster)
-            print(addresses(cluster, told))
-            _tell_notices(cluster)
-            if missing and not foreground:
-                raise JobError(missing)
-            if foreground:
-                _stay(missing)
+            try:
+                _settle(cluster)
+            except JobError as error:  # what works goes on, and medics try again what does not
+                print(error, file=sys.stderr)
+            _stay()
         finally:
-            if foreground:
-                upkeep.stop_all(cluster)
+            upkeep.stop_all(cluster)
+
+
+def _settle(cluster: Cluster) -> None:
+    """Wait until all processes are healthy. Raise JobError that says what is not."""
+    told = _wait_until_healthy(cluster, but=MemberKind.WORKER)
+    missing = _missing(cluster)
+    if not missing:  # workers are not healthy before they reach store and broker
+        told = _wait_until_healthy(cluster)
+    print(addresses(cluster, told))
+    _tell_notices(cluster)
+    if missing:
+        raise JobError(missing)
 
 
 @contextlib.contextmanager
@@ -146,10 +155,8 @@ def _missing(cluster: Cluster) -> str:
     return ""
 
 
-def _stay(missing: str) -> NoReturn:
-    """Wait for Ctrl-C. The cluster needs no restart when the missing part becomes available."""
-    if missing:
-        print(missing, file=sys.stderr)
+def _stay() -> NoReturn:
+    """Wait for Ctrl-C. The cluster needs no restart when a missing part becomes available."""
     print("press Ctrl-C to stop the cluster", file=sys.stderr)
     while True:
         time.sleep(1)

@@ -72,13 +72,24 @@ def start_all(cluster: Cluster) -> list[str]:
     records = {member: launcher.record(member.name) for member in cluster.here}
     missing = [one for one, record in records.items() if record is None or record.gone]
     _require_ports(cluster, missing)
+    known = _known_elsewhere(cluster)
     keep_private()
     cluster.lay_out()
     write_note(cluster.run_folder, cluster.settings)
     for member in missing:
         record = records[member]
-        launcher.start(member, record.incarnation if record else 0)
+        dead = max(record.incarnation if record else 0, known.get(member.name, 0))
+        launcher.start(member, dead)
     return [member.name for member in missing]
+
+
+def _known_elsewhere(cluster: Cluster) -> dict[str, int]:
+    """Return the incarnations that medics of other hosts know. This host may have lost its records:
+    then its processes must go on from there, or these medics never hear them."""
+    if len(cluster.settings.hosts) == 1 or not cluster.secret.exists():
+        return {}
+    told = look(cluster)
+    return {one.name: one.incarnation for one in told.processes} if told else {}
 
 
 def take_down_first(cluster: Cluster) -> str:

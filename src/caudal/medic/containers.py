@@ -81,7 +81,8 @@ def told(
     """Return what is known of a member. `written` is when its record was (rule 3)."""
     gone = condition is None or (not condition.is_alive and condition.since > written)
     is_paused = condition is not None and condition.is_paused
-    return HostRecord(name, record.incarnation, max(0.0, now - written), gone, is_paused)
+    age = max(0.0, now - written)
+    return HostRecord(name, record.incarnation, age, gone, is_paused, record.first)
 
 
 def pattern_for(kind: MemberKind, names: list[str], cluster: str) -> str | None:

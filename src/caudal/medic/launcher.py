@@ -6,6 +6,8 @@ Rules
    incarnation.
 2. A process that still runs under the name (it hangs) is killed first, by pid and start time.
 3. A process outlives the process that started it. Its output goes to its log, which is bounded.
+4. Incarnations of a name only grow, also over `stop`: medics of other hosts take what has a lower
+   number than they know for late. So `stop` leaves the number on record.
 """
 
 import contextlib
@@ -31,6 +33,7 @@ from caudal.process.records import (
     age_of,
     is_running,
     life_of,
+    note_stop,
     read_record,
     send_signal,
     wait_until_gone,
@@ -57,7 +60,7 @@ class Launcher(Protocol):
         """
 
     def stop(self, name: str, seconds: float) -> None:
-        """Ask it to end; kill it after that many seconds."""
+        """Ask it to end; kill it after that many seconds. Its incarnation stays on record."""
 
     def kill(self, name: str) -> bool:
         """Kill it without warning. Return False if it does not run."""
@@ -69,7 +72,7 @@ class Launcher(Protocol):
         """Create what a first start needs beside the cluster's folder; `start` does it, too."""
 
     def remove(self, name: str) -> None:
-        """Remove what `create` made, after `stop`."""
+        """Remove what `create` and `stop` leave of a name that is not used any more."""
 
     def log_lines(self, name: str, count: int, *, follow: bool = False) -> Iterator[str]:
         """Yield the newest lines of its log; then, to follow, those it gets, without end."""
@@ -151,8 +154,10 @@ class LocalLauncher:
     def stop(self, name: str, seconds: float) -> None:
         """See the port."""
         self._end(name, seconds)
-        for suffix in ("json", "heart", "lock", "starting"):
-            (self._cluster.run_folder / f"{name}.{suffix}").unlink(missing_ok=True)
+        folder = self._cluster.run_folder
+        for suffix in ("heart", "lock", "starting"):
+            (folder / f"{name}.{suffix}").unlink(missing_ok=True)
+        note_stop(folder, name)
         self._reap()
 
     def kill(self, name: str) -> bool:
@@ -171,7 +176,8 @@ class LocalLauncher:
         """See the port: a process needs nothing."""
 
     def remove(self, name: str) -> None:
-        """See the port: `stop` leaves nothing of a process."""
+        """See the port: its number. A medic that starts it again names a greater one."""
+        (self._cluster.run_folder / f"{name}.json").unlink(missing_ok=True)
 
     def log_lines(self, name: str, count: int, *, follow: bool = False) -> Iterator[str]:
         """See the port."""
@@ -238,7 +244,7 @@ class LocalLauncher:
 
 def _told(name: str, found: ProcessRecord, life: ProcessLife) -> HostRecord:
     gone, stopped = life is ProcessLife.GONE, life is ProcessLife.STOPPED
-    return HostRecord(name, found.incarnation, age_of(found), gone, stopped)
+    return HostRecord(name, found.incarnation, age_of(found), gone, stopped, found.first)
 
 
 def shorten(log: Path) -> None:

@@ -31,6 +31,7 @@ from caudal.medic.election import ElectionState, Role
 from caudal.medic.launcher import Launcher
 from caudal.medic.loop import TICK_SECONDS, LoopTicks, open_ear
 from caudal.medic.order_age import OwnBeats
+from caudal.medic.record_share import records_of_beat
 from caudal.medic.strikes import refusal_of_strike
 from caudal.medic.supervision import RestartOrder, State, SupervisionTiming, WatchList
 from caudal.medic.talk import (
@@ -141,9 +142,8 @@ class Medic:
             greeted, self._greeted = list(self._greeted.values()), {}
             mine = digest_of(self.cluster.members)
             tick, began = Tick(self._number, 0.0), time.monotonic()
-            pulse = self.heart.beat(
-                tick, detail, self._records(), greeted, mine, settings=self._digests
-            )
+            records = records_of_beat(self._records(), self._number)
+            pulse = self.heart.beat(tick, detail, records, greeted, mine, settings=self._digests)
             self._hear(pulse)
             self._sent.note(pulse, began)  # not later than it was sent, whatever froze meanwhile
             for member in self.cluster.here:
@@ -400,7 +400,7 @@ class Medic:
             host=member.host,
             state=self._state(member, now),
             incarnation=patient.newest,
-            restarts=max(0, patient.newest - 1),
+            restarts=max(0, patient.newest - patient.first),
             heard_seconds=heard if patient.pulse else None,
             progress=pulse.progress,
             memory=pulse.memory,

@@ -64,6 +64,7 @@ class WatchedProcess:
     heard: float = float("-inf")
     healthy_since: float | None = None
     known: int = 0  # newest incarnation on record on its host
+    first: int = 1  # HostRecord.first of it
     begun: float = float("-inf")  # start of that incarnation
     gone: int = -1  # newest incarnation whose pid is known to be gone
     stopped: float | None = None  # since when the newest incarnation is seen as stopped
@@ -143,6 +144,8 @@ def see(ward: WatchList, record: HostRecord, now: float) -> WatchList:
         patient = replace(
             patient, known=record.incarnation, begun=began, healthy_since=None, stopped=None
         )
+    if record.first != patient.first:
+        patient = replace(patient, first=record.first)
     if record.stopped != (patient.stopped is not None):
         patient = replace(patient, stopped=now if record.stopped else None)
     if record.gone and patient.gone != record.incarnation:

@@ -30,3 +30,4 @@ class HostRecord:
     age: float  # seconds since it was started
     gone: bool  # its pid does not exist any more
     stopped: bool = False  # it exists, but was stopped by SIGSTOP
+    first: int = 1  # the incarnation since which only medics have restarted it

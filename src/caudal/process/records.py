@@ -22,15 +22,28 @@ class ProcessRecord(msgspec.Struct, frozen=True):
     incarnation: int
     pid: int
     started: int
+    first: int = 1  # the incarnation that was started after a stop, or as the first one
 
 
+STOPPED = -1  # instead of a pid: it was asked to end
 _TICKS = os.sysconf("SC_CLK_TCK")  # per second
 _DECODER: msgspec.json.Decoder[ProcessRecord] = json_decoder(ProcessRecord)
 
 
 def write_record(folder: Path, name: str, incarnation: int, pid: int) -> None:
     """Write the record of a process atomically."""
-    record = ProcessRecord(incarnation, pid, start_of(pid) or 0)
+    before = read_record(folder, name)
+    first = incarnation if before is None or before.pid == STOPPED else before.first
+    _write(folder, name, ProcessRecord(incarnation, pid, start_of(pid) or 0, first))
+
+
+def note_stop(folder: Path, name: str) -> None:
+    """Keep the number of a process that was asked to end; the next one begins a new count."""
+    if record := read_record(folder, name):
+        _write(folder, name, ProcessRecord(record.incarnation, STOPPED, 0, record.first))
+
+
+def _write(folder: Path, name: str, record: ProcessRecord) -> None:
     temporary = folder / f".{name}.{secrets.token_hex(4)}"
     temporary.write_bytes(msgspec.json.encode(record))
     temporary.rename(folder / f"{name}.json")

@@ -77,6 +77,27 @@ def test_a_process_that_recorded_itself_meanwhile_stays_on_record(
     started[0].wait()
 
 
+def test_numbers_go_on_after_a_stop(cluster: Cluster, launcher: LocalLauncher) -> None:
+    """Medics of other hosts hear only what is newer than what they know."""
+    launcher.start(MEMBER, 0)
+    launcher.stop("worker-1", 5)
+    record = launcher.record("worker-1")
+    assert record is not None
+    assert (record.incarnation, record.gone) == (1, True)
+    assert launcher.start(MEMBER, 0) == 2
+    record = launcher.record("worker-1")
+    assert record is not None
+    assert (record.incarnation, record.first) == (2, 2)
+    assert launcher.replace(MEMBER, 5) == 3
+    record = launcher.record("worker-1")
+    assert record is not None
+    assert (record.incarnation, record.first) == (3, 2)
+    launcher.stop("worker-1", 5)
+    assert [one.incarnation for one in launcher.records(["worker-1"], ["worker-1"])] == [3]
+    launcher.remove("worker-1")
+    assert launcher.names() == []
+
+
 def test_a_hung_process_is_killed_before_its_replacement_starts(
     cluster: Cluster, launcher: LocalLauncher
 ) -> None:
@@ -141,8 +162,9 @@ def test_stopping_leaves_nothing_behind(cluster: Cluster, launcher: LocalLaunche
     launcher.stop("worker-1", 5)
     assert record is not None
     assert not is_running(record)
+    assert [one.name for one in cluster.run_folder.iterdir()] == ["worker-1.json"]
+    launcher.remove("worker-1")
     assert list(cluster.run_folder.iterdir()) == []
-    assert launcher.names() == []
 
 
 def test_a_log_keeps_its_newest_part(tmp_path: Path) -> None:

@@ -55,6 +55,11 @@ class Story:
         return state_of(self.ward, "worker-1", self.now)
 
 
+def test_restarts_are_counted_from_the_first_after_a_stop() -> None:
+    ward = see(Story().ward, HostRecord("worker-1", 7, 0.0, gone=False, first=5), 0.0)
+    assert (ward.patients["worker-1"].newest, ward.patients["worker-1"].first) == (7, 5)
+
+
 def test_a_process_that_is_heard_is_left_alone() -> None:
     story = Story().wait(60, beating=1)
     assert story.orders == []
