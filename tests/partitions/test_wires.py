@@ -60,7 +60,7 @@ def test_a_slow_line_queues_and_then_loses() -> None:
 def test_a_fault_follows_from_its_seed_and_does_something(name: str) -> None:
     one = injection(name, Random(5))
     assert one == injection(name, Random(5))
-    assert one.rules or one.kills or one.clock or one.restarts
+    assert one.rules or one.kills or one.downs or one.clock or one.restarts
     assert decoded(encoded(one.rules)) == one.rules
 
 
