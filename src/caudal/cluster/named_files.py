@@ -1,5 +1,8 @@
 """The files and folders that cluster.toml names: a process that needs a missing one dies."""
 
+import os
+from pathlib import Path
+
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import MemberKind
 from caudal.cluster.settings import FILE
@@ -18,10 +21,19 @@ def require(cluster: Cluster) -> None:
         Certificate(cluster.folder / tls.certificate, cluster.folder / tls.key)
     if cluster.metrics_token is not None and settings.hosts[cluster.host].metrics:
         read_strong(cluster.metrics_token)
-    workspace = cluster.folder / settings.workspace
-    if settings.workspace and MemberKind.WORKER in kinds and not workspace.is_dir():
+    if settings.workspace and MemberKind.WORKER in kinds:
+        _require_workspace(cluster.folder / settings.workspace)
+
+
+def _require_workspace(workspace: Path) -> None:
+    if not workspace.is_dir():
         raise UsageError(
             f"there is no folder {workspace} for workers: make it, or change `workspace` in {FILE}"
+        )
+    if not os.access(workspace, os.W_OK | os.X_OK):
+        raise UsageError(
+            f"workers cannot write to {workspace}: change its owner, mount it writable (under "
+            f"systemd, add it to ReadWritePaths), or change `workspace` in {FILE}"
         )
 
 

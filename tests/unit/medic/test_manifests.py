@@ -15,7 +15,9 @@ from caudal.store.s3 import S3Store
 from caudal.worker.settings import WorkerSettings
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
-PAGE = (DEPLOY.parent / "docs" / "howto" / "kubernetes.md").read_text()
+HOWTO = DEPLOY.parent / "docs" / "howto"
+PAGE = (HOWTO / "kubernetes.md").read_text()
+UNIT = (DEPLOY / "systemd" / "caudal@.service").read_text()
 
 
 def created(name: str) -> set[str]:
@@ -130,11 +132,25 @@ def test_the_autoscaler_sets_the_number_of_workers_by_a_figure_of_gateways() -> 
 
 
 def test_the_unit_runs_a_command_that_exists() -> None:
-    unit = (DEPLOY / "systemd" / "caudal@.service").read_text()
-    line = re.search(r"^ExecStart=\S+/caudal up (.*)$", unit, re.MULTILINE)
+    line = re.search(r"^ExecStart=\S+/caudal up (.*)$", UNIT, re.MULTILINE)
     assert line is not None
     up = load(next(one for one in COMMANDS if one.name == "up"))
     assert up.make_context("up", line[1].split()).params["foreground"] is True
+
+
+def test_a_worker_that_the_kernel_kills_for_its_memory_takes_nobody_with_it() -> None:
+    """By systemd's default the whole unit would stop: every process of the host."""
+    assert "\nOOMPolicy=continue\n" in UNIT
+
+
+def test_the_page_shows_how_a_store_elsewhere_becomes_writable_for_the_unit() -> None:
+    assert "\nProtectSystem=strict\n" in UNIT
+    assert "\nReadWritePaths=/var/lib/caudal\n" in UNIT
+    drop_in = "/etc/systemd/system/caudal@.service.d/"
+    assert drop_in in UNIT
+    page = (HOWTO / "several-machines.md").read_text()
+    assert drop_in in page
+    assert re.search(r"^\[Service\]\nReadWritePaths=/(?!var/lib/caudal)\S+$", page, re.MULTILINE)
 
 
 def test_the_proxy_knows_the_usual_gateways() -> None:

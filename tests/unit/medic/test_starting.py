@@ -1,5 +1,6 @@
 """What `caudal up` looks at before it starts anything."""
 
+import os
 import re
 import resource
 import socket
@@ -96,6 +97,19 @@ def test_with_a_named_file_missing_nothing_is_started(
     told = {one.what: one for one in examine(Cluster.open(cluster.folder))}["files"]
     assert "nowhere" in told.found
     assert told.remedy
+
+
+def test_with_a_workspace_that_is_read_only_nothing_is_started(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in the sandbox of the systemd unit, without a drop-in for it."""
+    file = cluster.folder / FILE
+    (cluster.folder / "spill").mkdir()
+    file.write_text(file.read_text().replace('workspace = ""', 'workspace = "spill"'))
+    monkeypatch.setattr(os, "access", lambda path, mode: path.name != "spill")
+    with pytest.raises(UsageError, match=r"cannot write to .*spill: .*ReadWritePaths"):
+        start_all(Cluster.open(cluster.folder))
+    assert not list(cluster.folder.glob("run/*/*.json"))
 
 
 def test_with_a_weak_token_of_metrics_nothing_is_started(cluster: Cluster) -> None:
