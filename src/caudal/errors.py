@@ -78,6 +78,10 @@ class BrokerError(CaudalError):
     """The broker did not confirm a request, which may or may not have taken effect: try again."""
 
 
+class BrokerLoginError(BrokerError):
+    """The broker refuses the user and password of its URL: correct them."""
+
+
 class EngineError(CaudalError):
     """The Docker engine did not answer, or refused: the message has its words."""
 

@@ -26,10 +26,12 @@ from caudal.broker.address import Address
 from caudal.broker.backoff import pause_seconds
 from caudal.broker.port import BrokerError
 from caudal.broker.topology import LANE_LIMIT, PREFIX, queue_arguments, queue_name
+from caudal.errors import BrokerLoginError
 from caudal.formats.keys import Lane
 from caudal.process.logs import fields
 
 Value = TypeVar("Value")
+_NO_LOGIN = "the server refuses this user and password"
 
 _log = logging.getLogger(__name__)
 
@@ -139,7 +141,7 @@ class BrokerLink:
     async def _connect(self) -> BrokerSession:
         loop = asyncio.get_running_loop()
         if loop.time() < self._not_before:
-            raise BrokerError(f"RabbitMQ is away: {self._away}")
+            raise _away_error(self._away or "")
         why = ""
         for address in list(self._addresses):
             try:
@@ -155,7 +157,7 @@ class BrokerLink:
         self._failures += 1
         self._not_before = loop.time() + pause_seconds(self._failures, self._chance)
         self._note_away(why)
-        raise BrokerError(f"RabbitMQ is away: {why}")
+        raise _away_error(why)
 
     async def _open(self, address: Address) -> BrokerSession:
         settings = self._settings
@@ -245,10 +247,15 @@ def _server_version(connection: AbstractConnection) -> str:
     return str(properties.get("version", ""))
 
 
+def _away_error(why: str) -> BrokerError:
+    kind = BrokerLoginError if why.endswith(_NO_LOGIN) else BrokerError
+    return kind(f"RabbitMQ is away: {why}")
+
+
 def _cause(error: BaseException, *addresses: Address) -> str:
     """Return the error as one line without a password."""
     if isinstance(error, ProbableAuthenticationError):
-        return "the server refuses this user and password"
+        return _NO_LOGIN
     if isinstance(error, TimeoutError):
         return "no answer in time"
     text = " ".join(str(error).split()) or type(error).__name__

@@ -5,7 +5,6 @@ import re
 import sys
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -13,9 +12,9 @@ import typer
 
 from caudal.cli.cluster_show import addresses, show_status, status_json
 from caudal.cluster import upkeep
-from caudal.cluster.doctor import not_ready
+from caudal.cluster.doctor import not_ready, unreachable
 from caudal.cluster.folder import Cluster
-from caudal.cluster.notices import notices, unknown_processes
+from caudal.cluster.notices import notices
 from caudal.cluster.roster import MemberKind
 from caudal.cluster.settings import FILE, parse
 from caudal.cluster.write_config import write_settings
@@ -121,7 +120,10 @@ def _saying_what_runs_on(cluster: Cluster) -> Iterator[None]:
 def _wait_until_healthy(cluster: Cluster, but: MemberKind | None = None) -> StatusReply:
     names = [member.name for member in cluster.here if member.kind is not but]
     began = time.monotonic()
-    tell = partial(print, file=sys.stderr, flush=True)
+
+    def tell(line: str) -> None:
+        print("\n  ".join((line, *_reasons(cluster, but))), file=sys.stderr, flush=True)
+
     told = upkeep.wait_until_healthy(cluster, _UP_SECONDS, names, tell)
     ill = names if told is None else upkeep.unhealthy(told, names)
     if told is not None and not ill:
@@ -129,13 +131,20 @@ def _wait_until_healthy(cluster: Cluster, but: MemberKind | None = None) -> Stat
     for name in ill:
         for line in upkeep.last_lines(cluster, name):
             print(f"  {name}: {line}", file=sys.stderr)
-    for notice in unknown_processes(cluster, told) if told else ():
-        print(notice, file=sys.stderr)
+    for line in (*(notices(cluster, told) if told else ()), *_reasons(cluster, but)):
+        print(line, file=sys.stderr)
     raise JobError(
         f"not healthy after {time.monotonic() - began:.0f} s: {', '.join(ill)}; "
         f"`caudal logs NAME {cluster.options}` shows why, "
         f"`caudal down {cluster.options}` stops the cluster"
     )
+
+
+def _reasons(cluster: Cluster, but: MemberKind | None) -> list[str]:
+    """Return why workers of this host may not be healthy: they wait for store and broker."""
+    if but is MemberKind.WORKER:
+        return []
+    return [f"{one.what}: {one.found}; {one.remedy}" for one in unreachable(cluster)]
 
 
 def _tell_notices(cluster: Cluster) -> None:

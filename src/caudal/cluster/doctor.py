@@ -13,7 +13,7 @@ from pathlib import Path
 from caudal.broker.open_broker import open_broker
 from caudal.cluster import named_files, open_files, rabbit_node
 from caudal.cluster.folder import Cluster
-from caudal.cluster.notices import notices
+from caudal.cluster.notices import SAME_PASSWORD, notices
 from caudal.cluster.ports import refusals
 from caudal.cluster.roster import MemberKind
 from caudal.cluster.settings import FILE, PRIVATE
@@ -24,7 +24,7 @@ from caudal.cluster.upkeep import (
     restore_secret,
     take_down_first,
 )
-from caudal.errors import CaudalError, UsageError
+from caudal.errors import BrokerLoginError, CaudalError, UsageError
 from caudal.process.certificates import Certificate
 from caudal.process.tokens import read_known
 from caudal.store import open_store, require_conditional_create
@@ -235,11 +235,20 @@ def _broker(cluster: Cluster) -> Iterator[Finding]:
         waiting = sum(broker.depths().values())
         yield Finding("broker", f"answers; {waiting} tasks waiting")
     except CaudalError as error:
-        private = cluster.settings.broker == PRIVATE
-        how = f"start it (`caudal up {cluster.options}`)" if private else "start it"
-        yield Finding("broker", str(error), f"{how}, or correct `broker` in {FILE}")
+        yield Finding("broker", str(error), _broker_remedy(cluster, error))
     finally:
         broker.close()
+
+
+def _broker_remedy(cluster: Cluster, error: CaudalError) -> str:
+    correct, is_refused = f"correct `broker` in {FILE}", isinstance(error, BrokerLoginError)
+    if cluster.settings.broker != PRIVATE:
+        return correct if is_refused else f"start it, or {correct}"
+    if is_refused:
+        return SAME_PASSWORD
+    host = next(one.host for one in cluster.members if one.kind is MemberKind.BROKER)
+    where = "" if host == cluster.host else f" on host {host}"
+    return f"start it{where} (`caudal up {cluster.options_on(host)}`), or {correct}"
 
 
 def _store(cluster: Cluster) -> Iterator[Finding]:

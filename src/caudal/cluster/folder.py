@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from caudal.cluster.compare_settings import PASSWORD
 from caudal.cluster.roster import Member, MemberKind, medics, metrics_port, roster
 from caudal.cluster.settings import EMBEDDED, FILE, PRIVATE, ClusterSettings, check, read_settings
 from caudal.cluster.start_note import anything_runs, difference, held, read_note
@@ -84,6 +85,10 @@ class Cluster:
         host = f" --host {self.host}" if len(self.settings.hosts) > 1 else ""
         return f"--dir {shlex.quote(str(self.folder))}{host}"
 
+    def options_on(self, host: str) -> str:
+        """Return the options to use on that host. Another one may have its folder elsewhere."""
+        return self.options if host == self.host else f"--dir FOLDER --host {host}"
+
     @cached_property
     def run_folder(self) -> Path:
         """Return the folder of this host's locks, records and heart files."""
@@ -147,7 +152,7 @@ class Cluster:
     def secrets(self) -> tuple[Path, ...]:
         """Return the files that every host must have, with the same content."""
         is_private = self.settings.broker == PRIVATE
-        return (self.secret, self.folder / "broker.password") if is_private else (self.secret,)
+        return (self.secret, self.folder / PASSWORD) if is_private else (self.secret,)
 
     def audit_of(self, name: str) -> Path:
         """Return the path of a gateway's audit log."""
@@ -282,4 +287,14 @@ class Cluster:
 
     def password(self) -> str:
         """Return the private broker's password."""
-        return read_secret(self.folder / "broker.password").decode("ascii")
+        return read_secret(self.folder / PASSWORD).decode("ascii")
+
+    @property
+    def known_password(self) -> str:
+        """Return the private broker's password; "" without one, or if it cannot be read."""
+        if self.settings.broker != PRIVATE:
+            return ""
+        try:
+            return self.password()
+        except (UsageError, UnicodeDecodeError):
+            return ""

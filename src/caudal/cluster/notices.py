@@ -3,12 +3,16 @@
 import shlex
 from dataclasses import dataclass
 
+from caudal.cluster.compare_settings import PASSWORD
 from caudal.cluster.folder import Cluster
 from caudal.formats.medic_status import OTHER_VERSION, ProcessStatus, StatusReply
 from caudal.medic.supervision import State
 
 _RECENT_SECONDS = 60.0  # a host with another secret sends such messages twice a second
 _SAME_FILE = "make cluster.toml the same on all hosts"
+SAME_PASSWORD = (
+    f"compare {PASSWORD} on all hosts: the right one is that of the broker's first start"
+)
 
 
 @dataclass(frozen=True)
@@ -68,11 +72,14 @@ def unknown_processes(cluster: Cluster, told: StatusReply) -> list[Notice]:
 
 def _other_files(told: StatusReply) -> list[Notice]:
     found = []
-    whose = f"on the host of {told.medic}"
+    there = f"the host of {told.medic}"
     if told.differing:
-        what = f"cluster.toml names other processes on {', '.join(told.differing)} than {whose}"
+        what = f"cluster.toml names other processes on {', '.join(told.differing)} than on {there}"
         found.append(Notice(what, _SAME_FILE))
-    for host, keys in sorted(told.settings.items()):
-        what = f"cluster.toml has another {', '.join(keys)} on {host} than {whose}"
-        found.append(Notice(what, _SAME_FILE))
+    for host, differing in sorted(told.settings.items()):
+        if keys := [one for one in differing if one != PASSWORD]:
+            what = f"cluster.toml has another {', '.join(keys)} on {host} than on {there}"
+            found.append(Notice(what, _SAME_FILE))
+        if PASSWORD in differing:
+            found.append(Notice(f"{host} has another {PASSWORD} than {there}", SAME_PASSWORD))
     return found

@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from caudal.cluster import named_files, open_files, rabbit_node
+from caudal.cluster.compare_settings import PASSWORD
 from caudal.cluster.folder import Cluster
 from caudal.cluster.ports import refusals
 from caudal.cluster.roster import Member, MemberKind, medics
@@ -155,7 +156,7 @@ def purge(cluster: Cluster) -> None:
         shutil.rmtree(store, ignore_errors=True)
     for folder in (cluster.node, cluster.logs, cluster.folder / "run"):
         shutil.rmtree(folder, ignore_errors=True)
-    for name in ("secret", "broker.password"):
+    for name in ("secret", PASSWORD):
         (cluster.folder / name).unlink(missing_ok=True)
 
 

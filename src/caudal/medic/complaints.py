@@ -50,7 +50,7 @@ class Complaints:
         keys = [] if beat.settings is None else differing_keys(settings, beat.settings)
         if keys and keys != self.settings.get(host):
             extra = fields(host=host, reason=f"another {', '.join(keys)}")
-            _log.warning("cluster.toml differs between hosts", extra=extra)
+            _log.warning("settings differ between hosts", extra=extra)
         if keys:
             self.settings[host] = keys
         else:

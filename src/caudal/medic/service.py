@@ -84,7 +84,7 @@ class Medic:
         others = tuple(one.number for one in medics(self.cluster.members) if one != self.me)
         self.seat, self._first_words = election.start(self.me.number, others, now)
         self.ward = supervision.watch_anew(self._admitted(WatchList()), now)
-        self._digests = digests_of(self.cluster.settings, self.heart.seal)
+        self._digests = self._digested()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until asked to stop."""
@@ -190,7 +190,11 @@ class Medic:
             _log.info("cluster.toml has changed")
             self.launcher.follow(cluster)
             self.ward = self._admitted(self.ward)
-            self._digests = digests_of(cluster.settings, self.heart.seal)
+        self._digests = self._digested()
+
+    def _digested(self) -> dict[str, str]:
+        settings, password = self.cluster.settings, self.cluster.known_password
+        return digests_of(settings, self.heart.seal, password)
 
     def _warn(self) -> None:
         """Warn that the file is not applied: processes keep the settings of their start."""

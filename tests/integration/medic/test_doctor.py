@@ -9,9 +9,13 @@ from tests.harness.cluster_folder import laid_out
 from tests.harness.gateway_place import ALICE, BERTA, write_token
 from tests.harness.small_disk import fill, small_disk
 
+from caudal.broker import MemoryBroker
+from caudal.cluster import doctor
 from caudal.cluster.doctor import _access, _hosts, _medics, examine
 from caudal.cluster.folder import Cluster
 from caudal.cluster.settings import FILE
+from caudal.errors import BrokerError, BrokerLoginError
+from caudal.formats.keys import Lane
 from caudal.process.records import write_record
 
 
@@ -84,6 +88,36 @@ def test_the_doctor_says_that_the_secret_of_running_processes_is_gone(tmp_path: 
     cluster.secret.unlink()
     (finding,) = _medics(cluster)
     assert (finding.what, "restore it" in finding.remedy) == ("secret", True)
+
+
+@pytest.mark.parametrize(
+    ("broker", "error", "remedy"),
+    [
+        ("amqp://u:p@b/", BrokerLoginError, "correct `broker` in cluster.toml"),
+        ("amqp://u:p@b/", BrokerError, "start it, or correct `broker` in cluster.toml"),
+        ("private", BrokerLoginError, "compare broker.password on all hosts"),
+        ("private", BrokerError, "start it on host a (`caudal up --dir FOLDER --host a`), or"),
+    ],
+)
+def test_what_the_doctor_advises_about_a_broker_depends_on_why_it_does_not_answer(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    broker: str,
+    error: type[BrokerError],
+    remedy: str,
+) -> None:
+    class Silent(MemoryBroker):
+        def depths(self) -> dict[Lane, int]:
+            raise error("no")
+
+    text = f'broker = "{broker}"\n[hosts.a]\nbroker = {str(broker == "private").lower()}\n'
+    (tmp_path / FILE).write_text(f'{text}[hosts.b]\naddress = "127.0.0.2"\n', encoding="utf-8")
+    (tmp_path / "broker.password").write_text("00" * 32)
+    cluster = Cluster.open(tmp_path, "b")
+    cluster.run_folder.mkdir(parents=True)
+    monkeypatch.setattr(doctor, "open_broker", lambda url, name: Silent())
+    (finding,) = doctor._broker(cluster)
+    assert finding.remedy.startswith(remedy)
 
 
 def _found(cluster: Cluster) -> dict[str, str]:

@@ -165,6 +165,23 @@ def test_up_waits_for_workers_only_if_nothing_else_is_missing(
     assert waited == [["gateway-1", "medic-1"]]
 
 
+def test_a_host_without_gateways_is_told_why_its_worker_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_settings(tmp_path, broker=AWAY, medics=1, gateways=0, workers=1, port=free_hundred())
+    ill = StatusReply("medic-1", "leading", 1, "medic-1", [status_of("medic-1", "local")])
+    clock = HandClock()
+    monkeypatch.setattr(upkeep, "start_all", lambda cluster: [])
+    monkeypatch.setattr(upkeep, "look", lambda cluster: ill)
+    monkeypatch.setattr("caudal.cluster.upkeep.time.monotonic", clock.elapsed)
+    monkeypatch.setattr("caudal.cluster.upkeep.time.sleep", lambda seconds: clock.sleep(1.0))
+    assert main(["up", "--dir", str(tmp_path)]) == ExitStatus.JOB
+    waits, why, *_ = capsys.readouterr().err.partition("still waiting for")[2].splitlines()
+    assert "worker-1" in waits
+    assert why.startswith("  broker: RabbitMQ is away")
+    assert "start it, or correct `broker`" in why
+
+
 def test_who_waits_is_told_for_what(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     worker = status_of("worker-1", "local", "starting")
     ill = StatusReply("medic-1", "leading", 1, "medic-1", [worker])

@@ -5,7 +5,7 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Container, Sequence
+from collections.abc import AsyncIterator, Container, Iterator, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -13,7 +13,7 @@ import pytest
 from tests.harness.cluster_folder import AWAY
 from tests.unit.medic.conftest import NobodyToStart, beat_until_heard, heard, run, until
 
-from caudal.cluster.compare_settings import digests_of
+from caudal.cluster.compare_settings import PASSWORD, digests_of
 from caudal.cluster.doctor import _medics
 from caudal.cluster.folder import Cluster
 from caudal.cluster.notices import notices
@@ -374,8 +374,54 @@ def test_a_host_with_another_store_or_broker_is_noted_until_it_has_the_same(
         medic.hear(seal.close(msgspec.json.encode(beat)), ("127.0.0.1", 1))
         expected = {} if theirs is settings else {"local": ["store", "broker"]}
         assert medic.told(0.0).settings == expected
-    assert caplog.text.count("cluster.toml differs between hosts") == 1
+    assert caplog.text.count("settings differ between hosts") == 1
     assert "secret" not in str(digests_of(other, seal))
+
+
+@pytest.fixture
+def private(cluster: Cluster) -> Iterator[Medic]:
+    """A medic of host `b`, in a cluster whose private broker runs on host `local`."""
+    path = cluster.folder / FILE
+    text = path.read_text().replace(AWAY, "private").replace("broker = false", "broker = true")
+    path.write_text(f'{text}[hosts.b]\naddress = "127.0.0.2"\nmedics = 1\n')
+    (cluster.folder / PASSWORD).write_text("the password of this host")
+    found = Cluster.open(cluster.folder, "b")
+    found.run_folder.mkdir()
+    me = next(one for one in found.here if one.kind == "medic")
+    with contextlib.closing(Heart(found.write_heart(me, 1))) as heart:
+        yield Medic(me, found, NobodyToStart(), heart)
+
+
+def test_a_host_with_another_password_of_the_broker_is_noted_until_it_has_the_same(
+    private: Medic, caplog: pytest.LogCaptureFixture
+) -> None:
+    seal, settings = private.heart.seal, private.cluster.settings
+    for number, password in enumerate(("that of local", "that of local", "", "the one of both")):
+        beat = Heartbeat(
+            private.session,
+            Pulse("medic-1.local", 1, number + 1),
+            roster=digest_of(private.cluster.members),
+            settings=digests_of(settings, seal, password),  # without one: an earlier version
+        )
+        if password == "the one of both":
+            (private.cluster.folder / PASSWORD).write_text(password)
+            private._reread()
+        private.hear(seal.close(msgspec.json.encode(beat)), ("127.0.0.1", 1))
+        noted = notices(private.cluster, private.told(0.0))
+        assert [str(one) for one in noted] == (
+            [
+                "local has another broker.password than the host of medic-1.b: compare "
+                "broker.password on all hosts: the right one is that of the broker's first start"
+            ]
+            if password == "that of local"
+            else []
+        )
+    assert caplog.text.count("settings differ between hosts") == 1
+    digests = [
+        digests_of(settings, one, "that of local")[PASSWORD]
+        for one in (seal, Seal(b"another secret of a host"))
+    ]
+    assert digests[0] != digests[1], "who does not know the secret cannot try passwords"
 
 
 def test_a_medic_of_the_same_host_that_has_not_read_the_file_again_is_not_noted(
