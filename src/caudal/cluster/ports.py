@@ -5,6 +5,7 @@ import socket
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from caudal.cluster import rabbit_node
 from caudal.cluster.roster import Member, MemberKind, metrics_port
 from caudal.cluster.settings import FILE, ClusterSettings
 
@@ -40,11 +41,20 @@ def refusals(settings: ClusterSettings, members: Iterable[Member]) -> Iterator[P
 
 
 def _ports(settings: ClusterSettings, member: Member) -> Iterator[ListeningPort]:
-    """Yield a member's ports. Medics receive heartbeats by UDP on the same port number."""
+    """Yield a member's ports. Medics receive heartbeats by UDP on the same port number.
+
+    A port mapper that outlived a killed broker serves the next one.
+    """
     if member.port:
         yield ListeningPort(member, "TCP", member.address, member.port, "port")
     if member.kind is MemberKind.MEDIC:
         yield ListeningPort(member, "UDP", member.address, member.port, "port")
+    if member.kind is MemberKind.BROKER:
+        own = [rabbit_node.node_port(member.port)]
+        if not rabbit_node.has_port_mapper(member.port):
+            own.append(rabbit_node.mapper_port(member.port))
+        for each in own:
+            yield ListeningPort(member, "TCP", rabbit_node.LOOPBACK, each, "port")
     if (port := metrics_port(settings, member)) is not None:
         address = "0.0.0.0" if settings.metrics_token else "127.0.0.1"
         yield ListeningPort(member, "TCP", address, port, "metrics")

@@ -5,13 +5,17 @@ import re
 import resource
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.acceptance.cluster import free_hundred
 
+from caudal.cluster import rabbit_node
 from caudal.cluster.doctor import examine, not_ready
 from caudal.cluster.folder import Cluster
+from caudal.cluster.ports import refusals
+from caudal.cluster.roster import MemberKind
 from caudal.cluster.settings import FILE
 from caudal.cluster.upkeep import start_all
 from caudal.cluster.write_config import write_settings
@@ -63,6 +67,43 @@ def test_ports_of_metrics_are_needed_too(cluster: Cluster, offset: int, name: st
         with pytest.raises(UsageError, match=f"TCP port {taken} .*{name}.*change `metrics`"):
             start_all(Cluster.open(cluster.folder))
     assert not list(cluster.folder.glob("run/*/*.json"))
+
+
+@pytest.fixture
+def private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """A cluster that would start a private broker."""
+    write_settings(tmp_path, broker="private", medics=1, gateways=0, port=free_hundred())
+    monkeypatch.setattr(rabbit_node, "is_installed", lambda: True)
+    return Cluster.open(tmp_path)
+
+
+@pytest.mark.parametrize("offset", [90, 91, 92])
+def test_a_private_broker_needs_a_port_for_its_node_and_one_for_epmd_too(
+    private: Cluster, offset: int
+) -> None:
+    taken = private.settings.hosts["local"].port + offset
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", taken))  # it does not listen, so it is no epmd
+        with pytest.raises(UsageError, match=f"TCP port {taken} .*broker.*change `port`"):
+            start_all(private)
+    assert not list(private.folder.glob("run/*/*.json"))
+
+
+def test_an_epmd_that_outlived_its_broker_is_in_nobodys_way(private: Cluster) -> None:
+    [broker] = [one for one in private.here if one.kind is MemberKind.BROKER]
+    port = broker.port + 2
+    with socket.create_server(("127.0.0.1", port)) as server, ThreadPoolExecutor(1) as pool:
+
+        def answer() -> bytes:
+            visitor, _ = server.accept()
+            with visitor:
+                asked = visitor.recv(10)
+                visitor.sendall(port.to_bytes(4, "big") + b"name rabbit at port 1\n")
+                return asked
+
+        asked = pool.submit(answer)
+        assert list(refusals(private.settings, [broker])) == []
+        assert asked.result() == b"\x00\x01n"
 
 
 def test_with_too_few_open_files_nothing_is_started(
