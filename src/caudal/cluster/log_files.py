@@ -9,8 +9,28 @@ _BLOCK = 1 << 16
 _LOOK_SECONDS = 0.25
 
 
-def newest_lines(path: Path, count: int) -> tuple[list[str], int]:
-    """Return the newest whole lines and the file's size; ([], 0) if there is no file."""
+def earlier_part(log: Path) -> Path:
+    """Return where the newest part of a log stays when it is shortened."""
+    return log.with_suffix(".log.1")
+
+
+def newest_lines(log: Path, count: int) -> tuple[list[str], int]:
+    """Return the newest whole lines and the log's size; ([], 0) if there is no file.
+
+    If the log was shortened a short time ago, some of them are in its earlier part.
+    """
+    data, is_whole, end = _newest(log, count)
+    lines = data.count(b"\n")
+    if is_whole and lines < count:
+        before, _, _ = _newest(earlier_part(log), count - lines)
+        data = _without_first_line(before) + data  # it was cut anywhere
+    elif not is_whole:
+        data = _without_first_line(data)
+    return _text(data).splitlines()[-count:], end
+
+
+def _newest(path: Path, count: int) -> tuple[bytes, bool, int]:
+    """Return bytes with at least that many whole lines, whether they are all, and the size."""
     try:
         with path.open("rb") as file:
             end = place = file.seek(0, os.SEEK_END)
@@ -20,10 +40,12 @@ def newest_lines(path: Path, count: int) -> tuple[list[str], int]:
                 file.seek(begin)
                 data, place = file.read(place - begin) + data, begin
     except OSError:
-        return [], 0
-    if place > 0:
-        data = data.partition(b"\n")[2]  # the first line may be incomplete
-    return _text(data).splitlines()[-count:], end
+        return b"", True, 0
+    return data, place == 0, end
+
+
+def _without_first_line(data: bytes) -> bytes:
+    return data.partition(b"\n")[2]
 
 
 def added_lines(

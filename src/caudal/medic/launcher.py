@@ -22,7 +22,7 @@ from typing import Protocol
 
 from caudal.cluster import rabbit_node
 from caudal.cluster.folder import USER, Cluster
-from caudal.cluster.log_files import added_lines, newest_lines
+from caudal.cluster.log_files import added_lines, earlier_part, newest_lines
 from caudal.cluster.roster import Member, MemberKind
 from caudal.process.logs import fields
 from caudal.process.privacy import private_file
@@ -253,7 +253,7 @@ def shorten(log: Path) -> None:
         if log.stat().st_size > LOG_MOST:
             with log.open("rb") as file:
                 file.seek(-LOG_MOST // 2, os.SEEK_END)
-                log.with_suffix(".log.1").write_bytes(file.read())
+                earlier_part(log).write_bytes(file.read())
             os.truncate(log, 0)
 
 

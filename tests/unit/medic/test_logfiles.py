@@ -9,6 +9,7 @@ from caudal.cli.status import ExitStatus
 from caudal.cluster.folder import Cluster
 from caudal.cluster.log_files import added_lines, newest_lines
 from caudal.cluster.write_config import write_settings
+from caudal.medic import launcher
 
 LINES = [f"{number:04} " + "x" * 300 for number in range(1_000)]
 
@@ -35,6 +36,22 @@ def test_a_line_without_an_end_counts(tmp_path: Path) -> None:
 
 def test_no_log_has_no_lines(tmp_path: Path) -> None:
     assert newest_lines(tmp_path / "none", 5) == ([], 0)
+
+
+@pytest.mark.parametrize("added", [0, 1, 50])
+@pytest.mark.parametrize("count", [1, 40, 200, 5_000])
+def test_a_log_that_was_just_shortened_has_as_many_lines(
+    log: Path, monkeypatch: pytest.MonkeyPatch, count: int, added: int
+) -> None:
+    monkeypatch.setattr(launcher, "LOG_MOST", 200_000)
+    launcher.shorten(log)
+    assert log.stat().st_size == 0
+    later = [f"later {number}" for number in range(added)]
+    log.write_text("".join(f"{line}\n" for line in later))
+    found, end = newest_lines(log, count)
+    kept = 100_000 // len(LINES[0] + "\n")  # whole lines of the newest half
+    assert found == [*LINES[-kept:], *later][-count:]
+    assert end == log.stat().st_size, "who follows goes on at the end of the new part"
 
 
 class EnoughError(Exception):
