@@ -27,10 +27,11 @@ from caudal.cluster.upkeep import (
 from caudal.errors import BrokerLoginError, CaudalError, UsageError
 from caudal.process.certificates import Certificate
 from caudal.process.tokens import read_known
+from caudal.sizes import parse_bytes
 from caudal.store import open_store, require_conditional_create
 
 _DISK_BYTES = 2 << 30
-_WORKER_BYTES = 700 << 20
+_GATEWAY_BYTES = 700 << 20
 _COMPOSE = "run `docker compose up -d`; only medics and `docker compose run admin` reach the engine"
 _OWNERS_WORKERS = 3  # with so many, at most one in three is held by slow tasks (ADR 23)
 _NEW_TOKEN = "make one: caudal token new NAME"
@@ -144,7 +145,8 @@ def _files(cluster: Cluster) -> Iterator[Finding]:
 def _memory(cluster: Cluster) -> Iterator[Finding]:
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     host = cluster.settings.hosts[cluster.host]
-    wanted = (host.workers + host.gateways) * _WORKER_BYTES
+    each = parse_bytes(cluster.settings.worker_memory)
+    wanted = host.workers * each + host.gateways * _GATEWAY_BYTES
     remedy = "" if wanted <= total else f"run fewer workers, or lower worker_memory in {FILE}"
     yield Finding("memory", f"{total >> 20} MB, processes may use {wanted >> 20} MB", remedy)
 

@@ -69,6 +69,22 @@ def test_the_doctor_wants_two_medics_on_each_of_several_hosts(tmp_path: Path) ->
     assert not any(one.remedy for one in _hosts(Cluster.open(tmp_path, "a")))
 
 
+@pytest.mark.parametrize(("each", "is_bad"), [("128GB", True), ("0.5GB", False)])
+def test_the_doctor_counts_the_memory_that_cluster_toml_gives_each_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, each: str, is_bad: bool
+) -> None:
+    """Here on a machine with 4 GB."""
+    text = f'broker = "embedded"\nworker_memory = "{each}"\n[hosts.a]\ngateways = 0\nworkers = 6\n'
+    (tmp_path / FILE).write_text(text, encoding="utf-8")
+    sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 1_000_000}
+    monkeypatch.setattr(os, "sysconf", sizes.__getitem__)
+    (finding,) = doctor._memory(Cluster.open(tmp_path))
+    assert ("lower worker_memory" in finding.remedy) is is_bad
+    (tmp_path / FILE).write_text(text.replace("workers = 6", "workers = 1"), encoding="utf-8")
+    (finding,) = doctor._memory(Cluster.open(tmp_path))
+    assert ("lower worker_memory" in finding.remedy) is is_bad
+
+
 @pytest.mark.parametrize("medics", [0, 1])
 def test_the_doctor_misses_medics_and_workers(tmp_path: Path, medics: int) -> None:
     text = f'broker = "amqp://x@127.0.0.1:1/"\n[hosts.a]\nmedics = {medics}\nworkers = 0\n'
