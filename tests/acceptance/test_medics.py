@@ -5,6 +5,7 @@ The broker of these clusters is away on purpose: workers wait for it, beat, and 
 
 import contextlib
 import itertools
+import re
 import resource
 import shutil
 import signal
@@ -324,10 +325,10 @@ def test_hosts_with_different_secrets_are_told_so_by_up_status_and_doctor(tmp_pa
 
 def test_hosts_with_different_settings_are_told_which(tmp_path: Path) -> None:
     with two_hosts(tmp_path, 'store = "elsewhere"') as real:
-        words = "cluster.toml has another store on a than on the host of medic-1.b"
-        assert words in said(real, "up")
-        assert words in said(real, "status")
-        assert f"BAD cluster: {words}" in said(real, "doctor")
+        words = r"cluster.toml has another store on (a|b) than on the host of medic-1.(b|a)"
+        assert re.search(words, said(real, "up"))
+        assert re.search(words, said(real, "status"))
+        assert re.search(f"BAD cluster: {words}", said(real, "doctor"))
 
 
 @pytest.mark.parametrize("command", ["status", "down", "logs", "scale", "doctor", "chaos"])

@@ -56,3 +56,4 @@ class StatusReply(msgspec.Struct, frozen=True, tag="told"):
     chaos: bool = False  # whether cluster.toml allows strikes over HTTP
     settings: dict[str, list[str]] = {}  # hosts with other values in cluster.toml, and which keys
     unverified_ago: float | None = None  # seconds since the last such message; None: not known
+    awake: float | None = None  # seconds since the medic started; None: an earlier version

@@ -84,6 +84,7 @@ class Medic:
         others = tuple(one.number for one in medics(self.cluster.members) if one != self.me)
         self.seat, self._first_words = election.start(self.me.number, others, now)
         self.ward = supervision.watch_anew(self._admitted(WatchList()), now)
+        self._born = now
         self._digests = self._digested()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -392,6 +393,7 @@ class Medic:
             self.cluster.settings.chaos,
             self.complaints.settings,
             None if strange is None else now - strange,
+            now - self._born,
         )
 
     def _status(self, member: Member, now: float) -> ProcessStatus:

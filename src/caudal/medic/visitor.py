@@ -4,16 +4,17 @@ import asyncio
 from collections.abc import Sequence
 
 from caudal.formats.medic_status import FaultKind, ProcessStatus, StatusReply
-from caudal.medic.supervision import State
+from caudal.medic.supervision import State, SupervisionTiming
 from caudal.medic.talk import StrikeOrder, StrikeReply, ask, converse
 from caudal.process.wire import Seal
 
 _MOMENT_SECONDS = 0.2
+_SILENCE_SECONDS = SupervisionTiming().silence  # who has listened for so long has heard all
 MedicPlace = tuple[str, int]  # address and port
 
 
 async def newest_view(places: Sequence[MedicPlace], seal: Seal) -> StatusReply | None:
-    """Return the leader's view, or that of any medic that answers; None if none does."""
+    """Return the best view (`best`) of those that answer; None if none does."""
     waiting = {asyncio.create_task(ask(*place, seal)) for place in places}
     answers: list[StatusReply] = []
     while waiting:  # wait for all; once a leader has answered only briefly: one may be frozen
@@ -27,10 +28,21 @@ async def newest_view(places: Sequence[MedicPlace], seal: Seal) -> StatusReply |
     for one in waiting:
         one.cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
-    return max(_leading(answers) or answers, key=lambda one: one.term, default=None)
+    return best(answers)
 
 
-def _leading(answers: list[StatusReply]) -> list[StatusReply]:
+def best(answers: Sequence[StatusReply]) -> StatusReply | None:
+    """Return the leader's view, or without a leader the newest; None if there is none.
+
+    A medic that has just started has not heard every process yet, even if it leads already. So
+    others count first.
+    """
+    known = [one for one in answers if one.awake is None or one.awake >= _SILENCE_SECONDS]
+    able = known or answers
+    return max(_leading(able) or able, key=lambda one: one.term, default=None)
+
+
+def _leading(answers: Sequence[StatusReply]) -> list[StatusReply]:
     return [one for one in answers if one.medic == one.leader]
 
 

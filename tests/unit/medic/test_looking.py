@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.harness.cluster_folder import laid_out
 
 from caudal.cluster.folder import Cluster
@@ -13,6 +14,7 @@ from caudal.cluster.roster import medics
 from caudal.cluster.upkeep import look
 from caudal.formats.medic_status import StatusReply
 from caudal.medic.talk import StatusRequest, Words, serve
+from caudal.medic.visitor import best
 from caudal.process.wire import Seal, read_secret
 
 FROZEN, GONE = "frozen", "gone"
@@ -61,6 +63,26 @@ def test_without_a_leader_the_newest_account(cluster: Cluster) -> None:
     older, newer = says("medic-1", "medic-3", 3), says("medic-2", "medic-3", 4)
     assert seen(cluster, older, newer, FROZEN) == newer
     assert seen(cluster, newer, older, GONE) == newer
+
+
+def test_a_leader_that_has_just_started_is_not_believed_yet() -> None:
+    """It has heard nobody: every process would seem to start."""
+    fresh = replace(says("medic-3", "medic-3", 8), awake=0.4)
+    known = replace(says("medic-2", "medic-3", 8), awake=90.0)
+    behind = replace(says("medic-1", "medic-3", 7), awake=91.0)
+    assert best([fresh, behind, known]) == known
+    assert best([fresh]) == fresh
+    begun = [fresh, replace(known, awake=0.5)]
+    assert best(begun) == fresh, "the whole cluster has just started"
+    grown = replace(fresh, awake=2.0)
+    assert best([behind, known, grown]) == grown
+
+
+def test_medics_of_an_earlier_version_do_not_say_for_how_long_they_listen() -> None:
+    fresh = replace(says("medic-3", "medic-3", 8), awake=0.4)
+    earlier, leader = says("medic-2", "medic-3", 8), says("medic-3", "medic-3", 8)
+    assert best([fresh, earlier]) == earlier
+    assert best([earlier, leader]) == leader
 
 
 def test_nobody_answers(cluster: Cluster) -> None:

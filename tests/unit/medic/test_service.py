@@ -58,6 +58,8 @@ def test_a_heart_is_heard_once_it_knows_the_session(heart: Heart, medic: Medic) 
         told = await ask(medic.me.address, medic.me.port, medic.heart.seal)
         assert told is not None
         assert told.leader == "medic-1"
+        assert told.awake is not None
+        assert told.awake > 0
         assert {one.name: one.state for one in told.processes}["worker-1"] == "healthy"
 
     run(medic, story)
