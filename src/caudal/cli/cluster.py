@@ -250,6 +250,9 @@ def scale(
             raise UsageError(f"{given}: without gateways nothing can reach a cluster: keep one")
     told = upkeep.look(cluster)  # before the change: it raises an error if the secret is gone
     _replace(path, text)
+    if not any(one.workers for one in parse(text.encode("utf-8"), str(path)).hosts.values()):
+        more = f"`caudal scale worker=2 {cluster.options}`"
+        print(f"no host has a worker now, so every job waits: {more} adds two", file=sys.stderr)
     if told is None:
         print(f"{path} is changed; {upkeep.nobody_answers(cluster)}", file=sys.stderr)
         return

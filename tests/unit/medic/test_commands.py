@@ -80,6 +80,17 @@ def test_a_count_that_cannot_be_changes_nothing(
     assert (folder / FILE).read_text() == before
 
 
+def test_who_takes_the_last_worker_away_is_told_that_jobs_wait(
+    two_hosts: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = []
+    for host in ("b", "local"):
+        count = ["scale", "worker=0", "--dir", str(two_hosts), "--host", host]
+        assert main(count) == ExitStatus.OK
+        said.append("every job waits" in capsys.readouterr().err)
+    assert said == [False, True]
+
+
 def test_without_medics_scale_promises_nothing(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
