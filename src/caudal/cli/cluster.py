@@ -2,9 +2,10 @@
 
 import contextlib
 import re
+import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -71,7 +72,8 @@ def up(
         write_settings(folder, **asked)
         print(f"wrote {folder / FILE}", file=sys.stderr)
     elif any(value is not None for value in asked.values()):
-        raise UsageError(f"{folder / FILE} exists already: edit it, or choose another --dir")
+        how = _how_to_change(asked, _typed_options(folder, host))
+        raise UsageError(f"{folder / FILE} exists already: {how}")
     cluster = Cluster.open(folder, host)
     with _saying_what_runs_on(cluster):
         started = upkeep.start_all(cluster)
@@ -100,6 +102,19 @@ def _settle(cluster: Cluster) -> None:
     _tell_notices(cluster)
     if missing:
         raise JobError(missing)
+
+
+def _how_to_change(asked: Mapping[str, object], options: str) -> str:
+    """Return how an existing cluster.toml gets the settings that are asked for."""
+    given = {name: value for name, value in asked.items() if value is not None}
+    if given.keys() <= {"gateways", "workers"} and given.get("gateways") != 0:
+        counts = " ".join(f"{name.removesuffix('s')}={value}" for name, value in given.items())
+        return f"`caudal scale {counts} {options}` changes it, then `caudal up {options}`"
+    return "edit it, or choose another --dir"
+
+
+def _typed_options(folder: Path, host: str | None) -> str:
+    return f"--dir {shlex.quote(str(folder))}" + (f" --host {host}" if host else "")
 
 
 @contextlib.contextmanager

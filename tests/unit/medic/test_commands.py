@@ -64,6 +64,27 @@ def test_who_interrupts_up_learns_that_it_runs_on(
 
 
 @pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        ("--workers 4", "`caudal scale worker=4 --dir {0}` changes it, then `caudal up --dir {0}`"),
+        (
+            "--gateways 3 --workers 4 --host b",
+            "`caudal scale gateway=3 worker=4 --dir {0} --host b`",
+        ),
+        ("--gateways 0", "edit it, or choose another --dir"),
+        ("--workers 4 --port 9000", "edit it, or choose another --dir"),
+    ],
+)
+def test_up_with_other_settings_than_the_file_says_how_to_change_it(
+    folder: Path, options: str, remedy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (folder / FILE).read_text()
+    assert main(["up", "--dir", str(folder), *options.split()]) == ExitStatus.USAGE
+    assert f"exists already: {remedy.format(folder)}" in capsys.readouterr().err
+    assert (folder / FILE).read_text() == before
+
+
+@pytest.mark.parametrize(
     ("count", "complaint"),
     [
         ("gateway=0", "without gateways nothing can reach a cluster"),
