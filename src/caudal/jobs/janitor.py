@@ -9,7 +9,9 @@ Rules
    power cut brings back stays as long as what is added later than that (rules 4 and 5).
 3. When the results expire, delete first the results, then job.json, then the outcome. A job with
    job.json but without outcome would seem to run. Results expire when this clock and the store's
-   clock, if it has one, both say so. So a clock that is ahead deletes nothing early.
+   clock, if it has one, both say so. So a clock that is ahead deletes nothing early. They are kept
+   from the end of the job by the clock of the process that ended it, or by the time at which the
+   store got the outcome if that is later. So a clock that is behind deletes nothing early either.
 4. An ended job with nothing to delete rests a while (ended_jobs.py). After that, the index has it
    among the ended jobs, and it is not looked at before its results expire (job_index.py): what a
    process adds later than that stays until then. A job that is not known to have ended is looked
@@ -54,6 +56,7 @@ from caudal.store.port import Store, folder_names, key_in, pages
 _log = logging.getLogger(__name__)
 
 _LOOP = "janitor"
+_BEHIND_SECONDS = 60  # less is the time that the store took
 _SWEPT_SECONDS = 3_600.0  # younger temporary files are left alone
 
 
@@ -129,22 +132,39 @@ class Janitor:
         if outcome.state == "done":
             but = (*but, keys.ends())
         deleted = self._delete(f"{keys.root}/", but=but)
-        ends, now = self._ends(job_run, outcome), self._ports.clock.now()
+        now, keep = self._ports.clock.now(), self._keep(job_run)
+        ended = self._ended(job_run, outcome, keep)
+        ends = ended + keep
         left = self._left(job_run, ends)
         if left <= 0:
             delete_ended(self._ports, job_run)
         elif not deleted:
             later = ended_mark(job_run.job, ends)
-            is_settled = now - outcome.at >= self._ports.bounds.rest_seconds / 2
+            is_settled = now - ended >= self._ports.bounds.rest_seconds / 2
             if is_settled and later != mark:
                 move(self._ports.store, mark, job_run.job, ends)
             else:
                 self._rest(mark, left)
 
-    def _ends(self, job_run: JobRun, outcome: Outcome) -> float:
-        """Return when the results expire."""
+    def _keep(self, job_run: JobRun) -> float:
+        """Return how long the results are kept after the end of the job."""
         kept = self._ports.bounds.keep_seconds
-        return outcome.at + (job_run.job.request.options.keep_seconds if kept is None else kept)
+        return job_run.job.request.options.keep_seconds if kept is None else kept
+
+    def _ended(self, job_run: JobRun, outcome: Outcome, keep: float) -> float:
+        """Return when the job ended. The store is asked only if the results seem to expire."""
+        if outcome.at + keep > self._ports.clock.now():
+            return outcome.at
+        key = job_run.keys.outcome
+        listed = self._ports.store.list(key).entries
+        stored = max((one.modified for one in listed if one.key == key), default=0.0)
+        behind = round(stored - outcome.at)
+        if behind >= _BEHIND_SECONDS:
+            _log.warning(
+                "the clock of the process that ended a job was behind the store's",
+                extra=fields(job=job_run.job.id, by=behind),
+            )
+        return max(outcome.at, stored)
 
     def _left(self, job_run: JobRun, ends: float) -> float:
         """Return the seconds until the results expire."""

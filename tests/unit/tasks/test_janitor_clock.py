@@ -1,6 +1,7 @@
 """How long results stay: by whose clock, by whose wish, and until somebody deletes them."""
 
 import itertools
+import os
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from caudal.broker import MemoryBroker
 from caudal.formats.job import Options
 from caudal.jobs.interfaces import ConflictError, GoneError
 from caudal.jobs.janitor import Janitor
+from caudal.jobs.job_index import all_ended_marks
 from caudal.jobs.ports import Bounds, Ports
 from caudal.jobs.runs import JobRuns
 from caudal.jobs.service import JobService
@@ -26,8 +28,16 @@ HOUR, DAY = 3_600.0, 86_400.0
 @pytest.fixture
 def ports(tmp_path: Path) -> Ports:
     """With a job that was cancelled an hour ago, by the store's clock."""
-    store, ids = DirectoryStore(tmp_path, fsync=False), itertools.count()
-    clock = HandClock(time=store.time() - HOUR)
+    made = cancelled(tmp_path, HOUR)
+    old = time.time() - HOUR
+    os.utime(next(tmp_path.rglob("outcome.json")), (old, old))
+    return made
+
+
+def cancelled(folder: Path, behind: float) -> Ports:
+    """With a job that was cancelled just now, by a process whose clock is so much behind."""
+    store, ids = DirectoryStore(folder, fsync=False), itertools.count()
+    clock = HandClock(time=store.time() - behind)
     made = Ports(
         store=store,
         broker=MemoryBroker(),
@@ -65,6 +75,20 @@ def test_a_clock_that_is_ahead_says_so(ports: Ports, caplog: pytest.LogCaptureFi
 
 def test_what_is_over_by_both_clocks_goes(ports: Ports) -> None:
     assert not kept(ports, 25 * HOUR, keep_seconds=HOUR / 2)
+    assert list(ports.store.list("").entries) == []
+
+
+def test_a_clock_that_is_behind_where_a_job_ends_deletes_nothing_early(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ports = cancelled(tmp_path, behind=25 * HOUR)
+    assert kept(ports, 0.0)
+    assert "the clock of the process that ended a job was behind the store's" in caplog.text
+    (mark,) = all_ended_marks(ports.store)
+    assert abs(mark.due - time.time() - DAY) < HOUR, "it is not looked at again before"
+    old = time.time() - 25 * HOUR
+    os.utime(next(tmp_path.rglob("outcome.json")), (old, old))
+    assert not kept(ports, 25 * HOUR), "a day later"
     assert list(ports.store.list("").entries) == []
 
 
