@@ -69,7 +69,12 @@ def up(
         "workers": workers, "port": port,
     }  # fmt: skip
     if not (folder / FILE).exists():
-        write_settings(folder, **asked)
+        if host is not None:
+            raise UsageError(
+                f"{folder / FILE} does not exist: copy it from another host, or leave out --host "
+                "for a new cluster of one host"
+            )
+        write_settings(folder, upkeep.require_startable, **asked)
         print(f"wrote {folder / FILE}", file=sys.stderr)
     elif any(value is not None for value in asked.values()):
         how = _how_to_change(asked, _typed_options(folder, host))

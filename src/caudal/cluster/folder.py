@@ -86,8 +86,13 @@ class Cluster:
         return f"--dir {shlex.quote(str(self.folder))}{host}"
 
     def options_on(self, host: str) -> str:
-        """Return the options to use on that host. Another one may have its folder elsewhere."""
-        return self.options if host == self.host else f"--dir FOLDER --host {host}"
+        """Return the options to use on that host. It may have its folder elsewhere, unless it has
+        run in this one.
+        """
+        if host == self.host:
+            return self.options
+        is_shared = (self.folder / "run" / host).exists()
+        return f"--dir {shlex.quote(str(self.folder)) if is_shared else 'FOLDER'} --host {host}"
 
     @cached_property
     def run_folder(self) -> Path:

@@ -1,6 +1,5 @@
 """What a person must do about a running cluster: for `caudal status`, `up` and `doctor`."""
 
-import shlex
 from dataclasses import dataclass
 
 from caudal.cluster.compare_settings import PASSWORD
@@ -30,7 +29,7 @@ def notices(cluster: Cluster, told: StatusReply) -> list[Notice]:
     """Return what a person must do about the cluster."""
     found = []
     for host in sorted({one.host for one in told.processes if one.state == State.UNATTENDED}):
-        command = f"caudal up --dir {shlex.quote(str(cluster.folder))} --host {host}"
+        command = f"caudal up {cluster.options_on(host)}"
         what = f"host {host} has no running medic, so nothing is restarted there"
         found.append(Notice(what, f"run `{command}` on it"))
     found += [_failing(cluster, one) for one in told.processes if one.state == State.FAILING]
@@ -45,14 +44,12 @@ def notices(cluster: Cluster, told: StatusReply) -> list[Notice]:
         found.append(Notice(what, f"{one.name} ({version}) left them, because {reason}"))
     if told.unverified and (told.unverified_ago or 0.0) < _RECENT_SECONDS:
         what = f"{told.medic} received {told.unverified} messages that another secret signed"
-        found.append(Notice(what, f"compare {cluster.secret} on all hosts"))
+        found.append(Notice(what, "compare the file `secret` in the folders of all hosts"))
     return [*found, *unknown_processes(cluster, told), *_other_files(told)]
 
 
 def _failing(cluster: Cluster, one: ProcessStatus) -> Notice:
-    options = f"--dir {shlex.quote(str(cluster.folder))}"
-    if len(cluster.settings.hosts) > 1:
-        options += f" --host {one.host}"
+    options = cluster.options_on(one.host)
     why = f"`caudal logs {one.name} {options}` shows why, or the log of a medic"
     where = "" if one.host == cluster.host else f" on host {one.host}"
     return Notice(f"{one.name} dies again and again, or cannot be started", why + where)

@@ -34,6 +34,7 @@ from caudal.medic.talk import hangs_up
 from caudal.medic.visitor import newest_view
 from caudal.process.loopback import is_loopback
 from caudal.process.privacy import keep_private
+from caudal.process.pulse import HostRecord
 from caudal.process.wire import Seal, read_secret
 
 GRACE_SECONDS = 15.0
@@ -53,6 +54,22 @@ def launcher_of(cluster: Cluster) -> Launcher:
 
 def start_all(cluster: Cluster) -> list[str]:
     """Start every process of this host that does not run. Return the names of those started."""
+    missing = require_startable(cluster)
+    launcher, known = launcher_of(cluster), _known_elsewhere(cluster)
+    keep_private()
+    cluster.lay_out()
+    write_note(cluster.run_folder, cluster.settings)
+    for member, record in missing.items():
+        last = record.incarnation if record else 0
+        launcher.start(member, max(last, known.get(member.name, 0)))
+    return [member.name for member in missing]
+
+
+def require_startable(cluster: Cluster) -> dict[Member, HostRecord | None]:
+    """Raise UsageError if anything would prevent a start (rule 1). Nothing is changed.
+
+    Return what is to be started, each with its last record.
+    """
     if cluster.strayed:
         raise UsageError(f"{cluster.strayed}: {take_down_first(cluster)}")
     if cluster.is_running and not cluster.secret.exists():  # a new secret would split them
@@ -62,8 +79,8 @@ def start_all(cluster: Cluster) -> list[str]:
         raise UsageError(words)
     if cluster.settings.broker == PRIVATE and not rabbit_node.is_installed():
         raise UsageError(
-            f"{FILE} asks for a private RabbitMQ, which is not installed: apt-get install "
-            'rabbitmq-server, or write broker = "embedded" (one host only) or the address of a '
+            "the private RabbitMQ that is asked for is not installed: apt-get install "
+            'rabbitmq-server, or choose the broker "embedded" (one host only) or the address of a '
             "running one, amqp://user:password@host:5672/"
         )
     _require_files()
@@ -71,17 +88,9 @@ def start_all(cluster: Cluster) -> list[str]:
     named_files.require(cluster)
     launcher = launcher_of(cluster)
     records = {member: launcher.record(member.name) for member in cluster.here}
-    missing = [one for one, record in records.items() if record is None or record.gone]
+    missing = {one: record for one, record in records.items() if record is None or record.gone}
     _require_ports(cluster, missing)
-    known = _known_elsewhere(cluster)
-    keep_private()
-    cluster.lay_out()
-    write_note(cluster.run_folder, cluster.settings)
-    for member in missing:
-        record = records[member]
-        dead = max(record.incarnation if record else 0, known.get(member.name, 0))
-        launcher.start(member, dead)
-    return [member.name for member in missing]
+    return missing
 
 
 def _known_elsewhere(cluster: Cluster) -> dict[str, int]:
@@ -118,12 +127,13 @@ def _require_tokens(cluster: Cluster) -> None:
             )
 
 
-def _require_ports(cluster: Cluster, members: list[Member]) -> None:
+def _require_ports(cluster: Cluster, members: Iterable[Member]) -> None:
+    is_new = not (cluster.folder / FILE).exists()
     for one in refusals(cluster.settings, members):
         where = f"{one.where.protocol} port {one.where.port} of {one.where.address}"
-        raise UsageError(
-            f"{where} cannot be used for {one.where.member.name} ({one.reason}): {one.remedy}"
-        )
+        how = "free it, or give another --port" if is_new else one.remedy
+        what = f"{where} cannot be used for {one.where.member.name}"
+        raise UsageError(f"{what} ({one.reason}): {how}")
 
 
 def stop_all(cluster: Cluster) -> list[str]:

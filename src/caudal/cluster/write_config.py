@@ -1,9 +1,10 @@
 """Creation of cluster.toml from the options of `caudal up`.
 
 Once the file exists, it decides. So nothing wrong may get into it: the text is parsed and checked
-before it is written, and so are the broker's URL and the store.
+before it is written, and so are the broker's URL, the store and what a start needs.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 from caudal.broker.open_broker import read_settings as read_broker
@@ -15,8 +16,13 @@ from caudal.process.privacy import private_file, private_folder
 from caudal.store import open_store
 
 
-def write_settings(folder: Path, **values: object) -> None:
-    """Write a new cluster.toml for one host, with every setting explained."""
+def write_settings(
+    folder: Path, require: Callable[[Cluster], object] = lambda cluster: None, /, **values: object
+) -> None:
+    """Write a new cluster.toml for one host, with every setting explained.
+
+    `require` raises UsageError if the cluster could not be started.
+    """
     given: dict[str, object] = {
         "name": "caudal",
         "store": "store",
@@ -36,7 +42,7 @@ def write_settings(folder: Path, **values: object) -> None:
     )
     is_new = not folder.exists()  # checked now, because opening its store creates the folder too
     try:
-        _require_sound(folder, text)
+        _require_sound(folder, text, require)
     except CaudalError as error:
         raise UsageError(f"{folder / FILE} was not written: {error}") from error
     if is_new:
@@ -51,12 +57,13 @@ def _escaped(value: object) -> str:
     return str(value).replace("\\", r"\\").replace('"', r"\"")
 
 
-def _require_sound(folder: Path, text: str) -> None:
+def _require_sound(folder: Path, text: str, require: Callable[[Cluster], object]) -> None:
     settings = parse(text.encode("utf-8"), FILE)
     if settings.broker not in (PRIVATE, EMBEDDED):
         try:
             read_broker(settings.broker)
         except UsageError as error:
             raise UsageError(f"{error}; or choose {PRIVATE} or {EMBEDDED}") from error
-    store = Cluster(folder.resolve(), settings, next(iter(settings.hosts))).store
-    open_store(store)
+    cluster = Cluster(folder.resolve(), settings, next(iter(settings.hosts)))
+    require(cluster)
+    open_store(cluster.store)  # last, because it creates the folder

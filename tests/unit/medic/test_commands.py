@@ -1,6 +1,7 @@
 """The commands of a cluster: what they say, and what they refuse."""
 
 import os
+import socket
 import time
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from caudal.cli.main import main
 from caudal.cli.status import ExitStatus
 from caudal.cluster import upkeep
 from caudal.cluster.folder import Cluster
+from caudal.cluster.notices import notices
 from caudal.cluster.settings import FILE
 from caudal.cluster.write_config import write_settings
 from caudal.formats.medic_status import ProcessStatus, StatusReply, told_work
@@ -61,6 +63,21 @@ def test_who_interrupts_up_learns_that_it_runs_on(
     said = capsys.readouterr().err
     assert "keep running" in said
     assert f"`caudal down --dir {folder}` stops them" in said
+
+
+def test_up_writes_nothing_if_it_could_not_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = free_hundred()
+    new = ["up", "--dir", str(tmp_path / "new"), "--broker", AWAY]
+    with socket.create_server(("127.0.0.1", first + 50)):
+        assert main([*new, "--port", str(first)]) == ExitStatus.USAGE
+    said = capsys.readouterr().err
+    assert f"cluster.toml was not written: TCP port {first + 50} of 127.0.0.1" in said
+    assert "free it, or give another --port" in said
+    assert main([*new, "--host", "b"]) == ExitStatus.USAGE
+    assert "copy it from another host, or leave out --host" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize(
@@ -238,6 +255,24 @@ def two_hosts(folder: Path) -> Path:
 
 def status_of(name: str, host: str, state: str = "healthy") -> ProcessStatus:
     return ProcessStatus(name, "medic", host, state, 1, 0, 0.5, 7, 1 << 20, 99, "", "here")
+
+
+def test_commands_for_other_hosts_do_not_name_the_folder_of_this_one(two_hosts: Path) -> None:
+    """There it may be elsewhere."""
+    cluster = Cluster.open(two_hosts, "local")
+    ill = [
+        status_of("medic-1.b", "b", "unattended"),
+        status_of("worker-1.b", "b", "failing"),
+        status_of("worker-1.local", "local", "failing"),
+    ]
+    told = StatusReply("medic-1.local", "leading", 1, "medic-1.local", ill)
+    remedies = [one.remedy for one in notices(cluster, told)]
+    assert remedies[0] == "run `caudal up --dir FOLDER --host b` on it"
+    assert "`caudal logs worker-1.b --dir FOLDER --host b`" in remedies[1]
+    assert f"`caudal logs worker-1.local --dir {two_hosts} --host local`" in remedies[2]
+    (two_hosts / "run/b").mkdir(parents=True)
+    shared = notices(cluster, told)[0].remedy
+    assert f"`caudal up --dir {two_hosts} --host b`" in shared, "both hosts use this folder"
 
 
 def test_up_does_not_wait_for_what_the_leader_would_never_start(
