@@ -195,7 +195,12 @@ def down(
     folder: DirOption = DEFAULT_DIR,
     host: HostOption = None,
     purge: Annotated[
-        bool, typer.Option("--purge", help="Delete the data too: store, queues, logs.")
+        bool,
+        typer.Option(
+            "--purge",
+            help="Delete the data too: store, queues, logs, secret. cluster.toml, tokens and the "
+            "audit log stay.",
+        ),
     ] = False,
 ) -> None:
     """Stop every process of this host gracefully. Jobs and their data stay; `up` continues."""
@@ -204,7 +209,8 @@ def down(
     if purge:
         upkeep.purge(cluster)
     what = f"stopped {', '.join(stopped)}" if stopped else "nothing was running"
-    print(what + ("; its data is deleted" if purge else ""), file=sys.stderr)
+    purged = f"; its data is deleted, {FILE}, tokens and audit/ stay in {cluster.folder}"
+    print(what + (purged if purge else ""), file=sys.stderr)
 
 
 def status(

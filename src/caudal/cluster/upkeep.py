@@ -160,7 +160,10 @@ def stop_all(cluster: Cluster) -> list[str]:
 
 
 def purge(cluster: Cluster) -> None:
-    """Remove this host's data: store (if it is a folder of the cluster), broker, logs, records."""
+    """Remove this host's data: store (if it is a folder of the cluster), broker, logs, records.
+
+    What people wrote stays, and the audit log: who could delete it could hide what was done.
+    """
     store = Path(cluster.store)
     if "://" not in cluster.store and store.is_relative_to(cluster.folder):
         shutil.rmtree(store, ignore_errors=True)

@@ -129,6 +129,20 @@ def test_who_takes_the_last_worker_away_is_told_that_jobs_wait(
     assert said == [False, True]
 
 
+def test_a_purge_leaves_what_people_wrote_and_what_was_done(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = Cluster.open(folder)
+    cluster.lay_out()
+    kept = {FILE, "tokens", "audit"}
+    (folder / "tokens").touch()
+    (folder / "audit").mkdir()
+    assert {one.name for one in folder.iterdir()} > kept
+    assert main(["down", "--purge", "--dir", str(folder)]) == ExitStatus.OK
+    assert {one.name for one in folder.iterdir()} == kept
+    assert f"tokens and audit/ stay in {folder}" in capsys.readouterr().err
+
+
 def test_without_medics_scale_promises_nothing(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
