@@ -15,7 +15,7 @@ from caudal.cli.cluster_show import addresses, show_status, status_json
 from caudal.cluster import upkeep
 from caudal.cluster.doctor import not_ready, unreachable
 from caudal.cluster.folder import Cluster
-from caudal.cluster.notices import notices
+from caudal.cluster.notices import differences, notices
 from caudal.cluster.roster import MemberKind
 from caudal.cluster.settings import FILE, parse
 from caudal.cluster.write_config import write_settings
@@ -283,6 +283,8 @@ def scale(
         print(f"{path} is changed; {upkeep.nobody_answers(cluster)}", file=sys.stderr)
         return
     others = [name for name in cluster.settings.hosts if name != cluster.host]
+    for difference in differences(cluster, told):
+        print(difference, file=sys.stderr)
     if others:
         print(
             f"make the same change on {', '.join(others)}, unless the hosts share the file: a "

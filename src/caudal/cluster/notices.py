@@ -45,7 +45,12 @@ def notices(cluster: Cluster, told: StatusReply) -> list[Notice]:
     if told.unverified and (told.unverified_ago or 0.0) < _RECENT_SECONDS:
         what = f"{told.medic} received {told.unverified} messages that another secret signed"
         found.append(Notice(what, "compare the file `secret` in the folders of all hosts"))
-    return [*found, *unknown_processes(cluster, told), *_other_files(told)]
+    return [*found, *differences(cluster, told)]
+
+
+def differences(cluster: Cluster, told: StatusReply) -> list[Notice]:
+    """Return in what the settings of hosts differ."""
+    return [*_unknown_processes(cluster, told), *_other_files(told)]
 
 
 def _failing(cluster: Cluster, one: ProcessStatus) -> Notice:
@@ -55,7 +60,7 @@ def _failing(cluster: Cluster, one: ProcessStatus) -> Notice:
     return Notice(f"{one.name} dies again and again, or cannot be started", why + where)
 
 
-def unknown_processes(cluster: Cluster, told: StatusReply) -> list[Notice]:
+def _unknown_processes(cluster: Cluster, told: StatusReply) -> list[Notice]:
     """Return how this host's cluster.toml differs from that of the medic that tells."""
     here = {one.name for one in cluster.members}
     there = {one.name for one in told.processes}

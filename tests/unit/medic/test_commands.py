@@ -344,6 +344,21 @@ def test_status_has_the_last_words_of_one_that_is_failing(
     assert f"`caudal logs worker-1 --dir {folder}` shows why" in words
 
 
+def test_scale_says_in_what_the_files_of_hosts_differ(
+    two_hosts: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    processes = [status_of(one.name, one.host) for one in Cluster.open(two_hosts, "b").members]
+    told = StatusReply("medic-1.local", "leading", 1, "medic-1.local", processes[1:])
+    told = msgspec.structs.replace(told, settings={"b": ["store", "rate"]}, differing=["b"])
+    monkeypatch.setattr(upkeep, "look", lambda cluster: told)
+    assert main(["scale", "worker=2", "--dir", str(two_hosts), "--host", "b"]) == ExitStatus.OK
+    said = capsys.readouterr().err
+    assert "cluster.toml has another store, rate on b than on the host of medic-1.local" in said
+    assert "cluster.toml names other processes on b than on the host of medic-1.local" in said
+    assert f"only this host's file names {processes[0].name}" in said
+    assert said.index("another store") < said.index("make the same change on local")
+
+
 def test_scale_says_that_other_hosts_need_the_same_file(
     two_hosts: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
