@@ -45,6 +45,9 @@ def notices(cluster: Cluster, told: StatusReply) -> list[Notice]:
     if told.unverified and (told.unverified_ago or 0.0) < _RECENT_SECONDS:
         what = f"{told.medic} received {told.unverified} messages that another secret signed"
         found.append(Notice(what, "compare the file `secret` in the folders of all hosts"))
+    if told.unreadable and (told.unreadable_ago or 0.0) < _RECENT_SECONDS:
+        what = f"{told.medic} received {told.unreadable} heartbeats that it cannot read"
+        found.append(Notice(what, "install the same version of Caudal on all hosts"))
     return [*found, *differences(cluster, told)]
 
 

@@ -57,3 +57,5 @@ class StatusReply(msgspec.Struct, frozen=True, tag="told"):
     settings: dict[str, list[str]] = {}  # hosts with other values in cluster.toml, and which keys
     unverified_ago: float | None = None  # seconds since the last such message; None: not known
     awake: float | None = None  # seconds since the medic started; None: an earlier version
+    unreadable: int = 0  # heartbeats that are signed, but have a form that the medic does not know
+    unreadable_ago: float | None = None  # seconds since the last one

@@ -18,6 +18,8 @@ class Complaints:
 
     unverified: int = 0  # messages that another secret signed
     unverified_at: float | None = None  # when the last one came
+    unreadable: int = 0  # signed heartbeats in an unknown form
+    unreadable_at: float | None = None
     differing: set[str] = field(default_factory=set)  # hosts with other members in cluster.toml
     settings: dict[str, list[str]] = field(default_factory=dict)  # hosts with other values of keys
     _unattended: set[str] = field(default_factory=set)  # processes that nobody can restart
@@ -26,11 +28,15 @@ class Complaints:
         """Count a message of a stranger, or of a host with another secret; log few of them."""
         self.unverified += 1
         self.unverified_at = now
-        if self.unverified.bit_count() == 1:  # the 1st, 2nd, 4th, 8th and so on
-            _log.warning(
-                "messages do not verify: compare the secret of that host with this one's",
-                extra=fields(address=sender, count=self.unverified),
-            )
+        what = "messages do not verify: compare the secret of that host with this one's"
+        _log_few(what, sender, self.unverified)
+
+    def not_readable(self, sender: str, now: float) -> None:
+        """Count a heartbeat of a version that writes another form; log few of them."""
+        self.unreadable += 1
+        self.unreadable_at = now
+        what = "heartbeats cannot be read: that process has another version of Caudal"
+        _log_few(what, sender, self.unreadable)
 
     def compare(
         self, here: str, members: tuple[Member, ...], settings: Mapping[str, str], beat: Heartbeat
@@ -68,3 +74,8 @@ class Complaints:
     def attended(self, member: Member) -> None:
         """A medic of its host runs again."""
         self._unattended.discard(member.name)
+
+
+def _log_few(what: str, sender: str, count: int) -> None:
+    if count.bit_count() == 1:  # the 1st, 2nd, 4th, 8th and so on
+        _log.warning(what, extra=fields(address=sender, count=count))

@@ -46,4 +46,8 @@ class MedicMetrics(Collector):
             "caudal_medic_unverified_messages", "Messages that another secret signed."
         )
         strange.add_metric((), told.unverified)
-        yield from (leads, term, states, restarts, strange)
+        odd = CounterMetricFamily(
+            "caudal_medic_unreadable_heartbeats", "Heartbeats of another version."
+        )
+        odd.add_metric((), told.unreadable)
+        yield from (leads, term, states, restarts, strange, odd)

@@ -222,16 +222,19 @@ class Medic:
         if payload is None or len(data) > PACKET_MOST:
             self.complaints.not_verified(sender[0], time.monotonic())
             return
-        with contextlib.suppress(*JSON_ERRORS):
+        try:
             beat = _DECODER.decode(payload)
-            if beat.session != self.session:
-                answer = msgspec.json.encode(HeartSession(self.session))
-                self._ear.sendto(self.heart.seal.close(answer), sender)
-                return
-            for pulse in (beat.pulse, *beat.greeted):
-                self._hear(pulse)
-            self.complaints.compare(self.me.host, self.cluster.members, self._digests, beat)
-            self._see(beat.records, time.monotonic())
+        except JSON_ERRORS:
+            self.complaints.not_readable(sender[0], time.monotonic())
+            return
+        if beat.session != self.session:
+            answer = msgspec.json.encode(HeartSession(self.session))
+            self._ear.sendto(self.heart.seal.close(answer), sender)
+            return
+        for pulse in (beat.pulse, *beat.greeted):
+            self._hear(pulse)
+        self.complaints.compare(self.me.host, self.cluster.members, self._digests, beat)
+        self._see(beat.records, time.monotonic())
 
     def _hear(self, pulse: Pulse) -> None:
         self.ward = supervision.hear(self.ward, pulse, time.monotonic())
@@ -381,7 +384,7 @@ class Medic:
     def told(self, now: float) -> StatusReply:
         """Return what this medic knows of all processes."""
         processes = [self._status(one, now) for one in self.cluster.members]
-        strange = self.complaints.unverified_at
+        strange, odd = self.complaints.unverified_at, self.complaints.unreadable_at
         return StatusReply(
             self.me.name,
             self.seat.role,
@@ -394,6 +397,8 @@ class Medic:
             self.complaints.settings,
             None if strange is None else now - strange,
             now - self._born,
+            self.complaints.unreadable,
+            None if odd is None else now - odd,
         )
 
     def _status(self, member: Member, now: float) -> ProcessStatus:

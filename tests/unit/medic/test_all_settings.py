@@ -126,6 +126,7 @@ def test_a_medic_tells_its_status_as_figures() -> None:
     assert registry.get_sample_value("caudal_medic_processes", {"state": "dead"}) == 0
     assert registry.get_sample_value("caudal_medic_restarts_total", {"process": "worker-1"}) == 2
     assert registry.get_sample_value("caudal_medic_unverified_messages_total") == 5
+    assert registry.get_sample_value("caudal_medic_unreadable_heartbeats_total") == 0
 
 
 def test_gateways_have_no_port_of_their_own_for_metrics(cluster: Cluster) -> None:

@@ -348,6 +348,19 @@ def test_messages_of_another_secret_are_counted_and_logged_now_and_then(
     assert [len(notices(medic.cluster, medic.told(now + later))) for later in (0, 90)] == [1, 0]
 
 
+def test_heartbeats_that_cannot_be_read_are_counted_and_logged_now_and_then(
+    medic: Medic, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They are signed, so somebody of this cluster sent them: with another version."""
+    for _ in range(100):
+        medic.hear(medic.heart.seal.close(b'{"type": "beat of the year 2040"}'), ("127.0.0.9", 1))
+    assert caplog.text.count("heartbeats cannot be read") == 7
+    now = time.monotonic()
+    (notice,) = notices(medic.cluster, medic.told(now))
+    assert notice.found == "medic-1 received 100 heartbeats that it cannot read"
+    assert notices(medic.cluster, medic.told(now + 90)) == []
+
+
 def test_a_host_with_other_members_in_its_file_is_noted_until_it_has_the_same(
     medic: Medic, caplog: pytest.LogCaptureFixture
 ) -> None:
