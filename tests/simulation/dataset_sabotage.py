@@ -45,8 +45,8 @@ def log_that_differs() -> Any:
     return mock.patch.object(commits, "delta_commit", late)
 
 
-def key_without_the_kernels() -> Any:
-    """The key of a shared output leaves out the version of the kernels."""
+def key_without_versions() -> Any:
+    """The key of a shared output leaves out all versions."""
 
     def part_of(job_run: JobRun, table: str) -> str:
         split = job_run.split
@@ -87,8 +87,8 @@ def file_under_two_names() -> Any:
 
 
 def workers_of_any_version() -> Any:
-    """A worker of other versions computes outputs of a job all the same."""
-    return mock.patch.object(execute, "require_versions", return_value=None)
+    """A worker of another level computes outputs of a job all the same."""
+    return mock.patch.object(execute, "require_fit", return_value=None)
 
 
 def swept_outputs_stay_lost() -> Any:
@@ -125,11 +125,11 @@ def _both(*patches: contextlib.AbstractContextManager[Any]) -> Iterator[None]:
 DATASET_SABOTAGES: dict[str, tuple[Patch, int]] = {
     "a version that names a file that is not there": (version_without_its_file, 0),
     "a Delta log that differs from its version": (log_that_differs, 0),
-    "a key that leaves the version of the kernels out": (key_without_the_kernels, 19),
+    "a key that leaves all versions out": (key_without_versions, 19),
     "a vacuum that is too eager": (vacuum_that_is_too_eager, 3),
-    "the same file loaded under two names": (file_under_two_names, 12),
-    "workers of any version compute shared outputs": (workers_of_any_version, 19),
-    "swept outputs stay lost": (swept_outputs_stay_lost, 36),
+    "the same file loaded under two names": (file_under_two_names, 3),
+    "workers of any version compute all tasks": (workers_of_any_version, 19),
+    "swept outputs stay lost": (swept_outputs_stay_lost, 1),
     "outputs are shared by number": (outputs_by_number, 0),
 }
 

@@ -42,7 +42,8 @@ class DatasetWorld(World):
         super().__init__(seed, ("plain",), aims, rates)
         self.stories = []
         self.dataset_truth = DatasetTruth(self.memory)
-        self.kernels = self.chance.choice((OLD, NEW))
+        self.hashing = self.chance.choice((OLD, NEW))
+        self.libraries = ("1", "2")
         self.upgrade_at = self.scheduler.now + self.chance.uniform(10, 120)
         self.bounds = replace(self.bounds, unused_seconds=UNUSED_SECONDS, sweep_seconds=10.0)
 
@@ -86,9 +87,9 @@ class DatasetWorld(World):
         return not self.dataset_truth.running()
 
     def _upgrade(self) -> None:
-        """From some moment on, processes that start have the new kernels; then all of them do."""
+        """From some moment on, processes that start have the new hash; then all of them do."""
         self.scheduler.give_way(self.upgrade_at)
-        self.kernels = NEW
+        self.hashing = NEW
         self.scheduler.give_way(self.upgrade_at + self.chance.uniform(0, 60))
         for process in [*(pair[0] for pair in self.gateways), *self.workers]:
             self.scheduler.kill(process)

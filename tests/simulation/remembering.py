@@ -32,7 +32,7 @@ DEADLY = "deadly"  # the query whose finish kills its process
 STRANGE = "strange"  # the query whose finish raises what nobody foresaw
 ENDLESS = "endless"  # the query whose finish has no end
 SIMULATED = (DEADLY, ENDLESS)  # these fail, and no other query with them
-OLD, NEW = "old", "new"  # versions of the kernels
+OLD, NEW = "old", "new"  # versions of the hash
 _MOST = 20_000
 Tables = Mapping[str, Sequence[bytes]]  # table -> batches
 Value = TypeVar("Value")
@@ -107,14 +107,17 @@ class RememberedCompute:
     process, until it is a suspect: then it runs apart, and is condemned.
     """
 
-    def __init__(self, chance: Random, machine: Machine, kernels: str = NEW) -> None:
+    def __init__(
+        self, chance: Random, machine: Machine, hashing: str = NEW, library: str = "1"
+    ) -> None:
         self._chance = chance
         self._machine = machine
-        self._kernels = kernels
+        self._hashing = hashing
+        self._library = library  # another one gives the same rows
 
     @property
     def versions(self) -> Mapping[str, str]:
-        return {"kernels": self._kernels}
+        return {"hash": self._hashing, "duckdb": self._library}
 
     def plan(self, request: Request, moment: float) -> Planned:
         tables = request.dataset.tables if request.dataset else ()
@@ -145,7 +148,7 @@ class RememberedCompute:
         read = {name: list(parts) for name, parts in inputs.items()}
         key = bytes(job.plan), _without_times(job.request.options), task, content
         made = ENGINE.outputs.get(key, lambda: ENGINE.real.run(job, task, read, 1))
-        if task.kind == "map" and self._kernels == OLD:
+        if task.kind == "map" and self._hashing == OLD:
             made = turned(made)
         if task.kind == "finish":
             made = _renamed(made, job)

@@ -90,7 +90,8 @@ class World:
         self.workers: list[Process] = []
         self.is_calm = False
         self.names = itertools.count()
-        self.kernels = NEW  # of processes that start now
+        self.hashing = NEW  # of processes that start now
+        self.libraries: Sequence[str] = ("1",)  # one of these versions is installed
         self.evils: Sequence[str] = ("wipe", "store_error", "broker_error", "lost_answer")
         self.skews: Sequence[float] = (-5.0, 0.0, 3.0)  # of wall clocks, in seconds
         self.sizes = self.chance.choice((1, 1, 2, 3)), self.chance.choice((1, 2, 3))
@@ -245,13 +246,16 @@ class World:
             store=self.store,
             broker=self.broker,
             compute=RememberedCompute(
-                self.chance, Machine(compute, kill, self._last), self.kernels
+                self.chance, Machine(compute, kill, self._last), self.hashing, self._library()
             ),
             clock=SimulatedClock(self.scheduler, process),
             new_id=lambda: f"run{next(self.names)}",
             job_runs=JobRuns(self.store),
             bounds=replace(self.bounds, quick=self.chance.random() < 0.5),
         )
+
+    def _library(self) -> str:
+        return self.libraries[0] if len(self.libraries) == 1 else self.chance.choice(self.libraries)
 
     def _last(self, task: Task, beat: MayGoOn) -> None:
         """Some computations take long; an endless one ends when it is told to, or by its limit."""

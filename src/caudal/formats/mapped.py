@@ -158,23 +158,23 @@ class MappedReader:
 
     def __init__(self, read: Read, key: str) -> None:
         self._read = read
-        self._key = key
+        self.key = key
         self.index, self.body = frame.decode(read, MAGIC, Index, key)
 
     def slice(self, stage: str, number: int) -> pa.Table:
         """Return one slice of one scan."""
-        found = self.index.stage(stage, self._key)
+        found = self.index.stage(stage, self.key)
         if not 0 <= number < len(found.slices):
-            raise FormatError(f"{self._key} holds no slice {number} of {stage}")
+            raise FormatError(f"{self.key} holds no slice {number} of {stage}")
         span = found.slices[number]
         return self._stream(span if span.length else found.empty)
 
     def streams(self, stage: str) -> list[bytes]:
         """Return the stored slices of one scan that hold rows; if none does, its schema."""
-        found = self.index.stage(stage, self._key)
+        found = self.index.stage(stage, self.key)
         spans = [span for span in found.slices if span.length] or [found.empty]
         read = self._read_once(spans)
-        return [read_stream(read, self.body, span, self._key) for span in spans]
+        return [read_stream(read, self.body, span, self.key) for span in spans]
 
     def _read_once(self, spans: Sequence[Span]) -> Read:
         """Return a reader of these spans; if they follow each other, it has read all of them."""
@@ -187,15 +187,15 @@ class MappedReader:
 
     def rejects(self) -> list[Rejection]:
         """Return the rejected rows of the batch."""
-        return rejections(self._stream(self.index.rejects), self._key)
+        return rejections(self._stream(self.index.rejects), self.key)
 
     def records(self) -> dict[int, str]:
         """Return by line the texts of some rejected rows of the batch."""
         span = self.index.records
-        return {} if span is None else record_texts(self._stream(span), self._key)
+        return {} if span is None else record_texts(self._stream(span), self.key)
 
     def _stream(self, span: Span) -> pa.Table:
-        return checked_rows(self._read, self.body, span, self._key)
+        return checked_rows(self._read, self.body, span, self.key)
 
 
 def rejections(rows: pa.Table, key: str) -> list[Rejection]:

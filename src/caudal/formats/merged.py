@@ -15,11 +15,12 @@ from caudal.formats.mapped import Index
 MAGIC = b"CAUDALG1"
 
 
-class MergedMember(msgspec.Struct, frozen=True):
+class MergedMember(msgspec.Struct, frozen=True, omit_defaults=True):
     """One mapped object: its index, and the offset of its body."""
 
     index: Index
     body: Count
+    own: bool = False  # over a dataset: it lies in the job, nobody else reads it
 
 
 class Merged(msgspec.Struct, frozen=True):

@@ -30,11 +30,12 @@ from caudal.jobs.events import TaskEnd, TaskReport
 from caudal.jobs.failed_queries import end_done, failed_output
 from caudal.jobs.inputs import WrongEndError, gather, merge_group, size_of
 from caudal.jobs.interfaces import CondemnedError, NotNowError, StoppedError, is_suspect
+from caudal.jobs.levels import require_fit
 from caudal.jobs.loads import commit_load, store_batch
 from caudal.jobs.ports import Ports
 from caudal.jobs.readiness import all_finished, belongs, follow_up
 from caudal.jobs.runs import JobRun, end_run
-from caudal.jobs.shared_maps import facts_of, is_made, is_shared, output_key, require_versions
+from caudal.jobs.shared_maps import facts_of, is_made, is_shared, output_key
 from caudal.jobs.taken_along import HeldDelivery
 from caudal.jobs.upkeep import do_upkeep
 from caudal.process.logs import fields
@@ -249,8 +250,9 @@ def _make(turn: TaskTurn) -> Made:
     tasks have read it and objects never change.
     """
     ports, job_run, task, deliveries = turn.ports, turn.job_run, turn.task, turn.deliveries
+    versions = ports.compute.versions
     try:
-        require_versions(job_run, task, ports.compute.versions, ports.clock.now())
+        require_fit(job_run.job.id, job_run.job.versions, versions)
         data = _output(turn)
     except OtherVersionError:
         raise
@@ -265,7 +267,7 @@ def _make(turn: TaskTurn) -> Made:
         _log.warning("queries failed", extra=about)
         data = failed
     try:
-        ports.store.create(output_key(ports.store, job_run, task, data), data)
+        ports.store.create(output_key(ports.store, job_run, task, data, versions), data)
     except AlreadyExistsError:
         turn.report.end = TaskEnd.ADOPTED
         return Made.BY_ANOTHER

@@ -9,8 +9,8 @@ Rules
    are empty, one schema is. They are read when the task iterates them, never all at once.
 4. Of a stage that failed nothing is read: QueryError, with the reason of the first batch or
    partition that has one.
-5. A shared map output may have been swept and made again since it was merged, in other bytes but
-   with the same rows. Then its own index says where they are.
+5. A shared map output may have been swept and made again since it was merged, in other bytes or
+   for this job alone, but with the same rows. Then its own index says where they are.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -19,8 +19,6 @@ from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
-
-import msgspec
 
 from caudal.errors import FormatError, NotFoundError, QueryError
 from caudal.formats import merged
@@ -36,6 +34,7 @@ from caudal.jobs.shared_maps import (
     gather_files,
     is_shared,
     member_key,
+    member_of,
     open_again,
     open_mapped,
 )
@@ -59,8 +58,7 @@ def merge_group(store: Store, job_run: JobRun, task: Task) -> bytes:
     members = []
     for number in range(first, last):
         found = open_mapped(store, job_run, task.name, number)
-        index = msgspec.structs.replace(found.index, batch=number)
-        members.append(merged.MergedMember(index, found.body))
+        members.append(member_of(job_run, found, number))
     return merged.encode(merged.Merged(task.name, first, tuple(members)))
 
 
@@ -180,7 +178,7 @@ class _Gathered:
         return (self._source(stage, one) for one in self._members[scan.table])
 
     def _source(self, stage: str, member: merged.MergedMember) -> "_Source":
-        key = member_key(self._store, self._job_run, member.index)
+        key = member_key(self._store, self._job_run, member)
         again = partial(open_again, self._store, self._job_run, member.index)
         return _Source(key, member.body, member.index.stage(stage, key), stage, again)
 
@@ -236,7 +234,7 @@ class _StoredParts(Collection[InputPart]):
                 continue
             try:
                 found = list(self._streams(source, numbers))
-            except FormatError:
+            except (FormatError, NotFoundError):
                 found = self._streams_again(source, numbers)
             yield from map(InputPart, found)
 
@@ -249,8 +247,10 @@ class _StoredParts(Collection[InputPart]):
         made = source.again()
         if made is None:
             return list(self._streams(source, numbers))
-        index = made.index.stage(source.stage, source.key)
-        return list(self._streams(replace(source, body=made.body, index=index), numbers))
+        there = replace(
+            source, key=made.key, body=made.body, index=made.index.stage(source.stage, made.key)
+        )
+        return list(self._streams(there, numbers))
 
 
 def size_of(parts: Collection[InputPart]) -> int:
@@ -273,7 +273,7 @@ def _reports(
     for one in members:
         index = one.index
         if index.rejects.rows or index.repaired:
-            key = member_key(store, job_run, index)
+            key = member_key(store, job_run, one)
             data, *texts = objects.streams(store, key, one.body, index.reported)
             records = record_texts(read_rows(texts[0], key), key) if texts else {}
             yield InputPart(data, index.file, index.repaired, records)

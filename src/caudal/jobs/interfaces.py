@@ -59,7 +59,7 @@ class Compute(Protocol):
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """Return the versions of everything that decides the bytes of outputs, by name."""
+        """Return the versions of everything that rows of outputs may depend on, by name."""
 
     def plan(self, request: Request, moment: float) -> Planned:
         """Validate a request and plan it. Raise ApplicationError, QueryError or UsageError."""

@@ -5,6 +5,10 @@ with the round before decides whether they are published again (jobs/watch.py). 
 worker computes right now is not missing. Several reconcilers do no harm: a task that is published
 twice is done once. Only the running jobs of the index are looked at (job_index.py); those that
 ended a short time ago are skipped most of the time (ended_jobs.py).
+
+A question to a dataset that needs workers of another level (levels.py) is not published for ever:
+perhaps no such worker is left. A gateway that is not of that level either ends it when it gets
+nowhere for a minute. Its client asks again, which plans it anew.
 """
 
 import contextlib
@@ -16,18 +20,20 @@ import msgspec
 from caudal.broker.port import BrokerError
 from caudal.errors import AlreadyExistsError, FormatError, StoreError
 from caudal.formats.keys import Keys, Message, Task
+from caudal.formats.outcomes import OTHER_VERSION
 from caudal.jobs.ended_jobs import spread
 from caudal.jobs.facts import OneLook, StoreFacts
 from caudal.jobs.failed_queries import end_done
 from caudal.jobs.interfaces import is_suspect
 from caudal.jobs.job_index import running_marks
 from caudal.jobs.lane_shares import is_worth_counting
+from caudal.jobs.levels import misfit
 from caudal.jobs.owner_load import Waiting
 from caudal.jobs.ports import Ports
 from caudal.jobs.readiness import all_finished
 from caudal.jobs.reconcile import ROUND, awaits_client, missing_tasks
 from caudal.jobs.runs import JobRun, end_run, read_outcome
-from caudal.jobs.shared_maps import facts_of
+from caudal.jobs.shared_maps import dataset_of, facts_of
 from caudal.jobs.watch import (
     Beating,
     Patience,
@@ -42,6 +48,7 @@ from caudal.jobs.watch import (
 )
 
 _LOOP = "reconciler"
+_MISFIT_SECONDS = 60.0  # how long a question waits for a worker of its level
 
 
 class Reconciler:
@@ -120,11 +127,21 @@ class Reconciler:
         self._watches[name] = watch
         if not missing and all_finished(job_run.shape, facts):
             end_done(self._ports.store, self._ports.clock, job_run)
+        elif is_stuck(watch) and (other := self._misfit(job_run)) is not None:
+            reason = f"{OTHER_VERSION}{other}, and no worker has it: ask it again"
+            end_run(self._ports.store, self._ports.clock, job_run.keys, "failed", reason)
         elif is_stuck(watch):
             self._publish(job_run, watch)
             self._watches[name] = published(watch, patience)
         elif is_silent(watch, patience) and awaits_client(job_run.shape, facts):
             self._expire(job_run)
+
+    def _misfit(self, job_run: JobRun) -> str | None:
+        """Return why no worker of this version may compute a question that is not new."""
+        age = self._ports.clock.now() - job_run.job.created
+        if dataset_of(job_run) is None or age <= _MISFIT_SECONDS:
+            return None
+        return misfit(job_run.job.versions, self._ports.compute.versions)
 
     def _not_computed(
         self, job_run: JobRun, missing: tuple[Task, ...], facts: StoreFacts

@@ -7,11 +7,12 @@ Rules
 1. The key names everything that an output depends on. `part` is a digest of the table's part of the
    plan, of the number of partitions, and of all versions in job.json. Hints of other tables are not
    used, and the output holds no number of a batch. So whatever has this key has these rows.
-2. A worker of other versions than those of job.json computes no output of that job. If no other
-   worker comes for a minute, the job fails; the question can be asked again when all are of one
-   version.
-3. An output with a failed scan belongs to its job, as other outputs do. So an error that a lack of
-   memory caused is not kept for others.
+2. A worker of other versions than those of job.json creates no output under this key. If it may
+   compute tasks of the job all the same (levels.py), its output belongs to the job, as other
+   outputs do. So no question fails or waits because of another DuckDB, and nobody else reads a
+   mixture.
+3. An output with a failed scan belongs to its job, too. So an error that a lack of memory caused is
+   not kept for others.
 4. A shared output may be swept at any time, and is then computed again, perhaps in other bytes.
    Facts say which outputs exist now; a reader that finds other bytes reads the index again.
 5. The files of a table are named by `inputs/T` of the job, which a gateway creates after job.json.
@@ -26,30 +27,24 @@ import msgspec
 from caudal.datasets.contents import Contents
 from caudal.datasets.files import MissingFileError, read_file
 from caudal.datasets.groups import group_files
-from caudal.errors import (
-    AlreadyExistsError,
-    DataError,
-    FormatError,
-    NotFoundError,
-    OtherVersionError,
-)
+from caudal.errors import AlreadyExistsError, FormatError, NotFoundError
 from caudal.formats import file_groups, mapped
 from caudal.formats.digest import digest
 from caudal.formats.file_groups import FileGroup, GroupFile
 from caudal.formats.job import AskedDataset
 from caudal.formats.keys import Task
 from caudal.formats.mapped import MappedReader
+from caudal.formats.merged import MergedMember
 from caudal.formats.outcomes import End, digest_of_digests
 from caudal.jobs import objects
 from caudal.jobs.facts import StoreFacts
 from caudal.jobs.interfaces import InputPart
 from caudal.jobs.intervals import IntervalSet
-from caudal.jobs.levels import require_fit
+from caudal.jobs.levels import may_share
 from caudal.jobs.runs import JobRun
 from caudal.store.below import StoreBelow
 from caudal.store.port import Store, entries
 
-_OTHER_SECONDS = 60.0  # how long a question waits for a worker of its versions
 _SLOTS = 7  # marks of use in the time after which outputs are unused
 
 
@@ -65,9 +60,12 @@ def facts_of(store: Store, job_run: JobRun) -> StoreFacts:
     return SharedFacts(store, job_run)
 
 
-def output_key(store: Store, job_run: JobRun, task: Task, data: bytes | None = None) -> str:
-    """Return the key of a task's output; `data` is the output, if it is made."""
-    if not is_shared(job_run, task) or (data is not None and _has_failed(data)):
+def output_key(
+    store: Store, job_run: JobRun, task: Task, data: bytes, versions: Mapping[str, str]
+) -> str:
+    """Return where the output of a task lies that an engine of these versions made."""
+    shares = is_shared(job_run, task) and may_share(job_run.job.versions, versions)
+    if not shares or _has_failed(data):
         return job_run.keys.output(task)
     return shared_key(store, job_run, task.name, task.number)
 
@@ -78,9 +76,11 @@ def is_shared(job_run: JobRun, task: Task) -> bool:
 
 def is_made(store: Store, job_run: JobRun, task: Task) -> bool:
     """Return whether the output of a task exists."""
-    key = output_key(store, job_run, task)
-    own = job_run.keys.output(task)
-    return objects.exists(store, key) or (key != own and objects.exists(store, own))
+    if is_shared(job_run, task):
+        key = shared_key(store, job_run, task.name, task.number)
+        if objects.exists(store, key):
+            return True
+    return objects.exists(store, job_run.keys.output(task))
 
 
 def part_of(job_run: JobRun, table: str) -> str:
@@ -109,9 +109,17 @@ def shared_key(store: Store, job_run: JobRun, table: str, number: int) -> str:
     return f"{_folder(job_run, table)}{_group(store, job_run, table, number).digest}"
 
 
-def member_key(store: Store, job_run: JobRun, index: mapped.Index) -> str:
-    """Return where the mapped object with this index lies, after it was merged."""
-    if dataset_of(job_run) is None or index.failed:
+def member_of(job_run: JobRun, found: MappedReader, number: int) -> MergedMember:
+    """Return what a merge keeps of the map output of a batch."""
+    index = msgspec.structs.replace(found.index, batch=number)
+    own = found.key == job_run.keys.mapped(index.table, number)
+    return MergedMember(index, found.body, own=own and dataset_of(job_run) is not None)
+
+
+def member_key(store: Store, job_run: JobRun, member: MergedMember) -> str:
+    """Return where a map output lies that was merged."""
+    index = member.index
+    if dataset_of(job_run) is None or member.own or index.failed:
         return job_run.keys.mapped(index.table, index.batch)
     return shared_key(store, job_run, index.table, index.batch)
 
@@ -123,12 +131,12 @@ def open_mapped(store: Store, job_run: JobRun, table: str, number: int) -> Mappe
     source = _group(store, job_run, table, number).digest
     try:
         return objects.shared_reader(store, f"{_folder(job_run, table)}{source}", table, source)
-    except NotFoundError:  # or it belongs to the job (rule 3)
+    except NotFoundError:  # or it belongs to the job (rules 2 and 3)
         return objects.shared_reader(store, job_run.keys.mapped(table, number), table, source)
 
 
 def open_again(store: Store, job_run: JobRun, index: mapped.Index) -> MappedReader | None:
-    """Open a shared output that may have been made again since it was merged (rule 4)."""
+    """Open an output that may have been made again since it was merged (rule 4)."""
     if dataset_of(job_run) is None or index.failed:
         return None
     return open_mapped(store, job_run, index.table, index.batch)
@@ -164,21 +172,6 @@ def gather_files(store: Store, job_run: JobRun, task: Task) -> list[InputPart]:
             f"version {asked.version} of {asked.name} was vacuumed while it was asked, or lost a "
             f"file ({error}): ask a newer version"
         ) from None
-
-
-def require_versions(job_run: JobRun, task: Task, versions: Mapping[str, str], now: float) -> None:
-    """Raise OtherVersionError if an engine of these versions must not compute the task (rule 2).
-
-    A question waits for a worker of its own versions for a while. Then it fails with a DataError.
-    """
-    require_fit(job_run.job.id, job_run.job.versions, versions)
-    if is_shared(job_run, task) and job_run.job.versions != versions:
-        other = [name for name, one in job_run.job.versions.items() if versions.get(name) != one]
-        is_late = now - job_run.job.created > _OTHER_SECONDS
-        raise (DataError if is_late else OtherVersionError)(
-            f"the question was planned with another version of {', '.join(other)} than this worker "
-            "has: ask it again when all processes of the cluster are upgraded"
-        )
 
 
 def slot_of(now: float, unused_seconds: float) -> int:

@@ -14,8 +14,10 @@ from caudal.datasets.vacuum import vacuum
 from caudal.errors import NotFoundError, UsageError
 from caudal.formats.job import AskedDataset, Options, Request, Text
 from caudal.formats.keys import Task
+from caudal.formats.outcomes import OTHER_VERSION
 from caudal.formats.replies import AskReceipt
-from caudal.jobs import shared_maps, versions
+from caudal.jobs import execute, shared_maps, versions
+from caudal.jobs.reconciler import Reconciler
 from caudal.model import Application
 from caudal.sql.adhoc import with_adhoc_query
 from caudal.sql.planner import current_time
@@ -196,17 +198,83 @@ def test_the_key_of_an_output_names_every_version(place: AskingPlace, name: str)
     assert len(place.shared()) == 2 * len(before)
 
 
-def test_a_worker_of_other_versions_maps_nothing(place: AskingPlace) -> None:
+def test_the_release_is_not_a_part_of_the_key() -> None:
+    assert set(versions.engine_versions()) == {"hash", "mapped", "duckdb", "pyarrow"}
+
+
+def test_a_question_of_release_0_1_0_is_computed_and_shared_as_it_did(place: AskingPlace) -> None:
+    now = versions.engine_versions()
+    place.with_versions({**now, "caudal": "0.1.0", "kernels": "of its sources"})
     receipt = place.ask()
-    place.with_versions({**versions.engine_versions(), "kernels": "older"})
+    place.with_versions(now)  # no worker of the older release is left
     place.work()
+    assert total(place, receipt) == 29
+    assert len(place.shared()) == 2
+
+
+@pytest.mark.parametrize("name", ["duckdb", "pyarrow", "added later"])
+def test_a_worker_that_shares_nothing_computes_for_the_one_job(
+    place: AskingPlace, name: str
+) -> None:
+    receipt = place.ask()
+    place.with_versions({**versions.engine_versions(), name: "another"})
+    made = place.work()
+    assert (made["map"], total(place, receipt)) == (2, 29)
     assert place.shared() == []
+    place.with_versions(versions.engine_versions())
+    other = place.ask(options=other_options())
+    assert (place.work()["map"], total(place, other)) == (2, 29)
+    assert len(place.shared()) == 2
+
+
+def test_shared_outputs_that_are_swept_are_made_again_by_whoever_fits(place: AskingPlace) -> None:
+    receipt = place.ask(asking(GROUPED))
+    place.take("merge")
+    for key in place.shared():
+        place.store.delete(key)
+    place.with_versions({**versions.engine_versions(), "duckdb": "another"})
+    for _ in range(4):
+        place.reconcile()
+        place.work()
+    assert place.shared() == []
+    assert place.rows(receipt, "sql").num_rows == 28
+
+
+@pytest.mark.parametrize("name", ["rows", "hash", "mapped"])
+def test_a_question_of_another_level_waits_and_is_then_planned_anew(
+    place: AskingPlace, name: str
+) -> None:
+    receipt = place.ask()
+    place.with_versions({**versions.engine_versions(), name: "another"})
+    reconciler = Reconciler(place.ports)
+    for _ in range(3):
+        assert execute.take_turn(place.ports, place.consumer) is execute.TurnResult.HANDED_BACK
+        reconciler.round()
+        place.clock.time += 11.0
+    assert place.outcome(receipt) is None
+    place.clock.time += 61.0
+    reconciler.round()
     outcome = place.outcome(receipt)
     assert outcome is not None
-    assert "planned with another version of kernels" in outcome.reason
-    again = place.ask()  # by a gateway of that version, too
+    assert outcome.state == "failed"
+    assert outcome.reason.startswith(f"{OTHER_VERSION}{name}")
+    again = place.ask()
     place.work()
     assert total(place, again) == 29
+    assert len(place.shared()) == 2
+
+
+def test_a_question_that_waits_for_a_worker_of_its_level_is_computed_by_it(
+    place: AskingPlace,
+) -> None:
+    receipt = place.ask()
+    place.with_versions({**versions.engine_versions(), "rows": "2"})
+    place.clock.time += 300.0
+    for _ in range(9):
+        execute.take_turn(place.ports, place.consumer)
+    place.with_versions(versions.engine_versions())
+    place.work()
+    assert total(place, receipt) == 29
 
 
 def test_unused_outputs_are_swept(place: AskingPlace) -> None:
