@@ -248,7 +248,8 @@ class _Bars:
             self._tables[table] = self._bars.add_task(table, total=size, told="")
             self._expected[table] = math.ceil((size or 0) / batch)
         for query in status.queries:
-            self._queries[query] = self._bars.add_task(query, total=None, told="waits")
+            if query not in self._queries:  # else the question is asked again
+                self._queries[query] = self._bars.add_task(query, total=None, told="waits")
 
     def sent(self, table: str, size: int) -> None:
         told = f"sent {size / 1e6:,.1f} MB"

@@ -16,7 +16,7 @@ from caudal.client.upload_threads import LOOK_SOON_SECONDS, NEWS_SECONDS
 from caudal.decoding import decode_json
 from caudal.errors import FormatError
 from caudal.formats.job import Options, Request, Text
-from caudal.formats.outcomes import Outcome
+from caudal.formats.outcomes import OTHER_VERSION, Outcome
 from caudal.formats.replies import Question, SeenVersion
 from caudal.jobs.interfaces import UnreachableError
 from caudal.jobs.retry import told
@@ -28,6 +28,7 @@ from caudal.process.clock import SystemClock, new_id
 QUESTION_OPTIONS = Options(partitions=4)
 
 _LOOK_SECONDS = 0.1
+_MOST_AGAIN = 4  # times that a question is planned anew
 _MOST_EVENT_BYTES = 1 << 10
 
 
@@ -65,11 +66,39 @@ def ask(
     *,
     detach: bool = False,
 ) -> DatasetAnswer:
-    """Ask, and collect the results; with `detach`, do not wait for them."""
+    """Ask, and collect the results; with `detach`, do not wait for them.
+
+    A question that nobody computes because the cluster is upgraded meanwhile is asked again: some
+    times, because each takes a minute, and only while nothing of it was answered.
+    """
     request = Request(
         Text.of(question.app), question.queries, dict(question.parameters), question.options
     )
-    receipt = gateways.ask_dataset(question.dataset, Question(request, question.version, new_id()))
+    asked = Question(request, question.version, new_id())
+    for _ in range(_MOST_AGAIN):
+        answer = _ask_once(question.dataset, asked, gateways, watching, detach=detach)
+        if answer.results or not _must_be_planned_anew(answer.outcome):
+            return answer
+    return _ask_once(question.dataset, asked, gateways, watching)
+
+
+def _must_be_planned_anew(outcome: Outcome | None) -> bool:
+    return (
+        outcome is not None
+        and outcome.state == "failed"
+        and outcome.reason.startswith(OTHER_VERSION)
+    )
+
+
+def _ask_once(
+    dataset: str,
+    asked: Question,
+    gateways: HttpGateways,
+    watching: Watching | None,
+    *,
+    detach: bool = False,
+) -> DatasetAnswer:
+    request, receipt = asked.request, gateways.ask_dataset(dataset, asked)
     if detach:
         return DatasetAnswer(receipt.job, receipt.version, None, {})
     listener = watching or Watching()

@@ -15,7 +15,7 @@ from caudal.cli.main import main
 from caudal.cli.status import ExitStatus
 from caudal.client import dataset_questions
 from caudal.client.client import Client
-from caudal.client.dataset_questions import versions
+from caudal.client.dataset_questions import DatasetAnswer, DatasetQuestion, ask, versions
 from caudal.client.http import HttpGateways
 from caudal.datasets.cluster_place import locate
 from caudal.datasets.compaction import compact
@@ -24,6 +24,7 @@ from caudal.embedded.dataset_load import open_loader
 from caudal.embedded.dataset_sources import file_sources
 from caudal.errors import UnreachableError, UsageError
 from caudal.files.sources import Sources
+from caudal.formats.outcomes import OTHER_VERSION, Outcome
 from caudal.formats.replies import SeenVersion
 from caudal.formats.tokens import NOBODY
 from caudal.results.answers import Answers
@@ -213,3 +214,57 @@ def test_readers_may_ask_and_others_find_nothing(books: Path) -> None:
             next(client.dataset("another/mine").watch("books", "q3"))
         locate(found.store, "another", "mine").share("somebody")
         assert client.dataset("another/mine").sql(COUNT, "books").rows() == [{"n": 1200}]
+
+
+class Asked:
+    """What becomes of a question each time that it is asked."""
+
+    def __init__(self, ends: list[DatasetAnswer], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._ends = ends
+        self.count = 0
+        monkeypatch.setattr(dataset_questions, "_ask_once", self._once)
+
+    def _once(self, *_: object, **__: object) -> DatasetAnswer:
+        self.count += 1
+        return self._ends[min(self.count, len(self._ends)) - 1]
+
+    def answer(self) -> DatasetAnswer:
+        question = DatasetQuestion(find_application("books"), "shelf")
+        return ask(question, cast(HttpGateways, None))
+
+
+def failed(reason: str, **results: bytes) -> DatasetAnswer:
+    return DatasetAnswer("j", 1, Outcome("failed", reason), results)
+
+
+ANSWERED = DatasetAnswer("j", 1, Outcome("done"), {"q1": b"rows"})
+LEFT = failed(f"{OTHER_VERSION}rows, and no worker has it: ask it again")
+
+
+def test_a_question_that_nobody_computes_any_more_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = Asked([LEFT, LEFT, ANSWERED], monkeypatch)
+    assert asked.answer() is ANSWERED
+    assert asked.count == 3
+
+
+def test_a_question_is_not_asked_again_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked([LEFT], monkeypatch)
+    assert asked.answer() is LEFT
+    assert asked.count == 5
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        ANSWERED,
+        failed("version 1 of shelf was vacuumed"),
+        failed(LEFT.outcome.reason if LEFT.outcome else "", q1=b"rows"),
+        DatasetAnswer("j", 1, None, {}),
+    ],
+)
+def test_other_ends_are_told(end: DatasetAnswer, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked([end], monkeypatch)
+    assert asked.answer() is end
+    assert asked.count == 1
