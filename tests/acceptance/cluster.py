@@ -16,6 +16,7 @@ def _without_width() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "COLUMNS"}
 
 
+Program = tuple[str, ...]  # the beginning of every command of an installed Caudal
 CAUDAL = [sys.executable, "-m", "caudal"]
 _SHARERS = 8
 

@@ -33,9 +33,9 @@ from tests.acceptance.asking import (
     Watcher,
     questions_of,
 )
-from tests.acceptance.cluster import CAUDAL, RealCluster
+from tests.acceptance.cluster import CAUDAL, Program, RealCluster
 
-_APPEND = [sys.executable, "-m", "tests.acceptance.appending"]
+_APPEND = ["-m", "tests.acceptance.appending"]
 _KEY = "from a program"
 
 Asked = tuple[str, str]  # a query of the application, and a SELECT
@@ -66,18 +66,21 @@ class Shipment:
         more[1].write_bytes(_regular((folder / "three" / file).read_bytes()))
         _caudal("load", app, "--data", str(data), "--to", shelf)
         _caudal("load", app, "--file", f"{table}={more[0]}", "--to", shelf)
-        subprocess.run([*_APPEND, app, table, str(more[1]), _KEY, shelf], check=True)
+        subprocess.run(
+            [sys.executable, *_APPEND, app, table, str(more[1]), _KEY, shelf], check=True
+        )
         files = [data / file, *more]
         known = _known(app, table, asked, data, files, shelf)
         return cls(app, table, data, more, _rows(open_shelf(shelf)), known)
 
     def steps(self, gateways: str, dataset: str) -> list[tuple[str, list[str]]]:
-        """A load, two appends, a compaction, and the load again, which finds nothing new."""
+        """A load, two appends, a compaction, and the load again, which finds nothing new: the
+        words behind `python`."""
         where = ["--gateway", gateways, "--dataset", dataset, "--batch-size", "256KiB", *PATIENCE]
-        load = [*CAUDAL, "load", self.app, *where]
+        load = [*CAUDAL[1:], "load", self.app, *where]
         whole = [*load, "--data", str(self.data)]
         program = [*_APPEND, self.app, self.table, str(self.more[1]), _KEY, gateways, dataset]
-        compact = [*CAUDAL, "compact", dataset, "--gateway", gateways, *PATIENCE]
+        compact = [*CAUDAL[1:], "compact", dataset, "--gateway", gateways, *PATIENCE]
         return [
             ("loading", whole),
             ("appending", [*load, "--file", f"{self.table}={self.more[0]}"]),
@@ -128,12 +131,19 @@ class LoadStream:
     """One dataset after the other, until asked to stop."""
 
     def __init__(
-        self, cluster: RealCluster, shipment: Shipment, loads: LoadTally, asks: AskTally, seed: int
+        self,
+        cluster: RealCluster,
+        shipment: Shipment,
+        loads: LoadTally,
+        asks: AskTally,
+        seed: int,
+        clients: tuple[Program, ...] = (tuple(CAUDAL),),
     ) -> None:
         self._cluster = cluster
         self._shipment = shipment
         self._loads = loads
         self._asks = asks
+        self._clients = clients  # each command is one of these programs'
         self._random = random.Random(seed)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"load-{seed}")
@@ -159,7 +169,8 @@ class LoadStream:
                 self._loads.failed.append(f"{self._shipment.app}: {error!r}")
 
     def _load_one(self, dataset: str) -> None:
-        shelf = AskedShelf(self._cluster, dataset, self._shipment.known, self._asks)
+        known = self._shipment.known
+        shelf = AskedShelf(self._cluster, dataset, known, self._asks, self._clients)
         (first, *others) = self._shipment.steps(self._cluster.gateways, dataset)
         self._carried_out(*first)
         asker, watcher = Asker(shelf, random.Random(self._random.random()), 0.25), Watcher(shelf)
@@ -181,7 +192,7 @@ class LoadStream:
         finally:
             asker.stop()
             watcher.stop(last)
-        delete = [*CAUDAL, "datasets", "delete", dataset, "--gateway", self._cluster.gateways]
+        delete = [*CAUDAL[1:], "datasets", "delete", dataset, "--gateway", self._cluster.gateways]
         self._carried_out("deleting", [*delete, *PATIENCE])
 
     def _compare(self, shelf: Shelf) -> None:
@@ -193,10 +204,12 @@ class LoadStream:
         else:
             self._loads.wrong += 1
 
-    def _carried_out(self, step: str, command: list[str]) -> None:
-        """Run a command; while it is killed, run it again."""
+    def _carried_out(self, step: str, words: list[str]) -> None:
+        """Run a command; while it is killed, run it again, perhaps by another program."""
         environment = {**os.environ, "NO_COLOR": "1", **self._cluster.environment}
         while True:
+            python = self._random.choice(self._clients)[0]
+            command = [python, *words]
             process = subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
             )

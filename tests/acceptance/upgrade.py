@@ -1,10 +1,15 @@
 """`make upgrade [PREVIOUS=REF]`: a cluster of the previous version becomes one of the present code.
 
 1. The previous version is built as a wheel from `git archive`, into an environment of its own.
-2. Its processes make a cluster. Clients of both versions stream jobs all the time.
+2. Its processes make a cluster. Clients of both versions stream jobs all the time; others load
+   datasets, append to them, ask and watch them.
 3. Every process is replaced by one of the present code, one after the other, and after each
-   replacement a process is killed. Then every process is replaced by one of the previous version.
-4. Every answer is compared, byte for byte, with the embedded engine's.
+   replacement a process is killed. Once all processes of a kind are replaced, a job and a question
+   must begin and end before the next kind. Then every process is replaced by one of the previous
+   version.
+4. Every answer and every row of a dataset is compared, byte for byte, with the embedded engine's.
+   Workers of release 0.1.0 fail questions that a newer gateway planned, and say that they can be
+   asked again. Those are asked again and counted. With any later release none may fail so.
 
 A medic starts processes of its own version. So medics are replaced first: whatever dies later comes
 back in the version to which the cluster goes.
@@ -19,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from caudal.cluster.folder import Cluster
@@ -27,13 +32,17 @@ from caudal.cluster.roster import Member, MemberKind
 from caudal.cluster.upkeep import launcher_of, look
 from caudal.medic.supervision import State
 from caudal.process.records import read_record
+from tests.acceptance.asking import AskTally
+from tests.acceptance.chaos import ASKED, ask_lines, load_lines
 from tests.acceptance.cluster import RealCluster, running
+from tests.acceptance.loading import LoadStream, LoadTally, Shipment
 from tests.acceptance.streaming import Source, Stream, Tally
 
 PREVIOUS = "ac144ec"  # while there is no tag
 ROOT = Path(__file__).parents[2]
 FORWARD = (MemberKind.MEDIC, MemberKind.WORKER, MemberKind.GATEWAY)
 BACK = (MemberKind.MEDIC, MemberKind.GATEWAY, MemberKind.WORKER)
+FAILS_QUESTIONS = "0.1.0"  # the release whose workers fail questions of newer gateways
 _LOOK_SECONDS = 0.2
 _START = """
 import sys
@@ -59,6 +68,41 @@ class Version:
     def program(self) -> tuple[str, ...]:
         return (str(self.python), "-m", "caudal")
 
+    @property
+    def release(self) -> str:
+        """The version that it says of itself."""
+        command = [str(self.python), "-c", "import caudal; print(caudal.__version__)"]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@dataclass(frozen=True)
+class Tallies:
+    """What came of all jobs, of all loads, and of all questions to datasets."""
+
+    jobs: Tally = field(default_factory=Tally)
+    loads: LoadTally = field(default_factory=LoadTally)
+    asks: AskTally = field(default_factory=AskTally)
+
+    def faults(self) -> list[str]:
+        """What went wrong, apart from questions that had to be asked again."""
+        wrong = self.jobs.wrong + self.loads.wrong
+        return [
+            *self.jobs.failed,
+            *self.loads.failed,
+            *self.asks.failed,
+            *self.asks.wrong,
+            *([f"{wrong} jobs or datasets have wrong rows"] if wrong else []),
+        ]
+
+    def counts(self) -> tuple[int, int, int]:
+        """How many jobs, and questions of askers and of watchers, have ended."""
+        jobs, asks = self.jobs, self.asks
+        return (
+            jobs.done + len(jobs.failed) + jobs.wrong,
+            asks.done.total() + len(asks.failed) + len(asks.wrong),
+            asks.watched,
+        )
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -68,20 +112,27 @@ def main() -> int:
     parser.add_argument("--rabbit", action="store_true", help="a private RabbitMQ as the broker")
     given = parser.parse_args()
     old, new = built(given.previous or newest_tag()), Version("present", Path(sys.executable))
-    print(f"previous: {old.name}; seed {given.seed}", flush=True)
+    print(f"previous: {old.name}, {old.release}; present: {new.release}; seed {given.seed}")
     more = () if given.rabbit else ("--broker", "embedded")
     with tempfile.TemporaryDirectory(prefix="upgrade-") as name:
         folder = Path(name)
         sources = [Source.of(app, folder / app, given.scale) for app in ("books", "movies")]
+        shipment = Shipment.of("movies", "ratings", folder / "load", given.scale, ASKED)
         with running(folder / "cluster", *more, program=old.program) as cluster:
-            tally = Tally()
-            with streaming(cluster, (old, new), sources, tally, given.seed):
+            tallies, clients = Tallies(), (old.program, new.program)
+            loads, asks = tallies.loads, tallies.asks
+            loader = LoadStream(cluster, shipment, loads, asks, given.seed, clients)
+            loader.kill = 0.1
+            with streaming(cluster, (old, new), sources, tallies.jobs, given.seed, loader):
                 chance = random.Random(given.seed)
                 for version, order in ((new, FORWARD), (old, BACK)):
-                    go_to(version, order, cluster, tally, chance)
-            print(f"jobs done: {tally.done}, failed: {len(tally.failed)}, wrong: {tally.wrong}")
-            if tally.failed or tally.wrong:
-                print("\n".join(tally.failed), cluster.words(), sep="\n")
+                    go_to(version, order, cluster, tallies, chance)
+            told = tallies.jobs
+            print(f"jobs done: {told.done}, failed: {len(told.failed)}, wrong: {told.wrong}")
+            print("\n".join([*load_lines(loads), *ask_lines(asks)]))
+            print(f"questions asked again because of another version: {asks.again}")
+            if (faults := tallies.faults()) or (asks.again and old.release != FAILS_QUESTIONS):
+                print("\n".join(faults), cluster.words(), sep="\n")
                 return 1
     return 0
 
@@ -137,12 +188,14 @@ def streaming(
     sources: list[Source],
     tally: Tally,
     seed: int,
+    loader: LoadStream,
 ) -> Iterator[None]:
-    """A client of each version streams jobs; some are killed and resumed."""
+    """A client of each version streams jobs, and one loads; some are killed and go on."""
     streams = [
         Stream(replace(cluster, program=one.program), sources, tally, seed + number, kill=0.1)
         for number, one in enumerate(versions)
     ]
+    loader.start()
     for stream in streams:
         stream.start()
     try:
@@ -150,31 +203,36 @@ def streaming(
     finally:
         for stream in streams:
             stream.stop()
+        loader.stop()
 
 
 def go_to(
     version: Version,
     order: tuple[MemberKind, ...],
     cluster: RealCluster,
-    tally: Tally,
+    tallies: Tallies,
     chance: random.Random,
 ) -> None:
     """Replace every process, kill one after each, until all are of this version."""
-    opened, began, before = Cluster.open(cluster.folder), time.monotonic(), tally.done
+    opened, began, before = Cluster.open(cluster.folder), time.monotonic(), tallies.counts()
     members = [one for kind in order for one in opened.here if one.kind is kind]
-    replaced = kills = 0
+    replaced, kills, kind = 0, 0, order[0]
     while left := [one for one in members if not runs(opened, one, version)]:
+        if order.index(left[0].kind) > order.index(kind):
+            kind = left[0].kind
+            wait_for_answers(tallies)
         _run(version.python, "-c", _START, cluster.folder, left[0].name)
         replaced += 1
         wait_until_healthy(opened)
         victim = chance.choice(members)
         kills += launcher_of(opened).kill(victim.name)
         wait_until_healthy(opened)
-    wait_for_job(tally)
+    wait_for_answers(tallies)
     seconds = time.monotonic() - began
+    jobs, asked, watched = (now - then for now, then in zip(tallies.counts(), before, strict=True))
     print(
-        f"to {version.name}: {replaced} replaced, {kills} killed, {tally.done - before} jobs "
-        f"done meanwhile, {seconds:.0f} s",
+        f"to {version.name}: {replaced} replaced, {kills} killed; meanwhile {jobs} jobs, {asked} "
+        f"questions and {watched} answers of watchers, {seconds:.0f} s",
         flush=True,
     )
 
@@ -197,10 +255,13 @@ def wait_until_healthy(cluster: Cluster) -> None:
         time.sleep(_LOOK_SECONDS)
 
 
-def wait_for_job(tally: Tally) -> None:
-    """Wait until one more job has ended: it ran with all processes of the new version."""
-    before = tally.done + len(tally.failed) + tally.wrong
-    while tally.done + len(tally.failed) + tally.wrong == before:
+def wait_for_answers(tallies: Tallies) -> None:
+    """Wait until a job and a question have begun and ended, with the processes that there are.
+
+    Several clients send jobs, so the one that ends may have begun before. One client asks.
+    """
+    jobs, asked, _ = tallies.counts()
+    while tallies.counts()[0] < jobs + 2 or tallies.counts()[1] < asked + 2:
         time.sleep(_LOOK_SECONDS)
 
 
