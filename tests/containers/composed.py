@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.acceptance.cluster import free_hundred
 from tests.containers.engine import BASE, IMAGE, ROOT, Docker
 
@@ -47,6 +49,12 @@ class Composed:
 
     def client(self, *words: str) -> str:
         return self.compose("run", "--rm", "-T", "client", *words)
+
+    def refusal(self, *words: str) -> str:
+        """Return the words with which a command fails."""
+        with pytest.raises(AssertionError) as caught:
+            self.compose(*words)
+        return str(caught.value)
 
     def docker(self, verb: str, member: str, *words: str) -> str:
         return self.engine.docker(verb, *words, f"{NAME}-{member}")

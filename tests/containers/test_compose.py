@@ -119,6 +119,52 @@ def test_scale_creates_and_removes_containers(cluster: Composed) -> None:
     assert set(cluster.all_healthy()) == MEMBERS
 
 
+def test_a_lost_secret_is_told_and_not_replaced_while_containers_run(cluster: Composed) -> None:
+    secret = cluster.volume() / "secret"
+    kept = secret.rename(cluster.volume() / "kept")
+    try:
+        words = cluster.refusal("run", "--rm", "-T", "init")
+        assert "secret is missing, but running processes use it: restore it" in words
+        assert "docker compose down" in words
+        for command in ("status", "doctor"):
+            words = cluster.refusal("run", "--rm", "-T", "admin", command)
+            assert "restore it, or stop the processes with `docker compose down`" in words
+        assert not secret.exists()
+    finally:
+        kept.rename(secret)
+    cluster.all_healthy()
+
+
+def test_the_store_is_fixed_while_containers_run(cluster: Composed) -> None:
+    path = cluster.volume() / "cluster.toml"
+    text = path.read_text()
+    try:
+        path.write_text(text.replace('store = "store"', 'store = "other"'))
+        words = cluster.refusal("run", "--rm", "-T", "admin", "doctor")
+        assert 'says store = "other", but the running processes use "store"' in words
+        assert "stop the cluster first (`docker compose down`)" in words
+        assert "docker compose down" in cluster.refusal("run", "--rm", "-T", "init")
+        before = cluster.all_healthy()
+        cluster.docker("kill", "worker-1")
+        cluster.settled(
+            lambda told: told["worker-1"]["incarnation"] > before["worker-1"]["incarnation"]
+        )
+        cluster.all_healthy()
+        assert not (cluster.volume() / "other").exists()
+    finally:
+        path.write_text(text)
+
+
+def test_the_doctor_misses_medics(cluster: Composed) -> None:
+    medics = sorted(one for one in MEMBERS if one.startswith("medic-"))
+    cluster.compose("stop", *medics)
+    words = cluster.refusal("run", "--rm", "-T", "admin", "doctor")
+    assert "no medic answers" in words
+    assert "run `docker compose up -d`" in words
+    cluster.compose("up", "-d", "--no-recreate")
+    cluster.all_healthy()
+
+
 def test_logs_and_doctor_know_containers(cluster: Composed) -> None:
     lines = cluster.admin("logs", "worker-1", "-n", "3").splitlines()
     assert 0 < len(lines) <= 3

@@ -13,6 +13,7 @@ import typer
 
 from caudal.cli.cluster_show import addresses, show_status, status_json
 from caudal.cluster import upkeep
+from caudal.cluster.commands import command
 from caudal.cluster.doctor import not_ready, unreachable
 from caudal.cluster.folder import Cluster
 from caudal.cluster.notices import differences, notices
@@ -130,8 +131,8 @@ def _saying_what_runs_on(cluster: Cluster) -> Iterator[None]:
     except KeyboardInterrupt:
         if cluster.is_running:
             print(
-                f"the started processes keep running: `caudal status {cluster.options}` shows "
-                f"them, `caudal down {cluster.options}` stops them",
+                f"the started processes keep running: `{command(cluster, 'status')}` shows "
+                f"them, `{command(cluster, 'down')}` stops them",
                 file=sys.stderr,
             )
         raise
@@ -155,8 +156,8 @@ def _wait_until_healthy(cluster: Cluster, but: MemberKind | None = None) -> Stat
         print(line, file=sys.stderr)
     raise JobError(
         f"not healthy after {time.monotonic() - began:.0f} s: {', '.join(ill)}; "
-        f"`caudal logs NAME {cluster.options}` shows why, "
-        f"`caudal down {cluster.options}` stops the cluster"
+        f"`{command(cluster, 'logs NAME')}` shows why, "
+        f"`{command(cluster, 'down')}` stops the cluster"
     )
 
 
@@ -253,7 +254,7 @@ def logs(
 def _opened_anyway(folder: Path, host: str | None) -> Cluster:
     cluster = Cluster.open_anyway(folder, host)
     if cluster.strayed:
-        print(f"{cluster.strayed}; using the settings of the last `caudal up`", file=sys.stderr)
+        print(f"{cluster.strayed}; using the settings of the last start", file=sys.stderr)
     return cluster
 
 
@@ -277,7 +278,7 @@ def scale(
     told = upkeep.look(cluster)  # before the change: it raises an error if the secret is gone
     _replace(path, text)
     if not any(one.workers for one in parse(text.encode("utf-8"), str(path)).hosts.values()):
-        more = f"`caudal scale worker=2 {cluster.options}`"
+        more = f"`{command(cluster, 'scale worker=2')}`"
         print(f"no host has a worker now, so every job waits: {more} adds two", file=sys.stderr)
     if told is None:
         print(f"{path} is changed; {upkeep.nobody_answers(cluster)}", file=sys.stderr)
@@ -291,7 +292,7 @@ def scale(
             f"leader follows the {FILE} of its own host",
             file=sys.stderr,
         )
-    follow = f"the medics apply this within a few seconds: caudal status {cluster.options}"
+    follow = f"the medics apply this within a few seconds: {command(cluster, 'status')}"
     print(follow, file=sys.stderr)
 
 

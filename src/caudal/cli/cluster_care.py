@@ -6,6 +6,7 @@ import typer
 
 from caudal.cli.cluster import DEFAULT_DIR, DirOption, HostOption
 from caudal.cluster.chaos import ChaosPlan, Hit, strike
+from caudal.cluster.commands import command
 from caudal.cluster.doctor import examine, silent_logs
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import MemberKind
@@ -69,10 +70,10 @@ def chaos(
     for line in report.lines():
         print(line)
     if report.lost:
-        see = f"see `caudal logs NAME {cluster.options}`"
+        see = f"see `{command(cluster, 'logs NAME')}`"
         raise JobError(f"not restarted: {', '.join(report.lost)}; {see}")
     if (hits := sum(report.hits.values())) < kills:
-        see = f"`caudal status {cluster.options}` shows what runs"
+        see = f"`{command(cluster, 'status')}` shows what runs"
         raise JobError(f"only {hits} of {kills}: no other process could be hit; {see}")
 
 

@@ -12,6 +12,7 @@ from caudal.cli.program import make_program
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member, MemberKind
 from caudal.cluster.settings import FILE, parse
+from caudal.cluster.upkeep import lay_out_containers, note_first_start
 from caudal.errors import UsageError
 from caudal.process.privacy import keep_private, private_file
 
@@ -43,7 +44,7 @@ def init(
         print(f"wrote {path}", file=sys.stderr)
     elif path.read_bytes() != data:
         print(f"{path} exists and differs from {source}: it stays as it is", file=sys.stderr)
-    Cluster.open(folder, host).lay_out()
+    lay_out_containers(Cluster.open(folder, host))
 
 
 def member(
@@ -61,6 +62,7 @@ def member(
     if me is None or me.kind is MemberKind.BROKER:  # after `caudal scale` made it superfluous
         print(f"{FILE} names no process {name} here: nothing to run", file=sys.stderr)
         return
+    note_first_start(cluster)
     _tell_health(cluster, me)
     os.environ["CAUDAL_BROKER"] = cluster.broker_url()
     words = cluster.arguments(me, cluster.take_heart(me))

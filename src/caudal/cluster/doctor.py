@@ -12,6 +12,7 @@ from pathlib import Path
 
 from caudal.broker.open_broker import open_broker
 from caudal.cluster import named_files, open_files, rabbit_node
+from caudal.cluster.commands import command
 from caudal.cluster.folder import Cluster
 from caudal.cluster.notices import SAME_PASSWORD, notices
 from caudal.cluster.ports import refusals
@@ -34,7 +35,6 @@ _DISK_BYTES = 2 << 30
 _GATEWAY_BYTES = 700 << 20
 _COMPOSE = "run `docker compose up -d`; only medics and `docker compose run admin` reach the engine"
 _OWNERS_WORKERS = 3  # with so many, at most one in three is held by slow tasks (ADR 23)
-_NEW_TOKEN = "make one: caudal token new NAME"
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def _hosts(cluster: Cluster) -> Iterator[Finding]:
         yield Finding(
             "workers",
             "none on any host: every job waits",
-            f"caudal scale worker=2 {cluster.options}",
+            command(cluster, "scale worker=2"),
         )
 
 
@@ -127,7 +127,9 @@ def _medics(cluster: Cluster) -> Iterator[Finding]:
         found, _, remedy = words.partition(": ")
         yield Finding("secret", found, remedy)
     elif told is None and cluster.is_running:
-        yield Finding("cluster", "no medic answers", f"run `caudal up {cluster.options}`")
+        yield Finding("cluster", "no medic answers", f"run `{command(cluster, 'up')}`")
+    elif told is None:
+        yield Finding("cluster", "nothing runs here")
 
 
 def _python(cluster: Cluster) -> Iterator[Finding]:
@@ -187,7 +189,11 @@ def _access(cluster: Cluster) -> Iterator[Finding]:
     try:
         if cluster.settings.tokens:
             names = {one.name for one in read_known(cluster.tokens).entries}
-            yield Finding("tokens", f"of {len(names)} owners", "" if names else _NEW_TOKEN)
+            yield Finding(
+                "tokens",
+                f"of {len(names)} owners",
+                "" if names else f"make one: {command(cluster, 'token new NAME')}",
+            )
             yield from _workers(cluster, len(names))
         if tls.certificate:
             Certificate(cluster.folder / tls.certificate, cluster.folder / tls.key)
@@ -203,7 +209,9 @@ def _workers(cluster: Cluster, owners: int) -> Iterator[Finding]:
     if owners > 1 and workers < _OWNERS_WORKERS:
         found = f"{workers} for {owners} owners: long queries of one owner can hold half of them"
         count = _OWNERS_WORKERS
-        remedy = f"write workers = {count} into {FILE}, or caudal scale worker={count}"
+        remedy = (
+            f"write workers = {count} into {FILE}, or {command(cluster, f'scale worker={count}')}"
+        )
         yield Finding("workers", found, remedy)
 
 
@@ -250,13 +258,13 @@ def _broker_remedy(cluster: Cluster, error: CaudalError) -> str:
         return SAME_PASSWORD
     host = next(one.host for one in cluster.members if one.kind is MemberKind.BROKER)
     where = "" if host == cluster.host else f" on host {host}"
-    return f"start it{where} (`caudal up {cluster.options_on(host)}`), or {correct}"
+    return f"start it{where} (`{command(cluster, 'up', host)}`), or {correct}"
 
 
 def _store(cluster: Cluster) -> Iterator[Finding]:
     url = cluster.store
     if "://" not in url and not Path(url).exists():
-        yield Finding("store", f"the first `caudal up` creates {url}")
+        yield Finding("store", f"`{command(cluster, 'up')}` creates {url}")
         return
     try:
         require_conditional_create(open_store(url))

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from caudal.cluster.commands import command
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import MemberKind
 from caudal.cluster.settings import FILE
@@ -43,5 +44,5 @@ def _require_tokens(cluster: Cluster) -> None:
     except UsageError as error:
         if cluster.tokens.exists():
             raise
-        how = f"make a token with `caudal token new NAME --dir {cluster.folder}`"
+        how = f"make a token with `{command(cluster, 'token new NAME')}`"
         raise UsageError(f"{error}; {how}, or change `tokens` in {FILE}") from None

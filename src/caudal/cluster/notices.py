@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from caudal.cluster.commands import command
 from caudal.cluster.compare_settings import PASSWORD
 from caudal.cluster.folder import Cluster
 from caudal.formats.medic_status import OTHER_VERSION, ProcessStatus, StatusReply
@@ -29,9 +30,8 @@ def notices(cluster: Cluster, told: StatusReply) -> list[Notice]:
     """Return what a person must do about the cluster."""
     found = []
     for host in sorted({one.host for one in told.processes if one.state == State.UNATTENDED}):
-        command = f"caudal up {cluster.options_on(host)}"
         what = f"host {host} has no running medic, so nothing is restarted there"
-        found.append(Notice(what, f"run `{command}` on it"))
+        found.append(Notice(what, f"run `{command(cluster, 'up', host)}` on it"))
     found += [_failing(cluster, one) for one in told.processes if one.state == State.FAILING]
     left = {
         one.detail.removeprefix(OTHER_VERSION): one
@@ -57,8 +57,8 @@ def differences(cluster: Cluster, told: StatusReply) -> list[Notice]:
 
 
 def _failing(cluster: Cluster, one: ProcessStatus) -> Notice:
-    options = cluster.options_on(one.host)
-    why = f"`caudal logs {one.name} {options}` shows why, or the log of a medic"
+    see = command(cluster, f"logs {one.name}", one.host)
+    why = f"`{see}` shows why, or the log of a medic"
     where = "" if one.host == cluster.host else f" on host {one.host}"
     return Notice(f"{one.name} dies again and again, or cannot be started", why + where)
 

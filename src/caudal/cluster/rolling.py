@@ -64,7 +64,7 @@ def restart(
     for one in unreachable(cluster):
         raise UsageError(
             f"nothing is restarted, since {one.what} is not reached from here: {one.found}; give "
-            "this command the environment of `caudal up`"
+            "this command the environment of the processes"
         )
     named_files.require(cluster)
     keep_private()

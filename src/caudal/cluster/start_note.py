@@ -1,22 +1,25 @@
 """The note of the settings that a host's processes were started with.
 
 Rules
-1. `up` writes all settings to a note in the host's `run/` folder before it starts anything.
+1. `up` writes all settings to a note in the host's `run/` folder before it starts anything. For
+   containers `init` does, and `member`, if it is the first to start after all had ended.
 2. While a process of the host runs, its name, store and broker are those of the note, whatever
    cluster.toml says now: two halves of a cluster with different ones would wait for each other for
    ever. All other settings, above all the counts, follow the file.
 3. If nothing runs, only the file counts. `down` removes the note.
 4. `down` works even if the file cannot be read: the note is enough to stop what runs.
-5. The pids of containers mean nothing here, so the note does not apply to them: change their store,
-   broker or name only after `docker compose down`.
+5. A process runs if its pid on record exists or the lock of its name is held. Only locks tell of
+   processes in other containers.
 """
 
+import secrets
 from pathlib import Path
 
 import msgspec
 
 from caudal.cluster.settings import FILE, ClusterSettings
 from caudal.decoding import decode_json
+from caudal.process.locks import is_held
 from caudal.process.records import is_running, read_record
 
 _NOTE = "started-with"
@@ -24,7 +27,7 @@ _NOTE = "started-with"
 
 def write_note(run: Path, settings: ClusterSettings) -> None:
     """Write the note atomically, for this user only: the broker's URL may hold a password."""
-    temporary = run / f".{_NOTE}"
+    temporary = run / f".{_NOTE}.{secrets.token_hex(4)}"
     temporary.touch(mode=0o600)
     temporary.write_bytes(msgspec.json.encode(settings))
     temporary.rename(run / _NOTE)
@@ -43,9 +46,11 @@ def remove_note(run: Path) -> None:
 
 
 def anything_runs(run: Path) -> bool:
-    """Return whether any process on record here exists."""
+    """Return whether any process exists here that is on record or holds the lock of its name."""
     records = (read_record(run, path.stem) for path in run.glob("*.json"))
-    return any(record is not None and is_running(record) for record in records)
+    if any(record is not None and is_running(record) for record in records):
+        return True
+    return any(is_held(path) for path in run.glob("*.lock"))
 
 
 def held(settings: ClusterSettings, noted: ClusterSettings) -> ClusterSettings:

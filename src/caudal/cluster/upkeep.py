@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from caudal.cluster import named_files, open_files, rabbit_node
+from caudal.cluster.commands import command
 from caudal.cluster.compare_settings import PASSWORD
 from caudal.cluster.folder import Cluster
 from caudal.cluster.ports import refusals
@@ -70,13 +71,7 @@ def require_startable(cluster: Cluster) -> dict[Member, HostRecord | None]:
 
     Return what is to be started, each with its last record.
     """
-    if cluster.strayed:
-        raise UsageError(f"{cluster.strayed}: {take_down_first(cluster)}")
-    if cluster.is_running and not cluster.secret.exists():  # a new secret would split them
-        how = restore_secret(cluster)
-        raise UsageError(f"{cluster.secret} is missing, but running processes use it: {how}")
-    if cluster.is_running and (words := other_secret(cluster, cluster.here)):
-        raise UsageError(words)
+    refuse_to_split(cluster)
     if cluster.settings.broker == PRIVATE and not rabbit_node.is_installed():
         raise UsageError(
             "the private RabbitMQ that is asked for is not installed: apt-get install "
@@ -102,9 +97,34 @@ def _known_elsewhere(cluster: Cluster) -> dict[str, int]:
     return {one.name: one.incarnation for one in told.processes} if told else {}
 
 
+def lay_out_containers(cluster: Cluster) -> None:
+    """Create what containers need before their first start, as `start_all` does for processes."""
+    refuse_to_split(cluster)
+    cluster.lay_out()
+    write_note(cluster.run_folder, cluster.settings)
+
+
+def note_first_start(cluster: Cluster) -> None:
+    """Write the note if nothing runs: an engine starts containers after a boot without `init`."""
+    if not cluster.strayed and not cluster.is_running:
+        write_note(cluster.run_folder, cluster.settings)
+
+
+def refuse_to_split(cluster: Cluster) -> None:
+    """Raise UsageError if what starts now would have other settings, or another secret, than what
+    runs."""
+    if cluster.strayed:
+        raise UsageError(f"{cluster.strayed}: {take_down_first(cluster)}")
+    if cluster.is_running and not cluster.secret.exists():
+        how = restore_secret(cluster)
+        raise UsageError(f"{cluster.secret} is missing, but running processes use it: {how}")
+    if cluster.is_running and (words := other_secret(cluster, cluster.here)):
+        raise UsageError(words)
+
+
 def take_down_first(cluster: Cluster) -> str:
     """Return the remedy for a file that differs from what the running processes use."""
-    return f"stop the cluster first (`caudal down {cluster.options}`), or undo the change"
+    return f"stop the cluster first (`{command(cluster, 'down')}`), or undo the change"
 
 
 def _require_files() -> None:
@@ -122,7 +142,7 @@ def _require_tokens(cluster: Cluster) -> None:
         if one.kind is MemberKind.GATEWAY and not is_loopback(one.address):
             raise UsageError(
                 f"{one.address} can be reached from other machines: create a token with "
-                f"`caudal token new NAME --dir {cluster.folder}` and write "
+                f"`{command(cluster, 'token new NAME')}` and write "
                 f'tokens = "tokens" into {cluster.folder / FILE}'
             )
 
@@ -192,7 +212,7 @@ def other_secret(cluster: Cluster, members: Iterable[Member]) -> str:
         return ""
     return (
         f"medics run that have another secret than {cluster.secret}: restore the one that they "
-        f"were started with, or stop them (`caudal down {cluster.options}`) and start anew"
+        f"were started with, or stop them (`{command(cluster, 'down')}`) and start anew"
     )
 
 
@@ -201,8 +221,8 @@ def nobody_answers(cluster: Cluster) -> UnreachableError:
     if words := other_secret(cluster, cluster.members):
         return UnreachableError(words)
     return UnreachableError(
-        f"no medic of {cluster.folder} answers; it may be down: `caudal up {cluster.options}` "
-        "starts what does not run"
+        f"no medic of {cluster.folder} answers; it may be down: `{command(cluster, 'up')}` starts "
+        "what does not run"
     )
 
 
@@ -222,7 +242,7 @@ def _seal(cluster: Cluster) -> Seal:
 
 def restore_secret(cluster: Cluster) -> str:
     """Return the remedy for a secret that cannot be read while processes use it."""
-    return f"restore it, or stop the processes with `caudal down {cluster.options}`"
+    return f"restore it, or stop the processes with `{command(cluster, 'down')}`"
 
 
 def wait_until_healthy(
@@ -262,10 +282,10 @@ def _waited_for(cluster: Cluster, told: StatusReply | None, names: Iterable[str]
     if told is None:
         return (
             "still no medic answers; if they are frozen, "
-            f"`caudal down {cluster.options}` and `caudal up {cluster.options}` start them anew"
+            f"`{command(cluster, 'down')}` and `{command(cluster, 'up')}` start them anew"
         )
     ill = ", ".join(unhealthy(told, names))
-    return f"still waiting for {ill}: `caudal logs NAME {cluster.options}` shows what they do"
+    return f"still waiting for {ill}: `{command(cluster, 'logs NAME')}` shows what they do"
 
 
 def _failing(told: StatusReply, names: Iterable[str]) -> list[str]:

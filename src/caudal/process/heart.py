@@ -12,14 +12,12 @@ Rules
 """
 
 import contextlib
-import fcntl
 import importlib
 import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from io import FileIO
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,6 +26,7 @@ import msgspec
 from caudal.decoding import decode_json
 from caudal.errors import UsageError
 from caudal.formats.frame import JSON_ERRORS
+from caudal.process.locks import take_lock
 from caudal.process.privacy import keep_private
 from caudal.process.pulse import HostRecord, Pulse
 from caudal.process.records import write_record
@@ -185,17 +184,6 @@ def alive(path: Path | None, module: str) -> Iterator[Heart | None]:
     with contextlib.closing(Heart(path)) as heart:
         heart.through(lambda: importlib.import_module(module))
         yield heart
-
-
-def take_lock(path: Path, name: str) -> FileIO:
-    """Take the lock of a name, held until it is closed or the process ends."""
-    file = FileIO(path, "a")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        raise UsageError(f"another process already runs as {name}") from None
-    return file
 
 
 def resident_bytes() -> int:
