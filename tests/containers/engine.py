@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 IMAGE, BASE = "caudal:test", "caudal-base:test"
 _OFFICIAL, _DEBIAN = "python:3.11-slim-bookworm", "caudal-debian:test"
+_FILES = ("-f", "compose.yaml", "-f", "tests/containers/host-network.yaml")
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
@@ -38,14 +39,17 @@ class Docker:
         """Run one command of compose, of whichever version there is. The first one builds with
         BuildKit, as the second does, if it is told to."""
         kit = {"DOCKER_BUILDKIT": "1", "COMPOSE_DOCKER_CLI_BUILD": "1"}
-        return _run([*self._compose, *words], {**self.environment, **kit, **more}, check=check)
+        command = ["docker", "compose"] if self.has_compose_2 else ["docker-compose"]
+        return _run([*command, *_FILES, *words], {**self.environment, **kit, **more}, check=check)
 
     @property
-    def _compose(self) -> list[str]:
-        with contextlib.suppress(AssertionError):
+    def has_compose_2(self) -> bool:
+        """Whether compose is the present one; Debian 12 has the first one."""
+        try:
             self.docker("compose", "version")
-            return ["docker", "compose"]
-        return ["docker-compose"]
+        except AssertionError:
+            return False
+        return True
 
 
 def _run(command: list[str], environment: Mapping[str, str], *, check: bool) -> str:
