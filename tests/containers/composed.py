@@ -24,6 +24,8 @@ class Composed:
     engine: Docker
     folder: Path
     port: int
+    data: Path | None = None  # instead of the cluster's own folders
+    results: Path | None = None
 
     @property
     def variables(self) -> dict[str, str]:
@@ -34,8 +36,8 @@ class Composed:
             "CAUDAL_NAME": NAME,
             "CAUDAL_SETTINGS": str(self.folder / "cluster.toml"),
             "CAUDAL_GATEWAYS": gateways,
-            "CAUDAL_DATA": str(self.folder / "data"),
-            "CAUDAL_RESULTS": str(self.folder / "results"),
+            "CAUDAL_DATA": str(self.data or self.folder / "data"),
+            "CAUDAL_RESULTS": str(self.results or self.folder / "results"),
             "DOCKER_SOCKET": str(self.engine.socket),
             "COMPOSE_PROJECT_NAME": NAME,
         }

@@ -1,5 +1,6 @@
 """`docker compose up -d --build`, work, kills, scaling and `down` on a real engine."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -163,6 +164,16 @@ def test_the_doctor_misses_medics(cluster: Composed) -> None:
     assert "run `docker compose up -d`" in words
     cluster.compose("up", "-d", "--no-recreate")
     cluster.all_healthy()
+
+
+def test_a_folder_of_results_that_docker_made_is_refused(cluster: Composed) -> None:
+    data, results = cluster.folder / "mine", cluster.folder / "missing"
+    data.mkdir()
+    os.chown(data, 4321, 4321)
+    other = dataclasses.replace(cluster, data=data, results=results)
+    words = other.refusal("run", "--rm", "-T", "client", "books")
+    assert "belongs to root: remove it (sudo rmdir results), make your own" in words
+    assert list(results.iterdir()) == []
 
 
 def test_logs_and_doctor_know_containers(cluster: Composed) -> None:
