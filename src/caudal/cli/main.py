@@ -44,7 +44,9 @@ def main(arguments: list[str] | None = None) -> int:
             sys.excepthook(type(error), error, error.__traceback__)
         if line:
             print(f"caudal: {line}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
-        if arguments is None:
+        if arguments is None and isinstance(error, CaudalError):
+            streams.finish_output()  # what the doctor found, for instance
+        elif arguments is None:
             streams.abandon_output()
     if arguments is None:
         _STATUS.append(int(status))

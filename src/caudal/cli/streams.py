@@ -62,6 +62,13 @@ def _output() -> io.TextIOWrapper:
     )
 
 
+def finish_output() -> None:
+    """Write what was printed before an error; what cannot be written is discarded."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+    abandon_output()
+
+
 def abandon_output() -> None:
     """Discard unwritten standard output, so that the exit does not fail too."""
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -1,15 +1,18 @@
 """What the doctor says of tokens, certificates (made by openssl), medics and secrets."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
+from tests.acceptance.cluster import CAUDAL
 from tests.harness.certificates import make_authority, make_server
 from tests.harness.cluster_folder import laid_out
 from tests.harness.gateway_place import ALICE, BERTA, write_token
 from tests.harness.small_disk import fill, small_disk
 
 from caudal.broker import MemoryBroker
+from caudal.cli.status import ExitStatus
 from caudal.cluster import doctor
 from caudal.cluster.doctor import _access, _hosts, _medics, examine
 from caudal.cluster.folder import Cluster
@@ -134,6 +137,16 @@ def test_what_the_doctor_advises_about_a_broker_depends_on_why_it_does_not_answe
     monkeypatch.setattr(doctor, "open_broker", lambda url, name: Silent())
     (finding,) = doctor._broker(cluster)
     assert finding.remedy.startswith(remedy)
+
+
+def test_findings_come_through_a_pipe_if_some_are_bad(tmp_path: Path) -> None:
+    cluster = laid_out(tmp_path, medics=1)
+    command = [*CAUDAL, "doctor", "--dir", str(cluster.folder)]
+    usual = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=usual)
+    assert done.returncode == ExitStatus.JOB
+    assert "BAD broker: " in done.stdout
+    assert done.stderr.startswith("caudal: fix the ")
 
 
 def _found(cluster: Cluster) -> dict[str, str]:
