@@ -24,6 +24,7 @@ class Composed:
     engine: Docker
     folder: Path
     port: int
+    image: str = IMAGE
     data: Path | None = None  # instead of the cluster's own folders
     results: Path | None = None
 
@@ -32,7 +33,7 @@ class Composed:
         gateways = f"http://127.0.0.1:{self.port + 1},http://127.0.0.1:{self.port + 2}"
         return {
             "CAUDAL_BASE": BASE,
-            "CAUDAL_IMAGE": IMAGE,
+            "CAUDAL_IMAGE": self.image,
             "CAUDAL_NAME": NAME,
             "CAUDAL_SETTINGS": str(self.folder / "cluster.toml"),
             "CAUDAL_GATEWAYS": gateways,

@@ -1,5 +1,6 @@
 """`docker compose up -d --build`, work, kills, scaling and `down` on a real engine."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -7,6 +8,9 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +38,15 @@ def cluster(engine: Docker, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 def caudal(*words: str) -> str:
     return subprocess.run([*CAUDAL, *words], capture_output=True, text=True, check=True).stdout
+
+
+def fill(cluster: Composed, app: str) -> None:
+    """Make the data of an application, and remove earlier results."""
+    for folder in (cluster.folder / "data", cluster.folder / "results"):
+        for path in folder.iterdir():
+            path.unlink()
+    caudal("generate", app, "--scale", "0.002", "--out", str(cluster.folder / "data"))
+    subprocess.run(["chmod", "-R", "a+rX", str(cluster.folder / "data")], check=True)
 
 
 def in_image(engine: Docker, *words: str) -> str:
@@ -65,11 +78,7 @@ def test_all_containers_become_healthy_and_belong_to_one_user(cluster: Composed)
 def test_a_client_answers_over_data_and_leaves_results_to_their_owner(
     cluster: Composed, app: str
 ) -> None:
-    for folder in (cluster.folder / "data", cluster.folder / "results"):
-        for path in folder.iterdir():
-            path.unlink()
-    caudal("generate", app, "--scale", "0.002", "--out", str(cluster.folder / "data"))
-    subprocess.run(["chmod", "-R", "a+rX", str(cluster.folder / "data")], check=True)
+    fill(cluster, app)
     cluster.client(app, "--format", "json")
     expected = cluster.folder / "expected"
     shutil.rmtree(expected, ignore_errors=True)
@@ -120,6 +129,73 @@ def test_scale_creates_and_removes_containers(cluster: Composed) -> None:
     assert set(cluster.all_healthy()) == MEMBERS
 
 
+@contextlib.contextmanager
+def three_workers(cluster: Composed) -> Iterator[None]:
+    """The third one is made by medics: compose does not know it."""
+    cluster.admin("scale", "worker=3")
+    cluster.settled(lambda told: told.get("worker-3", {}).get("state") == "healthy")
+    try:
+        yield
+    finally:
+        cluster.admin("scale", "worker=2")
+        while f"{NAME}-worker-3" in cluster.engine.docker("ps", "-a", "--format", "{{.Names}}"):
+            time.sleep(0.5)
+
+
+def all_newer(cluster: Composed, before: dict[str, Any]) -> dict[str, Any]:
+    return cluster.settled(
+        lambda told: all(
+            one["state"] == "healthy" and one["incarnation"] > before[name]["incarnation"]
+            for name, one in told.items()
+        )
+    )
+
+
+def labelled(engine: Docker, folder: Path, tag: str) -> str:
+    """Make another image of the tests' one, and return its id."""
+    folder.mkdir()
+    (folder / "Dockerfile").write_text(f"FROM {IMAGE}\nLABEL test.tag={tag}\n")
+    engine.docker("build", "-t", tag, str(folder))
+    return engine.docker("image", "inspect", "--format", "{{.Id}}", tag).strip()
+
+
+def test_a_rolling_restart_moves_every_container_to_another_image_while_jobs_run(
+    cluster: Composed, tmp_path: Path
+) -> None:
+    fill(cluster, "movies")
+    tag = "caudal:next"
+    new = labelled(cluster.engine, tmp_path / "context", tag)
+    old = cluster.inspect("worker-1")["Image"]
+    with three_workers(cluster), ThreadPoolExecutor(1) as pool:
+        for image, wanted in ((tag, new), (IMAGE, old)):  # forth, and back
+            before = cluster.all_healthy()
+            job = pool.submit(cluster.client, "movies", "--format", "json")
+            dataclasses.replace(cluster, image=image).admin("restart", "--rolling")
+            job.result()
+            after = cluster.all_healthy()
+            assert {one: cluster.inspect(one)["Image"] for one in after} == dict.fromkeys(
+                (*MEMBERS, "worker-3"), wanted
+            )
+            labels = {cluster.inspect(one)["Config"]["Labels"].get("test.tag") for one in after}
+            assert labels == {tag if image == tag else None}
+            for name, one in after.items():
+                assert one["incarnation"] == before[name]["incarnation"] + 1, name
+    assert {path.stat().st_uid for path in (cluster.folder / "results").iterdir()} == {4321}
+
+
+def test_compose_replaces_all_containers_and_medics_do_not_interfere(
+    cluster: Composed, tmp_path: Path
+) -> None:
+    if not cluster.engine.has_compose_2:
+        pytest.skip("the first compose renames a container only after it has stopped it")
+    labelled(cluster.engine, tmp_path / "context", "caudal:next")
+    for image in ("caudal:next", IMAGE):
+        before = cluster.all_healthy()
+        dataclasses.replace(cluster, image=image).compose("up", "-d")
+        after = all_newer(cluster, before)
+        assert {cluster.inspect(name)["Config"]["Image"] for name in after} == {image}
+
+
 def test_a_lost_secret_is_told_and_not_replaced_while_containers_run(cluster: Composed) -> None:
     secret = cluster.volume() / "secret"
     kept = secret.rename(cluster.volume() / "kept")
@@ -160,9 +236,9 @@ def test_the_doctor_misses_medics(cluster: Composed) -> None:
     medics = sorted(one for one in MEMBERS if one.startswith("medic-"))
     cluster.compose("stop", *medics)
     words = cluster.refusal("run", "--rm", "-T", "admin", "doctor")
+    cluster.compose("up", "-d", "--no-recreate")
     assert "no medic answers" in words
     assert "run `docker compose up -d`" in words
-    cluster.compose("up", "-d", "--no-recreate")
     cluster.all_healthy()
 
 

@@ -49,7 +49,8 @@ _TELL_SECONDS = 15.0  # how often somebody who waits is told for what
 def launcher_of(cluster: Cluster) -> Launcher:
     """Return what runs this cluster's members: processes, or containers of the Docker engine."""
     if cluster.settings.launcher == "docker":
-        return DockerLauncher(cluster, DockerEngine.of(os.environ.get("DOCKER_HOST")))
+        engine = DockerEngine.of(os.environ.get("DOCKER_HOST"))
+        return DockerLauncher(cluster, engine, os.environ.get("CAUDAL_IMAGE", ""))
     return LocalLauncher(cluster)
 
 

@@ -10,10 +10,15 @@ Rules
 4. A new container is a copy of one of the same kind: the same image, mounts, user and labels, with
    another name and command. So nothing about images stands in cluster.toml, and `docker compose
    down` removes it like the one that it was copied from.
+5. A container keeps its image for ever. For another image it is made anew, with its own settings
+   and those of the new image: what it had from the old image is left out.
+6. Compose creates a container's successor as ID_NAME, then stops the container, removes it and
+   renames the successor. Until then nobody else starts either, or compose could not remove it. A
+   successor that stays for two minutes is one that compose has given up.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -24,6 +29,8 @@ from caudal.process.records import ProcessRecord
 
 _ALIVE = frozenset(("running", "paused", "restarting"))
 _NUMBER_LABEL = "com.docker.compose.container-number"
+_IMAGE_LABEL = "com.docker.compose.image"  # else compose makes it anew once more
+_SUCCESSOR_SECONDS = 120.0
 _FRACTION = re.compile(r"\.(\d{1,6})\d*")
 Json = Mapping[str, Any]
 
@@ -58,21 +65,36 @@ def inspected(answer: Json) -> Condition:
     return Condition(status, max(seconds_of(state["FinishedAt"]), seconds_of(answer["Created"])))
 
 
-_EVENTS = {"start": "running", "die": "exited", "pause": "paused", "unpause": "running"}
+_EVENTS = {
+    "start": "running",
+    "die": "exited",
+    "pause": "paused",
+    "unpause": "running",
+    "destroy": "removed",
+}
 
 
-def happened(event: Json) -> tuple[str, Condition | None] | None:
-    """Return the container of an event with its condition, None if it was removed.
-
-    Return None for an event that changes no condition.
-    """
+def happened(event: Json) -> tuple[str, Condition] | None:
+    """Return the container of an event with its condition; None if that has not changed."""
     action = str(event.get("Action", ""))
     name = str(event["Actor"]["Attributes"]["name"])
-    if action == "destroy":
-        return name, None
     if action not in _EVENTS:
         return None
     return name, Condition(_EVENTS[action], int(event["timeNano"]) / 1e9)
+
+
+def with_event(known: Mapping[str, Condition], event: Json) -> dict[str, Condition]:
+    """Return the known conditions after an event, which may be older than what is known.
+
+    A list of containers that was made after the event has seen what came of it: the removal of a
+    container must not hide the one that has its name since.
+    """
+    found = happened(event)
+    if found is None:
+        return dict(known)
+    name, condition = found
+    is_news = name not in known or known[name].since <= condition.since
+    return {**known, name: condition} if is_news else dict(known)
 
 
 def told(
@@ -96,21 +118,50 @@ def pattern_for(kind: MemberKind, names: list[str], cluster: str) -> str | None:
     return None
 
 
+def is_being_replaced(listed: Iterable[Json], container: str, now: float) -> bool:
+    """Return whether compose is replacing this container, by the engine's list of all (rule 6)."""
+    successor = re.compile(rf"/[0-9a-f]{{12}}_{re.escape(container)}")
+    return any(
+        one["State"] == "created" and now - float(one["Created"]) < _SUCCESSOR_SECONDS
+        for one in listed
+        if any(successor.fullmatch(name) for name in one["Names"])
+    )
+
+
 def copied(answer: Json, member: str) -> dict[str, Any]:
     """Return the order to create a container for this member like the inspected one."""
-    config = dict(answer["Config"])
+    config = _placed(answer)
     number = member.partition(".")[0].rpartition("-")[2]
     labels = dict(config.get("Labels") or {})
     if _NUMBER_LABEL in labels:
         labels[_NUMBER_LABEL] = number
-    for name in ("Hostname", "Domainname"):
-        config.pop(name, None)
-    return {
-        **config,
-        "Cmd": ["member", member],
-        "Labels": labels,
-        "HostConfig": answer["HostConfig"],
+    return {**config, "Cmd": ["member", member], "Labels": labels}
+
+
+def renewed(answer: Json, before: Json, name: str, after: Json) -> dict[str, Any]:
+    """Return the order to create the inspected container anew from the image of this name.
+
+    `before` and `after`: what the engine says of its image and of the new one (rule 5).
+    """
+    inherited = before["Config"] or {}
+    order = _placed(answer)
+    own = {key: value for key, value in order.items() if value != inherited.get(key)}
+    variables, labels = inherited.get("Env") or [], inherited.get("Labels") or {}
+    own["Env"] = [one for one in order.get("Env") or () if one not in variables]
+    own["Labels"] = {
+        key: value for key, value in (order.get("Labels") or {}).items() if labels.get(key) != value
     }
+    if _IMAGE_LABEL in own["Labels"]:
+        own["Labels"][_IMAGE_LABEL] = str(after["Id"])
+    return {**own, "Image": name}
+
+
+def _placed(answer: Json) -> dict[str, Any]:
+    """Return the settings of a container and of its place, as an order takes them."""
+    config = dict(answer["Config"])
+    for name in ("Hostname", "Domainname"):  # of the host's network
+        config.pop(name, None)
+    return {**config, "HostConfig": answer["HostConfig"]}
 
 
 def seconds_of(text: str) -> float:

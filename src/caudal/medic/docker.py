@@ -13,10 +13,13 @@ from caudal.cluster.roster import Member
 from caudal.errors import EngineError, UsageError
 from caudal.medic.containers import (
     Condition,
+    Json,
     container_of,
     copied,
     inspected,
+    is_being_replaced,
     pattern_for,
+    renewed,
     told,
 )
 from caudal.medic.engine import DockerEngine, whole_lines
@@ -30,11 +33,13 @@ _BEGUN_SECONDS = 10.0  # for a container's process to write its own record
 
 
 class DockerLauncher:
-    """Containers of one engine."""
+    """Containers of one engine. `image`: the one of containers that are replaced; "": the one
+    that they were made of, by its name."""
 
-    def __init__(self, cluster: Cluster, engine: DockerEngine) -> None:
+    def __init__(self, cluster: Cluster, engine: DockerEngine, image: str = "") -> None:
         self._cluster = cluster
         self._engine = engine
+        self._image = image
         self._watch: ContainerWatch | None = None
 
     def start(self, member: Member, dead: int) -> int | None:
@@ -46,6 +51,8 @@ class DockerLauncher:
             record = read_record(run, member.name)
             known = record.incarnation if record else 0
             condition = self._condition(member.name)
+            if not (condition and condition.is_alive) and self._is_being_replaced(member.name):
+                return None
             if condition is None:
                 self.create(member)
             elif condition.is_alive:
@@ -58,16 +65,50 @@ class DockerLauncher:
             return incarnation
 
     def replace(self, member: Member, seconds: float) -> int | None:
-        """See the port. The container stays the same one, so it keeps its image."""
+        """See the port. If its image is another one by now, the container is made anew."""
         run = self._cluster.run_folder
         with locked(run / f"{member.name}.starting") as mine:
             if not mine:
                 return None
-            self._ask_to_end(member.name, seconds)
+            order = self._renewal(member.name)
+            if order is None:
+                self._ask_to_end(member.name, seconds)
+            else:
+                self._make_anew(member.name, order, seconds)
             record = read_record(run, member.name)
             incarnation = record.incarnation + 1 if record else 1
             self._begin(member, incarnation)
             return incarnation
+
+    def _is_being_replaced(self, name: str) -> bool:
+        found = self._engine.get("/containers/json", {"all": "true"})
+        listed = found if isinstance(found, list) else []
+        return is_being_replaced(listed, self._container(name), time.time())
+
+    def _renewal(self, name: str) -> Json | None:
+        """Return the order to make a container anew from its image (rule 5); None if it has it."""
+        answer = self._engine.get(f"/containers/{self._container(name)}/json")
+        if not isinstance(answer, dict):
+            return None
+        wanted = self._image or str(answer["Config"]["Image"])
+        before = self._engine.get(f"/images/{answer['Image']}/json")
+        after = self._engine.get(f"/images/{wanted}/json")
+        if not isinstance(after, dict):
+            raise UsageError(f"the engine has no image {wanted}: pull or build it first")
+        if after["Id"] == answer["Image"]:
+            return None
+        known = before if isinstance(before, dict) else {"Config": None}
+        return renewed(answer, known, wanted, after)
+
+    def _make_anew(self, name: str, order: Json, seconds: float) -> None:
+        """Replace a container. The new one is created first: if that fails, nothing has changed."""
+        container = self._container(name)
+        waiting = f"new-{container}"  # not a name of the cluster's containers
+        self._engine.delete(f"/containers/{waiting}", {"force": "true"})
+        self._engine.post("/containers/create", {"name": waiting}, order)
+        self._ask_to_end(name, seconds)
+        self._engine.delete(f"/containers/{container}", {"force": "true"})
+        self._engine.post(f"/containers/{waiting}/rename", {"name": container})
 
     def _begin(self, member: Member, incarnation: int) -> None:
         """Leave the incarnation for the process, start it, then write the record (rule 3)."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 
 from caudal.errors import EngineError
-from caudal.medic.containers import Condition, happened, inspected
+from caudal.medic.containers import Condition, inspected, with_event
 from caudal.medic.engine import DockerEngine
 from caudal.process.logs import fields
 
@@ -56,16 +56,9 @@ class ContainerWatch:
             self._take(line)
 
     def _take(self, line: bytes) -> None:
-        found = happened(json.loads(line))
-        if found is None or not found[0].startswith(self._prefix):
-            return
-        name, condition = found
-        known = dict(self._known)
-        if condition is None:
-            known.pop(name, None)
-        elif name not in known or known[name].since <= condition.since:  # else the list is newer
-            known[name] = condition
-        self._known = known  # replaced whole: readers of other threads see one state
+        event = json.loads(line)
+        if event["Actor"]["Attributes"]["name"].startswith(self._prefix):
+            self._known = with_event(self._known, event)  # whole: other threads see one state
 
     def _say(self, reason: str) -> None:
         if reason and reason != self._away:

@@ -14,9 +14,12 @@ from caudal.medic.containers import (
     copied,
     happened,
     inspected,
+    is_being_replaced,
     pattern_for,
+    renewed,
     seconds_of,
     told,
+    with_event,
 )
 from caudal.process.records import ProcessRecord
 
@@ -69,8 +72,17 @@ def event(action: str) -> dict[str, Any]:
 def test_events_change_conditions() -> None:
     assert happened(event("die")) == ("caudal-worker-1", Condition("exited", 5.5))
     assert happened(event("unpause")) == ("caudal-worker-1", Condition("running", 5.5))
-    assert happened(event("destroy")) == ("caudal-worker-1", None)
+    assert happened(event("destroy")) == ("caudal-worker-1", Condition("removed", 5.5))
     assert happened(event("exec_start: python")) is None
+
+
+def test_the_removal_of_a_container_does_not_hide_its_successor() -> None:
+    old, new = Condition("running", 1.0), Condition("running", 6.0)
+    listed = {"caudal-worker-1": new}
+    assert with_event(listed, event("destroy")) == listed
+    removed = with_event({"caudal-worker-1": old}, event("destroy"))
+    assert told("worker-1", RECORD, 4.0, removed["caudal-worker-1"], 7.0).gone
+    assert not told("worker-1", RECORD, 5.8, removed["caudal-worker-1"], 7.0).gone
 
 
 def test_a_new_container_is_like_one_of_its_kind_and_a_medic_only_like_a_medic() -> None:
@@ -102,6 +114,60 @@ def test_a_copy_has_another_command_and_number_and_the_same_place() -> None:
     assert order["HostConfig"] == seen["HostConfig"]
     assert "Hostname" not in order
     assert seen["Config"]["Cmd"] == ["member", "worker-1"]
+
+
+def test_a_container_made_anew_has_its_own_settings_and_those_of_the_new_image() -> None:
+    own = {"com.docker.compose.service": "worker-1", "com.docker.compose.image": "sha256:old"}
+    seen: dict[str, Any] = {
+        "Image": "sha256:old",
+        "Config": {
+            "Image": "caudal:1",
+            "Cmd": ["member", "worker-1"],
+            "Entrypoint": ["caudal"],
+            "Env": ["PATH=/old", "AWS_REGION=here"],
+            "Healthcheck": {"Test": ["CMD", "old"]},
+            "Labels": {**own, "round": "1"},
+            "User": "caudal",
+        },
+        "HostConfig": {"NetworkMode": "host"},
+    }
+    before = {
+        "Id": "sha256:old",
+        "Config": {
+            "Cmd": ["--help"],
+            "Entrypoint": ["caudal"],
+            "Env": ["PATH=/old"],
+            "Healthcheck": {"Test": ["CMD", "old"]},
+            "Labels": {"round": "1"},
+            "User": "caudal",
+        },
+    }
+    order = renewed(seen, before, "caudal:2", {"Id": "sha256:new"})
+    assert order == {
+        "Image": "caudal:2",
+        "Cmd": ["member", "worker-1"],
+        "Env": ["AWS_REGION=here"],
+        "Labels": {**own, "com.docker.compose.image": "sha256:new"},
+        "HostConfig": {"NetworkMode": "host"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "age", "is_one"),
+    [
+        ("/ce46a3008768_caudal-worker-1", "created", 20, True),
+        ("/ce46a3008768_caudal-worker-1", "created", 200, False),  # compose was killed
+        ("/ce46a3008768_caudal-worker-1", "exited", 20, False),
+        ("/ce46a3008768_caudal-worker-11", "created", 20, False),
+        ("/ce46a3008768_other-caudal-worker-1", "created", 20, False),
+        ("/caudal-worker-1", "created", 20, False),
+    ],
+)
+def test_compose_is_replacing_a_container_while_its_successor_waits(
+    name: str, state: str, age: int, is_one: bool
+) -> None:
+    listed = [{"Names": [name], "State": state, "Created": 1_000}]
+    assert is_being_replaced(listed, "caudal-worker-1", 1_000 + age) is is_one
 
 
 def test_the_compose_file_has_a_container_for_every_member() -> None:
