@@ -1,5 +1,6 @@
 """The Spark engine gives the embedded engine's rows and rejects, on a real Spark."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,15 @@ def test_sql_over_files_and_the_settings_of_the_session(skewed: Path, session: A
     assert found.rows() == caudal.sql(select, data=skewed, progress=False).rows()
     assert session.conf.get(name) == "777"
     assert session.range(3).count() == 3  # the session is left open
+
+
+def test_files_that_their_names_do_not_find_travel(tmp_path: Path, session: Any) -> None:
+    (tmp_path / "a1.csv").write_text("k,v\n1,a\n")
+    Path(os.fsdecode(bytes(tmp_path / "a2") + b"\xff.csv")).write_text("k,v\n2,b\n")
+    select = "SELECT k, v FROM 'a*.csv' ORDER BY k"
+    found = caudal.sql(select, data=tmp_path, engine="spark", spark=session, progress=False)
+    assert found.rows() == caudal.sql(select, data=tmp_path, progress=False).rows()
+    assert len(found.rows()) == 2
 
 
 def test_what_a_task_loaded_is_not_searched_for_garbage(skewed: Path, session: Any) -> None:

@@ -38,6 +38,24 @@ def test_the_command_prints_the_rows_of_the_embedded_engine(
     assert found.stderr == embedded.stderr
 
 
+@pytest.mark.parametrize("name", ["-", "/dev/fd/{}"], ids=["standard input", "a pipe"])
+def test_what_can_be_read_once_only_is_read(name: str, session: object) -> None:
+    def told(*engine: str) -> str:
+        end, begin = os.pipe()
+        with os.fdopen(begin, "wb") as given:
+            given.write(b"k,v\n1,a\n2,b\n")
+        place = name.format(end)
+        command = [sys.executable, "-m", "caudal", "sql", f"SELECT * FROM '{place}'", *engine]
+        found = subprocess.run(
+            [*command, "--quiet"], stdin=end, pass_fds=[end], capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        os.close(end)
+        return rows(found).replace(place, "PLACE")
+
+    assert told(*ON_SPARK) == told()
+
+
 def test_an_application_has_the_answers_and_rejects_of_the_embedded_engine(
     generated: Path, session: object, tmp_path: Path
 ) -> None:

@@ -160,8 +160,8 @@ class InputFile:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether it is on this machine, and a range of its bytes is a range of records."""
-        return isinstance(self.place, LocalPlace) and not self.place.shown and self.has_ranges
+        """Whether its name finds it on this machine, and a range of its bytes is one of records."""
+        return isinstance(self.place, LocalPlace) and self.place.is_named and self.has_ranges
 
     @cached_property
     def has_ranges(self) -> bool:

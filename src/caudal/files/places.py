@@ -36,6 +36,12 @@ class LocalPlace:
     def identity(self) -> str:
         return shown_path(self.path.absolute())
 
+    @property
+    def is_named(self) -> bool:
+        """Whether its name finds it later, also from another process. That of a pipe does not, nor
+        one that is not UTF-8."""
+        return not self.shown and self.identity == str(self.path.absolute())
+
     def size(self) -> int:
         return self.path.stat().st_size
 
@@ -62,6 +68,7 @@ class S3Place:
         return f"{S3}{self.bucket}/{self.key}"
 
     identity = name
+    is_named = True
 
     @property
     def path(self) -> PurePosixPath:

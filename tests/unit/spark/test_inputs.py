@@ -1,6 +1,7 @@
 """Waves of batches: what travels, and what executors read themselves."""
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,21 @@ def test_only_files_with_ranges_can_be_read_by_executors(files: list[InputFile])
     assert reachable_files(files, SparkInputs.AUTO, is_local=True) == plain
     assert reachable_files(files, SparkInputs.AUTO, is_local=False) == frozenset()
     assert reachable_files(files, SparkInputs.SENT, is_local=True) == frozenset()
+
+
+def test_a_file_that_its_name_does_not_find_again_travels(tmp_path: Path) -> None:
+    """Standard input, a pipe, a name that is not UTF-8, and one that looks like such a name."""
+    escaped = tmp_path / r"c\xff.csv"
+    paths = [tmp_path / "a.csv", Path(os.fsdecode(bytes(tmp_path / "c") + b"\xff.csv")), escaped]
+    for path in paths:
+        path.write_text(HEADER + ROWS)
+    copied = InputFile(LocalPlace(paths[0], "standard input"))
+    odd, looks_odd = (InputFile(LocalPlace(path)) for path in paths[1:])
+    assert odd.name == looks_odd.name
+    for how in (SparkInputs.AUTO, SparkInputs.SHARED):
+        assert reachable_files([copied, odd, looks_odd], how, is_local=True) == frozenset()
+    assert reachable_files([looks_odd], how, is_local=True) == frozenset({looks_odd.name})
+    assert [file.is_plain for file in (copied, odd, looks_odd)] == [False, False, True]
 
 
 def test_heads_and_whole_batches_are_separate_waves(
