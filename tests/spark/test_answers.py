@@ -63,6 +63,7 @@ def test_shipped_queries_have_the_same_rows_and_rejects(
     assert_identical(found, expected)
     assert reports[1] == reports[0]
     assert found.rejects.counts() == expected.rejects.counts()
+    assert found.rejects.notes == expected.rejects.notes
     assert len(reports[0]) > 10
 
 
@@ -116,6 +117,30 @@ def test_sql_over_files_and_the_settings_of_the_session(skewed: Path, session: A
     assert found.rows() == caudal.sql(select, data=skewed, progress=False).rows()
     assert session.conf.get(name) == "777"
     assert session.range(3).count() == 3  # the session is left open
+
+
+@pytest.mark.parametrize("inputs", [SparkInputs.AUTO, SparkInputs.SENT])
+def test_what_was_found_about_files_is_told(
+    inputs: SparkInputs, tmp_path: Path, session: Any
+) -> None:
+    """Also of two files of one table, of which one is as usual."""
+    (tmp_path / "a.csv").write_text("k,v\n1,a\n")
+    (tmp_path / "b.csv").write_bytes("k;v\n2;\xe4\n3;b\n".encode("cp1252"))
+    (tmp_path / "c.csv").write_text("k\tw\n2\tx\n")
+    app = Application(
+        "t", "", Path(),
+        (
+            Table("t", ("a.csv", "b.csv"), ("k", "v"), "SELECT k, v FROM raw", "t.sql"),
+            Table("u", ("c.csv",), ("k", "w"), "SELECT k, w FROM raw", "u.sql"),
+        ),
+        (Query("q", "q", "SELECT v, w FROM t LEFT JOIN u USING (k) ORDER BY k", "q.sql"),),
+    )  # fmt: skip
+    expected = run_with(Engine.EMBEDDED, app, Sources(tmp_path))
+    options = RunOptions(spark=SparkOptions(session, inputs=inputs))
+    found = run_with(Engine.SPARK, app, Sources(tmp_path), options=options)
+    assert_identical(found, expected)
+    assert len(expected.rejects.notes) > 2
+    assert sorted(found.rejects.notes) == sorted(expected.rejects.notes)
 
 
 def test_files_that_their_names_do_not_find_travel(tmp_path: Path, session: Any) -> None:

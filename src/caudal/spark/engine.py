@@ -31,6 +31,7 @@ from caudal.duck.profile import Measurements, profile_stages
 from caudal.duck.sandbox import SandboxLimits
 from caudal.errors import CaudalError, QueryError, SparkFailedError
 from caudal.files.batches import CutNote
+from caudal.files.file_notes import file_notes
 from caudal.files.sources import Sources
 from caudal.formats import job as job_format
 from caudal.formats import mapped, outputs
@@ -218,6 +219,7 @@ class SparkJob:
             is_shown = type(progress) is not Silent  # those derived from it may listen
             self._map_wave(one, wave, work, report, told if is_shown else None)
             before += size
+        self.rejects.notes += file_notes(files)
         return report.profile()
 
     def _table_work(self, table: str, inputs: FileInputs | DatasetInputs) -> Work:
