@@ -12,9 +12,11 @@ Rules
    as long as mapping several megabytes, so the first task takes what it loaded out of that.
 """
 
+import atexit
 import contextlib
 import gc
 import os
+import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -244,11 +246,12 @@ def _numbered(batch: pa.RecordBatch, work: Work) -> Iterator[tuple[int, bytes]]:
     return zip(columns["number"], columns["payload"], strict=True)  # type: ignore[arg-type]
 
 
+@cache
 def _spill_folder() -> Path:
-    """Return a folder for this process below those of Spark, which deletes them at its end."""
+    """Make a folder of this process below those of Spark. It is removed when the process ends; if
+    it is killed, Spark deletes its folders."""
     place = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
-    root = Path(place) if place and Path(place).is_dir() else Path(tempfile.gettempdir())
-    folder = root / f"caudal-{os.getpid()}"
-    with contextlib.suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    return folder
+    root = place if place and Path(place).is_dir() else None
+    folder = tempfile.mkdtemp(prefix="caudal-", dir=root)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
