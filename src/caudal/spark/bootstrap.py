@@ -32,7 +32,7 @@ def _loaded_tasks(wanted: Mapping[str, str], archive: str) -> tuple[str, Any]:
     """Return why the code of this executor cannot be used, if it cannot; and the tasks."""
     import importlib
 
-    _find_shipped(archive)
+    _find_shipped(wanted, archive)
     try:
         found = importlib.import_module("caudal.spark.fingerprint").fingerprint()
         differing = [name for name in wanted if found.get(name) != wanted[name]]
@@ -57,13 +57,26 @@ def _remedy(wanted: Mapping[str, str], differing: Sequence[str], archive: str) -
     return f"install {told} on every executor{'' if archive else ', or add --ship'}"
 
 
-def _find_shipped(archive: str) -> None:
-    """Put a shipped archive on the path: Caudal first, its packages after those installed."""
+def _find_shipped(wanted: Mapping[str, str], archive: str) -> None:
+    """Put a shipped archive on the path: Caudal first, its packages after those installed. Other
+    code that an earlier task of this process has loaded is dropped."""
+    import importlib
     import sys
+
+    root = _unpacked(archive) if archive else None
+    if root is None or _is_loaded(wanted, f"{root}/caudal/"):
+        return
+    first, last = f"{root}/caudal", f"{root}/packages"
+    sys.path[:] = [first, *(place for place in sys.path if place not in (first, last)), last]
+    for name in [name for name in sys.modules if name.partition(".")[0] == "caudal"]:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+
+
+def _unpacked(archive: str) -> Any:
+    """Return the folder of an archive, as a Path; None if it is not here."""
     from pathlib import Path
 
-    if not archive or any(archive in place for place in sys.path):
-        return
     roots = [Path.cwd()]
     try:
         from pyspark import SparkFiles
@@ -71,11 +84,22 @@ def _find_shipped(archive: str) -> None:
         roots.append(Path(SparkFiles.getRootDirectory()))
     except Exception:  # no files were sent this way
         pass
-    for root in roots:
-        if (root / archive).is_dir():
-            sys.path.insert(0, str(root / archive / "caudal"))
-            sys.path.append(str(root / archive / "packages"))
-            return
+    return next((root / archive for root in roots if (root / archive).is_dir()), None)
+
+
+def _is_loaded(wanted: Mapping[str, str], place: str) -> bool:
+    """Return whether Caudal is loaded, from this place or with the wanted code."""
+    import importlib
+    import sys
+
+    if "caudal" not in sys.modules:
+        return False
+    if str(getattr(sys.modules["caudal"], "__file__", "")).startswith(place):
+        return True
+    try:
+        return bool(importlib.import_module("caudal.spark.fingerprint").fingerprint() == wanted)
+    except ImportError:
+        return False
 
 
 def _refused(reason: str) -> pa.RecordBatch:
