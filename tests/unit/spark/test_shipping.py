@@ -1,8 +1,12 @@
 """The archive that is sent to executors."""
 
+import importlib.metadata
+import os
 import sys
+import sysconfig
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -31,6 +35,42 @@ def test_old_archives_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for number in range(9):
         shipping.kept_archive(tmp_path, f"caudal-{number}")
     assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.parametrize("what", ["a package", "the Python", "the machine", "the kernels"])
+def test_an_archive_of_something_else_has_another_name(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if the sources of Caudal are the same."""
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "x86-64-v3.code").write_bytes(b"1")
+    monkeypatch.setattr(shipping, "_ROOT", tmp_path)
+    name = shipping.archive_name.__wrapped__
+    before = name()
+    assert name() == before
+    if what == "a package":
+        monkeypatch.setattr(importlib.metadata, "version", lambda _: "99.1")
+    elif what == "the Python":
+        monkeypatch.setattr(sys, "implementation", SimpleNamespace(cache_tag="other"))
+    elif what == "the machine":
+        monkeypatch.setattr(sysconfig, "get_platform", lambda: "other")
+    else:
+        (tmp_path / "kernels" / "x86-64-v3.code").write_bytes(b"2")
+    assert name() != before
+
+
+def test_archives_are_kept_where_only_the_user_may_change_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "caudal" / "spark").mkdir(parents=True, mode=0o777)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = shipping._private_folder.__wrapped__
+    assert folder() == tmp_path / "caudal" / "spark"
+    assert folder().stat().st_mode & 0o777 == 0o700
+    monkeypatch.setattr(os, "getuid", lambda: -1)  # it is another user's
+    other = folder()
+    assert other not in (tmp_path, folder())
+    assert other.stat().st_mode & 0o777 == 0o700
 
 
 def test_code_is_used_only_if_every_version_agrees() -> None:
