@@ -138,7 +138,7 @@ class SparkJob:
 
     def _work_here(self) -> Work:
         """Return the work of this process: the same job with one partition. Each task costs time of
-        its own, and partitions change no answer."""
+        its own, and partitions change no answer, but for last bits of deviations (ADR 17)."""
         job = self.job_run.job
         options = msgspec.structs.replace(job.request.options, partitions=1)
         request = msgspec.structs.replace(job.request, options=options)

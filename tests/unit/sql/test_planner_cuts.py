@@ -30,6 +30,19 @@ SUMS = [
     "SELECT count(DISTINCT k), sum(x) FROM t",
     "SELECT sum(s) FROM (SELECT g, sum(x) AS s FROM t GROUP BY g)",
 ]
+_WHOLE = (  # some have no parts, so these are computed over whole groups
+    "corr(x, y), corr(x, id), covar_pop(x, w), covar_samp(x, w), skewness(x), skewness(id), "
+    "kurtosis(x), kurtosis_pop(y), product(y * 3), product(k + 1), sem(x), sem(id), "
+    "geomean(y + 2), entropy(k), entropy(y), stddev(id), var_pop(x), fsum(x), favg(x), avg(y), "
+    "sum(x), regr_avgx(y, x), regr_avgy(y, x), regr_intercept(y, x), regr_r2(y, x), "
+    "regr_slope(y, x), regr_sxx(y, x), regr_sxy(y, x), regr_syy(y, x), regr_count(y, x), "
+    "median(x), mad(x)"
+)
+SUMS += [
+    f"SELECT g, {_WHOLE} FROM t JOIN u USING (k) GROUP BY g ORDER BY g",
+    f"SELECT {_WHOLE} FROM t JOIN u USING (k)",
+    f"SELECT g, {_WHOLE.replace(', w)', ', id)')} FROM t GROUP BY g ORDER BY g",
+]
 TIES = [
     "SELECT id, g FROM t ORDER BY g LIMIT 7",
     "SELECT id FROM t ORDER BY k DESC LIMIT 5 OFFSET 3",

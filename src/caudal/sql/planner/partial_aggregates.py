@@ -4,9 +4,11 @@ Exactness
 1. Counts, sums of integers and decimals, minima and maxima merge exactly.
 2. A sum of floats depends on the order of its terms. In parts it is computed exactly, as whole
    numbers (`float_sums.py`). Over whole groups it is computed in the order of the values
-   (`sum(x ORDER BY x)`). So the result depends on neither batches nor partitions nor joins.
+   (`sum(x ORDER BY x)`); so are correlations, regressions and such (`corr(y, x ORDER BY y, x)`).
+   So the result depends on neither batches nor partitions nor joins.
 3. Deviations merge by count, sum and variance of the parts, with distances to the common mean. No
-   large squares are subtracted, so no digits cancel. The last bits depend on the batches.
+   large squares are subtracted, so no digits cancel. The last bits depend on the batches, and on
+   the partitions if parts are made there, after a join.
 4. A merged aggregate has DuckDB's type: counts are cast back to BIGINT, sums keep their type.
 """
 
@@ -16,26 +18,13 @@ from caudal.sql.planner import float_sums, types
 from caudal.sql.planner.algebra import Context, Expr, FunctionCall, mark
 from caudal.sql.planner.types import Type
 
-_ORDERED_FLOATS = frozenset(
-    [
-        "sum",
-        "avg",
-        "mean",
-        "stddev",
-        "stddev_samp",
-        "stddev_pop",
-        "variance",
-        "var_samp",
-        "var_pop",
-        "fsum",
-        "kahan_sum",
-        "sumkahan",
-        "favg",
-        "product",
-        "skewness",
-        "kurtosis",
-    ]
-)
+_SUMS = frozenset({"sum", "avg", "mean", "fsum", "kahan_sum", "sumkahan", "favg"})
+_INEXACT = {  # over whole numbers too
+    "stddev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop", "sem", "skewness",
+    "kurtosis", "kurtosis_pop", "product", "entropy", "geomean", "geometric_mean", "corr",
+    "covar_pop", "covar_samp", "regr_avgx", "regr_avgy", "regr_intercept", "regr_r2", "regr_slope",
+    "regr_sxx", "regr_sxy", "regr_syy",
+}  # fmt: skip
 _DEVIATIONS = {
     "stddev": (1, "sqrt({})"), "stddev_samp": (1, "sqrt({})"), "stddev_pop": (0, "sqrt({})"),
     "variance": (1, "{}"), "var_samp": (1, "{}"), "var_pop": (0, "{}"),
@@ -79,10 +68,16 @@ class SecondMerge:
 def complete(call: FunctionCall) -> Expr:
     """Return the aggregate over all rows of a group at once."""
     arguments, order = [a.text for a in call.arguments], call.order
-    inexact = call.name in _ORDERED_FLOATS and not order and len(call.arguments) == 1
-    if inexact and not types.is_exact(call.arguments[0].type):
-        order = ((call.arguments[0], ""),)
+    if not order and _depends_on_order(call):
+        order = tuple((argument, "") for argument in call.arguments)
     return _written(call, arguments, order)
+
+
+def _depends_on_order(call: FunctionCall) -> bool:
+    """Return whether the last bits of a number depend on the order of the rows."""
+    if call.name in _SUMS:
+        return not all(types.is_exact(argument.type) for argument in call.arguments)
+    return call.name in _INEXACT
 
 
 def _as_rows_come(call: FunctionCall) -> Expr:
