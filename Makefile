@@ -201,10 +201,10 @@ pictures: compiled
 	@$(BIN)/uv pip sync --quiet --compile-bytecode --require-hashes --python .venv-spark/bin/python requirements.lock
 	@$(BIN)/uv pip install --quiet --no-deps --python .venv-spark/bin/python --editable .
 	@$(PYTHON) -m pip --python .venv-spark/bin/python install --quiet --disable-pip-version-check \
-	  --compile 'pyspark[connect]>=4.1' pysail >/dev/null 2>&1 \
+	  --compile 'pyspark[connect]==4.3.0' pysail==0.7.2 >/dev/null 2>&1 \
 	  || echo "no PySpark here: the tests of the Spark engine will skip"
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
-	  --target .venv-spark/sail 'pyspark-client>=4.1,<4.2' >/dev/null 2>&1 || true
+	  --target .venv-spark/sail pyspark-client==4.1.3 >/dev/null 2>&1 || true
 	@touch $@
 
 # A real broker for the tests, from the system's packages; without it those tests skip.
