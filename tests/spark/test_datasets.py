@@ -9,6 +9,7 @@ import caudal
 from caudal.application import find_application
 from caudal.datasets.shelf import Shelf, open_shelf
 from caudal.errors import DataError, UsageError
+from caudal.generate import generate
 from caudal.local.engines import ask_with
 from caudal.run_options import Engine, RunOptions, SparkOptions
 from caudal.spark import frames
@@ -42,6 +43,18 @@ def test_any_select_and_its_rejected_rows_from_python(shelf: Shelf, session: Any
     assert len(found.rows()) > 1
     assert found.rows() == dataset.sql(select, "movies").rows()
     assert dataset.run("movies", "q2", spark=session)["q2"].table.num_rows > 0
+
+
+def test_an_older_version_is_asked(generated: Path, session: Any, tmp_path: Path) -> None:
+    place = tmp_path / "shelf"
+    first = caudal.load("movies", generated / "movies", to=place)
+    generate("movies", scale=0.001, seed=6, out=tmp_path / "more")
+    caudal.load("movies", tmp_path / "more", to=place)
+    select, newest = "SELECT count(*) AS n FROM ratings", caudal.Dataset(place)
+    before = caudal.Dataset(place, as_of=first.version)
+    found = before.sql(select, "movies", spark=session).rows()
+    assert found == before.sql(select, "movies").rows()
+    assert found != newest.sql(select, "movies", spark=session).rows()
 
 
 def test_a_file_that_executors_miss_and_inputs_that_travel_are_refused(
