@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from caudal import extras
 from caudal.errors import CaudalError, SparkFailedError, UsageError
 from caudal.run_options import SparkOptions
+from caudal.spark.settings import settings
 
 Answer = TypeVar("Answer")
 Share = Callable[[float], None]  # told which part of an action is done, from 0 to 1
@@ -27,15 +28,6 @@ Share = Callable[[float], None]  # told which part of an action is done, from 0 
 _LOOK_SECONDS = 0.2
 _MOST_REASON = 300
 _ATTEMPTS = 4  # of a task, as Spark has it elsewhere
-_SETTINGS = {
-    # Rows are parts of streams of up to 4 MiB (rows.py): few of them make a large batch of Arrow.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "16",
-    # Rows are few and large. Planning again after each stage, and compiling code for each frame,
-    # takes Spark more time than moving them.
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
 # A JVM that lives for one run: its second compiler would take more time than it saves, since Java
 # only moves rows. Options that the user has set for drivers count more.
 _JVM_OPTIONS = "-XX:TieredStopAtLevel=1"
@@ -51,14 +43,14 @@ def open_session(options: SparkOptions) -> Iterator["SparkSide"]:
         raise UsageError("a session and another Spark (remote, master): leave one of them out")
     if options.session is not None:
         side = SparkSide(options.session)
-        with _errors_of_spark(), side.settings():
+        with _errors_of_spark(), settings(side.session):
             yield side
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of PySpark, about versions of pandas
         side = SparkSide(_new_session(options))
         try:
-            with _errors_of_spark(), side.settings():
+            with _errors_of_spark(), settings(side.session):
                 yield side
         finally:
             with contextlib.suppress(Exception):  # what it was needed for is done
@@ -153,20 +145,6 @@ class SparkSide:
         if "connect" in type(self.session).__module__:
             return None
         return self.session.sparkContext
-
-    @contextlib.contextmanager
-    def settings(self) -> Iterator[None]:
-        """Set what rows need; restore the settings of the session at the end."""
-        conf = self.session.conf
-        before = {name: conf.get(name, None) for name in _SETTINGS}
-        try:
-            for name, value in _SETTINGS.items():
-                conf.set(name, value)
-            yield
-        finally:
-            with contextlib.suppress(Exception):  # the session may be gone
-                for name, value in before.items():
-                    conf.unset(name) if value is None else conf.set(name, value)
 
     @contextlib.contextmanager
     def frames(self) -> Iterator[None]:
