@@ -90,6 +90,48 @@ def test_without_java_the_command_says_what_to_install(
     )
 
 
+@pytest.mark.parametrize(
+    ("master", "told"),
+    [("foo", "Master must either be yarn or start with spark, k8s, or local"),
+     ("local[x]", "Could not parse Master URL: 'local[x]'")],
+)  # fmt: skip
+def test_a_master_that_is_none_is_told_in_one_line(
+    master: str, told: str, generated: Path, session: object
+) -> None:
+    question = "sql", "books", QUESTION, "--data", str(generated / "books")
+    found = asked(*question, "--engine", "spark", "--master", master)
+    assert (found.returncode, found.stderr) == (14, f"caudal: cannot start Spark: {told}\n")
+
+
+INTERRUPTED = """
+import os, signal
+from caudal.cli.main import main
+from py4j.clientserver import ClientServerConnection
+
+real = ClientServerConnection.send_command
+
+def send(self, command):
+    if "defaultParallelism" in command:  # a call of the main thread, before any job
+        os.kill(os.getpid(), signal.{name})
+    return real(self, command)
+
+ClientServerConnection.send_command = send
+main()
+"""
+
+
+@pytest.mark.parametrize(("name", "told"), [("SIGINT", "interrupted"), ("SIGTERM", "terminated")])
+def test_an_interrupt_in_a_call_of_java_is_one_line(
+    name: str, told: str, generated: Path, session: object
+) -> None:
+    question = "sql", "books", QUESTION, "--data", str(generated / "books"), "--quiet"
+    found = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.format(name=name), *question, *ON_SPARK],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert found.stderr == f"caudal: {told}\n"
+
+
 OPTION = """
 from caudal.run_options import SparkOptions
 from caudal.spark.session import open_session

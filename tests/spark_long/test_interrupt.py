@@ -66,5 +66,7 @@ def test_a_signal_cancels_the_job(generated: Path, tmp_path: Path) -> None:
         process.kill()
         process.wait()
     assert told.split() == ["interrupted", "0", "3"], errors[-3000:]
+    assert "Traceback" not in errors
+    assert "ERROR:root" not in errors
     with pytest.raises(ProcessLookupError):  # the endless task is gone with its process
         os.kill(int(marker.read_text()), 0)

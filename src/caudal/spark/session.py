@@ -18,21 +18,19 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from caudal import extras
-from caudal.errors import CaudalError, SparkFailedError, UsageError
+from caudal.errors import SparkFailedError, UsageError
 from caudal.run_options import SparkOptions
+from caudal.spark.reasons import JVM_ENDED, errors_of_spark, one_reason, quiet_logs, spark_errors
 from caudal.spark.settings import settings
 
 Answer = TypeVar("Answer")
 Share = Callable[[float], None]  # told which part of an action is done, from 0 to 1
 
 _LOOK_SECONDS = 0.2
-_MOST_REASON = 300
 _ATTEMPTS = 4  # of a task, as Spark has it elsewhere
 # A JVM that lives for one run: its second compiler would take more time than it saves, since Java
 # only moves rows. Options that the user has set for drivers count more.
 _JVM_OPTIONS = "-XX:TieredStopAtLevel=1"
-_PACKAGES = frozenset({"pyspark", "py4j", "grpc"})
-_NOISE = re.compile(r"^(\[[A-Z_.]+\]|pyspark\.\S+:|py4j\.\S+:|org\.\S+:|java\.\S+:)\s*")
 
 
 @contextlib.contextmanager
@@ -41,26 +39,45 @@ def open_session(options: SparkOptions) -> Iterator["SparkSide"]:
     extras.require("spark", "the Spark engine")
     if options.session is not None and (options.remote or options.master):
         raise UsageError("a session and another Spark (remote, master): leave one of them out")
-    if options.session is not None:
-        side = SparkSide(options.session)
-        with _errors_of_spark(), settings(side.session):
-            yield side
+    given = options.session
+    if given is not None:
+        if not (hasattr(given, "createDataFrame") and hasattr(given, "conf")):
+            raise UsageError(
+                f"spark={given!r} is no session of Spark: give a SparkSession, "
+                'or caudal.SparkOptions(master="local[2]")'
+            )
+        with quiet_logs(), errors_of_spark():
+            _require_open(given)
+            with settings(given):
+                yield SparkSide(given)
         return
-    with warnings.catch_warnings():
+    with quiet_logs(), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of PySpark, about versions of pandas
         side = SparkSide(_new_session(options))
         try:
-            with _errors_of_spark(), settings(side.session):
+            with errors_of_spark(), settings(side.session):
                 yield side
         finally:
             with contextlib.suppress(Exception):  # what it was needed for is done
                 side.session.stop()
 
 
+def _require_open(session: Any) -> None:
+    """Raise an error for a session that was stopped."""
+    context = None if _is_connect(session) else session.sparkContext
+    stopped = getattr(session, "is_stopped", False) if context is None else context._jsc is None
+    if stopped is True:
+        raise UsageError("the session of Spark was stopped: give one that is open")
+
+
+def _is_connect(session: Any) -> bool:
+    return "connect" in type(session).__module__
+
+
 def _new_session(options: SparkOptions) -> Any:
     if options.remote and options.master:
         raise UsageError("--remote and --master name two Sparks: leave one of them out")
-    with _spark_errors("cannot start Spark"):
+    with spark_errors("cannot start Spark"):
         return _connected(options.remote) if options.remote else _classic(options.master)
 
 
@@ -101,7 +118,7 @@ def own_conf(master: str | None) -> Any:
 
 def _new_jvm(conf: Any) -> Any:
     """Start the JVM of Spark. What it says goes to a file: it greets with ten lines that help
-    nobody. If it does not start, the last line says why."""
+    nobody. If it does not start, the file says why."""
     from pyspark.java_gateway import launch_gateway
 
     with tempfile.TemporaryFile() as said:
@@ -109,10 +126,12 @@ def _new_jvm(conf: Any) -> Any:
             return launch_gateway(conf, {"stderr": said})
         except Exception as error:
             said.seek(0)
-            *_, last = said.read().decode("utf-8", "replace").strip().split("\n")
-            if last == "JAVA_HOME is not set":  # and there is no java in PATH
-                last = "it needs Java: install it (default-jre-headless), or set JAVA_HOME"
-            raise SparkFailedError(f"cannot start Spark: {last or error}"[:_MOST_REASON]) from error
+            told = said.read().decode("utf-8", "replace")
+            if told.rstrip().endswith("JAVA_HOME is not set"):  # and there is no java in PATH
+                why = "it needs Java: install it (default-jre-headless), or set JAVA_HOME"
+            else:
+                why = one_reason(told or str(error))
+            raise SparkFailedError(f"cannot start Spark: {why}") from error
 
 
 def retrying_master(master: str) -> str:
@@ -142,9 +161,7 @@ class SparkSide:
     @property
     def _context(self) -> Any:
         """The context of a classic session; None: Connect."""
-        if "connect" in type(self.session).__module__:
-            return None
-        return self.session.sparkContext
+        return None if _is_connect(self.session) else self.session.sparkContext
 
     @contextlib.contextmanager
     def frames(self) -> Iterator[None]:
@@ -166,7 +183,7 @@ class SparkSide:
     def run(self, action: Callable[[], Answer], told: Share | None = None) -> Answer:
         """Run an action of Spark; cancel it if this thread is interrupted. Its status, which costs
         calls of Java, is asked only for a listener."""
-        with _spark_errors("Spark failed"):
+        with spark_errors("Spark failed"), self._noted_end():
             watched = _ClassicAction(self._context) if self._context else _Remote(self.session)
             future: Future[Answer] = Future()
             thread = threading.Thread(target=_act, args=(watched, action, future), daemon=True)
@@ -185,6 +202,19 @@ class SparkSide:
             finally:
                 watched.end()
             return future.result()
+
+    @contextlib.contextmanager
+    def _noted_end(self) -> Iterator[None]:
+        """Say so if an action failed because the JVM has ended; its own errors do not."""
+        try:
+            yield
+        except Exception as error:
+            if self._context is not None:
+                try:
+                    self._context.defaultParallelism  # noqa: B018 - a call
+                except Exception:
+                    raise SparkFailedError(f"Spark failed: {JVM_ENDED}") from error
+            raise
 
 
 def _act(watched: "_Watched", action: Callable[[], Answer], future: "Future[Answer]") -> None:
@@ -250,36 +280,3 @@ class _Remote:
 
 
 _Watched = _ClassicAction | _Remote
-
-
-@contextlib.contextmanager
-def _spark_errors(what: str) -> Iterator[None]:
-    """Raise errors of Spark as one line, without traces of Java."""
-    try:
-        yield
-    except (CaudalError, KeyboardInterrupt):
-        raise
-    except Exception as error:
-        raise SparkFailedError(f"{what}: {one_reason(str(error))}") from error
-
-
-@contextlib.contextmanager
-def _errors_of_spark() -> Iterator[None]:
-    """Do the same for errors of Spark's own packages, which building a frame raises too. Other
-    errors stay as they are."""
-    try:
-        yield
-    except Exception as error:
-        if type(error).__module__.partition(".")[0] not in _PACKAGES:
-            raise
-        raise SparkFailedError(f"Spark failed: {one_reason(str(error))}") from error
-
-
-def one_reason(text: str) -> str:
-    """Return the line of an error of Spark that says why."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    python = [line for line in lines if re.match(r"^[\w.]*(Error|Exception)\b.*: ", line)]
-    chosen = next(iter(python[-1:] or lines[:1]), "no reason is known")
-    while chosen != (shorter := _NOISE.sub("", chosen)) and shorter:
-        chosen = shorter
-    return chosen[:_MOST_REASON]

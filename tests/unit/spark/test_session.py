@@ -12,20 +12,7 @@ import caudal
 from caudal.cli.options import QueryOptions
 from caudal.errors import MissingPackageError, SparkFailedError, UsageError
 from caudal.run_options import Engine, RunOptions, SparkInputs, SparkOptions
-from caudal.spark.session import (
-    SparkSide,
-    one_reason,
-    open_session,
-    own_conf,
-    retrying_master,
-)
-
-TRACE = """An exception was thrown from the Python worker:
-  File "worker.py", line 1, in main
-pyspark.errors.exceptions.base.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python differs.
-
-	at org.apache.spark.api.python.BasePythonRunner$ReaderIterator
-"""
+from caudal.spark.session import SparkSide, open_session, own_conf, retrying_master
 
 
 def test_a_missing_package_is_named_with_its_command(
@@ -44,12 +31,6 @@ def test_a_missing_package_is_named_with_its_command(
 def test_a_session_is_for_the_spark_engine() -> None:
     with pytest.raises(UsageError, match='engine="spark"'):
         caudal.sql("SELECT 1 AS a", spark=object())
-
-
-def test_an_error_is_one_line_without_a_trace() -> None:
-    assert one_reason(TRACE) == "Python differs."
-    assert one_reason("[CONNECT] nobody answers\n\tat org.apache") == "nobody answers"
-    assert one_reason("") == "no reason is known"
 
 
 @pytest.mark.parametrize(
