@@ -5,11 +5,7 @@ interrupted (Ctrl-C), it cancels what the action started in Spark and waits for 
 """
 
 import contextlib
-import os
-import re
 import secrets
-import sys
-import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,46 +16,37 @@ from typing import Any, TypeVar
 from caudal import extras
 from caudal.errors import SparkFailedError, UsageError
 from caudal.run_options import SparkOptions
-from caudal.spark.reasons import JVM_ENDED, errors_of_spark, one_reason, quiet_logs, spark_errors
+from caudal.spark.reasons import JVM_ENDED, errors_of_spark, quiet_logs, spark_errors
 from caudal.spark.settings import settings
+from caudal.spark.starting import started_session
 
 Answer = TypeVar("Answer")
 Share = Callable[[float], None]  # told which part of an action is done, from 0 to 1
 
 _LOOK_SECONDS = 0.2
-_ATTEMPTS = 4  # of a task, as Spark has it elsewhere
-# A JVM that lives for one run: its second compiler would take more time than it saves, since Java
-# only moves rows. Options that the user has set for drivers count more.
-_JVM_OPTIONS = "-XX:TieredStopAtLevel=1"
 
 
 @contextlib.contextmanager
 def open_session(options: SparkOptions) -> Iterator["SparkSide"]:
-    """Provide the given session, or one that ends with the block."""
+    """Provide the given session, that of the process, or one that ends with the block."""
     extras.require("spark", "the Spark engine")
-    if options.session is not None and (options.remote or options.master):
-        raise UsageError("a session and another Spark (remote, master): leave one of them out")
     given = options.session
-    if given is not None:
-        if not (hasattr(given, "createDataFrame") and hasattr(given, "conf")):
-            raise UsageError(
-                f"spark={given!r} is no session of Spark: give a SparkSession, "
-                'or caudal.SparkOptions(master="local[2]")'
-            )
-        with quiet_logs(), errors_of_spark():
-            _require_open(given)
-            with settings(given):
-                yield SparkSide(given)
-        return
-    with quiet_logs(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of PySpark, about versions of pandas
-        side = SparkSide(_new_session(options))
-        try:
-            with errors_of_spark(), settings(side.session):
-                yield side
-        finally:
-            with contextlib.suppress(Exception):  # what it was needed for is done
-                side.session.stop()
+    if given is not None and (options.remote or options.master):
+        raise UsageError("a session and another Spark (remote, master): leave one of them out")
+    if given is not None and not (hasattr(given, "createDataFrame") and hasattr(given, "conf")):
+        raise UsageError(
+            f"spark={given!r} is no session of Spark: give a SparkSession, "
+            'or caudal.SparkOptions(master="local[2]")'
+        )
+    with quiet_logs(), contextlib.ExitStack() as opened:
+        if given is None:
+            opened.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("ignore", FutureWarning)  # of PySpark, about versions of pandas
+        chosen = opened.enter_context(started_session(options)) if given is None else given
+        opened.enter_context(errors_of_spark())
+        _require_open(chosen)
+        opened.enter_context(settings(chosen))
+        yield SparkSide(chosen)
 
 
 def _require_open(session: Any) -> None:
@@ -72,73 +59,6 @@ def _require_open(session: Any) -> None:
 
 def _is_connect(session: Any) -> bool:
     return "connect" in type(session).__module__
-
-
-def _new_session(options: SparkOptions) -> Any:
-    if options.remote and options.master:
-        raise UsageError("--remote and --master name two Sparks: leave one of them out")
-    with spark_errors("cannot start Spark"):
-        return _connected(options.remote) if options.remote else _classic(options.master)
-
-
-def _connected(url: str) -> Any:
-    if not url.startswith("sc://"):
-        raise UsageError(f"--remote {url}: write it as sc://host:15002")
-    try:
-        from pyspark.sql.connect.session import SparkSession
-    except ImportError as error:
-        raise extras.missing_extra("spark", "Spark Connect", [str(error.name)]) from None
-    return SparkSession.builder.remote(url).create()
-
-
-def _classic(master: str | None) -> Any:
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    conf = own_conf(master)
-    if SparkContext._gateway is None:  # no JVM of an earlier session
-        SparkContext(conf=conf, gateway=_new_jvm(conf))
-    return SparkSession.builder.config(conf=conf).getOrCreate()
-
-
-def own_conf(master: str | None) -> Any:
-    """Return the settings of a session that Caudal starts."""
-    from pyspark import SparkConf
-
-    chosen = retrying_master(master or "local[*]")
-    conf = SparkConf().setMaster(chosen).setAppName("caudal")
-    conf.set("spark.ui.showConsoleProgress", "false").set("spark.log.level", "OFF")
-    if chosen.startswith("local"):
-        conf.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
-        conf.set("spark.ui.enabled", "false")
-        conf.set("spark.driver.defaultJavaOptions", _JVM_OPTIONS)
-    return conf
-
-
-def _new_jvm(conf: Any) -> Any:
-    """Start the JVM of Spark. What it says goes to a file: it greets with ten lines that help
-    nobody. If it does not start, the file says why."""
-    from pyspark.java_gateway import launch_gateway
-
-    with tempfile.TemporaryFile() as said:
-        try:
-            return launch_gateway(conf, {"stderr": said})
-        except Exception as error:
-            said.seek(0)
-            told = said.read().decode("utf-8", "replace")
-            if told.rstrip().endswith("JAVA_HOME is not set"):  # and there is no java in PATH
-                why = "it needs Java: install it (default-jre-headless), or set JAVA_HOME"
-            else:
-                why = one_reason(told or str(error))
-            raise SparkFailedError(f"cannot start Spark: {why}") from error
-
-
-def retrying_master(master: str) -> str:
-    """Return a local master that repeats tasks as others do; alone, it gives up at the first."""
-    if master == "local":
-        return f"local[1,{_ATTEMPTS}]"
-    return re.sub(r"^local\[([0-9]+|\*)\]$", rf"local[\1,{_ATTEMPTS}]", master)
 
 
 @dataclass

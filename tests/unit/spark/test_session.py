@@ -12,7 +12,8 @@ import caudal
 from caudal.cli.options import QueryOptions
 from caudal.errors import MissingPackageError, SparkFailedError, UsageError
 from caudal.run_options import Engine, RunOptions, SparkInputs, SparkOptions
-from caudal.spark.session import SparkSide, open_session, own_conf, retrying_master
+from caudal.spark.session import SparkSide, open_session
+from caudal.spark.starting import own_conf, retrying_master
 
 
 def test_a_missing_package_is_named_with_its_command(
