@@ -15,7 +15,7 @@ def until(
     ask: Callable[[], Value | None],
     passing: type[Exception] | tuple[type[Exception], ...] = (),
 ) -> Value:
-    """Ask until the answer is neither None nor False; `passing` errors are no answer."""
+    """Ask until the answer is something true; `passing` errors are no answer."""
     deadline, last = time.monotonic() + GUARD_SECONDS, ""
     while time.monotonic() < deadline:
         try:
@@ -23,7 +23,7 @@ def until(
         except passing as error:
             last = f" (last: {error})"
         else:
-            if answer is not None and answer is not False:
+            if answer:
                 return answer
         time.sleep(0.02)
     pytest.fail(f"it did not happen in {GUARD_SECONDS:g} seconds{last}")
