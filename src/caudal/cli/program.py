@@ -216,7 +216,7 @@ COMMANDS = (
     ),
     Command(
         "scale",
-        "caudal.cli.cluster",
+        "caudal.cli.scaling",
         "scale",
         "Change how many workers or gateways a host runs, without stopping a job.",
         extra="cluster",
