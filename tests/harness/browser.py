@@ -35,9 +35,17 @@ def require_browser() -> None:
         refuse("Chromium is not installed: apt-get install chromium chromium-driver")
 
 
+class BrowserError(Exception):
+    """The browser refused a command: a script failed, or an element is gone or hidden."""
+
+
 @dataclass(frozen=True)
 class Browser:
-    """One window."""
+    """One window.
+
+    A page may be loading or redrawn at any moment. So whatever waits tries again after an error,
+    and each command that looks for something and acts on it is tried again as a whole.
+    """
 
     http: httpx.Client
     session: str
@@ -48,7 +56,8 @@ class Browser:
         url = f"/session/{self.session}/{path}"
         answer = self.http.request(method, url, json=body if method == "POST" else None)
         value = answer.json()["value"]
-        assert answer.status_code == 200, value
+        if answer.status_code != 200:
+            raise BrowserError(f"{value['error']}: {value['message']}")
         return value
 
     def open(self, url: str) -> None:
@@ -63,7 +72,7 @@ class Browser:
 
     def wait(self, script: str, *arguments: Any) -> Any:
         """Run a script until it returns something true."""
-        return until(lambda: self.run(script, *arguments))
+        return until(lambda: self.run(script, *arguments), BrowserError)
 
     def text(self) -> str:
         return str(self.run("return document.body.innerText"))
@@ -77,21 +86,41 @@ class Browser:
         found: dict[str, str] = self.wait("return document.querySelector(arguments[0])", selector)
         return found
 
+    def is_within(self, width: int) -> None:
+        """Wait until nothing of the page is wider: charts follow a new width a little later."""
+        self.wait("return document.documentElement.scrollWidth <= arguments[0]", width)
+
     def click(self, selector: str) -> None:
         """Click as a person does, once it is there and enabled."""
-        self.wait("const e=document.querySelector(arguments[0]); return e && !e.disabled", selector)
-        self.run("document.querySelector(arguments[0]).scrollIntoView({block:'center'})", selector)
-        self.call("POST", f"element/{self.find(selector)[_ELEMENT]}/click", {})
+        self._on(
+            selector,
+            "const e = arguments[0]; e.scrollIntoView({block:'center'}); return !e.disabled",
+            "click",
+            {},
+        )
 
     def push(self, words: str) -> None:
-        """Click the button with these words, once it is there."""
-        buttons = "[...document.querySelectorAll('button')]"
-        find = f"{buttons}.find(b => b.innerText.trim() === arguments[0])"
-        self.wait(f"return {find}", words)
-        self.run(f"{find}.click()", words)
+        """Click the button with these words, once it is there and enabled."""
+        self.wait(
+            "const all = [...document.querySelectorAll('button:enabled')];"
+            "const found = all.find(b => b.innerText.trim() === arguments[0]);"
+            "found?.click(); return Boolean(found)",
+            words,
+        )
 
     def write(self, selector: str, text: str) -> None:
-        self.call("POST", f"element/{self.find(selector)[_ELEMENT]}/value", {"text": text})
+        """Type into a field, once it is there and enabled."""
+        self._on(selector, "return !arguments[0].disabled", "value", {"text": text})
+
+    def _on(self, selector: str, ready: str, action: str, body: dict[str, str]) -> None:
+        def done() -> bool:
+            found = self.find(selector)
+            if not self.run(ready, found):
+                return False
+            self.call("POST", f"element/{found[_ELEMENT]}/{action}", body)
+            return True
+
+        until(done, BrowserError)
 
     def press(self, *keys: str) -> None:
         """Press keys one after the other, wherever the focus is."""

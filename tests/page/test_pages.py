@@ -188,7 +188,7 @@ def test_a_local_dataset_and_its_series(window: Browser, local: str) -> None:
     assert serious(window) == []
     window.look(400, 900, dark=True)
     assert serious(window) == []
-    assert window.run("return document.documentElement.scrollWidth") <= 400
+    window.is_within(400)
     window.look(1400, 1000)
     assert window.errors() == []
 
@@ -216,7 +216,7 @@ def test_every_page_is_accessible_and_as_narrow_as_a_phone(
         for dark in (False, True):
             browser.look(400, 900, dark=dark)
             assert serious(browser) == [], page
-            assert browser.run("return document.documentElement.scrollWidth") <= 400, page
+            browser.is_within(400)
         browser.look(1280, 900)
     inside = (
         "const b = document.querySelector('button[aria-label=\"freeze gateway-1\"]')"
