@@ -105,6 +105,8 @@ def _alternatives(kind: inspect.Type) -> tuple[inspect.Type, ...]:
 
 
 def _fits(value: Any, kind: inspect.Type) -> bool:
+    if isinstance(kind, inspect.AnyType):
+        return True
     if isinstance(kind, inspect.EnumType):
         return value in [one.value for one in kind.cls]
     for one, types, _ in _FORMS:
@@ -138,6 +140,9 @@ def _place(path: _Path) -> str:
 
 
 def _shown(value: Any) -> str:
+    """Return a short value as it may be told; an address may hold a password."""
+    if isinstance(value, str) and "://" in value:
+        return ""
     if isinstance(value, str | int | float):  # a bool is an int
         text = json.dumps(value, ensure_ascii=False)
         return f" = {text}" if len(text) <= _LONGEST_VALUE else ""

@@ -389,6 +389,9 @@ def test_a_file_of_quotas_may_hold_other_tables(tmp_path: Path) -> None:
     assert read_quotas(file).gateways == 5
     file.write_text("[quotas]\njobs = 1\n")
     assert read_quotas(file).gateways == 1
+    file.write_text("[hosts.a]\ngateways = 1\n[quotas]\njobs = 'ten'\n")
+    with pytest.raises(UsageError, match=r'\[quotas\] jobs = "ten": must be a whole number'):
+        read_quotas(file)
     for text in (
         "[quotas]\njobs = 'x'\n",
         "[quotas]\nroom = 1\n",
