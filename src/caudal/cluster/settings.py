@@ -211,14 +211,16 @@ def _value_complaints(settings: ClusterSettings) -> list[str]:
 
 
 def _role_complaints(settings: ClusterSettings) -> list[str]:
-    """Complain about kinds of tasks that none of the workers would take."""
+    """Complain about kinds of tasks that none of the workers would take.
+
+    Workers beyond the number of roles take no other kinds, so they are not looked at: there may be
+    any number of them in a file.
+    """
     taken: set[str] = set()
     for host in settings.hosts.values():
         roles = host.tasks or (",".join(LANES),)
         taken |= {
-            kind.strip()
-            for number in range(host.workers)
-            for kind in roles[number % len(roles)].split(",")
+            kind.strip() for role in roles[: max(host.workers, 0)] for kind in role.split(",")
         }
     left = [kind for kind in LANES if kind not in taken]
     if not taken or not left:

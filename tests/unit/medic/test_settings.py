@@ -34,6 +34,7 @@ def test_the_file_that_up_writes_is_understood(tmp_path: Path) -> None:
     [
         ("[hosts]", "needs at least one host"),
         ("[hosts.a]\nbroker = true\nmedics = 12", "medics = 12: must be from 0 to 9"),
+        (f"[hosts.a]\nworkers = {10**18}", "must be from 0 to 999"),
         ("[hosts.a]\nbroker = true\nwrokers = 1", "wrokers"),
         ("[hosts.a]\n", "on exactly one host, not 0"),
         ('broker = "amqp://x"\n[hosts.a]\nbroker = true', "private broker only"),
