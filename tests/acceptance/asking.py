@@ -20,7 +20,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from caudal.formats.outcomes import OTHER_VERSION
+from caudal.formats.outcomes import PLANNED_ELSEWHERE
 from tests.acceptance.cluster import CAUDAL, Program, RealCluster
 
 PATIENCE = ["--patience", "600"]
@@ -244,7 +244,7 @@ class Watcher:
 
 
 def _must_ask_again(words: str) -> bool:
-    return OTHER_VERSION in " ".join(words.split())
+    return PLANNED_ELSEWHERE in " ".join(words.split())
 
 
 def _follows(old: list[Any], told: dict[str, Any]) -> bool:

@@ -16,7 +16,7 @@ from caudal.client.upload_threads import LOOK_SOON_SECONDS, NEWS_SECONDS
 from caudal.decoding import decode_json
 from caudal.errors import FormatError
 from caudal.formats.job import Options, Request, Text
-from caudal.formats.outcomes import OTHER_VERSION, Outcome
+from caudal.formats.outcomes import PLANNED_ELSEWHERE, Outcome
 from caudal.formats.replies import Question, SeenVersion
 from caudal.jobs.interfaces import UnreachableError
 from caudal.jobs.retry import told
@@ -86,7 +86,7 @@ def _must_be_planned_anew(outcome: Outcome | None) -> bool:
     return (
         outcome is not None
         and outcome.state == "failed"
-        and outcome.reason.startswith(OTHER_VERSION)
+        and outcome.reason.startswith(PLANNED_ELSEWHERE)
     )
 
 

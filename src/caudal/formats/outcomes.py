@@ -15,7 +15,7 @@ from caudal.formats.frame import Count, Reason
 STRICT = "a row to reject: "  # start of the reason when a rejected row failed a strict job
 # Start of the reason when nobody computes a question any more: clients ask it again. Workers of
 # release 0.1.0 say it, too.
-OTHER_VERSION = "the question was planned with another version of "
+PLANNED_ELSEWHERE = "the question was planned with another version of "
 State = Literal["done", "failed", "cancelled", "expired"]
 
 

@@ -2,9 +2,10 @@
 
 Rules
 1. Who may not read a dataset learns the same as if there were none: DatasetNotFoundError.
-2. The job's id is a digest of who asks, the dataset, its version, the request and the versions of
-   Caudal's parts. So the same question again finds the same job, and its stored results. A query
-   that may answer otherwise each time has a number of the client's own in its id.
+2. The job's id is a digest of who asks, the dataset, its version, the request, the release and the
+   versions of its parts. So the same question again finds the same job, and its stored results,
+   until another release answers: it may have mended a wrong answer. A query that may answer
+   otherwise each time has a number of the client's own in its id.
 3. A job that failed, expired or was cancelled, of which a query failed, or whose results are gone,
    is begun anew: what was missing, such as memory, may be there now.
 4. The order is: create job.json, name the files of its tables, mark the shared outputs as used,
@@ -38,6 +39,7 @@ from caudal.jobs.service import JobService
 from caudal.jobs.shared_maps import facts_of, mark_used, name_files
 from caudal.sql.volatile import may_vary
 from caudal.store.port import Store
+from caudal.version import __version__
 
 _AT_ONCE = 1_000  # messages that are published together
 
@@ -135,4 +137,4 @@ def _job_id(owner: str, question: Question, request: Request, versions: Mapping[
     chosen = [one.sql for one in text.queries if not request.queries or one.name in request.queries]
     once = question.once if may_vary(chosen) else ""
     content = (owner, request.dataset.root, request.dataset.version, identity(request), once)
-    return digest(msgspec.json.encode((*content, sorted(versions.items()))))
+    return digest(msgspec.json.encode((*content, __version__, sorted(versions.items()))))

@@ -20,7 +20,7 @@ import msgspec
 from caudal.broker.port import BrokerError
 from caudal.errors import AlreadyExistsError, FormatError, StoreError
 from caudal.formats.keys import Keys, Message, Task
-from caudal.formats.outcomes import OTHER_VERSION
+from caudal.formats.outcomes import PLANNED_ELSEWHERE
 from caudal.jobs.ended_jobs import spread
 from caudal.jobs.facts import OneLook, StoreFacts
 from caudal.jobs.failed_queries import end_done
@@ -128,7 +128,7 @@ class Reconciler:
         if not missing and all_finished(job_run.shape, facts):
             end_done(self._ports.store, self._ports.clock, job_run)
         elif is_stuck(watch) and (other := self._misfit(job_run)) is not None:
-            reason = f"{OTHER_VERSION}{other}, and no worker has it: ask it again"
+            reason = f"{PLANNED_ELSEWHERE}{other}, and no worker has it: ask it again"
             end_run(self._ports.store, self._ports.clock, job_run.keys, "failed", reason)
         elif is_stuck(watch):
             self._publish(job_run, watch)

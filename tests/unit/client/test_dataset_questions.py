@@ -24,7 +24,7 @@ from caudal.embedded.dataset_load import open_loader
 from caudal.embedded.dataset_sources import file_sources
 from caudal.errors import UnreachableError, UsageError
 from caudal.files.sources import Sources
-from caudal.formats.outcomes import OTHER_VERSION, Outcome
+from caudal.formats.outcomes import PLANNED_ELSEWHERE, Outcome
 from caudal.formats.replies import SeenVersion
 from caudal.formats.tokens import NOBODY
 from caudal.results.answers import Answers
@@ -238,7 +238,7 @@ def failed(reason: str, **results: bytes) -> DatasetAnswer:
 
 
 ANSWERED = DatasetAnswer("j", 1, Outcome("done"), {"q1": b"rows"})
-LEFT = failed(f"{OTHER_VERSION}rows, and no worker has it: ask it again")
+LEFT = failed(f"{PLANNED_ELSEWHERE}rows, and no worker has it: ask it again")
 
 
 def test_a_question_that_nobody_computes_any_more_is_asked_again(

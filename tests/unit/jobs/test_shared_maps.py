@@ -14,9 +14,9 @@ from caudal.datasets.vacuum import vacuum
 from caudal.errors import NotFoundError, UsageError
 from caudal.formats.job import AskedDataset, Options, Request, Text
 from caudal.formats.keys import Task
-from caudal.formats.outcomes import OTHER_VERSION
+from caudal.formats.outcomes import PLANNED_ELSEWHERE
 from caudal.formats.replies import AskReceipt
-from caudal.jobs import execute, shared_maps, versions
+from caudal.jobs import asking, execute, shared_maps, versions
 from caudal.jobs.reconciler import Reconciler
 from caudal.model import Application
 from caudal.sql.adhoc import with_adhoc_query
@@ -43,7 +43,7 @@ def other_options(**values: float) -> Options:
     return Options(partitions=2, keep_seconds=values.get("keep_seconds", 7.0))
 
 
-def asking(sql: str) -> Application:
+def app_asking(sql: str) -> Application:
     return with_adhoc_query(sales_app(), sql)
 
 
@@ -65,6 +65,20 @@ def test_the_same_question_again_runs_no_task(place: AskingPlace) -> None:
     again = place.ask()
     assert (again.job, again.run, again.new) == (first.job, first.run, False)
     assert place.work() == {}
+    assert total(place, again) == 29
+
+
+def test_another_release_answers_anew_from_the_same_outputs(
+    place: AskingPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stored answer may be one that the release has mended."""
+    first = place.ask()
+    place.work()
+    monkeypatch.setattr(asking, "__version__", "99.0.0")
+    again = place.ask()
+    assert again.new
+    assert again.job != first.job
+    assert place.work() == {"merge": 1, "finish": 2}
     assert total(place, again) == 29
 
 
@@ -98,21 +112,21 @@ def test_jobs_at_the_same_time_share_what_one_of_them_maps(place: AskingPlace) -
 
 
 def test_rejected_rows_can_be_asked(place: AskingPlace) -> None:
-    receipt = place.ask(asking("SELECT reason, count(*) AS n FROM rejects GROUP BY reason"))
+    receipt = place.ask(app_asking("SELECT reason, count(*) AS n FROM rejects GROUP BY reason"))
     place.work()
     assert place.rows(receipt, "sql").to_pylist() == [{"reason": "id is not a number", "n": 2}]
 
 
 def test_a_count_of_rows_and_a_table_without_files(place: AskingPlace, tmp_path: Path) -> None:
-    count = place.ask(asking("SELECT count(*) AS n FROM sales"))
-    empty = place.ask(asking("SELECT name FROM shops"))
+    count = place.ask(app_asking("SELECT count(*) AS n FROM sales"))
+    empty = place.ask(app_asking("SELECT name FROM shops"))
     place.work()
     assert place.rows(count, "sql").to_pylist() == [{"n": 29}]
     assert place.rows(empty, "sql").to_pylist() == []
     write_shops(tmp_path)
     with sales_loader(place.dataset().below) as loader:
         load_files(loader, tmp_path, shops=[str(tmp_path / "shops.csv")])
-    full = place.ask(asking("SELECT name FROM shops"))
+    full = place.ask(app_asking("SELECT name FROM shops"))
     place.work()
     assert place.rows(full, "sql")["name"].to_pylist() == ["North", 'South, "old"']
 
@@ -131,7 +145,7 @@ def test_outputs_that_are_swept_before_the_merge_are_made_again(place: AskingPla
 def test_outputs_that_are_swept_after_the_merge_may_come_back_in_other_bytes(
     place: AskingPlace,
 ) -> None:
-    receipt = place.ask(asking(GROUPED))
+    receipt = place.ask(app_asking(GROUPED))
     place.take("merge")
     for key in place.shared():
         place.store.delete(key)
@@ -157,13 +171,13 @@ class _Padding(LocalCompute):
 
 
 def test_an_output_with_an_error_belongs_to_its_job(place: AskingPlace) -> None:
-    receipt = place.ask(asking("SELECT CAST(CAST(day AS VARCHAR) AS INTEGER) AS n FROM sales"))
+    receipt = place.ask(app_asking("SELECT CAST(CAST(day AS VARCHAR) AS INTEGER) AS n FROM sales"))
     place.work()
     outcome = place.outcome(receipt)
     assert outcome is not None
     assert "Could not convert" in outcome.failed["sql"]
     assert place.shared() == []
-    again = place.ask(asking("SELECT CAST(CAST(day AS VARCHAR) AS INTEGER) AS n FROM sales"))
+    again = place.ask(app_asking("SELECT CAST(CAST(day AS VARCHAR) AS INTEGER) AS n FROM sales"))
     assert (again.job, again.new) == (receipt.job, True)
 
 
@@ -178,7 +192,7 @@ def test_a_failed_job_is_begun_anew(place: AskingPlace) -> None:
 
 
 def test_a_question_that_depends_on_the_time_is_asked_anew(place: AskingPlace) -> None:
-    app = asking("SELECT current_date AS day, count(*) AS n FROM sales")
+    app = app_asking("SELECT current_date AS day, count(*) AS n FROM sales")
     assert place.ask(app, once="a").job != place.ask(app, once="b").job
     assert place.ask(once="a").job == place.ask(once="b").job
 
@@ -228,7 +242,7 @@ def test_a_worker_that_shares_nothing_computes_for_the_one_job(
 
 
 def test_shared_outputs_that_are_swept_are_made_again_by_whoever_fits(place: AskingPlace) -> None:
-    receipt = place.ask(asking(GROUPED))
+    receipt = place.ask(app_asking(GROUPED))
     place.take("merge")
     for key in place.shared():
         place.store.delete(key)
@@ -257,7 +271,7 @@ def test_a_question_of_another_level_waits_and_is_then_planned_anew(
     outcome = place.outcome(receipt)
     assert outcome is not None
     assert outcome.state == "failed"
-    assert outcome.reason.startswith(f"{OTHER_VERSION}{name}")
+    assert outcome.reason.startswith(f"{PLANNED_ELSEWHERE}{name}")
     again = place.ask()
     place.work()
     assert total(place, again) == 29
