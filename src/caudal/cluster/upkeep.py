@@ -56,8 +56,10 @@ def launcher_of(cluster: Cluster) -> Launcher:
 
 def start_all(cluster: Cluster) -> list[str]:
     """Start every process of this host that does not run. Return the names of those started."""
-    missing = require_startable(cluster)
-    launcher, known = launcher_of(cluster), _known_elsewhere(cluster)
+    refuse_to_split(cluster)
+    # Before the records are read: what medics start meanwhile is newer, and is left alone.
+    known = _known_elsewhere(cluster)
+    missing, launcher = require_startable(cluster), launcher_of(cluster)
     keep_private()
     cluster.lay_out()
     write_note(cluster.run_folder, cluster.settings)
