@@ -9,6 +9,8 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
+_LOOK_SECONDS = 0.25  # how often a pile is looked at although nothing new was made
+
 
 def in_order(
     pool: ThreadPoolExecutor,
@@ -68,16 +70,16 @@ class Pile(Generic[Item]):
 
     def _take(self) -> list[Item]:
         with self._changed:
-            self._changed.wait_for(lambda: self._enough(self._waiting) or self._makes_no_more)
+            while not self._changed.wait_for(self._is_ready, _LOOK_SECONDS):
+                pass  # what is enough may depend on the time
             count = self._enough(self._waiting) or len(self._waiting)
             items, self._waiting = self._waiting[:count], self._waiting[count:]
             self._held -= sum(map(self._size, items))
             self._changed.notify_all()
             return items
 
-    @property
-    def _makes_no_more(self) -> bool:
-        return self._is_over or self._held >= self._most
+    def _is_ready(self) -> bool:
+        return self._is_over or self._held >= self._most or self._enough(self._waiting) > 0
 
     def _make(self) -> None:
         try:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from itertools import count
 
 import pytest
 from hypothesis import given
@@ -55,6 +56,23 @@ def test_items_are_taken_when_they_are_enough_or_no_more_is_made(
 def test_nothing_is_taken_before_it_is_enough() -> None:
     pile = Pile(iter(range(9)), lambda _: 1, 100, lambda waiting: 4 * (len(waiting) >= 4))
     assert list(pile.taken()) == [[0, 1, 2, 3], [4, 5, 6, 7], [8]]
+
+
+def test_what_is_enough_may_depend_on_the_time() -> None:
+    """The maker is slow: it makes its second item only after the first was taken."""
+    taken_first = threading.Event()
+
+    def making() -> Iterator[int]:
+        yield 1
+        taken_first.wait()
+        yield 2
+
+    looks = count()
+    pile = Pile(making(), lambda _: 1, 9, lambda waiting: len(waiting) * (next(looks) > 3))
+    with closing(pile.taken()) as taken:
+        assert next(taken) == [1]
+        taken_first.set()
+        assert next(taken) == [2]
 
 
 def test_an_error_comes_after_the_items_before_it() -> None:
