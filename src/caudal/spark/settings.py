@@ -33,20 +33,27 @@ class _Changed:
         """Change the settings unless an earlier run has."""
         if self.before is not None:
             return
-        self.before, conf = {}, self.session.conf
+        changed: dict[str, str | None] = {}
+        conf = self.session.conf
         for name, value in {**_NEEDED, **_FASTER}.items():
             before = conf.get(name, None)
             try:
                 conf.set(name, value)
             except Exception:
                 if name in _NEEDED:
+                    self._restore(changed)
                     raise
                 continue
-            self.before[name] = before
+            changed[name] = before
+        self.before = changed
 
     def restore(self) -> None:
-        """Restore what was changed, each setting on its own."""
+        """Restore what was changed."""
         before, self.before = self.before or {}, None
+        self._restore(before)
+
+    def _restore(self, before: dict[str, str | None]) -> None:
+        """Restore each setting on its own."""
         for name, value in before.items():
             with contextlib.suppress(Exception):  # the session may be gone
                 conf = self.session.conf

@@ -77,7 +77,10 @@ def _address(url: str) -> tuple[str, int]:
     with contextlib.suppress(ValueError):  # of the port
         if parts.scheme == "sc" and parts.hostname:
             return parts.hostname, parts.port or _PORT
-    raise UsageError(f"--remote {url}: write it as sc://host:{_PORT}")
+    told = re.split("[;?#]", url.rpartition("@")[2])[0]  # without tokens and passwords
+    raise UsageError(
+        f"--remote {told}: write it as sc://host:{_PORT} or sc://host:{_PORT}/;token=…"
+    )
 
 
 def _reach(host: str, port: int) -> None:

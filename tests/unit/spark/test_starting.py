@@ -58,6 +58,13 @@ def test_an_address_that_is_none_is_refused(remote: str) -> None:
         started(remote)
 
 
+@pytest.mark.parametrize("remote", ["sc://h:1;token=SECRET", "me:SECRET@h:1", "sc:/h/?t=SECRET"])
+def test_a_refused_address_is_told_without_its_token(remote: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        started(remote)
+    assert "SECRET" not in str(refusal.value)
+
+
 def test_a_session_of_caudal_ends_with_its_last_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs of several threads share it."""
     live: list[object] = []
