@@ -7,8 +7,8 @@ other=$2
 shift 2
 if [ "$(stat -c %u "$folder")" = 0 ] && [ -z "$(ls -A "$folder")" ] && [ "$(stat -c %u "$other")" != 0 ]; then
   name=${folder#/}
-  echo "the folder for $name was missing, so Docker made one that belongs to root: remove it" \
-    "(sudo rmdir $name), make your own (mkdir $name), and repeat the command" >&2
+  echo "the host's folder for $folder is empty and belongs to root, as Docker makes one that is missing:" \
+    "remove it, make your own (if it is ./$name: sudo rmdir $name; mkdir $name), and repeat the command" >&2
   exit 2
 fi
 exec setpriv --reuid "$(stat -c %u "$folder")" --regid "$(stat -c %g "$folder")" --clear-groups \

@@ -60,7 +60,7 @@ class Launcher(Protocol):
         """
 
     def stop(self, name: str, seconds: float) -> None:
-        """Ask it to end; kill it after that many seconds. Its incarnation stays on record."""
+        """Ask it to end; kill it after that many seconds."""
 
     def kill(self, name: str) -> bool:
         """Kill it without warning. Return False if it does not run."""
@@ -152,7 +152,7 @@ class LocalLauncher:
                 wait_until_gone(record, _KILL_SECONDS)
 
     def stop(self, name: str, seconds: float) -> None:
-        """See the port."""
+        """See the port. Its incarnation stays on record."""
         self._end(name, seconds)
         folder = self._cluster.run_folder
         for suffix in ("heart", "lock", "starting"):
