@@ -23,6 +23,26 @@ WaitOption = Annotated[
         show_default="no limit",
     ),
 ]
+MetricsPortOption = Annotated[
+    int | None,
+    typer.Option(
+        "--metrics-port",
+        min=0,
+        max=65_535,
+        help="Port for Prometheus metrics; without a token loopback only; 0 chooses a port.",
+    ),
+]
+MetricsTokenOption = Annotated[
+    Path | None,
+    typer.Option("--metrics-token-file", help="A file with the token for the metrics."),
+]
+ModelsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sentiment",
+        help="A model to load before the first task: `transformers:/DIR`; may be repeated.",
+    ),
+]
 
 
 def worker(
@@ -48,26 +68,9 @@ def worker(
         ),
     ] = None,
     wait: WaitOption = None,
-    metrics_port: Annotated[
-        int | None,
-        typer.Option(
-            "--metrics-port",
-            min=0,
-            max=65_535,
-            help="Port for Prometheus metrics; without a token loopback only; 0 chooses a port.",
-        ),
-    ] = None,
-    metrics_token_file: Annotated[
-        Path | None,
-        typer.Option("--metrics-token-file", help="A file with the token for the metrics."),
-    ] = None,
-    sentiment: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--sentiment",
-            help="A model to load before the first task: `transformers:/DIR`; may be repeated.",
-        ),
-    ] = None,
+    metrics_port: MetricsPortOption = None,
+    metrics_token_file: MetricsTokenOption = None,
+    sentiment: ModelsOption = None,
     log_format: LogFormatOption = "json",
     fsync: FsyncOption = True,
     heart: HeartOption = None,
