@@ -10,11 +10,11 @@ from pyspark.sql import SparkSession
 
 
 @contextlib.contextmanager
-def local_session() -> Iterator[Any]:
-    """Local mode with two threads; it ends with the block."""
+def local_session(master: str = "local[2]") -> Iterator[Any]:
+    """Local mode with two threads, or another local master; it ends with the block."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.master(master)
         .appName("books")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")

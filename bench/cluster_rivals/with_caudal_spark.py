@@ -1,4 +1,4 @@
-"""Caudal's Spark engine, in a session of local mode with two threads."""
+"""Caudal's Spark engine, in a local session."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -10,9 +10,9 @@ from bench.cluster_rivals.spark_session import local_session
 
 
 @contextlib.contextmanager
-def opened() -> Iterator[Callable[[Path], Answers]]:
+def opened(master: str = "local[2]") -> Iterator[Callable[[Path], Answers]]:
     """A session; gives what answers all queries over a folder."""
-    with local_session() as session:
+    with local_session(master) as session:
 
         def answer(folder: Path) -> Answers:
             found = caudal.run("books", folder, engine="spark", spark=session, progress=False)
