@@ -39,9 +39,9 @@ record ends by code of ours, read by pyarrow.""",
 
 `--engine spark`, hand-written PySpark with the same kernels, each in a session `local[2]`, and the
 embedded engine, over the same files. *Two executors* have a core each, in JVMs of their own: there
-are three young JVMs on the machine's two cores. The clock begins when the system is up and has answered three
-times over tiny files. *First* is the first run over the files, *again* the second one in the same
-session or process.""",
+are three young JVMs on the machine's two cores. The clock begins when the system is up and has
+answered three times over tiny files. *First* is the first run over the files, *again* the second
+one in the same session or process.""",
     "scaling": "### From one worker to two",
     "small": "### A small job beside a large one",
     "tiny": """\
