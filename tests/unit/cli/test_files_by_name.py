@@ -1,18 +1,16 @@
 """`caudal sql "SELECT ... FROM 'x.csv'"`: files by name, read by Caudal's own rules."""
 
-import contextlib
 import csv
 import gzip
 import json
-import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.harness.root_rights import reading_like_others
 
 import caudal
 from caudal.cli.main import main
@@ -104,28 +102,17 @@ def test_a_folder_that_may_not_be_read(tmp_path: Path, capsysbinary: Capture) ->
     closed = tmp_path / "closed"
     closed.mkdir()
     (closed / "x.csv").write_text("a\n1\n")
-    main(["sql", "SELECT 1"])  # what is imported now, nobody else could import
-    capsysbinary.readouterr()
-    with reading_as_nobody(closed):
+    closed.chmod(0)
+    try:
         for arguments in (["sql", f"FROM '{closed}/x.csv'"], ["check", f"{closed}"]):
-            assert main(arguments) in (ExitStatus.USAGE, ExitStatus.DATA, ExitStatus.APPLICATION)
+            with reading_like_others():
+                status = main(arguments)
+            assert status in (ExitStatus.USAGE, ExitStatus.DATA, ExitStatus.APPLICATION)
             err = capsysbinary.readouterr().err
             assert b"cannot read" in err
             assert b"Permission denied" in err
-
-
-@contextlib.contextmanager
-def reading_as_nobody(folder: Path) -> Iterator[None]:
-    """Take the rights to a folder away, from root too."""
-    folder.chmod(0)
-    user = os.geteuid()
-    try:
-        if user == 0:
-            os.seteuid(65534)
-        yield
     finally:
-        os.seteuid(user)
-        folder.chmod(0o700)
+        closed.chmod(0o700)
 
 
 def test_files_of_a_pattern_have_the_columns_of_the_first(
