@@ -3,7 +3,7 @@
 Rules
 1. A frame of outputs is kept by Spark and computed once, by the action that collects its heads.
 2. The same action collects slices of at most `near_bytes`, so small stages cost no action of their
-   own. All that the driver receives this way has at most `MOST_BYTES`.
+   own. Each of them has one part, and all of them together have at most `MOST_BYTES`.
 3. The driver keeps what it received in a file if it is large.
 """
 
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from caudal.spark.outputs import StageOutputs
 from caudal.spark.rows import (
     FOR_DRIVER,
+    PART_BYTES,
     SPARK_SCHEMA,
     SliceRow,
     StreamParts,
@@ -74,8 +75,9 @@ class OutputFrames:
             rows.close()
 
     def near_bytes(self, slices: int) -> int:
-        """Return the size up to which each of so many slices comes to the driver."""
-        return max(0, MOST_BYTES - self._near_bytes) // max(1, slices)
+        """Return the size up to which each of so many slices comes to the driver. A part that is
+        full may have others behind it."""
+        return min(PART_BYTES - 1, max(0, MOST_BYTES - self._near_bytes) // max(1, slices))
 
     def mapped(
         self,
