@@ -36,11 +36,11 @@ _WHOLE = (  # some have no parts, so these are computed over whole groups
     "geomean(y + 2), entropy(k), entropy(y), stddev(id), var_pop(x), fsum(x), favg(x), avg(y), "
     "sum(x), regr_avgx(y, x), regr_avgy(y, x), regr_intercept(y, x), regr_r2(y, x), "
     "regr_slope(y, x), regr_sxx(y, x), regr_sxy(y, x), regr_syy(y, x), regr_count(y, x), "
-    "median(x), mad(x)"
+    "median(x), mad(x), covar_pop(x, 0.5), entropy('a'), product(0.5), regr_avgx(y, 2)"
 )
-SUMS += [
+SUMS += [f"SELECT {_WHOLE} FROM t JOIN u USING (k)"]
+STATISTICS = [
     f"SELECT g, {_WHOLE} FROM t JOIN u USING (k) GROUP BY g ORDER BY g",
-    f"SELECT {_WHOLE} FROM t JOIN u USING (k)",
     f"SELECT g, {_WHOLE.replace(', w)', ', id)')} FROM t GROUP BY g ORDER BY g",
 ]
 TIES = [
@@ -102,12 +102,20 @@ def answers(
     return found
 
 
-@pytest.mark.parametrize("sql", SUMS)
+@pytest.mark.parametrize("sql", [*SUMS, *STATISTICS])
 def test_sums_of_floats_have_the_same_bits(
     sql: str, tables: dict[str, pa.Table], tools: tuple[DuckDBBinder, Sandbox, Sandbox]
 ) -> None:
     first, *others = answers(sql, tables, tools)
     assert all(other.equals(first) for other in others)
+
+
+@pytest.mark.parametrize("sql", STATISTICS)
+def test_statistics_are_computed_by_group(
+    sql: str, tools: tuple[DuckDBBinder, Sandbox, Sandbox]
+) -> None:
+    finish = plan({"q": sql}, SCHEMAS, binder=tools[0]).finish("q")
+    assert (finish.strategy, finish.reason) == ("scaled", "")
 
 
 @pytest.mark.parametrize("sql", TIES)

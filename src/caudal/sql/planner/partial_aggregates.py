@@ -21,10 +21,11 @@ from caudal.sql.planner.types import Type
 _SUMS = frozenset({"sum", "avg", "mean", "fsum", "kahan_sum", "sumkahan", "favg"})
 _INEXACT = {  # over whole numbers too
     "stddev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop", "sem", "skewness",
-    "kurtosis", "kurtosis_pop", "product", "entropy", "geomean", "geometric_mean", "corr",
-    "covar_pop", "covar_samp", "regr_avgx", "regr_avgy", "regr_intercept", "regr_r2", "regr_slope",
-    "regr_sxx", "regr_sxy", "regr_syy",
+    "kurtosis", "kurtosis_pop", "product", "entropy", "corr", "covar_pop", "covar_samp",
+    "regr_avgx", "regr_avgy", "regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy",
+    "regr_syy",
 }  # fmt: skip
+_GEOMETRIC_MEANS = {"geomean", "geometric_mean"}  # macros of DuckDB, which take no order
 _DEVIATIONS = {
     "stddev": (1, "sqrt({})"), "stddev_samp": (1, "sqrt({})"), "stddev_pop": (0, "sqrt({})"),
     "variance": (1, "{}"), "var_samp": (1, "{}"), "var_pop": (0, "{}"),
@@ -68,8 +69,11 @@ class SecondMerge:
 def complete(call: FunctionCall) -> Expr:
     """Return the aggregate over all rows of a group at once."""
     arguments, order = [a.text for a in call.arguments], call.order
-    if not order and _depends_on_order(call):
-        order = tuple((argument, "") for argument in call.arguments)
+    if call.name in _GEOMETRIC_MEANS:
+        log = f"ln({arguments[0]})"
+        return Expr(f"exp(avg({log} ORDER BY {log}))", call.type, call.arguments[0].costly)
+    if not order and _depends_on_order(call):  # DuckDB refuses to order by a constant
+        order = tuple((one, "") for one in call.arguments if one.columns)
     return _written(call, arguments, order)
 
 
