@@ -141,7 +141,7 @@ def _place(path: _Path) -> str:
 
 def _shown(value: Any) -> str:
     """Return a short value as it may be told; an address may hold a password."""
-    if isinstance(value, str) and "://" in value:
+    if isinstance(value, str) and ("://" in value or "@" in value):
         return ""
     if isinstance(value, str | int | float):  # a bool is an int
         text = json.dumps(value, ensure_ascii=False)

@@ -28,6 +28,7 @@ CLUSTER = [
     ("fsync = 'no'", 'fsync = "no": must be true or false'),
     (f"fsync = '{'x' * 99}'", "fsync: must be true or false"),
     ("[hosts.a]\nbroker = 'amqp://u:s3cret@h/'", "[hosts.a] broker: must be true or false"),
+    ("[hosts.a]\nbroker = 'u:s3cret@h'", "[hosts.a] broker: must be true or false"),
     ("x =", "not valid TOML, correct it: Invalid value (at end of document)"),
 ]
 APPLICATIONS = [
