@@ -320,6 +320,15 @@ def test_a_wrong_password_is_named_and_not_shown(
     assert "wrong-secret" not in caplog.text
 
 
+def test_a_wrong_password_is_named_although_another_node_is_down(rabbit: Node) -> None:
+    wrong = rabbit.url.replace(PASSWORD, "wrong-secret")
+    for url in (f"{wrong},amqp://me:hidden@127.0.0.1:1/", f"amqp://me:hidden@127.0.0.1:1/,{wrong}"):
+        broker = open_broker(url)
+        with pytest.raises(BrokerLoginError, match="refuses this user and password"):
+            broker.publish(maps(0))
+        broker.close()
+
+
 def test_a_broker_that_is_not_there_is_named(caplog: pytest.LogCaptureFixture) -> None:
     broker = open_broker("amqp://me:hidden@127.0.0.1:1/")
     for _ in range(3):

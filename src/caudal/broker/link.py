@@ -31,7 +31,6 @@ from caudal.formats.keys import Lane
 from caudal.process.logs import fields
 
 Value = TypeVar("Value")
-_NO_LOGIN = "the server refuses this user and password"
 
 _log = logging.getLogger(__name__)
 
@@ -86,7 +85,7 @@ class BrokerLink:
         self._lock = asyncio.Lock()
         self._failures, self._not_before = 0, 0.0
         self._new = True  # not connected before
-        self._away: str | None = None  # the reason, if it was already logged
+        self._away: _Away | None = None  # the reason, if it was already logged
         self._closing: set[asyncio.Task[None]] = set()
 
     @property
@@ -133,31 +132,32 @@ class BrokerLink:
             if self._session is not None and self._session.usable:
                 return self._session
             if self._session is not None:
-                self._note_away("the connection was lost")
+                self._note_away(_Away("the connection was lost"))
                 self.drop(self._session)
             self._session = await self._connect()
             return self._session
 
     async def _connect(self) -> BrokerSession:
         loop = asyncio.get_running_loop()
-        if loop.time() < self._not_before:
-            raise _away_error(self._away or "")
-        why = ""
+        if loop.time() < self._not_before and self._away is not None:
+            raise self._away.error()
+        failures: list[_Away] = []
         for address in list(self._addresses):
             try:
                 session = await self._open(address)
             except (Exception, asyncio.CancelledError) as error:
                 if (task := asyncio.current_task()) and task.cancelling():
                     raise
-                why = f"{address}: {_cause(error, address)}"
+                failures.append(_Away.of(error, address))
                 self._addresses.append(self._addresses.pop(0))
                 continue
             self._note_back(address)
             return session
         self._failures += 1
         self._not_before = loop.time() + pause_seconds(self._failures, self._chance)
-        self._note_away(why)
-        raise _away_error(why)
+        away = max(failures, key=lambda one: one.is_refused)
+        self._note_away(away)
+        raise away.error()
 
     async def _open(self, address: Address) -> BrokerSession:
         settings = self._settings
@@ -197,10 +197,10 @@ class BrokerLink:
                 look = await connection.channel()
         return look
 
-    def _note_away(self, why: str) -> None:
+    def _note_away(self, away: "_Away") -> None:
         if self._away is None:
-            _log.warning("RabbitMQ is away", extra=fields(link=self._purpose, reason=why))
-        self._away = why
+            _log.warning("RabbitMQ is away", extra=fields(link=self._purpose, reason=away.why))
+        self._away = away
 
     def _note_back(self, address: Address) -> None:
         if self._away is not None or self._new:
@@ -210,6 +210,23 @@ class BrokerLink:
 
     def _told(self, error: BaseException) -> str:
         return f"RabbitMQ did not confirm: {_cause(error, *self._addresses)}"
+
+
+@dataclass(frozen=True)
+class _Away:
+    """Why no server can be used."""
+
+    why: str
+    is_refused: bool = False  # by a server that does not know this user and password
+
+    @classmethod
+    def of(cls, error: BaseException, address: Address) -> "_Away":
+        why = f"{address}: {_cause(error, address)}"
+        return cls(why, isinstance(error, ProbableAuthenticationError))
+
+    def error(self) -> BrokerError:
+        kind = BrokerLoginError if self.is_refused else BrokerError
+        return kind(f"RabbitMQ is away: {self.why}")
 
 
 class LinkConnection(aio_pika.Connection):
@@ -247,15 +264,10 @@ def _server_version(connection: AbstractConnection) -> str:
     return str(properties.get("version", ""))
 
 
-def _away_error(why: str) -> BrokerError:
-    kind = BrokerLoginError if why.endswith(_NO_LOGIN) else BrokerError
-    return kind(f"RabbitMQ is away: {why}")
-
-
 def _cause(error: BaseException, *addresses: Address) -> str:
     """Return the error as one line without a password."""
     if isinstance(error, ProbableAuthenticationError):
-        return _NO_LOGIN
+        return "the server refuses this user and password"
     if isinstance(error, TimeoutError):
         return "no answer in time"
     text = " ".join(str(error).split()) or type(error).__name__
