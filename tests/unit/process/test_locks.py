@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from caudal.errors import UsageError
+from caudal.process import locks
 from caudal.process.locks import is_held, take_lock
 
 
-def test_a_lock_is_held_until_it_is_closed(tmp_path: Path) -> None:
+def test_a_lock_is_held_until_it_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "_PAUSE_SECONDS", 0.0)
     path = tmp_path / "worker-1.lock"
     assert not is_held(path)
     with closing(take_lock(path, "worker-1")):
