@@ -10,6 +10,8 @@ ROW = "row of raw"  # column of cleaned rows: the number of their row in `raw`
 ADHOC = "sql"  # name of a query that is not part of an application
 SEEN = "seen by a query"  # column of cleaned rows: whether any query can see the row
 
+LEXICON = "lexicon"  # the usual model of sentiment
+
 REJECT = "reject"  # column of a table's SQL: the reason to reject the row, or null
 
 
@@ -79,7 +81,7 @@ class Application:
     tables: tuple[Table, ...]
     queries: tuple[Query, ...]
     parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
-    sentiment: str = "lexicon"
+    sentiment: str = LEXICON
     derived: tuple[DerivedTable, ...] = ()  # each after those that it reads
     checks: tuple[Query, ...] = ()  # each selects rows that must not exist
 

@@ -41,8 +41,7 @@ from caudal.formats.digest import digest
 from caudal.store.port import Entry, Store, entries
 from caudal.version import __version__
 
-KEPT = frozenset({"sentiment"})  # a value depends on the text only, if the model is this one:
-MODEL = "lexicon"
+KEPT = frozenset({"sentiment"})  # a value depends on the text only, if the model is the lexicon
 LEAST_BYTES = 1 << 20  # of a file whose values are kept
 
 _NAME = re.compile(r"([0-9a-f]{32})-(\d{12})-([0-9a-f]{32})\.arrow\Z")

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
-from caudal.datasets.computed import MODEL
 from caudal.datasets.documents import DatasetTable
 from caudal.datasets.shelf import Shelf, require_same
 from caudal.duck.bind import (
@@ -28,7 +27,7 @@ from caudal.embedded.dataset_computed import can_compute, compute_columns
 from caudal.embedded.dataset_files import local_files
 from caudal.embedded.dataset_tables import app_database, cleaning_digests, sentiment_model
 from caudal.embedded.dataset_views import create_views
-from caudal.model import Application, ParameterValue, Query
+from caudal.model import LEXICON, Application, ParameterValue, Query
 from caudal.results.answers import Answers
 from caudal.results.rejects import Rejects
 from caudal.run_options import Progress, RunOptions, Silent
@@ -110,7 +109,7 @@ def bind_over(
             create_empty(cursor, name, schema)
 
         def bound(query: Query) -> BoundQuery:
-            if model == MODEL and _calls_expensive(query):
+            if model == LEXICON and _calls_expensive(query):
                 found = bind_query(cursor, query, values, schemas, moment)
                 if found.seen.computed_columns and can_compute(found, tables):
                     return found

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from caudal.datasets.computed import MODEL, KeptValues, Values, kept_values
+from caudal.datasets.computed import KeptValues, Values, kept_values
 from caudal.datasets.contents import HeldFile
 from caudal.duck.arrow_casts import carried
 from caudal.duck.database import (
@@ -30,6 +30,7 @@ from caudal.duck.database import (
 from caudal.embedded.dataset_views import PLACE, parquet_rows
 from caudal.errors import FormatError, MemoryExceededError, QueryError
 from caudal.kernels.sentiment import load_model
+from caudal.model import LEXICON
 from caudal.sql.quoting import quote
 from caudal.sql.table_needs import ComputedColumn
 from caudal.store.port import Store
@@ -163,7 +164,7 @@ class FileValues:
 
 def _score(texts: Relation, batch: FileBatch, missing: Flags, value: NDArray[np.float64]) -> None:
     """Compute the missing values, some rows at a time."""
-    model = load_model(MODEL)
+    model = load_model(LEXICON)
     start = 0
     for part in texts.to_arrow_reader(_PART_ROWS):
         rows = slice(start, start + part.num_rows)

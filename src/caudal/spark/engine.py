@@ -9,11 +9,13 @@ Rules
 3. A query that reads a failed stage fails with the reason of that stage; the others are answered.
 4. When all that is still to be read is small, the driver computes the rest of the plan. A level of
    folds on Spark takes longer than that. A finish with large inputs runs on an executor.
+5. For the same reason the driver maps light tables, while it cuts the next one (ADR 73).
 """
 
 import contextlib
 import itertools
 import operator
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,11 +46,11 @@ from caudal.jobs.plan import TableMap, from_json, to_json
 from caudal.jobs.runs import JobRun
 from caudal.local.job import LocalRequest, run_and_settle
 from caudal.local.table_progress import TableReport
-from caudal.model import Application, ParameterValue
+from caudal.model import LEXICON, Application, ParameterValue
 from caudal.results.answers import Answers, Result, TableProfile
 from caudal.results.rejects import Rejects
 from caudal.run_options import Progress, RunOptions, Silent, SparkInputs
-from caudal.spark.frames import Heads, OutputFrames, Streams, is_small, map_tasks
+from caudal.spark.frames import Heads, OutputFrames, Streams, is_light, is_small, map_tasks
 from caudal.spark.inputs import Batching, DatasetInputs, FileInputs, Wave, waves_ahead
 from caudal.spark.outputs import first_failure
 from caudal.spark.routes import Routes
@@ -212,13 +214,16 @@ class SparkJob:
         one, total, before = self.job_run.split.table(table), sum(f.size for f in files), 0
         for wave in waves:
             size, begun = wave.source_bytes, before
+            before += size
+            if self._is_light(max(inputs.sizes[table], before), inputs):
+                self._map_here(wave, work, report)
+                continue
 
             def told(share: float, begun: int = begun, size: int = size) -> None:
                 progress.table(table, min(begun + int(share * size), max(total - 1, 0)), total)
 
             is_shown = type(progress) is not Silent  # those derived from it may listen
             self._map_wave(one, wave, work, report, told if is_shown else None)
-            before += size
         self.rejects.notes += file_notes(files)
         return report.profile()
 
@@ -246,6 +251,20 @@ class SparkJob:
         for number in wave.batches:
             found = mapped.open_bytes(heads[one.table.name, number])
             self.known.note_mapped(found.index, near)
+            report.note(found)
+
+    def _is_light(self, size: int, inputs: FileInputs | DatasetInputs) -> bool:
+        """Return whether the driver maps a table of this size. A model may take long for it."""
+        is_quick = self.job_run.job.request.application.sentiment == LEXICON
+        return is_quick and is_light(size, sum(inputs.sizes.values()))
+
+    def _map_here(self, wave: Wave, work: Work, report: TableReport) -> None:
+        """Map a wave in this process."""
+        mapping = OpenWork(work, self.here.tools)
+        for number, payload in wave.batches.items():
+            heads = self._checked(self.frames.mapped_here(mapping.mapped(number, payload)))
+            found = mapped.open_bytes(heads[work.table, number])
+            self.known.note_mapped(found.index, sys.maxsize)
             report.note(found)
 
     def _wave_frame(self, wave: Wave) -> Any:

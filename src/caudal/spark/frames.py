@@ -5,6 +5,7 @@ Rules
 2. The same action collects slices of at most `near_bytes`, so small stages cost no action of their
    own. Each of them has one part, and all of them together have at most `MOST_BYTES`.
 3. The driver keeps what it received in a file if it is large.
+4. Spark is given what the driver mapped when a task on Spark reads it.
 """
 
 import contextlib
@@ -21,6 +22,7 @@ from caudal.spark.outputs import StageOutputs
 from caudal.spark.rows import (
     FOR_DRIVER,
     PART_BYTES,
+    SCHEMA,
     SPARK_SCHEMA,
     SliceRow,
     StreamParts,
@@ -30,6 +32,8 @@ from caudal.spark.rows import (
 from caudal.spark.session import Share, SparkSide
 
 MOST_BYTES = 32 << 20  # of slices that the driver holds
+LIGHT_BYTES = 64 << 20  # of a table that the driver maps
+_LIGHT_SHARE = 10  # it is at most this part of all tables
 _TASKS_PER_CORE = 3  # of a map: so that cores are busy to its end
 _TASK_BYTES = 128 << 20  # what such a task reads at most
 _MOST_TASKS = 2_000
@@ -48,6 +52,12 @@ def is_small(size: int) -> bool:
     return size <= MOST_BYTES
 
 
+def is_light(size: int, total: int) -> bool:
+    """Return whether the driver maps a table of this size, of so many bytes in all tables: an
+    action of Spark takes longer. A small part of all files is a small part of all work."""
+    return size <= min(LIGHT_BYTES, total // _LIGHT_SHARE)
+
+
 def map_tasks(batches: int, size: int, parallelism: int) -> int:
     """Return the number of tasks that map so many batches of this size. A task costs time of its
     own, so there are no more than cores need, unless they would become long; and as many for each
@@ -64,6 +74,7 @@ class OutputFrames:
     folder: Path
     known: StageOutputs = field(default_factory=StageOutputs)
     _frames: list[tuple[frozenset[str], Any]] = field(default_factory=list)  # stages, their rows
+    _made: list[tuple[frozenset[str], pa.Table]] = field(default_factory=list)  # not given to Spark
     _near_bytes: int = 0
 
     def __post_init__(self) -> None:
@@ -98,6 +109,14 @@ class OutputFrames:
         self._frames.append((frozenset(stages), kept))
         return self.heads(kept, near_bytes)
 
+    def mapped_here(self, rows: Iterable[SliceRow]) -> Heads:
+        """Keep the rows of a map that the driver computed; return what they have for the driver."""
+        made = pa.Table.from_batches(record_batches(rows), SCHEMA)
+        heads, slices = _heads_and_slices(made)
+        self._near.add(slices)
+        self._made.append((frozenset(slices.column("stage").to_pylist()), slices))
+        return self._numbered(heads)
+
     def made_here(self, rows: Iterable[SliceRow]) -> None:
         """Keep the slices of a fold that the driver computed."""
         for batch in record_batches(row for row in rows if row.slice != FOR_DRIVER):
@@ -107,13 +126,14 @@ class OutputFrames:
         """Compute a frame; return what it has for the driver."""
         near = f"part = 0 AND length(payload) <= {near_bytes}"
         chosen = frame.where(f"slice = {FOR_DRIVER} OR ({near})").select(*_ADDRESSED)
-        rows: pa.Table = self.side.run(chosen.toArrow, told)
-        is_head = pc.equal(rows.column("slice"), FOR_DRIVER)
-        slices = rows.filter(pc.invert(is_head))
+        heads, slices = _heads_and_slices(self.side.run(chosen.toArrow, told))
         self._near.add(slices)
         self._near_bytes += slices.nbytes
+        return self._numbered(heads)
+
+    def _numbered(self, heads: pa.Table) -> Heads:
         with contextlib.closing(TaskRows(self.folder)) as found:
-            found.add(rows.filter(is_head))
+            found.add(heads)
             return found.numbered()
 
     def collected(self, stages: Iterable[str]) -> Streams:
@@ -146,11 +166,28 @@ class OutputFrames:
     def _rows_of(self, stages: Iterable[str]) -> list[Any]:
         """Return the frames that hold these stages, without other rows."""
         wanted = frozenset(stages)
+        self._give(wanted)
         return [
             frame.where(f"slice >= 0 AND stage IN ({_listed(held & wanted)})")
             for held, frame in self._frames
             if held & wanted
         ]
+
+    def _give(self, wanted: frozenset[str]) -> None:
+        """Give Spark what the driver mapped of these stages."""
+        given = [one for one in self._made if one[0] & wanted]
+        if given:
+            self._made = [one for one in self._made if not one[0] & wanted]
+            rows = pa.concat_tables(slices for _, slices in given)
+            held = frozenset[str]().union(*(stages for stages, _ in given))
+            self._frames.append(
+                (held, self.side.run(lambda: self.side.session.createDataFrame(rows)))
+            )
+
+
+def _heads_and_slices(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+    is_head = pc.equal(rows.column("slice"), FOR_DRIVER)
+    return rows.filter(is_head), rows.filter(pc.invert(is_head))
 
 
 def _union(frames: Sequence[Any]) -> Any:

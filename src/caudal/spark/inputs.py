@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 
 import msgspec
@@ -121,14 +122,22 @@ class FileInputs:
         every = [file for some in tables.values() for file in some]
         return cls(tables, reachable_files(every, inputs, is_local=is_local), batching)
 
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """The bytes of each table."""
+        return {name: sum(file.size for file in files) for name, files in self.tables.items()}
+
     def paths(self, table: str) -> dict[str, str]:
         return {file.name: file.place.identity for file in self.tables[table]}
 
     def waves(self, one: TableMap, notes: list[CutNote]) -> Iterator[Wave]:
         files = self.tables[one.table.name]
         is_shared = all(file.name in self.shared for file in files)
-        size = sum(file.size for file in files)
-        chosen = self.batching.batch_bytes(size) if is_shared else self.batching.sent_bytes
+        chosen = (
+            self.batching.batch_bytes(self.sizes[one.table.name])
+            if is_shared
+            else self.batching.sent_bytes
+        )
         return cut_waves(one, files, chosen, self.shared, notes)
 
 
@@ -149,6 +158,12 @@ class DatasetInputs:
         contents = self.shelf.contents
         tables = tuple(AskedTable(one.name, one.columns) for one in contents.head.tables)
         return AskedDataset(self.shelf.place, "dataset/", contents.number, tables)
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """The bytes of each table."""
+        tables = self.shelf.contents.tables
+        return {name: sum(file.bytes for file in files) for name, files in tables.items()}
 
     def require_reach(self, inputs: SparkInputs, *, is_local: bool) -> None:
         """Raise UsageError if executors are not expected to see its files."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from caudal.spark.frames import MOST_BYTES, OutputFrames, map_tasks
+from caudal.spark.frames import MOST_BYTES, OutputFrames, is_light, map_tasks
 from caudal.spark.rows import FOR_DRIVER, PART_BYTES, SliceRow
 from caudal.spark.session import SparkSide
 
@@ -26,6 +26,19 @@ def test_tasks_are_few_but_not_long(
     batches: int, size: int, parallelism: int, expected: int
 ) -> None:
     assert map_tasks(batches, size, parallelism) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "total", "expected"),
+    [
+        (53 * MB, 873 * MB, True),
+        (0, 0, True),
+        (2 * MB, 10 * MB, False),  # executors would wait
+        (65 * MB, 5000 * MB, False),
+    ],
+)
+def test_light_tables_are_a_small_part_of_all(size: int, total: int, expected: bool) -> None:
+    assert is_light(size, total) is expected
 
 
 def test_what_the_driver_computed_is_read_in_order(tmp_path: Path) -> None:
