@@ -35,8 +35,7 @@ class Told:
     """What a rival says of its own run (bench/cluster_rivals/child.py)."""
 
     start_seconds: float
-    wall_seconds: float
-    again_seconds: float
+    run_seconds: list[float]  # of each run over the same files
     answers: Answers
     own_peak_bytes: int  # of the process that asks, without those that it started
 
@@ -83,7 +82,7 @@ def measure(scale: float, repeats: int) -> list[Table]:
 
 
 def _row(name: str, runs: list[Run], told: list[Told], ours: float) -> list[str]:
-    theirs = median(one.wall_seconds for one in told)
+    theirs = median(one.run_seconds[0] for one in told)
     started = median(one.start_seconds for one in told)
     return [
         NAMES[name],
@@ -112,15 +111,15 @@ def run_rival(
     told: list[Told],
     python: Path = PYTHON,
     warm_scale: float = WARM_SCALE,
+    runs: int = 1,
 ) -> Run:
-    """Run one rival in a process of its own; append what it tells."""
+    """Run one rival in a process of its own, so many times; append what it tells."""
     words = ["-m", "bench.cluster_rivals.child", name, str(folder)]
     with tempfile.TemporaryDirectory() as place, watching({}) as watch:
         out = Path(place) / "answers.json"
         began = time.perf_counter()
-        said = ended(
-            begun([str(python), *words, str(dataset("books", warm_scale)), str(out)]), watch
-        )
+        words += [str(dataset("books", warm_scale)), str(out), str(runs)]
+        said = ended(begun([str(python), *words]), watch)
         seconds = time.perf_counter() - began
         told.append(Told(**json.loads(out.read_bytes())))
     return Run(seconds, watch.found.peak_bytes, {}, {}, said)

@@ -1,9 +1,9 @@
-"""One rival in a process of its own: `python -m bench.cluster_rivals.child NAME FOLDER WARM OUT`.
+"""One rival in a process of its own.
 
-Writes one JSON object. The clock runs from just before the files are read to the last answer; the
-system is up and has answered three times over tiny files by then. Then it answers over the same
-files again, which is told apart: compilers and allocators have seen such files by then. So is how
-long it took to be up, and the most memory that this process had, without those that it started.
+`python -m bench.cluster_rivals.child NAME FOLDER WARM OUT RUNS` writes one JSON object. The clock runs from just before the files are read to the last answer; the
+system is up and has answered three times over tiny files by then. It answers over the same files so
+many times, each of which is told: compilers and allocators get used to such files. So is how long
+it took to be up, and the most memory that this process had, without those that it started.
 """
 
 import importlib
@@ -16,22 +16,21 @@ from pathlib import Path
 _WARM_RUNS = 3  # the compiler of a JVM needs more than one
 
 
-def main(name: str, folder: Path, warm_folder: Path, out: Path) -> None:
+def main(name: str, folder: Path, warm_folder: Path, out: Path, runs: int) -> None:
     began = time.perf_counter()
     rival = importlib.import_module(f"bench.cluster_rivals.with_{name}")
     with rival.opened() as answer:
         started = time.perf_counter() - began
         for _ in range(_WARM_RUNS):
             answer(warm_folder)
-        ready = time.perf_counter()
-        answers = answer(folder)
-        ended = time.perf_counter()
-        answer(folder)
-        again = time.perf_counter() - ended
+        seconds = []
+        for _ in range(runs):
+            ready = time.perf_counter()
+            answers = answer(folder)
+            seconds.append(time.perf_counter() - ready)
     told = {
         "start_seconds": started,
-        "wall_seconds": ended - ready,
-        "again_seconds": again,
+        "run_seconds": seconds,
         "answers": answers,
         "own_peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
     }
@@ -39,4 +38,5 @@ def main(name: str, folder: Path, warm_folder: Path, out: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(Path, sys.argv[2:5]))
+    chosen, folder, warm, out, runs = sys.argv[1:]
+    main(chosen, Path(folder), Path(warm), Path(out), int(runs))
