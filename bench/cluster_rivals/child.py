@@ -1,9 +1,10 @@
 """One rival in a process of its own.
 
-`python -m bench.cluster_rivals.child NAME FOLDER WARM OUT RUNS` writes one JSON object. The clock runs from just before the files are read to the last answer; the
-system is up and has answered three times over tiny files by then. It answers over the same files so
-many times, each of which is told: compilers and allocators get used to such files. So is how long
-it took to be up, and the most memory that this process had, without those that it started.
+`python -m bench.cluster_rivals.child NAME FOLDER WARM OUT RUNS` writes one JSON object. The clock
+runs from just before the files are read to the last answer; the system is up and has answered three
+times over tiny files by then. It answers over the same files so many times, each of which is told:
+compilers and allocators get used to such files. So is how long it took to be up, and the most
+memory that this process had, without those that it started.
 """
 
 import importlib

@@ -62,7 +62,7 @@ from caudal.version import __version__
 from caudal.worker.compute import LocalCompute
 
 _TASK_BYTES = 1 << 30  # memory of a task without a limit
-_MOST_HINT_BYTES = 8 << 20
+_MOST_HINT_BYTES = 8 << 20  # of all hints of a table, which each of its tasks gets
 
 
 def _plan(request: Request, moment: float) -> Planned:
@@ -277,12 +277,11 @@ class SparkJob:
 
     def _hints(self, table: str) -> dict[str, list[bytes]]:
         """Return the streams of small complete stages from which hints are made."""
-        wanted = [
-            stage
-            for stage in self.job_run.hint_stages(table)
-            if stage in self.known.sizes and stage not in self.known.failed
-            and self.known.sizes[stage] <= _MOST_HINT_BYTES
-        ]  # fmt: skip
+        wanted: list[str] = []
+        for stage in self.job_run.hint_stages(table):
+            is_whole = stage in self.known.sizes and stage not in self.known.failed
+            if is_whole and self.known.size([*wanted, stage]) <= _MOST_HINT_BYTES:
+                wanted.append(stage)
         streams = self.frames.collected(wanted)
         found = {stage: [part.data for part in streams.get(stage, ())] for stage in wanted}
         return {stage: parts for stage, parts in found.items() if parts}  # else it has no columns

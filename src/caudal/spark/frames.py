@@ -11,7 +11,6 @@ Rules
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +145,7 @@ class OutputFrames:
             return near
         rows = TaskRows(self.folder)
         self._collected.append(rows)
-        rows.add(self.side.run(_union(frames).toArrow))
+        rows.add(self.side.run(union(frames).toArrow))
         return {**near, **rows.streams()}
 
     def grouped(self, addresses: Sequence[int], stages: Iterable[str], function: Any) -> Any:
@@ -159,8 +158,8 @@ class OutputFrames:
             for frame in self._rows_of(stages)
         ]
         listed = ", ".join(map(str, addresses))
-        rows = _union([*inputs, seeds]).where(f"task IN ({listed})")
-        spread = rows.repartition(min(len(addresses), 4 * self.side.parallelism), "task")
+        rows = union([*inputs, seeds]).where(f"task IN ({listed})")
+        spread = rows.repartition(len(addresses), "task")
         return spread.groupBy("task").applyInArrow(function, SPARK_SCHEMA)
 
     def _rows_of(self, stages: Iterable[str]) -> list[Any]:
@@ -190,8 +189,12 @@ def _heads_and_slices(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
     return rows.filter(is_head), rows.filter(pc.invert(is_head))
 
 
-def _union(frames: Sequence[Any]) -> Any:
-    return reduce(lambda one, two: one.unionAll(two), frames)
+def union(frames: Sequence[Any]) -> Any:
+    """Return all rows, as a tree that is not deep: Spark walks through it by recursion."""
+    if len(frames) == 1:
+        return frames[0]
+    middle = len(frames) // 2
+    return union(frames[:middle]).unionAll(union(frames[middle:]))
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -1,10 +1,11 @@
 """How many tasks a map has, and how much of its outputs the driver takes."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from caudal.spark.frames import MOST_BYTES, OutputFrames, is_light, map_tasks
+from caudal.spark.frames import MOST_BYTES, OutputFrames, is_light, map_tasks, union
 from caudal.spark.rows import FOR_DRIVER, PART_BYTES, SliceRow
 from caudal.spark.session import SparkSide
 
@@ -57,3 +58,19 @@ def test_all_slices_together_have_a_bound(tmp_path: Path) -> None:
     assert frames.near_bytes(1000) == MOST_BYTES // 1000
     assert frames.near_bytes(0) < PART_BYTES  # a stream of this size has one part
     frames.close()
+
+
+@dataclass(frozen=True)
+class Nested:
+    """A frame that knows its rows, and how deep Spark must go to see them."""
+
+    rows: tuple[int, ...]
+    depth: int = 0
+
+    def unionAll(self, other: "Nested") -> "Nested":  # noqa: N802 - as Spark has it
+        return Nested(self.rows + other.rows, 1 + max(self.depth, other.depth))
+
+
+def test_a_union_of_many_frames_is_not_deep() -> None:
+    made = union([Nested((number,)) for number in range(1000)])
+    assert (made.rows, made.depth) == (tuple(range(1000)), 10)
