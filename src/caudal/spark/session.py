@@ -90,8 +90,8 @@ class SparkSide:
             yield
         finally:
             kept, self._cached = self._cached, []
-            with contextlib.suppress(Exception):  # the session may be gone
-                for frame in kept:
+            for frame in kept:
+                with contextlib.suppress(Exception):  # the session may be gone
                     frame.unpersist()
 
     def keep(self, frame: Any) -> Any:

@@ -121,6 +121,29 @@ def test_a_job_that_starts_after_the_interrupt_is_cancelled_too() -> None:
     assert session.ended.is_set()
 
 
+class Kept:
+    """A frame that Spark keeps until it is freed."""
+
+    def __init__(self, freed: list[int], number: int) -> None:
+        self.freed, self.number = freed, number
+
+    def persist(self) -> "Kept":
+        return self
+
+    def unpersist(self) -> None:
+        self.freed.append(self.number)
+        if self.number == 1:
+            raise ConnectionResetError
+
+
+def test_every_frame_is_freed_although_one_cannot_be() -> None:
+    side, freed = SparkSide(None), list[int]()
+    with side.frames():
+        for number in range(4):
+            side.keep(Kept(freed, number))
+    assert freed == [0, 1, 2, 3]
+
+
 class _PySparkError(Exception):
     pass
 
