@@ -47,11 +47,12 @@ def _loaded_tasks(wanted: Mapping[str, str], archive: str) -> tuple[str, Any]:
 
 
 def _remedy(wanted: Mapping[str, str], differing: Sequence[str], archive: str) -> str:
-    """Return what to do. An archive does not help against another DuckDB: an executor uses its own
-    packages first."""
-    packages = sorted({"duckdb" if name == "duckdb" else "caudal" for name in differing})
+    """Return what to do. An archive does not help against another DuckDB or Arrow: an executor uses
+    its own packages first."""
+    own = {"duckdb", "pyarrow"} & set(differing)
+    packages = sorted(own | ({"caudal"} if set(differing) - own else set()))
     told = " and ".join(f"{name} {wanted[name]}" for name in packages)
-    if "duckdb" in packages:
+    if own:
         why = ", since its own packages come before shipped ones" if archive else ""
         return f"install {told} on every executor{why}"
     return f"install {told} on every executor{'' if archive else ', or add --ship'}"

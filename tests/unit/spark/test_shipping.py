@@ -74,6 +74,7 @@ def test_archives_are_kept_where_only_the_user_may_change_them(
 
 
 def test_code_is_used_only_if_every_version_agrees() -> None:
+    assert {"caudal", "duckdb", "pyarrow"} <= fingerprint().keys()
     refusal, tasks = _loaded_tasks(fingerprint(), "")
     assert refusal == ""
     assert tasks.__name__ == "caudal.spark.tasks"
@@ -96,12 +97,19 @@ def test_code_is_used_only_if_every_version_agrees() -> None:
             "shipped",
             "install duckdb 8 on every executor, since its own packages come before shipped ones",
         ),
+        (
+            ["duckdb", "pyarrow"],
+            "shipped",
+            "install duckdb 8 and pyarrow 7 on every executor, since its own packages come before "
+            "shipped ones",
+        ),
+        (["pyarrow", "code"], "", "install caudal 9 and pyarrow 7 on every executor"),
     ],
 )
 def test_a_refusal_names_what_to_install_and_ship_only_if_it_helps(
     differing: list[str], archive: str, remedy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = {"caudal": "9", "duckdb": "8", "kernels": "a", "code": "b"}
+    wanted = {"caudal": "9", "duckdb": "8", "pyarrow": "7", "kernels": "a", "code": "b"}
     found = {**wanted, **dict.fromkeys(differing, "other")}
     monkeypatch.setattr("caudal.spark.fingerprint.fingerprint", lambda: found)
     refusal, _ = _loaded_tasks(wanted, archive)
