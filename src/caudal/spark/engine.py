@@ -44,6 +44,7 @@ from caudal.jobs.interfaces import Inputs, Planned
 from caudal.jobs.kept_plans import KeptPlans
 from caudal.jobs.plan import TableMap, from_json, to_json
 from caudal.jobs.runs import JobRun
+from caudal.kernels.sentiment import folder_version
 from caudal.local.job import LocalRequest, run_and_settle
 from caudal.local.table_progress import TableReport
 from caudal.model import LEXICON, Application, ParameterValue
@@ -127,7 +128,9 @@ class SparkJob:
         memory = options.memory_limit or _TASK_BYTES
         self.job_run = JobRun.of(self._planned())
         self.routes = Routes(self.job_run.split, options.partitions)
-        self.work = Work(job_format.encode(self.job_run.job), memory, profile=options.profile)
+        job = self.job_run.job
+        model = folder_version(job.request.application.sentiment)
+        self.work = Work(job_format.encode(job), memory, model, profile=options.profile)
         self.measured = Measurements() if options.profile else None
 
     def answers(self) -> Answers:

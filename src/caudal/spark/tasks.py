@@ -30,7 +30,7 @@ from caudal.datasets.files import MissingFileError, read_file
 from caudal.decoding import decode_json, decode_msgpack
 from caudal.duck.profile import MeasuredSandbox, Measurements
 from caudal.duck.sandbox import Sandbox, SandboxLimits
-from caudal.errors import CaudalError, DataError
+from caudal.errors import CaudalError, DataError, UsageError
 from caudal.files.places import read_range
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
@@ -41,6 +41,7 @@ from caudal.formats.keys import Task
 from caudal.jobs.failed_queries import failed_output
 from caudal.jobs.interfaces import InputPart, Inputs
 from caudal.jobs.runs import JobRun
+from caudal.kernels.sentiment import SentimentModel, load_model
 from caudal.spark.routes import Routes
 from caudal.spark.rows import (
     ERROR,
@@ -64,10 +65,11 @@ _LOCK = threading.Lock()
 class Work(msgspec.Struct, frozen=True):
     """All that tasks need besides their rows. `heads` are batches whose records executors read
     from `paths`, by number; or groups of files of the dataset at `dataset`. `hints` are streams of
-    complete stages."""
+    complete stages. `model` is the version of a sentiment model in a folder."""
 
     job: bytes
     memory_bytes: int
+    model: str = ""
     table: str = ""
     heads: dict[int, bytes] = {}
     paths: dict[str, str] = {}
@@ -107,12 +109,26 @@ class OpenSteps:
     """Steps with their sandboxes, which are expensive to open, and what they measured."""
 
     def __init__(self, work: Work, spill: Path) -> None:
-        self.serves = work.memory_bytes, work.profile
+        self.serves = _served(work)
+        self._models: dict[str, SentimentModel] = {}  # by name
         self.measured = Measurements() if work.profile else None
         limits = SandboxLimits(work.memory_bytes, spill=spill, trusted=True)
         opened = partial(MeasuredSandbox, measurements=self.measured) if self.measured else Sandbox
-        self.steps = Steps(StepSettings(limits, open_sandbox=opened))
+        self.steps = Steps(StepSettings(limits, self._models, open_sandbox=opened))
         self._room = bytearray()
+
+    def require_model(self, name: str, version: str) -> None:
+        """Raise UsageError if the model in the folder of this name has another version."""
+        if not version:
+            return
+        if name not in self._models:
+            self._models[name] = load_model(name)
+        if self._models[name].version != version:
+            folder = name.partition(":")[2]
+            raise UsageError(
+                f"the sentiment model in {folder} of an executor differs from that of the driver: "
+                "put the same files there on every executor"
+            )
 
     def room(self, size: int) -> memoryview:
         """Return memory for one batch, the same each time: new memory of that size costs as much
@@ -138,6 +154,7 @@ class OpenWork:
         """Return the rows of one batch."""
         task = Task("map", self.work.table, number)
         try:
+            self._require_model()
             inputs = {**self.hints, task.name: self._read(payload)}
             data = self.tools.steps.run(self.job_run.job, task, inputs, alone=True)
             yield from mapped_rows(data, number, self.routes)
@@ -150,10 +167,15 @@ class OpenWork:
         task, streams = self.routes.tasks[address], rows.streams()
         inputs = {stage: streams.get(stage, ()) for stage in self.routes.inputs(task)}
         try:
+            self._require_model()
             yield from self._output(task, self.computed(task, inputs))
         except CaudalError as error:
             yield from error_rows(error, address)
         yield from self._measurements(address)
+
+    def _require_model(self) -> None:
+        name = self.job_run.job.request.application.sentiment
+        self.tools.require_model(name, self.work.model)
 
     def computed(self, task: Task, inputs: Inputs) -> bytes:
         """Return the output of a fold or finish; if its query failed, the output says why."""
@@ -222,7 +244,7 @@ def _opened(encoded: bytes) -> Iterator[OpenWork]:
         found = _taken(lambda known, _: known == encoded)
         if found is None:
             work = decode_msgpack(encoded, Work)
-            wanted = work.memory_bytes, work.profile
+            wanted = _served(work)
             other = _taken(lambda _, opened: opened.tools.serves == wanted)
             found = OpenWork(work, other.tools if other else OpenSteps(work, _spill_folder()))
     yield found
@@ -231,6 +253,11 @@ def _opened(encoded: bytes) -> Iterator[OpenWork]:
         surplus = [_KEPT.pop(0)[1] for _ in range(len(_KEPT) - _MOST_KEPT)]
     for one in surplus:
         one.tools.steps.close()
+
+
+def _served(work: Work) -> tuple[int, bool, str]:
+    """Return what tools depend on."""
+    return work.memory_bytes, work.profile, work.model
 
 
 def _taken(fits: Callable[[bytes, OpenWork], bool]) -> OpenWork | None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from caudal.errors import MissingPackageError, UsageError
-from caudal.kernels.sentiment import load_model
+from caudal.kernels.sentiment import folder_version, load_model
 from caudal.kernels.sentiment.transformers_model import label_weights
 
 
@@ -48,6 +48,17 @@ def test_pickled_weights_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     (tmp_path / "pytorch_model.bin").write_bytes(b"pickle")
     with pytest.raises(UsageError, match="safetensors"):
         load_model(f"transformers:{tmp_path}")
+
+
+def test_the_version_of_a_folder_is_that_of_its_files(tmp_path: Path) -> None:
+    versions = [folder_version(f"transformers:{tmp_path}")]
+    for name, text in (("model.safetensors", "a"), ("model.safetensors", "b"), ("config.json", "")):
+        (tmp_path / name).write_text(text)
+        versions.append(folder_version(f"transformers:{tmp_path}"))
+    assert len(set(versions)) == len(versions)
+    (tmp_path / "README.md").write_text("more")
+    assert folder_version(f"transformers:{tmp_path}") == versions[-1]
+    assert folder_version("lexicon") == ""
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
 """Tasks of Spark without Spark: rows in, rows out, errors as rows."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -13,9 +14,11 @@ from caudal.files.inputs import InputFile
 from caudal.files.places import LocalPlace
 from caudal.files.sources import Sources
 from caudal.formats import job as job_format
+from caudal.kernels.sentiment import folder_version
+from caudal.kernels.sentiment.column import Scores
 from caudal.local.job import LocalRequest
 from caudal.run_options import RunOptions
-from caudal.spark import engine
+from caudal.spark import engine, tasks
 from caudal.spark.engine import SparkJob
 from caudal.spark.inputs import cut_waves
 from caudal.spark.rows import ERROR, FOR_DRIVER
@@ -71,6 +74,37 @@ def test_other_bytes_than_the_driver_saw_are_an_error_for_the_driver(
     (row,) = rows_of(work, [0])
     assert row["stage"] == ERROR
     assert b"other bytes than the driver" in row["payload"]  # type: ignore[operator]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of a folder, without what it is computed with."""
+
+    version: str
+    name: str = "transformers:m"
+
+    def score(self, texts: pa.Array) -> Scores:
+        return np.ones(len(texts))
+
+
+def test_another_model_of_an_executor_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ratings.csv").write_text(RATINGS)
+    (tmp_path / "config.json").write_text("{}")
+    spec, same = f"transformers:{tmp_path}", folder_version(f"transformers:{tmp_path}")
+    loaded = [Model("planned"), Model("other"), Model(same)]
+    for module in ("worker.compute", "spark.tasks"):
+        monkeypatch.setattr(f"caudal.{module}.load_model", lambda _: loaded.pop(0))
+    options = RunOptions(sentiment=spec)
+    request = LocalRequest(find_application("movies"), Sources(tmp_path), options=options)
+    work = head_work(SparkJob(SparkSide(None), request, tmp_path), tmp_path / "ratings.csv")
+    assert work.model == same
+    (row,) = rows_of(work, [0])
+    assert row["stage"] == ERROR
+    assert b"of an executor differs from that of the driver" in row["payload"]  # type: ignore[operator]
+    tasks._KEPT.clear()  # another process
+    assert ERROR not in {row["stage"] for row in rows_of(work, [0])}
 
 
 def test_the_same_question_is_planned_once(

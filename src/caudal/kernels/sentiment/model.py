@@ -46,6 +46,17 @@ class LexiconModel:
         return score(texts)
 
 
+def folder_version(spec: str) -> str:
+    """Return the version of the model that `spec` names if it is in a folder, without loading it;
+    else "": the lexicon is a part of Caudal."""
+    kind, _, folder = spec.partition(":")
+    if kind != "transformers" or not folder:
+        return ""
+    from caudal.kernels.sentiment.transformers_model import version_of
+
+    return version_of(Path(folder))
+
+
 def load_model(spec: str = "lexicon") -> SentimentModel:
     """Return the model that `spec` names: ``lexicon`` or ``transformers:/path/to/model``.
 

@@ -82,7 +82,7 @@ def load_transformers_model(directory: Path) -> TransformersModel:
         raise UsageError(f"cannot load the sentiment model in {directory}: {reason}") from error
     return TransformersModel(
         name=f"transformers:{directory.name}",
-        version=_fingerprint(directory),
+        version=version_of(directory),
         weights=label_weights(classifier.config.id2label),
         tokenizer=tokenizer,
         classifier=classifier.eval(),
@@ -124,7 +124,7 @@ def _window(tokenizer: Any, classifier: Any) -> int:
     return int(min(MAX_TOKENS, positions, tokenizer.model_max_length))
 
 
-def _fingerprint(directory: Path) -> str:
+def version_of(directory: Path) -> str:
     """Return a digest of the files that decide the scores."""
     digest = hashlib.sha256()
     for path in sorted({path for glob in _VERSIONED_FILES for path in directory.glob(glob)}):
