@@ -15,6 +15,7 @@ Rules
 import atexit
 import contextlib
 import gc
+import math
 import os
 import shutil
 import tempfile
@@ -112,7 +113,8 @@ class OpenSteps:
         self.serves = _served(work)
         self._models: dict[str, SentimentModel] = {}  # by name
         self.measured = Measurements() if work.profile else None
-        limits = SandboxLimits(work.memory_bytes, spill=spill, trusted=True)
+        # As in the embedded engine, a query may take any time: the cluster is the user's.
+        limits = SandboxLimits(work.memory_bytes, math.inf, spill, trusted=True)
         opened = partial(MeasuredSandbox, measurements=self.measured) if self.measured else Sandbox
         self.steps = Steps(StepSettings(limits, self._models, open_sandbox=opened))
         self._room = bytearray()

@@ -1,5 +1,6 @@
 """Tasks of Spark without Spark: rows in, rows out, errors as rows."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from caudal.application import find_application
+from caudal.duck.sandbox import Register, Sandbox, SandboxLimits, Types
 from caudal.files.inputs import InputFile
 from caudal.files.places import LocalPlace
 from caudal.files.sources import Sources
@@ -74,6 +76,23 @@ def test_other_bytes_than_the_driver_saw_are_an_error_for_the_driver(
     (row,) = rows_of(work, [0])
     assert row["stage"] == ERROR
     assert b"other bytes than the driver" in row["payload"]  # type: ignore[operator]
+
+
+def test_steps_may_take_any_time(job: SparkJob, tmp_path: Path) -> None:
+    """As in the embedded engine."""
+    opened: list[SandboxLimits] = []
+
+    def noted(limits: SandboxLimits, register: Register, types: Types) -> Sandbox:
+        opened.append(limits)
+        return Sandbox(limits, register, types)
+
+    path = tmp_path / "ratings.csv"
+    path.write_text(RATINGS)
+    tasks._KEPT.clear()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tasks, "Sandbox", noted)
+        assert ERROR not in {row["stage"] for row in rows_of(head_work(job, path), [0])}
+    assert {limits.seconds for limits in opened} == {math.inf}
 
 
 @dataclass(frozen=True)
