@@ -30,6 +30,10 @@ class WorkbookError(DataError):
     """An Excel workbook cannot be read (no such sheet, too large, not a workbook)."""
 
 
+class UnreadableError(DataError):
+    """A file is there but cannot be read now (a disk, a network): try again, perhaps elsewhere."""
+
+
 class RejectedRowError(DataError):
     """A row was rejected in strict mode: fix the row, or run without `--strict`."""
 

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from caudal import extras
-from caudal.errors import DataError, UsageError
+from caudal.errors import DataError, UnreadableError, UsageError
 from caudal.files.find import shown_path
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 S3 = "s3://"
 _MOST_OBJECTS = 100_000
+_LASTING = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def find_objects(url: str) -> list[S3Place]:
 
 def read_range(identity: str, offset: int, into: memoryview) -> int:
     """Read a range of a file or an object, named by the identity of its place. Return how many
-    bytes there were."""
+    bytes there were. Raise UnreadableError if another attempt may succeed, else DataError."""
     try:
         if identity.startswith(S3):
             found = _object_range(identity, offset, len(into))
@@ -157,7 +158,8 @@ def read_range(identity: str, offset: int, into: memoryview) -> int:
             file.seek(offset)
             return _filled(file, into)
     except OSError as error:
-        raise DataError(f"cannot read {identity}: {error.strerror or error}") from error
+        kind = DataError if isinstance(error, _LASTING) else UnreadableError
+        raise kind(f"cannot read {identity}: {error.strerror or error}") from error
 
 
 def _filled(file: io.FileIO, into: memoryview) -> int:
@@ -178,7 +180,8 @@ def _object_range(url: str, offset: int, length: int) -> memoryview:
         return memoryview(obstore.get_range(_bucket(name), key, start=offset, length=length))
     except exceptions.BaseError as error:
         reason = type(error).__name__.removesuffix("Error")
-        raise DataError(f"cannot read {url}: {reason}: check bucket, endpoint and keys") from error
+        kind = UnreadableError if isinstance(error, exceptions.GenericError) else DataError
+        raise kind(f"cannot read {url}: {reason}: check bucket, endpoint and keys") from error
 
 
 def _listed(bucket: "Bucket", prefix: str) -> Iterator[Any]:

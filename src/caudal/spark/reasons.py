@@ -19,7 +19,7 @@ _JAVA = re.compile(rf'^(?:Exception in thread "[^"]*" |: )?{_CLASS}: \S')
 _PYTHON_FRAME = re.compile(r'^\s+File ".*", line \d+')
 _CALL = re.compile(r"^An error occurred while calling \S+$")
 _NOISE = re.compile(
-    rf'^(\[[A-Z0-9_.]+\]|Exception in thread "[^"]*"|: |pyspark\.\S+:|py4j\.\S+:|{_CLASS}:)\s*'
+    rf'^(\[[A-Z0-9_.]+\]|Exception in thread "[^"]*"|: |(?:pyspark|py4j|caudal)\.\S+:|{_CLASS}:)\s*'
 )
 _TOO_LARGE = "is bigger than spark.driver.maxResultSize"
 JVM_ENDED = "its JVM has ended or does not answer: start a new session"

@@ -4,7 +4,8 @@ Rules
 1. A task depends only on its rows and on `Work`, so a repeated or speculative attempt gives the
    same rows. Spark takes the rows of one attempt.
 2. A foreseen error is a row for the driver, not an exception: Spark would try again and show a
-   trace of Java. What may be the fault of a machine (a disk, a lack of memory) is raised.
+   trace of Java. What may be the fault of a machine (a disk, a network, a lack of memory) is
+   raised, so that Spark tries again.
 3. Steps and their sandboxes are kept in the process for the next task, also for one of other work.
    They are lent to one task at a time, because a server may run tasks in threads; such threads have
    no lasting local data.
@@ -31,7 +32,14 @@ from caudal.datasets.files import MissingFileError, read_file
 from caudal.decoding import decode_json, decode_msgpack
 from caudal.duck.profile import MeasuredSandbox, Measurements
 from caudal.duck.sandbox import Sandbox, SandboxLimits
-from caudal.errors import CaudalError, DataError, UsageError
+from caudal.errors import (
+    CaudalError,
+    DataError,
+    NotFoundError,
+    StoreError,
+    UnreadableError,
+    UsageError,
+)
 from caudal.files.places import read_range
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
@@ -161,6 +169,8 @@ class OpenWork:
             data = self.tools.steps.run(self.job_run.job, task, inputs, alone=True)
             yield from mapped_rows(data, number, self.routes)
         except CaudalError as error:
+            if _may_pass(error):
+                raise
             yield from error_rows(error, number)
         yield from self._measurements(number)
 
@@ -237,6 +247,12 @@ def error_rows(error: CaudalError, number: int) -> Iterator[SliceRow]:
     """Return an error as rows for the driver."""
     told = msgspec.json.encode([type(error).__name__, str(error)])
     return driver_rows(ERROR, number, told)
+
+
+def _may_pass(error: CaudalError) -> bool:
+    """Return whether another attempt may succeed, later or on another machine."""
+    is_passing = isinstance(error, StoreError | UnreadableError)
+    return is_passing and not isinstance(error, NotFoundError)
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """Waves of batches: what travels, and what executors read themselves."""
 
+import errno
 import gzip
 import os
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from caudal.application import find_application
 from caudal.duck.job_plan import make_plan
-from caudal.errors import DataError
+from caudal.errors import DataError, UnreadableError
 from caudal.files.batches import CutNote
 from caudal.files.inputs import InputFile
 from caudal.files.places import LocalPlace, read_range
@@ -96,6 +97,22 @@ def test_a_wave_of_whole_batches_is_bounded(
 def test_a_missing_file_is_named() -> None:
     with pytest.raises(DataError, match="cannot read /no/such/file"):
         read_range("/no/such/file", 0, memoryview(bytearray(1)))
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [(errno.EIO, UnreadableError), (errno.ESTALE, UnreadableError), (errno.EACCES, DataError)],
+)
+def test_an_error_that_may_pass_is_told_from_one_that_lasts(
+    number: int, kind: type[DataError], files: list[InputFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "open", failing)
+    with pytest.raises(DataError, match=os.strerror(number)) as raised:
+        read_range(str(files[0].place.path), 0, memoryview(bytearray(1)))
+    assert type(raised.value) is kind
 
 
 def test_a_file_that_became_shorter_is_read_to_its_end(files: list[InputFile]) -> None:

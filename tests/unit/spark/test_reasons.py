@@ -56,6 +56,7 @@ CRASHED = CALL + (
         (CALL + ": org.apache.spark.SparkException: no master: foo\n" + FRAME, "no master: foo"),
         (IN_TASK.format("MemoryError"), "MemoryError"),
         (IN_TASK.format("KeyError: 'oops'"), "KeyError: 'oops'"),
+        (IN_TASK.format("caudal.errors.StoreError: cannot read a"), "cannot read a"),
         (IN_TASK.format("pyarrow.lib.ArrowInvalid: bad"), "pyarrow.lib.ArrowInvalid: bad"),
         (SUBMIT, "Master must start with spark"),
         (CRASHED, "Python worker exited (crashed)"),
