@@ -40,6 +40,7 @@ _PROCESS_BYTES = 400 << 20
 _LEAST_DATABASE_BYTES = 128 << 20
 _LEAST_LIMIT_BYTES = 500_000_000
 _QUOTED_LINE = re.compile(r"\nLINE (\d+): (.*)\n( *\^+)")
+_OWN_COLUMN = re.compile(r" when casting from source column .*\b(scan|fold)[0-9]+_.*$")
 _DESCRIBE = "DESCRIBE "
 
 
@@ -106,10 +107,11 @@ def read_files(
 
 
 def one_line(error: Exception) -> str:
-    """Return DuckDB's message without the error type and without the quoted SQL."""
+    """Return DuckDB's message without the error type, without the quoted SQL, and without a cast's
+    column if its name is Caudal's own: users have not written it."""
     text = str(error).split("\n\nLINE ")[0].split("\nLINE ")[0]
     kind, separator, rest = text.partition(" Error: ")
-    return " ".join((rest if separator and len(kind) < 30 else text).split())
+    return _OWN_COLUMN.sub("", " ".join((rest if separator and len(kind) < 30 else text).split()))
 
 
 def pointer(error: Exception, sql: str) -> str:

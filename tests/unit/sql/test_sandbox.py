@@ -232,3 +232,13 @@ def test_an_interrupt_while_relations_are_let_go_leaves_none(
             sandbox.select("FROM t", {"t": pa.table({"a": [1]})})
     with pytest.raises(QueryError, match="t does not exist"):
         sandbox.select("FROM t", {})
+
+
+@pytest.mark.parametrize(
+    ("column", "told"), [("word", " when casting from source column max(word)"), ("scan1__2", "")]
+)
+def test_a_failing_cast_names_only_columns_of_the_user(column: str, told: str) -> None:
+    rows = pa.table({column: ["x"]})
+    with Sandbox() as sandbox, pytest.raises(QueryError) as raised:
+        sandbox.select(f"SELECT CAST(max({column}) AS INTEGER) AS n FROM t", {"t": rows})
+    assert str(raised.value) == f"Could not convert string 'x' to INT32{told}"
