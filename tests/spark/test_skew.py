@@ -17,7 +17,7 @@ from tests.spark.test_answers import application, assert_identical
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 
-BATCH_BYTES = 4 * PART_BYTES
+BATCH_BYTES = 3 * PART_BYTES + (1 << 20)
 QUERIES = {
     "least": "SELECT k, min(v) AS v, count(*) AS n FROM t GROUP BY k ORDER BY k",
     "lists": "SELECT k, list(v ORDER BY v) AS l FROM t GROUP BY k ORDER BY k LIMIT 3",

@@ -11,6 +11,10 @@ __all__ = ["generated", "java", "port", "session"]
 
 @pytest.fixture(scope="module")
 def port(java: None) -> int:
+    return free_port()
+
+
+def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         found: int = free.getsockname()[1]

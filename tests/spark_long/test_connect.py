@@ -8,16 +8,21 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from caudal.application import find_application
+from caudal.errors import UsageError
 from caudal.files.sources import Sources
 from caudal.local.engines import run_with
+from caudal.results.answers import Answers
 from caudal.run_options import Engine, RunOptions, Silent, SparkInputs, SparkOptions
-from caudal.spark import bootstrap, frames
+from caudal.spark import bootstrap, frames, shipping
 from tests.harness.waiting import GUARD_SECONDS, until
 from tests.spark.test_answers import assert_identical
+from tests.spark_long.conftest import free_port
+from tests.spark_long.pythons import python_without_caudal
 
 pyspark = pytest.importorskip("pyspark", reason="the extra caudal[spark] is not installed")
 connect = pytest.importorskip("pyspark.sql.connect.session", reason="pyspark[connect] is missing")
@@ -26,8 +31,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::Deprec
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
-@pytest.fixture(scope="module")
-def remote(port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@contextlib.contextmanager
+def serving(port: int, folder: Path, python: str = sys.executable) -> Iterator[str]:
+    """Provide the address of a server whose tasks run in this Python."""
     settings = {
         "spark.connect.grpc.binding.port": str(port),
         "spark.connect.grpc.binding.address": "127.0.0.1",
@@ -38,11 +44,11 @@ def remote(port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
     }
     given = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     start = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
-    said = tmp_path_factory.mktemp("connect") / "said"
+    said = folder / "said"
     with said.open("w") as log:
         server = subprocess.Popen(
             [start, "--master", "local[2]", "--class", SERVER, *given, "spark-internal"],
-            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+            env={**os.environ, "PYSPARK_PYTHON": python},
             cwd=said.parent,
             stdout=log,
             stderr=log,
@@ -61,11 +67,25 @@ def remote(port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
         server.wait()
 
 
+@pytest.fixture(scope="module")
+def remote(port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serving(port, tmp_path_factory.mktemp("connect")) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def connected_to(address: str) -> Iterator[Any]:
+    made = connect.SparkSession.builder.remote(address).create()
+    try:
+        yield made
+    finally:
+        made.stop()
+
+
 @pytest.fixture
 def connected(remote: str) -> Iterator[Any]:
-    made = connect.SparkSession.builder.remote(remote).create()
-    yield made
-    made.stop()
+    with connected_to(remote) as made:
+        yield made
 
 
 @pytest.mark.parametrize("inputs", [SparkInputs.SENT, SparkInputs.SHARED])
@@ -126,3 +146,28 @@ def test_an_interrupt_ends_the_operation_on_the_server(
     until(lambda: not Path(f"/proc/{task}").exists())
     assert not Path(f"{noted}.slept").exists()
     assert connected.range(3).count() == 3  # the session is left open
+
+
+def test_executors_of_a_server_without_caudal_use_the_shipped_code(
+    java: None, generated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is sent once to a session."""
+    monkeypatch.setattr(frames, "MOST_BYTES", -1)
+    monkeypatch.setattr(shipping, "_private_folder", lambda: tmp_path)
+    app, sources = find_application("books"), Sources(generated / "books")
+    expected = run_with(Engine.EMBEDDED, app, sources)
+    with contextlib.ExitStack() as stack:
+        python = str(python_without_caudal(tmp_path))
+        address = stack.enter_context(serving(free_port(), tmp_path, python))
+        session = stack.enter_context(connected_to(address))
+        monkeypatch.setattr(session, "addArtifacts", sent := Mock(wraps=session.addArtifacts))
+
+        def asked(*, ship: bool) -> Answers:
+            spark = SparkOptions(session, inputs=SparkInputs.SENT, ship=ship)
+            return run_with(Engine.SPARK, app, sources, options=RunOptions(spark=spark))
+
+        with pytest.raises(UsageError, match=r"cannot load Caudal .*, or add --ship$"):
+            asked(ship=False)
+        for _ in range(2):
+            assert_identical(asked(ship=True), expected)
+    assert sent.call_count == 1

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.spark_long.pythons import python_without_caudal
 from tests.spark_long.slowing import attempts_of_slow_tasks
 
 pyspark = pytest.importorskip("pyspark", reason="the extra caudal[spark] is not installed")
 ROOT = Path(__file__).parents[2]
 NAMES = "q1 q2 q3 q4 q5"
-# What tasks of Spark need of a Python. Caudal, DuckDB and other packages are not among them.
-SPARKS_OWN = ("pyspark", "py4j", "pyarrow", "numpy", "numpy.libs", "pandas", "dateutil", "six.py")
 
 DRIVER = """
 import sys
@@ -28,6 +27,7 @@ from caudal.local.engines import run_with
 from caudal.run_options import Engine, RunOptions, SparkInputs, SparkOptions
 from caudal.spark import bootstrap, frames
 from tests.spark_long.killing import killing
+from tests.spark_long.pythons import python_without_caudal
 from tests.spark_long.slowing import slowing
 
 master, data, change, place = sys.argv[1:]
@@ -110,18 +110,6 @@ def told(master: str, generated: Path, change: str, place: Path, **environment: 
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.splitlines()
-
-
-def python_without_caudal(folder: Path) -> Path:
-    """Write a Python that has the packages of Spark only."""
-    (folder / "packages").mkdir()
-    for name in SPARKS_OWN:
-        (folder / "packages" / name).symlink_to(Path(pyspark.__file__).parents[1] / name)
-    python = folder / "python"
-    # -S leaves out site-packages. The given PYTHONPATH may name the sources of Caudal.
-    python.write_text(f'#!/bin/sh\nPYTHONPATH={folder}/packages exec {sys.executable} -S "$@"\n')
-    python.chmod(0o755)
-    return python
 
 
 @pytest.mark.parametrize("task", ["map_rows", "fold_rows"])

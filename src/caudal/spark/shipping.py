@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -36,6 +37,7 @@ _UNWANTED = re.compile(r"(^|/)(\.\.|tests?|include|__pycache__)/")
 _ARCHIVES_KEPT = 3
 _DIGITS = 16
 _ROOT = Path(__file__).parents[1]
+_SENT: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # names of archives, by session
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,16 @@ class Shipped:
 
 def shipped_code(side: SparkSide, options: SparkOptions) -> Shipped:
     """Send the code to executors if that is asked. Executors fetch the archive when they start a
-    task, also those that come later, so it stays in a folder of the user."""
+    task, also those that come later, so it stays in a folder of the user. A client of Connect would
+    upload it for every run of its session."""
     if not options.ship:
         return Shipped()
     name = archive_name()
-    archive = kept_archive(_private_folder(), name)
-    side.run(lambda: side.session.addArtifacts(f"{archive}#{name}", archive=True))
+    sent = _SENT.setdefault(side.session, set())
+    if name not in sent:
+        archive = kept_archive(_private_folder(), name)
+        side.run(lambda: side.session.addArtifacts(f"{archive}#{name}", archive=True))
+        sent.add(name)
     return Shipped(name)
 
 

@@ -10,9 +10,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from caudal.errors import SparkFailedError
+from caudal.run_options import SparkOptions
 from caudal.spark import shipping
 from caudal.spark.bootstrap import _loaded_tasks
 from caudal.spark.fingerprint import fingerprint
+from caudal.spark.session import SparkSide
 
 
 def test_the_archive_has_caudal_its_kernels_and_packages(
@@ -35,6 +38,41 @@ def test_old_archives_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for number in range(9):
         shipping.kept_archive(tmp_path, f"caudal-{number}")
     assert len(list(tmp_path.iterdir())) == 3
+
+
+class Session:
+    """A session that notes what is sent to it."""
+
+    sparkContext = None  # noqa: N815
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+    def addArtifacts(self, path: str, *, archive: bool) -> None:  # noqa: N802
+        assert archive
+        if "caudal-2" in path and not self.sent:
+            raise ConnectionResetError
+        self.sent.append(path.partition("#")[2])
+
+
+def test_an_archive_is_sent_once_to_each_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shipping, "write_archive", lambda path: path.write_bytes(b""))
+    monkeypatch.setattr(shipping, "_private_folder", lambda: tmp_path)
+    first, second = Session(), Session()
+
+    def ship(session: Session, name: str) -> None:
+        monkeypatch.setattr(shipping, "archive_name", lambda: name)
+        made = shipping.shipped_code(SparkSide(session), SparkOptions(session, ship=True))
+        assert made.archive == name
+
+    with pytest.raises(SparkFailedError):
+        ship(first, "caudal-2")  # what did not arrive is sent again
+    for session in (first, first, second):
+        ship(session, "caudal-1")
+    ship(first, "caudal-2")
+    assert (first.sent, second.sent) == (["caudal-1", "caudal-2"], ["caudal-1"])
 
 
 @pytest.mark.parametrize("what", ["a package", "the Python", "the machine", "the kernels"])
