@@ -13,7 +13,8 @@ Killed = Callable[..., Any]
 
 def killing(wanted_name: str, marker: Path, above: int = 0) -> Killed:
     """Return a `task_function` whose first task of this name kills its process with its first rows
-    ready; or the process so many parents above it. Later attempts find the marker and live."""
+    ready; or the process so many parents above it, whose name the marker gets. Later attempts find
+    the marker and live."""
     real, place = bootstrap.task_function, str(marker)
 
     def made(name: str, *given: Any) -> Any:
@@ -27,7 +28,7 @@ def killing(wanted_name: str, marker: Path, above: int = 0) -> Killed:
 
             for batch in run(batches):
                 try:
-                    os.close(os.open(place, os.O_CREAT | os.O_EXCL))
+                    note = os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
                 except FileExistsError:
                     yield batch
                     continue
@@ -35,6 +36,9 @@ def killing(wanted_name: str, marker: Path, above: int = 0) -> Killed:
                 for _ in range(above):
                     with open(f"/proc/{victim}/stat") as file:  # noqa: PTH123
                         victim = int(file.read().rpartition(")")[2].split()[1])
+                with open(f"/proc/{victim}/comm", "rb") as name:  # noqa: PTH123
+                    os.write(note, name.read())
+                os.close(note)
                 os.kill(victim, signal.SIGKILL)
                 signal.pause()
 

@@ -70,7 +70,8 @@ def test_random_plans_have_the_rows_of_the_embedded_engine(
     seed: int, bench: Bench, session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(seed)
-    monkeypatch.setattr(frames, "MOST_BYTES", chance.choice([-1, 2_000, 20_000, frames.MOST_BYTES]))
+    if seed:  # else the driver folds all
+        monkeypatch.setattr(frames, "MOST_BYTES", chance.choice([-1, 2_000, 20_000]))
     tables = bench.maker.tables(chance)
     made = write_tables(tables, tmp_path)
     drawn = answerable(bench, tables, made, tmp_path, seed)

@@ -118,7 +118,7 @@ def test_a_lost_executor_changes_nothing(
 ) -> None:
     marker = tmp_path / "killed"
     assert told(master, generated, task, marker) == [NAMES]
-    assert marker.exists()
+    assert marker.read_text() == "java\n"
 
 
 def test_a_speculative_attempt_changes_nothing(
