@@ -55,6 +55,7 @@ from caudal.run_options import Progress, RunOptions, Silent, SparkInputs
 from caudal.spark.frames import Heads, OutputFrames, Streams, is_light, is_small, map_tasks
 from caudal.spark.inputs import Batching, DatasetInputs, FileInputs, Wave, waves_ahead
 from caudal.spark.outputs import first_failure
+from caudal.spark.rising import RisingProgress
 from caudal.spark.routes import Routes
 from caudal.spark.rows import ERROR, PROFILE, folded_rows
 from caudal.spark.session import Share, SparkSide, open_session
@@ -211,7 +212,7 @@ class SparkJob:
     ) -> TableProfile:
         """Map one table, wave by wave."""
         files = inputs.tables[table] if isinstance(inputs, FileInputs) else []
-        progress = self.request.progress if files else Silent()
+        progress = RisingProgress(self.request.progress) if files else Silent()
         strict = self.request.options.strict
         report = TableReport(table, files, self.rejects, progress, strict, notes)
         work = self._table_work(table, inputs)
@@ -226,7 +227,7 @@ class SparkJob:
             def told(share: float, begun: int = begun, size: int = size) -> None:
                 progress.table(table, min(begun + int(share * size), max(total - 1, 0)), total)
 
-            is_shown = type(progress) is not Silent  # those derived from it may listen
+            is_shown = files and type(self.request.progress) is not Silent  # its heirs may listen
             self._map_wave(one, wave, work, report, told if is_shown else None)
         self.rejects.notes += file_notes(files)
         return report.profile()
