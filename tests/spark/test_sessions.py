@@ -2,13 +2,17 @@
 
 import signal
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 import caudal
 from caudal.errors import SparkFailedError, UsageError
+from caudal.run_options import Progress, Silent
+from caudal.spark.session import SparkSide
+from tests.harness.waiting import GUARD_SECONDS
 
 pytest.importorskip("pyspark", reason="the extra caudal[spark] is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
@@ -25,8 +29,10 @@ def numbers(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def asked(numbers: Path, spark: Any = None) -> list[dict[str, Any]]:
-    return caudal.sql(QUESTION, data=numbers, engine="spark", spark=spark, progress=False).rows()
+def asked(
+    numbers: Path, spark: Any = None, progress: Progress | Literal[False] = False
+) -> list[dict[str, Any]]:
+    return caudal.sql(QUESTION, data=numbers, engine="spark", spark=spark, progress=progress).rows()
 
 
 @pytest.mark.parametrize("master", [None, "local[2]"])
@@ -46,15 +52,57 @@ def test_another_master_is_refused_while_a_session_is_active(session: Any, numbe
     assert session.range(3).count() == 3
 
 
+class Meeting(Silent):
+    """Listens to two runs, which meet in their middle; then the second waits for the first to end.
+    Notes a setting that both of them need until their end."""
+
+    def __init__(self, session: Any, run: Callable[["Meeting"], None]) -> None:
+        self.session = session
+        self.both = threading.Barrier(2)
+        self.first, self.second = (threading.Thread(target=run, args=(self,)) for _ in "ab")
+        self.met: set[threading.Thread] = set()
+        self.found: list[str | None] = []
+
+    def table(self, name: str, done_bytes: int, total_bytes: int) -> None:
+        one = threading.current_thread()
+        if one not in self.met:
+            self.met.add(one)
+            self.both.wait(GUARD_SECONDS)
+            if one is self.second:
+                self.first.join()
+
+    def query(self, name: str, seconds: float) -> None:
+        self.found.append(self.session.conf.get(ADAPTIVE, None))
+
+
 def test_two_runs_at_once_leave_the_settings(session: Any, numbers: Path) -> None:
-    before, found = session.conf.get(ADAPTIVE, None), []
-    runs = [threading.Thread(target=lambda: found.append(asked(numbers, session))) for _ in "ab"]
-    for run in runs:
-        run.start()
-    for run in runs:
-        run.join()
-    assert found == [EXPECTED, EXPECTED]
+    """The end of the first changes nothing for the second."""
+    before, answers = session.conf.get(ADAPTIVE, None), []
+
+    def run(listener: Meeting) -> None:
+        answers.append(asked(numbers, session, listener))
+
+    meeting = Meeting(session, run)
+    meeting.first.start()
+    meeting.second.start()
+    meeting.second.join()
+    assert answers == [EXPECTED, EXPECTED]
+    assert meeting.found == ["false", "false"]
     assert session.conf.get(ADAPTIVE, None) == before
+
+
+def test_jobs_have_the_properties_of_the_caller(session: Any) -> None:
+    """Such as the pool of the scheduler, and tags."""
+    context, pool = session.sparkContext, "spark.scheduler.pool"
+    context.setLocalProperty(pool, "mine")
+    session.addTag("own")
+    try:
+        found = SparkSide(session).run(lambda: (context.getLocalProperty(pool), session.getTags()))
+        assert context.getLocalProperty("spark.jobGroup.id") is None
+    finally:
+        context.setLocalProperty(pool, None)
+        session.clearTags()
+    assert found == ("mine", {"own"})
 
 
 def test_a_session_with_large_types_answers_too(

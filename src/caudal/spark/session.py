@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from caudal import extras
@@ -106,7 +107,7 @@ class SparkSide:
         with spark_errors("Spark failed"), self._noted_end():
             watched = _ClassicAction(self._context) if self._context else _Remote(self.session)
             future: Future[Answer] = Future()
-            thread = threading.Thread(target=_act, args=(watched, action, future), daemon=True)
+            thread = self._thread(partial(_act, watched, action, future))
             thread.start()
             try:
                 while thread.is_alive():
@@ -122,6 +123,20 @@ class SparkSide:
             finally:
                 watched.end()
             return future.result()
+
+    def _thread(self, target: Callable[[], None]) -> threading.Thread:
+        """Return a thread with the properties of this one in Spark, such as the user's scheduler
+        pool and tags."""
+        if self._context is not None:
+            from pyspark import InheritableThread
+            from pyspark.sql import is_remote
+
+            if not is_remote():  # else it would look for a client of Connect
+                inheriting: threading.Thread = InheritableThread(
+                    target, session=self.session, daemon=True
+                )
+                return inheriting
+        return threading.Thread(target=target, daemon=True)
 
     @contextlib.contextmanager
     def _noted_end(self) -> Iterator[None]:
@@ -176,14 +191,24 @@ class _Remote:
         self._session = session
         self._tag = f"caudal-{secrets.token_hex(8)}"
         self._share = 0.0
+        self._thread = 0  # of the action
+        self._tags = {self._tag}
+        with contextlib.suppress(Exception):  # a server without tags
+            self._tags |= session.getTags()  # the user's
         with contextlib.suppress(Exception):  # a server without progress
             session.registerProgressHandler(self._note)
 
     def begin(self) -> None:
+        self._thread = threading.get_ident()
         with contextlib.suppress(Exception):  # a server without tags
-            self._session.addTag(self._tag)
+            for tag in self._tags:
+                self._session.addTag(tag)
 
     def _note(self, stages: Any = (), **_: Any) -> None:
+        """Note the progress of the action; PySpark also tells that of operations of other threads,
+        each from its own."""
+        if threading.get_ident() != self._thread:
+            return
         total = sum(stage.num_tasks for stage in stages or ())
         done = sum(stage.num_completed_tasks for stage in stages or ())
         self._share = done / total if total else self._share

@@ -3,10 +3,12 @@
 import importlib.util
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from tests.harness.waiting import GUARD_SECONDS
 
 import caudal
 from caudal.cli.options import QueryOptions
@@ -105,6 +107,9 @@ class LateSession:
 
     def setJobGroup(self, *_: object) -> None: ...  # noqa: N802
 
+    def getTags(self) -> set[str]:  # noqa: N802
+        return set()
+
     def cancelJobGroup(self, _: str) -> None:  # noqa: N802
         self.cancels += 1
         if self.cancels == 2:
@@ -119,6 +124,55 @@ def test_a_job_that_starts_after_the_interrupt_is_cancelled_too() -> None:
     with pytest.raises(KeyboardInterrupt):
         SparkSide(session).run(session.ended.wait, told=lambda _: None)
     assert session.ended.is_set()
+
+
+class RemoteSession:
+    """A session of Connect: handlers of progress hear of all its operations, each in the thread of
+    the operation."""
+
+    sparkContext = None  # noqa: N815
+
+    def __init__(self) -> None:
+        self.heard: list[Any] = []
+        self.tags = threading.local()
+
+    def registerProgressHandler(self, handler: Any) -> None:  # noqa: N802
+        self.heard.append(handler)
+
+    def removeProgressHandler(self, handler: Any) -> None:  # noqa: N802
+        self.heard.remove(handler)
+
+    def getTags(self) -> set[str]:  # noqa: N802
+        return set(vars(self.tags))
+
+    def addTag(self, tag: str) -> None:  # noqa: N802
+        setattr(self.tags, tag, True)
+
+    def tell(self, done: int) -> None:
+        for handler in self.heard:
+            handler(stages=[SimpleNamespace(num_tasks=4, num_completed_tasks=done)], done=False)
+
+
+def test_another_operation_of_a_remote_session_is_no_progress() -> None:
+    session, told, heard = RemoteSession(), list[float](), threading.Event()
+    session.addTag("own")
+
+    def action() -> set[str]:
+        session.tell(1)
+        heard.wait(GUARD_SECONDS)
+        return session.getTags()
+
+    def hear(share: float) -> None:
+        session.tell(3)  # of an operation of this thread
+        told.append(share)
+        if told.count(0.25) > 1:
+            heard.set()
+
+    tags = SparkSide(session).run(action, hear)
+    assert "own" in tags
+    assert len(tags) == 2
+    assert set(told) <= {0.0, 0.25}
+    assert session.heard == []
 
 
 class Kept:
