@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import caudal
+
 pytest.importorskip("pyspark", reason="the extra caudal[spark] is not installed")
 
 QUESTION = "SELECT categories, count(*) AS books FROM books GROUP BY ALL ORDER BY ALL"
@@ -36,6 +38,41 @@ def test_the_command_prints_the_rows_of_the_embedded_engine(
     embedded, found = asked(*question), asked(*question, *ON_SPARK)
     assert rows(found) == rows(embedded)
     assert found.stderr == embedded.stderr
+
+
+def test_a_strict_run_ends_with_the_line_of_the_embedded_engine(
+    generated: Path, session: object
+) -> None:
+    question = "sql", "books", QUESTION, "--data", str(generated / "books"), "--strict"
+    embedded, found = asked(*question), asked(*question, *ON_SPARK)
+    assert (found.returncode, found.stderr) == (embedded.returncode, embedded.stderr)
+    assert re.search(r"line \d+: .* is empty", found.stderr)
+
+
+def test_a_profile_with_little_memory_names_what_ran(generated: Path, session: object) -> None:
+    """Operators and their rows are those of the same stages in one process."""
+
+    answer = rows(asked("sql", "books", QUESTION, "--data", str(generated / "books")))
+
+    def operators(*engine: str) -> list[list[str]]:
+        question = "sql", "books", QUESTION, "--data", str(generated / "books"), "--profile"
+        found = asked(*question, "--memory-limit", "600MB", *engine)
+        assert rows(found) == answer
+        told = (line.split() for line in found.stderr.splitlines())
+        return [line[:-2] for line in told if line[:1] == ["sql"]]  # without bytes and seconds
+
+    found = operators(*ON_SPARK)
+    assert [line[1] for line in found] == ["scan1", "fold1", "finish"]
+    assert found == operators("--engine", "split")
+
+
+def test_a_dataset_is_asked_as_by_the_embedded_engine(
+    generated: Path, session: object, tmp_path: Path
+) -> None:
+    place = str(tmp_path / "shelf")
+    caudal.load("books", generated / "books", to=place)
+    question = "sql", "books", QUESTION, "--from", place
+    assert rows(asked(*question, *ON_SPARK)) == rows(asked(*question))
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/fd/{}"], ids=["standard input", "a pipe"])

@@ -21,6 +21,7 @@ from caudal.run_options import Engine, RunOptions, Silent, SparkInputs, SparkOpt
 from caudal.spark import bootstrap, frames, shipping
 from tests.harness.waiting import GUARD_SECONDS, until
 from tests.spark.test_answers import assert_identical
+from tests.spark.test_command import QUESTION, asked, rows
 from tests.spark_long.conftest import free_port
 from tests.spark_long.pythons import python_without_caudal
 
@@ -99,6 +100,12 @@ def test_books_on_a_connect_server(
     found = run_with(Engine.SPARK, app, sources, options=options)
     assert_identical(found, expected)
     assert found.rejects.counts() == expected.rejects.counts()
+
+
+def test_the_command_asks_a_server(remote: str, generated: Path) -> None:
+    question = "sql", "books", QUESTION, "--data", str(generated / "books")
+    found = asked(*question, "--engine", "spark", "--remote", remote)
+    assert rows(found) == rows(asked(*question))
 
 
 class ImpatientSince(Silent):

@@ -2,7 +2,9 @@
 
 import errno
 import gzip
+import itertools
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from caudal.application import find_application
 from caudal.duck.job_plan import make_plan
 from caudal.errors import DataError, UnreadableError
-from caudal.files.batches import CutNote
+from caudal.files.batches import CutNote, cut_files
 from caudal.files.inputs import InputFile
 from caudal.files.places import LocalPlace, read_range
 from caudal.formats import batch, frame
@@ -89,9 +91,15 @@ def test_a_wave_of_whole_batches_is_bounded(
     monkeypatch.setattr(inputs, "_WAVE_BYTES", 1 << 10)
     waves = list(cut_waves(ratings, files[1:], 8 << 10, frozenset(), []))
     assert len(waves) > 1
-    assert sum(wave.rows().num_rows for wave in waves) == len(
-        [number for wave in waves for number in wave.batches]
-    )
+    assert [len(wave.batches) for wave in waves] == [1] * len(waves)
+    batches = list(batch_payloads(ratings, files[1:]))
+    rows = [tuple(row.values()) for wave in waves for row in wave.rows().to_pylist()]
+    assert rows == list(enumerate(batches))
+
+
+def batch_payloads(table: TableMap, files: list[InputFile]) -> Iterator[bytes]:
+    """Yield the batches of files that travel, in their order."""
+    return cut_files("ratings", files, 8 << 10, columns=table.cleaning.wanted.columns)
 
 
 def test_a_missing_file_is_named() -> None:
@@ -147,3 +155,28 @@ def test_batches_that_travel_are_small(files: list[InputFile], ratings: TableMap
     sizes = {"ratings": files}
     one = FileInputs(sizes, frozenset({files[0].name}), Batching(8 << 10))
     assert [wave.whole for wave in one.waves(ratings, [])] == [False, True]
+
+
+@pytest.mark.parametrize("chosen", [["a.csv"], ["a.csv", "b.csv.gz"]])
+def test_batches_are_large_only_if_executors_read_all_files(
+    chosen: list[str],
+    files: list[InputFile],
+    ratings: TableMap,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(inputs, "USUAL_BATCH_BYTES", 1 << 10)
+
+    def sizes(shared: frozenset[str]) -> list[int]:
+        """Return the sizes of batches of the plain file."""
+        notes: list[CutNote] = []
+        given = {"ratings": [file for file in files if file.place.path.name in chosen]}
+        list(FileInputs(given, shared, Batching()).waves(ratings, notes))
+        ends = [note.reached for note in notes if note.reached <= files[0].size]
+        return [end - begin for begin, end in itertools.pairwise([0, *ends])]
+
+    sent, shared = sizes(frozenset()), sizes(frozenset({files[0].name}))
+    assert max(sent) <= 1 << 10
+    if chosen == ["a.csv"]:
+        assert max(shared) > 4 << 10
+    else:
+        assert shared == sent
