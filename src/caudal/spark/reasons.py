@@ -12,6 +12,7 @@ from caudal.errors import CaudalError, SparkFailedError
 
 _MOST_REASON = 300
 _PACKAGES = frozenset({"pyspark", "py4j", "grpc"})
+_OF_JVM = frozenset({"pyspark", "py4j"})  # which talk to it, but for Connect
 _FRAME = re.compile(r"^(at [\w.$<>/@]+\(.*\)|\.\.\. \d+ more|Driver stacktrace:|JVM stacktrace:)$")
 _CAUSE = re.compile(r"^Caused by: ")
 _CLASS = r"(?:java|javax|jdk|sun|org|com|net|io|scala)\.(?:[\w$]+\.)*[A-Z][\w$]*"
@@ -55,12 +56,13 @@ def _is_of_spark(error: Exception) -> bool:
     not in code of Caudal that they called."""
     if _package(type(error).__module__) in _PACKAGES:
         return True
-    known = [name for name in _packages(error.__traceback__) if name in {*_PACKAGES, "caudal"}]
+    packages = map(_package, _modules(error.__traceback__))
+    known = [name for name in packages if name in {*_PACKAGES, "caudal"}]
     return bool(known) and known[-1] in _PACKAGES
 
 
-def _packages(trace: TracebackType | None) -> list[str]:
-    return [_package(str(frame.f_globals.get("__name__", ""))) for frame, _ in walk_tb(trace)]
+def _modules(trace: TracebackType | None) -> list[str]:
+    return [str(frame.f_globals.get("__name__", "")) for frame, _ in walk_tb(trace)]
 
 
 def _package(module: str) -> str:
@@ -71,11 +73,21 @@ def reason_of(error: BaseException) -> str:
     """Return the line that says why, also for errors of the connection to the JVM."""
     raised: BaseException | None = error
     while raised is not None:
-        is_network = type(raised).__name__ == "Py4JNetworkError"
-        if is_network or isinstance(raised, ConnectionError | EOFError):
-            return JVM_ENDED
+        if isinstance(raised, ConnectionError | EOFError) or _is_py4j(raised):
+            return JVM_ENDED if _is_of_jvm(raised) else f"the connection to it broke ({raised})"
         raised = raised.__cause__ or raised.__context__
     return one_reason(str(error)) if str(error) else type(error).__name__
+
+
+def _is_py4j(error: BaseException) -> bool:
+    return type(error).__name__ == "Py4JNetworkError"
+
+
+def _is_of_jvm(error: BaseException) -> bool:
+    """Return whether an error of a connection is one of that to the JVM of this process."""
+    modules = _modules(error.__traceback__)
+    is_connect = any(name.startswith(("pyspark.sql.connect", "grpc")) for name in modules)
+    return _is_py4j(error) or (not is_connect and bool({*map(_package, modules)} & _OF_JVM))
 
 
 def one_reason(text: str) -> str:

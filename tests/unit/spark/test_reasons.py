@@ -73,19 +73,31 @@ def test_the_setting_of_large_results_is_named() -> None:
     )
 
 
-def test_a_connection_that_breaks_is_the_end_of_the_jvm() -> None:
-    with (
-        pytest.raises(SparkFailedError, match=f"^Spark failed: {JVM_ENDED}$"),
-        spark_errors("Spark failed"),
-    ):
-        raise ConnectionRefusedError(111, "Connection refused")
-
-
 def raised_in(package: str, error: str) -> None:
     """Raise an error in code of this package."""
     named: dict[str, Any] = {"__name__": f"{package}.inner"}
     exec(f"def fail():\n    raise {error}", named)
     named["fail"]()
+
+
+BROKEN = r"the connection to it broke \(\[Errno 104\] reset\)"
+
+
+@pytest.mark.parametrize(
+    ("package", "told"),
+    [
+        ("py4j", JVM_ENDED),
+        ("pyspark.serializers", JVM_ENDED),
+        ("pyspark.sql.connect.client", BROKEN),
+        ("grpc", BROKEN),
+    ],
+)
+def test_only_a_connection_to_the_jvm_is_its_end(package: str, told: str) -> None:
+    with (
+        pytest.raises(SparkFailedError, match=f"^Spark failed: {told}$"),
+        spark_errors("Spark failed"),
+    ):
+        raised_in(package, "ConnectionResetError(104, 'reset')")
 
 
 def test_errors_in_the_code_of_spark_are_told_from_others() -> None:
