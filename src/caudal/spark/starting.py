@@ -4,7 +4,9 @@ Rules
 1. A session of Caudal ends with the last run in it. Runs of several threads share it, because a
    process has one JVM.
 2. A session of the user is used if it fits, and it is never ended.
-3. A server that cannot be reached is noticed before gRPC waits for it, which takes minutes.
+3. SPARK_REMOTE of the environment counts like --remote if nothing else says which Spark, as in
+   PySpark.
+4. A server that cannot be reached is noticed before gRPC waits for it, which takes minutes.
 """
 
 import contextlib
@@ -41,26 +43,38 @@ def started_session(options: SparkOptions) -> Iterator[Any]:
     """Provide the session that the process has, or one that ends with the block."""
     if options.remote and options.master:
         raise UsageError("--remote and --master name two Sparks: leave one of them out")
-    if options.remote:
-        with _connected(options.remote) as session:
-            yield session
-        return
-    connected = None if options.master else _active_connect()
+    connected = None if options.master or options.remote else _active_connect()
     if connected is not None:
         yield connected
+        return
+    remote, said_by = (options.remote, "--remote") if options.remote else _remote_of_environment()
+    if remote and not options.master:
+        with _connected(remote, said_by) as session:
+            yield session
         return
     with _OWN.joined(options.master) as session:
         yield session
 
 
+def _remote_of_environment() -> tuple[str, str]:
+    """Return the server that the environment names, unless this process has a session already; and
+    the variable. Other values than sc://… are masters of servers that PySpark would start."""
+    name = "SPARK_REMOTE"
+    remote = os.environ.get(name, "")
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)  # a mere client has none
+    is_free = getattr(context, "_active_spark_context", None) is None
+    return (remote if is_free and remote.startswith("sc://") else ""), name
+
+
 @contextlib.contextmanager
-def _connected(url: str) -> Iterator[Any]:
-    host, port = _address(url)
+def _connected(url: str, said_by: str) -> Iterator[Any]:
+    """Provide a session of this server, which an option or a variable has named."""
+    host, port = _address(url, said_by)
     try:
         from pyspark.sql.connect.session import SparkSession
     except ImportError as error:
         raise extras.missing_extra("spark", "Spark Connect", [str(error.name)]) from None
-    _reach(host, port)
+    _reach(host, port, said_by)
     with spark_errors("cannot start Spark"):
         session = SparkSession.builder.remote(url).create()
     try:
@@ -71,7 +85,7 @@ def _connected(url: str) -> Iterator[Any]:
         ending.join(_END_SECONDS)
 
 
-def _address(url: str) -> tuple[str, int]:
+def _address(url: str, said_by: str) -> tuple[str, int]:
     """Return host and port of sc://host:port/;parameters."""
     parts = urlsplit(url)
     with contextlib.suppress(ValueError):  # of the port
@@ -79,11 +93,11 @@ def _address(url: str) -> tuple[str, int]:
             return parts.hostname, parts.port or _PORT
     told = re.split("[;?#]", url.rpartition("@")[2])[0]  # without tokens and passwords
     raise UsageError(
-        f"--remote {told}: write it as sc://host:{_PORT} or sc://host:{_PORT}/;token=…"
+        f"{said_by} {told}: write it as sc://host:{_PORT} or sc://host:{_PORT}/;token=…"
     )
 
 
-def _reach(host: str, port: int) -> None:
+def _reach(host: str, port: int, said_by: str) -> None:
     """Raise an error if nobody listens there. Proxies of gRPC are left to it."""
     if any(map(os.environ.get, _PROXIES)) and not urllib.request.proxy_bypass(host):
         return
@@ -93,7 +107,7 @@ def _reach(host: str, port: int) -> None:
         why = error.strerror or str(error)
         raise SparkFailedError(
             f"cannot reach Spark at {host}:{port} ({why}): "
-            "start its Connect server, or correct --remote"
+            f"start its Connect server, or correct {said_by}"
         ) from None
 
 
@@ -150,7 +164,8 @@ def _active(master: str | None) -> Any:
     with spark_errors("the active session of Spark cannot be used"):
         found = str(context.master)
         if master is None or retrying_master(master) == retrying_master(found):
-            return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+            with _hidden("SPARK_REMOTE"):
+                return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
     raise UsageError(
         f"a session of Spark with the master {found} is active in this process, "
         f"not {master}: leave the master out to use it, or stop it first"
@@ -163,10 +178,21 @@ def _classic(master: str | None) -> Any:
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     conf = own_conf(master)
-    with spark_errors("cannot start Spark"), _kept_interrupts():
+    with spark_errors("cannot start Spark"), _kept_interrupts(), _hidden("SPARK_REMOTE"):
         if SparkContext._gateway is None:  # no JVM of an earlier session
             SparkContext(conf=conf, gateway=_new_jvm(conf))
         return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+@contextlib.contextmanager
+def _hidden(name: str) -> Iterator[None]:
+    """Hide a variable of the environment. With SPARK_REMOTE, PySpark starts no classic session."""
+    value = os.environ.pop(name, None)
+    try:
+        yield
+    finally:
+        if value is not None:
+            os.environ[name] = value
 
 
 @contextlib.contextmanager

@@ -1,6 +1,8 @@
 """Where a session comes from: the server that is named, or the one of this process."""
 
 import socket
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -50,6 +52,36 @@ def test_the_address_of_a_server_is_that_of_its_url(
     with pytest.raises(SparkFailedError, match=r"\(timed out\)"):
         started(remote)
     assert tried == [expected]
+
+
+@pytest.mark.parametrize(
+    ("given", "active", "expected"),
+    [
+        (SparkOptions(), None, "environment"),
+        (SparkOptions(remote="sc://option"), None, "option"),
+        (SparkOptions(), object(), ""),
+        (SparkOptions(master="local[2]"), None, ""),
+    ],
+    ids=["nothing else is named", "an option", "a session of the process", "a master"],
+)
+def test_the_environment_may_name_the_server(
+    given: SparkOptions, active: object, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+
+    def connect(address: tuple[str, int], _: float) -> Any:
+        tried.append(address[0])
+        raise TimeoutError("timed out")
+
+    monkeypatch.setenv("SPARK_REMOTE", "sc://environment")
+    monkeypatch.setattr("pyspark.SparkContext._active_spark_context", active)
+    monkeypatch.setattr(socket, "create_connection", connect)
+    monkeypatch.setattr(starting, "_OWN", SimpleNamespace(joined=nullcontext))
+    refusal = "correct --remote" if expected == "option" else "correct SPARK_REMOTE"
+    refused = pytest.raises(SparkFailedError, match=refusal) if expected else nullcontext()
+    with refused, starting.started_session(given):
+        pass
+    assert tried == ([expected] if expected else [])
 
 
 @pytest.mark.parametrize("remote", ["sc://", "sc://host:a", "sc://host:99999", "host:15002"])
