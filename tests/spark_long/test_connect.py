@@ -19,6 +19,7 @@ from caudal.local.engines import run_with
 from caudal.results.answers import Answers
 from caudal.run_options import Engine, RunOptions, Silent, SparkInputs, SparkOptions
 from caudal.spark import bootstrap, frames, shipping
+from caudal.spark.session import SparkSide
 from tests.harness.waiting import GUARD_SECONDS, until
 from tests.spark.test_answers import assert_identical
 from tests.spark.test_command import QUESTION, asked, rows
@@ -29,6 +30,7 @@ pyspark = pytest.importorskip("pyspark", reason="the extra caudal[spark] is not 
 connect = pytest.importorskip("pyspark.sql.connect.session", reason="pyspark[connect] is missing")
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 
+PARALLELISM = 6
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
@@ -42,6 +44,7 @@ def serving(port: int, folder: Path, python: str = sys.executable) -> Iterator[s
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
+        "spark.default.parallelism": str(PARALLELISM),
     }
     given = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     start = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
@@ -100,6 +103,10 @@ def test_books_on_a_connect_server(
     found = run_with(Engine.SPARK, app, sources, options=options)
     assert_identical(found, expected)
     assert found.rejects.counts() == expected.rejects.counts()
+
+
+def test_a_server_tells_how_many_tasks_run_at_a_time(connected: Any) -> None:
+    assert SparkSide(connected).parallelism == PARALLELISM
 
 
 def test_the_command_asks_a_server(remote: str, generated: Path) -> None:

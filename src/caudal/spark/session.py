@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from caudal import extras
@@ -25,6 +25,8 @@ Answer = TypeVar("Answer")
 Share = Callable[[float], None]  # told which part of an action is done, from 0 to 1
 
 _LOOK_SECONDS = 0.2
+_LEAST_PARALLELISM = 4  # of a server that others may use, too
+_RANGE = 1 << 16  # rows, so that all parts have some
 
 
 @contextlib.contextmanager
@@ -74,10 +76,13 @@ class SparkSide:
         """Whether executors are this machine's, with this environment."""
         return self._context is not None and str(self._context.master).startswith("local")
 
-    @property
+    @cached_property
     def parallelism(self) -> int:
-        """Return how many tasks run at a time, as far as it is known."""
-        return int(self._context.defaultParallelism) if self._context is not None else 4
+        """How many tasks run at a time, as far as Spark knows. A server of Connect does not say,
+        but it cuts a range into as many parts."""
+        if self._context is not None:
+            return int(self._context.defaultParallelism)
+        return max(_LEAST_PARALLELISM, self.run(partial(_parts_of_a_range, self.session)))
 
     @property
     def _context(self) -> Any:
@@ -150,6 +155,13 @@ class SparkSide:
                 except Exception:
                     raise SparkFailedError(f"Spark failed: {JVM_ENDED}") from error
             raise
+
+
+def _parts_of_a_range(session: Any) -> int:
+    numbered = session.range(_RANGE).selectExpr("spark_partition_id() AS part")
+    with quiet_logs(), contextlib.suppress(Exception):  # a server without such numbers
+        return int(numbered.selectExpr("max(part)").collect()[0][0]) + 1
+    return 0
 
 
 def _act(watched: "_Watched", action: Callable[[], Answer], future: "Future[Answer]") -> None:
