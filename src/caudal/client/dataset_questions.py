@@ -75,6 +75,7 @@ def ask(
         Text.of(question.app), question.queries, dict(question.parameters), question.options
     )
     asked = Question(request, question.version, new_id())
+    gateways.begin_at(asked.once)
     for _ in range(_MOST_AGAIN):
         answer = _ask_once(question.dataset, asked, gateways, watching, detach=detach)
         if answer.results or not _must_be_planned_anew(answer.outcome):
@@ -126,6 +127,7 @@ def versions(
     Versions that come at the same time may be given as one: the newest. Never ends by itself. A
     gateway may end a stream without a version: that is an answer, too.
     """
+    gateways.begin_at(new_id())
     last, rounds, lost = -1, 0, None  # lost: since when no gateway answers
     while not stopping():
         troubles: dict[str, str] = {}

@@ -4,7 +4,8 @@ Rules
 1. When and how often a request is repeated is decided by jobs/retry.py; here is one round of it.
 2. Lost connections, time-outs, answers that drip (pace.py), 408 and 5xx mean: ask the next address.
    The address that answered last is asked first. A job begins at an address that follows from its
-   id, so that the clients of a cluster spread over its gateways.
+   id; a question to a dataset, an offer of files and a watch at one that is drawn. So the clients
+   of a cluster spread over its gateways.
 3. A body that cannot be what was asked for (bodies.py), or a store that is damaged, is an answer
    that cannot be believed: ask the next address too.
 4. 429 is an answer: repeat after Retry-After. A quota that stays full for a while (jobs, kept,
@@ -215,10 +216,10 @@ class Failover:
         with self._lock:
             return [*self.addresses[self._best :], *self.addresses[: self._best]]
 
-    def begin_at(self, job_id: str) -> None:
-        """Ask first the gateway that follows from the job's id."""
+    def begin_at(self, name: str) -> None:
+        """Ask first the gateway that follows from a name: the id of a job, or a random text."""
         with self._lock:
-            self._best = crc32(job_id.encode()) % len(self.addresses)
+            self._best = crc32(name.encode()) % len(self.addresses)
 
     def prefer(self, address: str) -> None:
         with self._lock:

@@ -37,6 +37,7 @@ from caudal.jobs.interfaces import GoneError
 from caudal.jobs.loads import VACUUMED, offered
 from caudal.jobs.upload import Sendable, UploadRequest
 from caudal.model import Application
+from caudal.process.clock import new_id
 from caudal.results.rejects import Rejects
 
 _ATTEMPTS = 3  # at most so many vacuums may delete files of one load
@@ -140,6 +141,7 @@ def _load(
     order: ClusterLoad, gateways: HttpGateways, watching: Watching
 ) -> tuple[LoadReport, bytes | None] | None:
     began = time.perf_counter()
+    gateways.begin_at(new_id())
     offer = gateways.offer(order.dataset, order.request(order.sources))
     skipped = tuple(Skipped(offered(one.source), one.reason) for one in offer.skipped)
     if not offer.new:

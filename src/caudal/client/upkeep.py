@@ -25,6 +25,7 @@ class UpkeepReport:
 def take_care(request: UpkeepRequest, gateways: HttpGateways) -> UpkeepReport:
     """Have a dataset compacted or vacuumed; wait for it."""
     job_id, text = new_id(), Text(request.dataset, "", (), ())
+    gateways.begin_at(job_id)
     order = UploadRequest(job_id, Request(text, upkeep=request), {})
     with upload_threads.opened(gateways, order, Listener()) as errand:
         outcome = upload_threads.carry_out(errand, gateways)
