@@ -19,7 +19,7 @@ from caudal.formats.job import Options, Request, Text
 from caudal.formats.outcomes import PLANNED_ELSEWHERE, Outcome
 from caudal.formats.replies import Question, SeenVersion
 from caudal.jobs.interfaces import UnreachableError
-from caudal.jobs.retry import told
+from caudal.jobs.retry import TELL_SECONDS, no_answer, trying_again
 from caudal.jobs.upload import Upload, Uploader, UploadRequest
 from caudal.model import Application, ParameterValue
 from caudal.process.clock import SystemClock, new_id
@@ -128,13 +128,13 @@ def versions(
     gateway may end a stream without a version: that is an answer, too.
     """
     gateways.begin_at(new_id())
-    last, rounds, lost = -1, 0, None  # lost: since when no gateway answers
+    last, rounds, outage = -1, 0, _Outage(gateways)
     while not stopping():
         troubles: dict[str, str] = {}
         for address in gateways.in_turn():
             try:
                 for seen in _from_one(gateways, dataset, address, last):
-                    lost = None
+                    outage.ends()
                     if seen is not None:
                         rounds = 0
                         gateways.prefer(address)
@@ -143,14 +143,39 @@ def versions(
                         yield seen
             except (httpx.TransportError, httpx.StreamError, UnreachableError, FormatError) as why:
                 troubles[address] = str(why) or type(why).__name__
-                lost = monotonic() if lost is None else lost
+                outage.goes_on()
         rounds += 1
-        seconds = gateways.patience_seconds
-        if lost is not None and monotonic() - lost >= seconds:
-            raise UnreachableError(
-                f"no gateway answered for {seconds:g} seconds (tried {told(troubles)})"
-            )
+        outage.tell(troubles)
         gateways.pause(rounds)
+
+
+class _Outage:
+    """The time in which no gateway answers: told once, and given up at last (jobs/retry.py)."""
+
+    def __init__(self, gateways: HttpGateways) -> None:
+        self._gateways = gateways
+        self.ends()
+
+    def ends(self) -> None:
+        self._since: float | None = None
+        self._is_told = False
+
+    def goes_on(self) -> None:
+        self._since = monotonic() if self._since is None else self._since
+
+    def tell(self, troubles: Mapping[str, str]) -> None:
+        """Tell a person after some seconds; raise UnreachableError after the time of patience."""
+        seconds, patience = self._seconds(), self._gateways.patience_seconds
+        if seconds is None:
+            return
+        if seconds >= patience:
+            raise no_answer(troubles, patience)
+        if seconds >= TELL_SECONDS and not self._is_told:
+            self._is_told = True
+            self._gateways.tell_rarely(trying_again(troubles, patience))
+
+    def _seconds(self) -> float | None:
+        return None if self._since is None else monotonic() - self._since
 
 
 def _from_one(

@@ -106,14 +106,14 @@ class Failover:
         self._trusted = trusted
         self.stop = stop or Stop()
         self._tell, self._told = tell, float("-inf")
-        self._retry = Retry(SystemClock(self.stop), patience_seconds, tell=self._tell_rarely)
+        self._retry = Retry(SystemClock(self.stop), patience_seconds, tell=self.tell_rarely)
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._has_own = connections is None
         self._connections: Connections | None = connections or Connections(addresses, trusted)
         self._best = 0  # index of the address that answered last
         self._lock = threading.Lock()
 
-    def _tell_rarely(self, line: str) -> None:
+    def tell_rarely(self, line: str) -> None:
         """Tell a person what keeps requests waiting. Many may wait for the same reason."""
         with self._lock:
             now = time.monotonic()

@@ -22,7 +22,7 @@ from caudal.errors import FormatError
 from caudal.jobs.interfaces import Clock, JobError, UnreachableError
 
 WRONG_ROUNDS = 3  # rule 5
-TELL_SECONDS = 5.0  # rule 6
+TELL_SECONDS = 3.0  # rule 6
 Answer = TypeVar("Answer")
 
 
@@ -70,7 +70,7 @@ class Retry:
                 raise self._given_up(turn)
             elif turn.troubles and not is_told and self.clock.elapsed() - since >= TELL_SECONDS:
                 is_told = True
-                self.tell(f"no gateway can answer now, trying again: {told(turn.troubles)}")
+                self.tell(trying_again(turn.troubles, self.patience_seconds))
             self.pause(rounds, turn.retry_after)
             rounds += 1
 
@@ -82,13 +82,26 @@ class Retry:
     def _given_up(self, turn: Round[Answer]) -> JobError:
         if turn.over_quota:
             return JobError(turn.over_quota)
-        what, remedy = ("could serve this request", "")
         if not turn.is_refused:
-            what = "answered"
-            remedy = ": is the address right, and does the cluster run (`caudal status`)?"
-        seconds = f"{self.patience_seconds:g} seconds"
-        tried = told(turn.troubles)
-        return UnreachableError(f"no gateway {what} for {seconds} (tried {tried}){remedy}")
+            return no_answer(turn.troubles, self.patience_seconds)
+        return UnreachableError(
+            f"no gateway could serve this request for {self.patience_seconds:g} seconds "
+            f"(tried {told(turn.troubles)})"
+        )
+
+
+def trying_again(troubles: Mapping[str, str], patience_seconds: float) -> str:
+    """Return what a person is told meanwhile (rule 6)."""
+    seconds = f"{patience_seconds:g} seconds"
+    return f"no gateway can answer now, trying again for up to {seconds}: {told(troubles)}"
+
+
+def no_answer(troubles: Mapping[str, str], patience_seconds: float) -> UnreachableError:
+    """Return the error after the time of patience (rule 4)."""
+    return UnreachableError(
+        f"no gateway answered for {patience_seconds:g} seconds (tried {told(troubles)}): "
+        "is the address right, and does the cluster run (`caudal status`)?"
+    )
 
 
 def told(troubles: Mapping[str, str]) -> str:

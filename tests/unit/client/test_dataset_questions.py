@@ -128,6 +128,7 @@ class QuietGateways:
     def __init__(self, streams: list[Exception | list[int]], monkeypatch: pytest.MonkeyPatch):
         self._streams = streams
         self._now = 0.0
+        self.lines: list[str] = []
         monkeypatch.setattr(dataset_questions, "_from_one", self._one)
         monkeypatch.setattr("caudal.client.dataset_questions.monotonic", lambda: self._now)
 
@@ -143,6 +144,9 @@ class QuietGateways:
 
     def begin_at(self, name: str) -> None: ...
 
+    def tell_rarely(self, line: str) -> None:
+        self.lines.append(line)
+
     def in_turn(self) -> list[str]:
         return list(self.addresses)
 
@@ -157,10 +161,17 @@ def test_a_quiet_dataset_is_watched_for_as_long_as_gateways_answer(
 ) -> None:
     away = UnreachableError("away")
     streams: list[Exception | list[int]] = [[1], *[[]] * 100, *[away] * 15, [2], *[away] * 30]
-    seen = versions(cast(HttpGateways, QuietGateways(streams, monkeypatch)), "shelf")
-    assert [next(seen).version, next(seen).version] == [1, 2]
-    with pytest.raises(UnreachableError, match=r"answered for 60 seconds \(tried http://a: away\)"):
+    gateways = QuietGateways(streams, monkeypatch)
+    seen = versions(cast(HttpGateways, gateways), "shelf")
+    assert next(seen).version == 1
+    assert gateways.lines == []
+    assert next(seen).version == 2
+    told = "no gateway can answer now, trying again for up to 60 seconds: http://a: away"
+    assert gateways.lines == [told]
+    why = r"answered for 60 seconds \(tried http://a: away\): is the address right"
+    with pytest.raises(UnreachableError, match=why):
         next(seen)
+    assert gateways.lines == [told, told]
 
 
 def test_commands(
