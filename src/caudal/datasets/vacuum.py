@@ -11,11 +11,14 @@ Rules
    a file that is about to disappear, whatever the clocks say (commits.py, rule 3), and a reader of
    an old version learns that its files are gone.
 4. Versions are never deleted: they say what was loaded.
-5. Values of computed columns that no question will read again are deleted too (computed.py). They
+5. No clock alone deletes early. `now` is at most a minute later than the store's clock, if it has
+   one. A version dates from when its committer said, or from when the store got it if that is more
+   than a minute later. So a copy of a dataset keeps everything for `keep` after it was made.
+6. Values of computed columns that no question will read again are deleted too (computed.py). They
    are no files of a version, so they are not listed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from caudal.datasets import keys
@@ -26,6 +29,7 @@ from caudal.datasets.documents import DatasetVersion, Vacuumed
 from caudal.store.port import Entry, Store, entries
 
 LONGEST_JOB_SECONDS = 3_600.0
+_CLOCKS_DIFFER_SECONDS = 60.0  # less is the time that the store took
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,18 @@ class VacuumReport:
     bytes: int
 
 
-def oldest_kept(contents: Contents, now: float, keep: float) -> int:
-    """Return the oldest version that was the newest one at some moment since `now - keep`."""
-    since = (now - keep) * 1000
-    return max((one.number for one in contents.history if one.time <= since), default=0)
+def oldest_kept(contents: Contents, since: float, stored: Mapping[int, float]) -> int:
+    """Return the oldest version that was the newest one at some moment since then.
+
+    `stored` says when the store got each version; 0 if it does not know.
+    """
+
+    def began(number: int, time: int) -> float:
+        later = stored.get(number, 0.0)
+        return later if later > time / 1000 + _CLOCKS_DIFFER_SECONDS else time / 1000
+
+    old = (one.number for one in contents.history if began(one.number, one.time) <= since)
+    return max(old, default=0)
 
 
 def plan_vacuum(
@@ -73,9 +85,10 @@ def vacuum(
     found = [one for one in entries(store, keys.TABLES) if one.key.endswith(".parquet")]
     clock = store.time()
     before = (now if clock is None else clock) - grace
+    now = now if clock is None else min(now, clock + _CLOCKS_DIFFER_SECONDS)
 
     def decide(newest: Contents) -> DatasetVersion | None:
-        oldest = oldest_kept(newest, now, max(keep, grace))
+        oldest = oldest_kept(newest, now - max(keep, grace), _stored(store, newest))
         files = plan_vacuum(newest, found, _removed_after(store, newest, oldest), before)
         if not files:
             return None
@@ -103,6 +116,12 @@ def vacuum_of(store: Store, old: Contents, newest: Contents) -> Vacuumed | None:
             if deleted_by(version) & paths:
                 return version.vacuumed
     return None
+
+
+def _stored(store: Store, contents: Contents) -> dict[int, float]:
+    """Return when the store got each version."""
+    dates = {entry.key: entry.modified for entry in entries(store, keys.VERSIONS)}
+    return {one.number: dates.get(keys.version_key(one.number), 0.0) for one in contents.history}
 
 
 def _removed_after(store: Store, contents: Contents, oldest: int) -> list[tuple[str, str]]:

@@ -33,7 +33,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         contents = compact(store, 20.0)
         for number in range(5, 8):
             contents = append(store, contents, number, now=30.0 + number)
-        vacuum(store, 1e9, 0.0, grace=-1e10)
+        vacuum(store, 1e10, 0.0, grace=-1e10)
         append(store, open_contents(store), 99, now=2e9)
     return folder
 
