@@ -19,3 +19,13 @@ class HandClock:
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
         self.time += seconds
+
+
+@dataclass
+class WrongClock(HandClock):
+    """A clock whose date is wrong; it measures durations well."""
+
+    ahead: float = 0.0
+
+    def now(self) -> float:
+        return self.time + self.ahead

@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 class GatewaySettings:
     """Settings of one gateway process."""
 
-    name: str  # unique among gateway processes: heartbeat marks carry it
+    name: str
     host: str = "127.0.0.1"
     port: int = 8421
     tokens: Tokens = field(default_factory=Tokens)
@@ -109,7 +109,7 @@ def serve(
     """Serve until asked to stop."""
     check_host(settings.host, settings.tokens)
     service = Service(
-        gateway=JobService(ports, settings.name),
+        gateway=JobService(ports, f"{settings.name}-{ports.new_id()[:8]}"),
         ports=ports,
         tokens=settings.tokens,
         limits=settings.limits,

@@ -49,7 +49,8 @@ class Sampling:
         self._seen, self._written = now, elapsed
         if elapsed - self._forgot >= _FORGET_SECONDS:
             self._forgot = elapsed
-            forget_samples(self.store, at - KEPT_SECONDS)
+            dated = self.store.time()  # this clock may be ahead
+            forget_samples(self.store, (at if dated is None else min(at, dated)) - KEPT_SECONDS)
 
 
 def sample_of(told: StatusReply, at: float) -> ProcessSample:

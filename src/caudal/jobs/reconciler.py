@@ -8,7 +8,8 @@ ended a short time ago are skipped most of the time (ended_jobs.py).
 
 A question to a dataset that needs workers of another level (levels.py) is not published for ever:
 perhaps no such worker is left. A gateway that is not of that level either ends it when it gets
-nowhere for a minute. Its client asks again, which plans it anew.
+nowhere for a minute, counted from this gateway's first look. Its client asks again, which plans it
+anew.
 """
 
 import contextlib
@@ -44,6 +45,7 @@ from caudal.jobs.watch import (
     not_computed,
     observe,
     published,
+    seen_for,
     that_fit,
 )
 
@@ -127,7 +129,7 @@ class Reconciler:
         self._watches[name] = watch
         if not missing and all_finished(job_run.shape, facts):
             end_done(self._ports.store, self._ports.clock, job_run)
-        elif is_stuck(watch) and (other := self._misfit(job_run)) is not None:
+        elif is_stuck(watch) and (other := self._misfit(job_run, watch)) is not None:
             reason = f"{PLANNED_ELSEWHERE}{other}, and no worker has it: ask it again"
             end_run(self._ports.store, self._ports.clock, job_run.keys, "failed", reason)
         elif is_stuck(watch):
@@ -136,10 +138,9 @@ class Reconciler:
         elif is_silent(watch, patience) and awaits_client(job_run.shape, facts):
             self._expire(job_run)
 
-    def _misfit(self, job_run: JobRun) -> str | None:
-        """Return why no worker of this version may compute a question that is not new."""
-        age = self._ports.clock.now() - job_run.job.created
-        if dataset_of(job_run) is None or age <= _MISFIT_SECONDS:
+    def _misfit(self, job_run: JobRun, watch: Watch) -> str | None:
+        """Return why no worker of this version may compute a question that is not new here."""
+        if dataset_of(job_run) is None or seen_for(watch) <= _MISFIT_SECONDS:
             return None
         return misfit(job_run.job.versions, self._ports.compute.versions)
 

@@ -72,7 +72,7 @@ class Admission:
 
 
 class JobService:
-    """The requests of clients. `name` is unique among all gateway processes."""
+    """The requests of clients. `name` is unique among all gateway processes that ever were."""
 
     def __init__(self, ports: Ports, name: str) -> None:
         self._ports = ports
@@ -433,9 +433,13 @@ class JobService:
 
     def _hear(self, job_run: JobRun) -> None:
         """Leave a mark, at most `_MARKS` in the time after which a client counts as silent. A job
-        that has ended needs none, and a janitor may not look at it for long."""
+        that has ended needs none, and a janitor may not look at it for long.
+
+        Only new marks count. The wall clock may be set back, and would give old ones again.
+        """
         name = job_run.job.id, job_run.job.run
-        slot = int(self._ports.clock.now() * _MARKS / job_run.job.request.options.silent_seconds)
+        silent = job_run.job.request.options.silent_seconds
+        slot = int(self._ports.clock.elapsed() * _MARKS / silent)
         if self._marked.get(name) == slot:
             return
         if not objects.exists(self._ports.store, job_run.keys.outcome):

@@ -39,6 +39,7 @@ class Watch:
     heard: tuple[str, ...]
     heard_since: float
     looked: float
+    since: float  # the first look
 
 
 def observe(
@@ -50,7 +51,7 @@ def observe(
 ) -> Watch:
     """Return the watch after a look at the job now."""
     if before is None or now - before.looked > patience.silent / 2:
-        return Watch(missing, now, patience.first, heard, now, now)
+        return Watch(missing, now, patience.first, heard, now, now, now)
     if missing != before.missing:
         before = replace(before, missing=missing, missing_since=now, patience=patience.first)
     if heard != before.heard:
@@ -61,6 +62,11 @@ def observe(
 def is_stuck(watch: Watch) -> bool:
     """Return whether the same tasks have been missing for the whole patience."""
     return bool(watch.missing) and watch.looked - watch.missing_since >= watch.patience
+
+
+def seen_for(watch: Watch) -> float:
+    """Return for how long this watcher has looked at the job."""
+    return watch.looked - watch.since
 
 
 def published(watch: Watch, patience: Patience) -> Watch:

@@ -15,6 +15,7 @@ from tests.harness.gateway_place import (
     create,
     send,
 )
+from tests.harness.hand_clock import WrongClock
 from tests.harness.told_cluster import ToldCluster
 
 from caudal.broker.port import Delivery
@@ -234,6 +235,15 @@ def test_gateways_write_one_sample_at_a_time(place: Place, told: ToldCluster) ->
     for one in samplings:
         one.round()
     assert [sample.leader for sample in found()] == ["medic-1", "medic-1"]
+
+
+def test_a_gateway_whose_clock_is_ahead_deletes_no_samples(
+    place: Place, told: ToldCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Sampling(place.store, told.clock, told).round()
+    monkeypatch.setattr(place.store, "time", told.clock.now)
+    Sampling(place.store, WrongClock(told.clock.at, ahead=25 * 3_600.0), told).round()
+    assert len(list(samples_since(place.store, 0.0))) == 2
 
 
 def test_old_samples_are_deleted(place: Place, told: ToldCluster) -> None:

@@ -1,10 +1,12 @@
 """Jobs over a dataset: what they compute, what they find computed, and what if that goes away."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.harness.asking_place import DAY, AskingPlace
+from tests.harness.hand_clock import WrongClock
 from tests.harness.shelves import SALES, load_files, sales_app, sales_loader, write_shops
 from tests.simulation.remembering import padded
 
@@ -276,6 +278,23 @@ def test_a_question_of_another_level_waits_and_is_then_planned_anew(
     place.work()
     assert total(place, again) == 29
     assert len(place.shared()) == 2
+
+
+@pytest.mark.parametrize("ahead", [3600.0, -3600.0])
+def test_a_gateway_whose_clock_is_wrong_gives_up_no_question_too_soon(
+    place: AskingPlace, ahead: float
+) -> None:
+    receipt = place.ask()
+    place.with_versions({**versions.engine_versions(), "rows": "another"})
+    clock = WrongClock(place.clock.time, ahead=ahead)
+    reconciler = Reconciler(replace(place.ports, clock=clock))
+    for _ in range(6):
+        reconciler.round()
+        assert place.outcome(receipt) is None
+        clock.time += 11.0
+    clock.time += 61.0
+    reconciler.round()
+    assert place.outcome(receipt) is not None
 
 
 def test_a_question_that_waits_for_a_worker_of_its_level_is_computed_by_it(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from tests.harness.hand_clock import WrongClock
 from tests.harness.one_owner import OneOwner
 
 from caudal.application import find_application
@@ -278,6 +279,20 @@ def test_a_silent_client_expires_only_after_a_full_timeout(place: Place) -> None
     assert outcome
     assert outcome.state == "expired"
     assert "silent for 100 seconds" in outcome.reason
+
+
+def test_a_client_is_heard_although_a_gateways_clock_is_set_back(place: Place) -> None:
+    clock = WrongClock(time=10_000.0)
+    ports = replace(place.ports, clock=clock)
+    gateway, reconciler = JobService(ports, "g1"), Reconciler(ports)
+    request = order_of(BOOKS, CASES[0], Options(silent_seconds=100.0)).request
+    gateway.create("j", "me", request)
+    for ahead in (0.0, -300.0):
+        clock.ahead = ahead
+        for _ in range(12):
+            clock.sleep(25.0)
+            assert gateway.status("j", "me").outcome is None
+            reconciler.round()
 
 
 def test_what_cannot_be_planned_is_no_job(place: Place) -> None:
