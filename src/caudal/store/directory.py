@@ -32,7 +32,6 @@ or damage objects that were reported as created.
 import errno
 import os
 import stat
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -142,18 +141,20 @@ class DirectoryStore(Store):
         """Remove what dead writers and killed probes left, if older than this. Return how many."""
         with self._errors("sweep", TEMPORARY_FOLDER):
             swept = self._temporaries.sweep(older_than_seconds)
-            probes = self._probes_before(time.time() - older_than_seconds)
+            dated = self._probes()
+            oldest_allowed = self.time() - older_than_seconds if dated else 0.0
+            probes = [key for key, modified in dated if modified <= oldest_allowed]
         for key in probes:
             self.delete(key)
         return swept + len(probes)
 
-    def _probes_before(self, moment: float) -> Sequence[str]:
-        """Return the keys that probes created before this moment: those were killed."""
-        found: Sequence[str] = []
+    def _probes(self) -> Sequence[tuple[str, float]]:
+        """Return the keys that probes created, and when. Old ones were left by killed probes."""
+        found = []
         with suppress(FileNotFoundError):
             for folder, _, names, here in os.fwalk(keys.PROBE_FOLDER, dir_fd=self._root_descriptor):
-                old = [name for name in names if os.stat(name, dir_fd=here).st_mtime <= moment]
-                found = [*found, *(f"{folder}/{name}" for name in old)]
+                dates = [os.stat(name, dir_fd=here).st_mtime for name in names]
+                found += [(f"{folder}/{name}", one) for name, one in zip(names, dates, strict=True)]
         return found
 
     def _until_settled(self, verb: str, key: str, attempt: Callable[[], _Result]) -> _Result:

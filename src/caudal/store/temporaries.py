@@ -28,6 +28,7 @@ FOLDER = ".caudal-tmp"
 _NAMED = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _NAMELESS = os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC
 _MODE = 0o666
+_TICK_NANOSECONDS = 10_000_000  # the longest one of Linux
 
 
 @dataclass(frozen=True)
@@ -116,10 +117,20 @@ class Temporaries:
 
     def _fill(self, descriptor: int, data: bytes | Path) -> None:
         _write(descriptor, data)
-        # Tags contain this time. The kernel's own time is coarse: two writes in one tick get the
-        # same.
-        os.utime(descriptor, ns=(time.time_ns(), time.time_ns()))
+        _date(descriptor)
         self._sync(descriptor)
+
+
+def _date(descriptor: int) -> None:
+    """Date a file by the clock of its file system; on a network, the server's.
+
+    Tags contain this time, and that clock is coarse: two writes in one tick get the same. So the
+    digits below a tick are those of this machine.
+    """
+    os.utime(descriptor)
+    coarse, fine = os.fstat(descriptor).st_mtime_ns, time.time_ns()
+    dated = coarse - coarse % _TICK_NANOSECONDS + fine % _TICK_NANOSECONDS
+    os.utime(descriptor, ns=(dated, dated))
 
 
 def nameless_files_work(folder: Folder) -> bool:

@@ -4,6 +4,7 @@ import errno
 import fcntl
 import os
 import resource
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -155,6 +156,28 @@ def leftover(root: Path, name: str, age_seconds: float) -> Path:
     then = path.stat().st_mtime - age_seconds
     os.utime(path, (then, then))
     return path
+
+
+@pytest.mark.parametrize("ahead", [-90_000, 90_000])
+def test_objects_are_dated_by_the_clock_of_the_file_system(
+    store: DirectoryStore, monkeypatch: pytest.MonkeyPatch, ahead: int
+) -> None:
+    now = time.time_ns()
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time_ns", lambda: now + ahead * 1_000_000_000)
+        store.create("a", b"bytes")
+    (entry,) = store.list("").entries
+    assert abs(entry.modified - store.time()) < 60.0
+
+
+@pytest.mark.parametrize("ahead", [-90_000.0, 90_000.0])
+def test_sweep_spares_new_probes_whatever_the_clock_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead: float
+) -> None:
+    store, now = DirectoryStore(tmp_path), time.time()
+    store.create(".caudal-probe/alive/0", b"first")
+    monkeypatch.setattr(time, "time", lambda: now + ahead)
+    assert store.sweep(1_000) == 0
 
 
 def test_sweep_removes_old_leftovers_of_dead_writers(tmp_path: Path) -> None:
