@@ -17,11 +17,11 @@ from bench.tables import Table
 HEAD = """\
 ## The cluster
 
-`make bench-cluster` measures this part. A private RabbitMQ, one gateway, two workers and three
-medics run on this machine, with their store in a directory, fsync on. The clock runs from the
-client's start to its end, when its last result is on its disk. Contestants take turns, who begins
-changes from round to round, and all answers were compared. Memory is the kernel's peak of each
-process during the runs (`VmHWM`, with descendants)."""
+`make bench-cluster` measures this part. A private RabbitMQ, one gateway (two for tiny jobs), two
+workers and three medics run on this machine, with their store in a directory, fsync on. The clock
+runs from the client's start to its end, when its last result is on its disk. Contestants take
+turns, who begins changes from round to round, and all answers were compared. Memory is the kernel's
+peak of each process during the runs (`VmHWM`, with descendants)."""
 
 TITLES = {
     "whole": "### All five books queries, beside the embedded engine",
@@ -49,7 +49,8 @@ session or process, whose compilers get used to them: ratios and targets are tho
 ### Tiny jobs
 
 One query over a few kilobytes: alone, one job after the other, and by twenty clients at once, which
-are threads of one process on the same machine.""",
+are threads of one process on the same machine. There are two gateways, and each client knows the
+addresses of both.""",
     "growth": "### Growth",
     "pages": """\
 ### Five open pages

@@ -1,8 +1,8 @@
 """One measured run: a command from its start to its end, and what it cost whom.
 
 The cluster is brought up by `caudal up` in a folder beside the data (so on the same disk, with
-fsync), with one gateway. Before every run its janitor has removed the jobs before, so that no run
-pays for another.
+fsync), with one gateway if nothing else is said. Before every run its janitor has removed the jobs
+before, so that no run pays for another.
 """
 
 import json
@@ -56,6 +56,7 @@ class Bench:
     """A cluster to be measured."""
 
     real: RealCluster
+    gateways: int = 1
 
     @property
     def pids(self) -> dict[str, int]:
@@ -65,8 +66,12 @@ class Bench:
         return {name: record.pid for name, record in records.items() if record}
 
     @property
+    def addresses(self) -> list[str]:
+        return [f"http://127.0.0.1:{self.real.port + 1 + n}" for n in range(self.gateways)]
+
+    @property
     def gateway(self) -> list[str]:
-        return ["--gateway", f"http://127.0.0.1:{self.real.port + 1}"]
+        return ["--gateway", ",".join(self.addresses)]
 
     def submit(self, folder: Path) -> Run:
         """All books queries, from the client's start to its end."""
@@ -97,13 +102,14 @@ class Bench:
 
 
 @contextmanager
-def cluster(workers: int = 2) -> Iterator[Bench]:
-    """A warm cluster with one gateway; gone at the end, whatever happens."""
+def cluster(workers: int = 2, gateways: int = 1) -> Iterator[Bench]:
+    """A cluster that is up; gone at the end, whatever happens."""
     ROOT.mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="cluster-", dir=ROOT))
     try:
-        with running(folder, "--gateways", "1", "--workers", str(workers)) as real:
-            yield Bench(real)
+        words = ["--gateways", str(gateways), "--workers", str(workers)]
+        with running(folder, *words) as real:
+            yield Bench(real, gateways)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
