@@ -137,7 +137,8 @@ partitions: compiled .venv/rabbitmq
 	  $(if $(FAULTS),--faults $(FAULTS)) $(if $(NODES),--nodes) $(if $(TICKTIME),--ticktime $(TICKTIME))
 
 # A cluster of the previous version becomes one of the present code and goes back, process by process,
-# under kills: make upgrade [PREVIOUS=REF] [RABBIT=1] [SEED=K]; without PREVIOUS, the newest tag.
+# under kills: make upgrade [PREVIOUS=REF] [RABBIT=1] [SEED=K]; without PREVIOUS, the newest tag, or the
+# commit of release 0.1.0 while there is no tag.
 .PHONY: upgrade
 upgrade: compiled $(if $(RABBIT),.venv/rabbitmq)
 	$(BIN)/python -m tests.acceptance.upgrade $(if $(PREVIOUS),--previous $(PREVIOUS)) \

@@ -1,5 +1,7 @@
 """`make upgrade [PREVIOUS=REF]`: a cluster of the previous version becomes one of the present code.
 
+The previous version is the newest tag; as long as there is none, the commit of release 0.1.0.
+
 1. The previous version is built as a wheel from `git archive`, into an environment of its own.
 2. Its processes make a cluster. Clients of both versions stream jobs all the time; others load
    datasets, append to them, ask and watch them.
@@ -38,7 +40,7 @@ from tests.acceptance.cluster import RealCluster, running
 from tests.acceptance.loading import LoadStream, LoadTally, Shipment
 from tests.acceptance.streaming import Source, Stream, Tally
 
-PREVIOUS = "ac144ec"  # while there is no tag
+RELEASE = "8cd9153"  # 0.1.0, which has no tag
 ROOT = Path(__file__).parents[2]
 FORWARD = (MemberKind.MEDIC, MemberKind.WORKER, MemberKind.GATEWAY)
 BACK = (MemberKind.MEDIC, MemberKind.GATEWAY, MemberKind.WORKER)
@@ -106,12 +108,12 @@ class Tallies:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--previous", default="", help="a tag or commit; default: the newest tag")
+    parser.add_argument("--previous", default="", help="a tag or commit; else the last release")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--scale", type=float, default=0.001)
     parser.add_argument("--rabbit", action="store_true", help="a private RabbitMQ as the broker")
     given = parser.parse_args()
-    old, new = built(given.previous or newest_tag()), Version("present", Path(sys.executable))
+    old, new = built(given.previous or last_release()), Version("present", Path(sys.executable))
     print(f"previous: {old.name}, {old.release}; present: {new.release}; seed {given.seed}")
     more = () if given.rabbit else ("--broker", "embedded")
     with tempfile.TemporaryDirectory(prefix="upgrade-") as name:
@@ -137,10 +139,10 @@ def main() -> int:
     return 0
 
 
-def newest_tag() -> str:
-    """The newest tag, or the commit that stands for one."""
+def last_release() -> str:
+    """The newest tag; the commit of release 0.1.0 while there is none."""
     found = _git("tag", "--sort=-creatordate").decode().split()
-    return found[0] if found else PREVIOUS
+    return found[0] if found else RELEASE
 
 
 def built(ref: str) -> Version:
