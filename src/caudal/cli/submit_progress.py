@@ -15,11 +15,11 @@ from rich.text import Text
 
 from caudal.cli.destination import Destination
 from caudal.cli.output import forget_partial, give, give_partial
-from caudal.cli.stalled import Standstill
 from caudal.client.growing import GrowingAnswers
 from caudal.client.http import HttpGateways
 from caudal.client.previews import PreviewThreads
 from caudal.client.results import result_of
+from caudal.client.stalled import Standstill, told
 from caudal.client.submit import Watching
 from caudal.errors import QueryError
 from caudal.formats.batch import BatchHeader
@@ -124,11 +124,7 @@ class SubmitProgress(Watching):
         """Show the progress of the cluster."""
         self._display.saw(status)
         if seconds := self._standstill.begins(status, time.perf_counter()):
-            self._display.say(
-                f"no task of this job has ended for {seconds:.0f} s: no worker runs, or its tasks "
-                "are long or wait behind others (`caudal status` in the cluster's folder shows "
-                "which); the job goes on by itself"
-            )
+            self._display.say(told(seconds))
         if status.outcome is not None and status.outcome.state != "done":
             self._forget_growing(status.queries)  # the answer of which they are a part never comes
 

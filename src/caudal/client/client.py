@@ -51,6 +51,7 @@ class Client:
 
     If one gateway does not answer, the next one is asked. If none has answered for
     `patience_seconds`, `caudal.errors.UnreachableError` is raised, and the job can be resumed.
+    What a call waits for is a warning of the log `caudal.client.client` after some seconds.
     `ca` is a PEM file with the certificates to trust (or CAUDAL_CA), for addresses with https.
     """
 
@@ -235,6 +236,7 @@ class Client:
     def gateways(self) -> "HttpGateways":
         """Return what sends requests; the caller closes it. All share the same connections."""
         from caudal.client.http import HttpGateways
+        from caudal.process.logs import log_of
 
         return HttpGateways(
             self.addresses,
@@ -242,6 +244,7 @@ class Client:
             patience_seconds=self._patience_seconds,
             trusted=self._trusted,
             connections=self._connections.get(),
+            tell=partial(log_of(__name__).warning, "%s"),
         )
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from caudal.client.bodies import lines_of, take_reply
 from caudal.client.events import parse_events
 from caudal.client.http import HttpGateways, dataset_path
 from caudal.client.refusals import error_of
+from caudal.client.stalled import Noticing
 from caudal.client.submit import Watching
 from caudal.client.upload_threads import LOOK_SOON_SECONDS, NEWS_SECONDS
 from caudal.decoding import decode_json
@@ -102,7 +103,7 @@ def _ask_once(
     request, receipt = asked.request, gateways.ask_dataset(dataset, asked)
     if detach:
         return DatasetAnswer(receipt.job, receipt.version, None, {})
-    listener = watching or Watching()
+    listener = watching or Noticing(gateways.tell)
     client = Uploader(
         gateways,
         SystemClock(gateways.stop),

@@ -99,13 +99,14 @@ class Failover:
         connections: Connections | None = None,
         tell: Callable[[str], None] = lambda line: None,
     ) -> None:
-        """`connections` are those of another one, which closes them; else it has its own."""
+        """`connections` are those of another one, which closes them; else it has its own. `tell`
+        takes lines for people who wait."""
         self.addresses = tuple(addresses)
         self.patience_seconds = patience_seconds
         self._token = token
         self._trusted = trusted
         self.stop = stop or Stop()
-        self._tell, self._told = tell, float("-inf")
+        self.tell, self._told = tell, float("-inf")
         self._retry = Retry(SystemClock(self.stop), patience_seconds, tell=self.tell_rarely)
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._has_own = connections is None
@@ -120,7 +121,7 @@ class Failover:
             if now - self._told < _TELL_AGAIN_SECONDS:
                 return
             self._told = now
-        self._tell(line)
+        self.tell(line)
 
     def give_up(self) -> None:
         """Send no further requests from any thread; requests in progress are still answered."""

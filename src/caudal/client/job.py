@@ -12,11 +12,12 @@ from caudal.client.events import previews
 from caudal.client.http import HttpGateways
 from caudal.client.results import answers_of, error_of_outcome, result_of
 from caudal.client.rows import Rows
+from caudal.client.stalled import Noticing
 from caudal.client.submit import Submission
 from caudal.errors import UsageError
 from caudal.formats.outcomes import Outcome
 from caudal.formats.replies import JobStatus
-from caudal.jobs.upload import Listener, UploadRequest
+from caudal.jobs.upload import UploadRequest
 from caudal.results.answers import Answers, Result
 
 
@@ -40,7 +41,9 @@ class StreamedJob:
         with contextlib.ExitStack() as stack:
             stack.callback(gateways.close)
             order = UploadRequest(submission.job_id, submission.request(options), {})
-            self._errand = stack.enter_context(upload_threads.opened(gateways, order, Listener()))
+            self._errand = stack.enter_context(
+                upload_threads.opened(gateways, order, Noticing(gateways.tell))
+            )
             self._stack = stack.pop_all()
         self._open = list(self._errand.tables)
 

@@ -21,6 +21,7 @@ from caudal.client import upload_threads
 from caudal.client.batches import Compress
 from caudal.client.http import HttpGateways
 from caudal.client.results import error_of_outcome, rejects_of, result_of
+from caudal.client.stalled import Noticing
 from caudal.client.submit import Watching
 from caudal.datasets.offered_files import OfferedFile
 from caudal.datasets.offered_rows import NAME, OfferedRows, stream_of
@@ -131,14 +132,14 @@ def load(
     A load whose files a vacuum deleted meanwhile is begun again.
     """
     for _ in range(_ATTEMPTS):
-        done = _load(order, gateways, watching or Watching())
+        done = _load(order, gateways, watching)
         if done is not None:
             return done
     raise DataError("vacuums delete files of this load again and again: try again later")
 
 
 def _load(
-    order: ClusterLoad, gateways: HttpGateways, watching: Watching
+    order: ClusterLoad, gateways: HttpGateways, watching: Watching | None
 ) -> tuple[LoadReport, bytes | None] | None:
     began = time.perf_counter()
     gateways.begin_at(new_id())
@@ -161,16 +162,18 @@ def _carry_out(
     job_id: str,
     new: Sequence[ClusterSource],
     gateways: HttpGateways,
-    watching: Watching,
+    watching: Watching | None,
 ) -> tuple[Outcome, dict[str, bytes]]:
     """Send the new sources, and wait for the commit."""
     gateways.begin_at(job_id)
     batches = _SourceBatches(new, order.compress.pays(gateways.addresses))
     upload = UploadRequest(job_id, order.request(new), batches, settled=batches)
     resume = _is_under_way(gateways, job_id)
-    with upload_threads.opened(gateways, upload, watching, resume=resume) as errand:
+    listener = watching or Noticing(gateways.tell)
+    with upload_threads.opened(gateways, upload, listener, resume=resume) as errand:
         try:
-            watching.began(job_id, batches.sizes(), errand.look())
+            if watching is not None:
+                watching.began(job_id, batches.sizes(), errand.look())
             return upload_threads.carry_out(errand, gateways), errand.results
         except (DataError, UsageError):
             with gateways.again() as others, contextlib.suppress(CaudalError):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from caudal.client import upload_threads
 from caudal.client.batches import STANDARD_INPUT, BatchCutter, Compress, file_sizes
 from caudal.client.http import HttpGateways
+from caudal.client.stalled import Noticing
 from caudal.errors import CaudalError, DataError, UsageError
 from caudal.files.sources import Sources
 from caudal.formats.job import Options, Request, Text
@@ -81,7 +82,7 @@ def submit(
     cutter = BatchCutter(options.batch_bytes, submission.compress.pays(gateways.addresses))
     batches = _Batches(submission, cutter)
     order = UploadRequest(job_id, submission.request(options), batches, batches.settled)
-    listener = watching or Watching()
+    listener = watching or Noticing(gateways.tell)
     with upload_threads.opened(gateways, order, listener, resume=bool(submission.resume)) as errand:
         try:
             sizes = batches.sizes(errand.tables)

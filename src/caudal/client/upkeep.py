@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from caudal.client import upload_threads
 from caudal.client.http import HttpGateways
 from caudal.client.results import error_of_outcome, result_of
+from caudal.client.stalled import Noticing
 from caudal.formats.job import Request, Text
 from caudal.formats.loads import UPKEEP, UpkeepRequest
-from caudal.jobs.upload import Listener, UploadRequest
+from caudal.jobs.upload import UploadRequest
 from caudal.process.clock import new_id
 
 
@@ -27,7 +28,7 @@ def take_care(request: UpkeepRequest, gateways: HttpGateways) -> UpkeepReport:
     job_id, text = new_id(), Text(request.dataset, "", (), ())
     gateways.begin_at(job_id)
     order = UploadRequest(job_id, Request(text, upkeep=request), {})
-    with upload_threads.opened(gateways, order, Listener()) as errand:
+    with upload_threads.opened(gateways, order, Noticing(gateways.tell)) as errand:
         outcome = upload_threads.carry_out(errand, gateways)
     if outcome.state != "done":
         raise error_of_outcome(job_id, outcome)

@@ -31,6 +31,11 @@ _FIELDS = "caudal_fields"
 logging.getLogger("caudal").addHandler(logging.NullHandler())  # rule 4
 
 
+def log_of(module: str) -> logging.Logger:
+    """Return the log of a module that programs call, for lines to people (rule 4)."""
+    return logging.getLogger(module)
+
+
 def fields(**values: Any) -> dict[str, Any]:
     """Return the `extra` of a logging call, without values that are None."""
     return {_FIELDS: {name: value for name, value in values.items() if value is not None}}

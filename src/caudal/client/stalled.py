@@ -1,10 +1,26 @@
 """Notices that nothing of a job is computed, so that its client can say so."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from time import monotonic
 
 from caudal.formats.replies import JobStatus
+from caudal.jobs.upload import Listener
 
 SECONDS = 15.0
+
+
+class Noticing(Listener):
+    """A listener for who shows nothing of a job: it tells only that the job stands still."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._standstill = Standstill()
+
+    def saw(self, status: JobStatus) -> None:
+        """Tell it if the job stands still."""
+        if seconds := self._standstill.begins(status, monotonic()):
+            self._tell(told(seconds))
 
 
 @dataclass
@@ -27,6 +43,15 @@ class Standstill:
             return 0.0
         self._patience = 2 * seconds
         return seconds
+
+
+def told(seconds: float) -> str:
+    """Return what a person is told of a job that stands still."""
+    return (
+        f"no task of this job has ended for {seconds:.0f} s: no worker runs, or its tasks are long "
+        "or wait behind others (`caudal status` in the cluster's folder shows which); the job goes "
+        "on by itself"
+    )
 
 
 def _tasks_done(status: JobStatus) -> object:
