@@ -42,6 +42,7 @@ from tests.partitions.watching import Watch
 
 _PATIENCE_SECONDS = 240.0  # for the cluster to become whole
 _PROGRESS_SECONDS = 60.0  # without an answer, while a node of three is cut off
+_LONGEST_SECONDS = 180.0  # without an answer, besides those of the fault: a busy machine is slow
 _COLUMNS = (
     "fault", "where", "seconds", "frames lost, late", "answers", "longest without", "answer after",
     "whole after",
@@ -115,7 +116,7 @@ class Trial:
     watch: Watch
     tally: Tally
     streams: Sequence[Stream | DatasetStream]
-    longest_seconds: float = float("inf")  # without an answer
+    longest_seconds: float  # without an answer
     rows: list[Row] = field(default_factory=list)
 
     def endure(self, fault: Injection, seconds: float) -> None:
@@ -202,6 +203,8 @@ class Trial:
         killed = sum(row.deeds["killed"] for row in self.rows)
         lost = any(row.whole is None or row.answered is None for row in self.rows)
         late = any(row.pause > self.longest_seconds for row in self.rows)
+        if late:
+            print(f"longer than {self.longest_seconds:.0f} s without an answer", flush=True)
         if self.tally.wrong or self.tally.failed or killed or lost or late or not self.tally.done:
             print("\n".join(self.tally.failed), self.hosts.words(), sep="\n")
             return 1
@@ -237,7 +240,7 @@ def opened(folder: Path, given: argparse.Namespace) -> Iterator[Trial]:
         for one in streams:
             held.callback(one.abandon)
             one.start()
-        longest = _PROGRESS_SECONDS if given.nodes else float("inf")
+        longest = _PROGRESS_SECONDS if given.nodes else given.seconds + _LONGEST_SECONDS
         trial = Trial(net, hosts, watch, tally, streams, longest)
         trial.whole_after(time.monotonic())
         yield trial
