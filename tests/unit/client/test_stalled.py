@@ -10,7 +10,7 @@ from tests.harness.memory_cluster import Cluster
 from tests.unit.client.conftest import PARAMETERS
 
 from caudal.cli.main import main
-from caudal.client import stalled
+from caudal.client import dataset_questions, stalled, upload_threads
 from caudal.client.client import Client
 from caudal.client.stalled import SECONDS, Standstill
 from caudal.client.upkeep import take_care
@@ -111,6 +111,8 @@ def resting(one: Cluster, books: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     client, times, told_text = Client(one.gateway), itertools.count(0, 20), stalled.told
     client.load("books", books, dataset="shelf")
     monkeypatch.setattr(stalled, "monotonic", lambda: float(next(times)))
+    for module in (upload_threads, dataset_questions):
+        monkeypatch.setattr(module, "NEWS_SECONDS", 0.0)  # no look waits at the gateway
 
     def wake(seconds: float) -> str:
         one.working.set()
