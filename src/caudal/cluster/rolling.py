@@ -8,14 +8,14 @@ Rules
 3. If one does not become healthy, or dies three times, the rest is left as it is.
 4. Nothing is restarted if this program cannot reach store and broker: what it starts has its
    environment, S3 credentials included, and medics pass theirs on. Nor if a file is missing that
-   cluster.toml names.
+   cluster.toml names, or if this program may open too few files: what it starts has its limit.
 5. A private broker is restarted only if it is named: Caudal's version is not its version.
 """
 
 import time
 from collections.abc import Callable, Sequence
 
-from caudal.cluster import named_files
+from caudal.cluster import named_files, open_files
 from caudal.cluster.doctor import unreachable
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member, MemberKind
@@ -66,6 +66,7 @@ def restart(
             f"nothing is restarted, since {one.what} is not reached from here: {one.found}; give "
             "this command the environment of the processes"
         )
+    open_files.require()
     named_files.require(cluster)
     keep_private()
     launcher = launcher_of(cluster)

@@ -81,7 +81,7 @@ def require_startable(cluster: Cluster) -> dict[Member, HostRecord | None]:
             'rabbitmq-server, or choose the broker "embedded" (one host only) or the address of a '
             "running one, amqp://user:password@host:5672/"
         )
-    _require_files()
+    open_files.require()
     _require_tokens(cluster)
     named_files.require(cluster)
     launcher = launcher_of(cluster)
@@ -128,13 +128,6 @@ def refuse_to_split(cluster: Cluster) -> None:
 def take_down_first(cluster: Cluster) -> str:
     """Return the remedy for a file that differs from what the running processes use."""
     return f"stop the cluster first (`{command(cluster, 'down')}`), or undo the change"
-
-
-def _require_files() -> None:
-    """Raise UsageError if too few files may be open: a broker or worker would hang silently."""
-    if how := open_files.remedy(open_files.LEAST):
-        allowed = open_files.allowed()
-        raise UsageError(f"each process may open only {allowed} files, which is too few: {how}")
 
 
 def _require_tokens(cluster: Cluster) -> None:

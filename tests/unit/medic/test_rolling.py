@@ -1,5 +1,6 @@
 """Which processes `caudal restart` replaces, in which order, and when one is back."""
 
+import resource
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,21 @@ def test_without_medics_nothing_is_restarted(
     given = ["restart", "--rolling", "--dir", str(cluster.folder)]
     assert main(given) == ExitStatus.UNREACHABLE
     assert "no medic of" in capsys.readouterr().err
+
+
+def test_with_too_few_open_files_nothing_is_restarted(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is started inherits the limit: processes that work would be replaced by ones that
+    hang."""
+    told = StatusReply("medic-1", "leading", 1, "medic-1", [])
+    monkeypatch.setattr(rolling, "wait_until_healthy", lambda *_: told)
+    monkeypatch.setattr(rolling, "unreachable", lambda cluster: ())
+    monkeypatch.setattr(rolling, "launcher_of", lambda cluster: pytest.fail("it was restarted"))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
+    given = ["restart", "--rolling", "--dir", str(cluster.folder)]
+    assert main(given) == ExitStatus.USAGE
+    assert "may open only 64 files, which is too few: raise it" in capsys.readouterr().err
 
 
 def test_nothing_is_restarted_from_where_the_store_is_not_reached(
