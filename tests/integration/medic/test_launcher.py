@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.harness.waiting import until
 
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import Member, MemberKind
@@ -112,6 +113,21 @@ def test_a_hung_process_is_killed_before_its_replacement_starts(
     record = launcher.record("worker-1")
     assert record is not None
     assert (record.incarnation, record.gone) == (2, False)
+
+
+def test_a_log_is_followed_over_the_end_of_a_process_and_its_next_start(
+    cluster: Cluster, launcher: LocalLauncher
+) -> None:
+    launcher.start(MEMBER, 0)
+    lines = launcher.log_lines("worker-1", 1, follow=True)
+    assert next(lines) == "here"
+    found = read_record(cluster.run_folder, "worker-1")
+    assert found is not None
+    send_signal(found, signal.SIGKILL)
+    until(lambda: not is_running(found))
+    assert launcher.start(MEMBER, 1) == 2
+    assert next(lines) == "here"
+    assert cluster.log_of("worker-1").read_text() == "here\n" * 2
 
 
 def test_one_that_was_killed_is_on_record_as_gone(

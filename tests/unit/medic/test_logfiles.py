@@ -1,5 +1,7 @@
 """The newest lines of a log, and those that are added."""
 
+import time
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from caudal.cluster.folder import Cluster
 from caudal.cluster.log_files import added_lines, newest_lines
 from caudal.cluster.write_config import write_settings
 from caudal.medic import launcher
+from caudal.medic.launcher import LocalLauncher
 
 LINES = [f"{number:04} " + "x" * 300 for number in range(1_000)]
 
@@ -74,12 +77,56 @@ def test_what_is_added_follows_also_after_the_log_was_shortened(log: Path) -> No
     assert found == ["added", "begun", "anew", "a"]
 
 
-def test_the_command_gives_all_lines_that_were_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    """A cluster whose worker-1 has logged, by now or earlier."""
     write_settings(tmp_path, broker="embedded")
-    cluster = Cluster.open(tmp_path)
-    cluster.logs.mkdir()
-    cluster.log_of("worker-1").write_text("\n".join(LINES) + "\n")
-    assert main(["logs", "worker-1", "-n", "200", "--dir", str(tmp_path)]) == ExitStatus.OK
+    found = Cluster.open(tmp_path)
+    found.logs.mkdir()
+    found.log_of("worker-1").write_text("\n".join(LINES) + "\n")
+    return found
+
+
+def test_a_launcher_follows_a_log_that_grows_and_is_shortened(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launcher, "LOG_MOST", 200_000)
+    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("it waits for a line that is there"))
+    log = cluster.log_of("worker-1")
+    lines = LocalLauncher(cluster).log_lines("worker-1", 2, follow=True)
+    assert list(islice(lines, 2)) == LINES[-2:]
+    for text in ("grown", "grown again"):
+        with log.open("a") as file:
+            file.write(f"{text}\n")
+        assert next(lines) == text
+    launcher.shorten(log)
+    assert log.stat().st_size == 0
+    with log.open("a") as file:
+        file.write("after that\n")
+    assert next(lines) == "after that"
+
+
+def test_the_command_gives_all_lines_that_were_asked_for(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["logs", "worker-1", "-n", "200", "--dir", str(cluster.folder)]) == ExitStatus.OK
     assert capsys.readouterr().out.splitlines() == LINES[-200:]
+
+
+def test_the_command_follows_a_log_until_it_is_interrupted(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, printed = cluster.log_of("worker-1"), list[str]()
+
+    def pause(_: float) -> None:
+        """A process writes while the command waits; then a person has seen enough."""
+        printed.append(capsys.readouterr().out)
+        if len(printed) > 2:
+            raise KeyboardInterrupt
+        with log.open("a") as file:
+            file.write(f"later {len(printed)}\n")
+
+    monkeypatch.setattr(time, "sleep", pause)
+    words = ["logs", "worker-1", "-n", "2", "--follow", "--dir", str(cluster.folder)]
+    assert main(words) == ExitStatus.INTERRUPTED
+    assert printed == ["".join(f"{one}\n" for one in LINES[-2:]), "later 1\n", "later 2\n"]
