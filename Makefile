@@ -158,6 +158,8 @@ test-deploy: compiled
 	@test -x .venv-deploy/bin/kubernetes-validate || { $(PYTHON) -m venv .venv-deploy && \
 	  .venv-deploy/bin/pip install --quiet --disable-pip-version-check 'kubernetes-validate>=1.37'; }
 	@command -v haproxy >/dev/null || sh tests/harness/apt_install.sh haproxy
+	@command -v kubectl >/dev/null || sh tests/harness/apt_install.sh kubernetes-client
+	@command -v systemd-analyze >/dev/null || sh tests/harness/apt_install.sh systemd
 	CAUDAL_TEST_DEPLOY=1 CAUDAL_KUBERNETES_VALIDATE=.venv-deploy/bin/kubernetes-validate \
 	  $(BIN)/pytest -q -n 0 tests/deploy
 

@@ -114,6 +114,13 @@ def test_tokens_are_files_of_secrets_that_only_the_group_may_read(kind: str, opt
     assert volume["secret"]["defaultMode"] == 0o440
 
 
+def test_the_image_is_that_of_the_newest_release() -> None:
+    [kustomization] = documents("kustomization.yaml")
+    [image] = kustomization["images"]
+    changes = (DEPLOY.parent / "CHANGELOG.md").read_text()
+    assert image["newTag"] == re.findall(r"^## (\d\S*)", changes, re.MULTILINE)[0]
+
+
 def test_the_autoscaler_sets_the_number_of_workers_by_a_figure_of_gateways() -> None:
     deployment, *others = documents("worker.yaml")
     scaler = next(one["spec"] for one in others if one["kind"] == "HorizontalPodAutoscaler")
@@ -151,6 +158,13 @@ def test_the_page_shows_how_a_store_elsewhere_becomes_writable_for_the_unit() ->
     page = (HOWTO / "several-machines.md").read_text()
     assert drop_in in page
     assert re.search(r"^\[Service\]\nReadWritePaths=/(?!var/lib/caudal)\S+$", page, re.MULTILINE)
+
+
+def test_a_node_of_rabbitmq_that_was_cut_off_is_noticed_in_seconds() -> None:
+    """By RabbitMQ's default it takes a minute, in which no queue of that node goes on."""
+    lines = (DEPLOY / "rabbitmq.conf").read_text().splitlines()
+    assert "net_ticktime = 10" in lines
+    assert "cluster_partition_handling = pause_minority" in lines
 
 
 def test_the_proxy_knows_the_usual_gateways() -> None:
