@@ -96,11 +96,12 @@ class Medic:
             ear = self._ear = await open_ear(self.me.address, self.me.port)
             with contextlib.ExitStack() as held:
                 held.callback(ear.close)
-                server = await serve(self.me.address, self.me.port, seal, self._answer)
+                where = self.me.address, self.me.port
+                server = await serve(*where, seal, self._answer, self._strange)
                 held.pop_all()
         except OSError as error:
-            where = f"port {self.me.port} (TCP and UDP) of {self.me.address}"
-            raise UsageError(f"cannot listen on {where}: {error.strerror or error}") from error
+            what = f"port {self.me.port} (TCP and UDP) of {self.me.address}"
+            raise UsageError(f"cannot listen on {what}: {error.strerror or error}") from error
         loop.add_reader(ear, self._listen)
         for one in medics(self.cluster.members):
             if one != self.me:
@@ -220,7 +221,7 @@ class Medic:
     def hear(self, data: bytes, sender: tuple[str, int]) -> None:
         payload = self.heart.seal.open(data)
         if payload is None or len(data) > PACKET_MOST:
-            self.complaints.not_verified(sender[0], time.monotonic())
+            self._strange(sender[0])
             return
         try:
             beat = _DECODER.decode(payload)
@@ -235,6 +236,10 @@ class Medic:
             self._hear(pulse)
         self.complaints.compare(self.me.host, self.cluster.members, self._digests, beat)
         self._see(beat.records, time.monotonic())
+
+    def _strange(self, address: str) -> None:
+        """Note a heartbeat, or a message over TCP, that does not verify."""
+        self.complaints.not_verified(address, time.monotonic())
 
     def _hear(self, pulse: Pulse) -> None:
         self.ward = supervision.hear(self.ward, pulse, time.monotonic())

@@ -71,6 +71,7 @@ class StatusRequest(msgspec.Struct, frozen=True, tag="ask"):
 
 Words = ElectionWord | StartOrder | StatusRequest | StatusReply | StrikeOrder | StrikeReply
 Answer = Callable[[Words], Awaitable[Words | None]]
+Notice = Callable[[str], None]  # of the address that sent a message which does not verify
 _DECODER: msgspec.json.Decoder[Words] = json_decoder(Words)
 
 
@@ -79,12 +80,13 @@ class Visits:
 
     A peer is unknown until it proves that it knows the secret. An unknown peer may send only a
     little and has little time. The oldest unknown connection is closed for the newest, so that
-    silent connections keep nobody out.
+    silent connections keep nobody out. Silence is no offence, but what does not verify is told.
     """
 
-    def __init__(self, seal: Seal, answer: Answer) -> None:
+    def __init__(self, seal: Seal, answer: Answer, notice: Notice) -> None:
         self._seal = seal
         self._answer = answer
+        self._notice = notice
         self._strangers: dict[asyncio.StreamWriter, None] = {}  # oldest first
         self._known = 0
 
@@ -113,7 +115,7 @@ class Visits:
         writer.write(nonce)
         heard, said = (Frames(self._seal, nonce, way) for way in (b"there", b"back"))
         async with asyncio.timeout(STRANGER_SECONDS):
-            words = await _read(reader, heard, _STRANGER_BYTES)
+            words = await self._heard(reader, writer, heard, _STRANGER_BYTES)
         self._strangers.pop(writer, None)
         if words is None or self._known >= _VISITORS_MOST:
             return
@@ -124,27 +126,47 @@ class Visits:
                 if reply is not None:
                     writer.write(said.close(msgspec.json.encode(reply)))
                     await writer.drain()
-                words = await _read(reader, heard)
+                words = await self._heard(reader, writer, heard, FRAME_MOST)
         finally:
             self._known -= 1
 
+    async def _heard(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, frames: Frames, most: int
+    ) -> Words | None:
+        """Return the next message, as `_read` does, and tell of one that does not verify."""
+        payload = await _payload(reader, frames, most)
+        if payload is None:
+            sender = writer.get_extra_info("peername")
+            self._notice(sender[0] if sender else "unknown")
+            return None
+        return _decoded(payload)
 
-async def serve(address: str, port: int, seal: Seal, answer: Answer) -> asyncio.Server:
+
+def _nobody(address: str) -> None:
+    """Take no notice."""
+
+
+async def serve(
+    address: str, port: int, seal: Seal, answer: Answer, notice: Notice = _nobody
+) -> asyncio.Server:
     """Listen. The read buffer is small: data of unknown peers waits in the kernel, not here."""
-    visits = Visits(seal, answer)
+    visits = Visits(seal, answer, notice)
     return await asyncio.start_server(visits.visited, address, port, limit=_STRANGER_BYTES)
 
 
-async def _read(
-    reader: asyncio.StreamReader, frames: Frames, most: int = FRAME_MOST
-) -> Words | None:
+async def _read(reader: asyncio.StreamReader, frames: Frames) -> Words | None:
     """Return the next message; None if it does not verify or has an unknown form."""
+    payload = await _payload(reader, frames, FRAME_MOST)
+    return None if payload is None else _decoded(payload)
+
+
+async def _payload(reader: asyncio.StreamReader, frames: Frames, most: int) -> bytes | None:
+    """Return what the next message holds; None if it does not verify, or is longer than `most`."""
     length = int.from_bytes(await reader.readexactly(LENGTH_BYTES), "big")
-    if length > most:
-        return None
-    payload = frames.open(await reader.readexactly(length))
-    if payload is None:
-        return None
+    return None if length > most else frames.open(await reader.readexactly(length))
+
+
+def _decoded(payload: bytes) -> Words | None:
     try:
         words: Words = _DECODER.decode(payload)
         return words

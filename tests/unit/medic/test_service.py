@@ -348,6 +348,34 @@ def test_messages_of_another_secret_are_counted_and_logged_now_and_then(
     assert [len(notices(medic.cluster, medic.told(now + later))) for later in (0, 90)] == [1, 0]
 
 
+def test_messages_over_tcp_are_counted_too_if_they_do_not_verify(
+    medic: Medic, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Those of medics with another secret, and of what is no medic. Who says nothing is none."""
+    where = medic.me.address, medic.me.port
+    wrong = Seal(b"another secret of a host")
+
+    async def story() -> None:
+        await until_it_answers(medic)
+        for _ in range(3):
+            assert await ask(*where, wrong) is None
+        await until(lambda: medic.complaints.unverified == 3)
+        with contextlib.suppress(ConnectionError):
+            async with stranger(medic, b"GET / HTTP/1.1\r\n\r\n"):
+                await until(lambda: medic.complaints.unverified == 4)
+        with contextlib.suppress(ConnectionError):
+            async with stranger(medic):
+                pass
+        assert await ask(*where, medic.heart.seal) is not None
+
+    run(medic, story)
+    assert medic.complaints.unverified == 4
+    logged = [one for one in caplog.records if "messages do not verify" in one.getMessage()]
+    assert len(logged) == 3, "the first, second and fourth"
+    (notice,) = notices(medic.cluster, medic.told(time.monotonic()))
+    assert notice.found == "medic-1 received 4 messages that another secret signed"
+
+
 def test_heartbeats_that_cannot_be_read_are_counted_and_logged_now_and_then(
     medic: Medic, caplog: pytest.LogCaptureFixture
 ) -> None:
