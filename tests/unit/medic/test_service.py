@@ -24,7 +24,8 @@ from caudal.cluster.upkeep import nobody_answers, start_all
 from caudal.errors import UsageError
 from caudal.medic import service, talk
 from caudal.medic.service import Medic
-from caudal.medic.talk import ask, hangs_up
+from caudal.medic.supervision import RestartOrder
+from caudal.medic.talk import MedicLink, ask, hangs_up
 from caudal.process.heart import Heart, Heartbeat, HeartSession
 from caudal.process.pulse import HostRecord, Pulse
 from caudal.process.records import write_record
@@ -433,6 +434,28 @@ def private(cluster: Cluster) -> Iterator[Medic]:
     me = next(one for one in found.here if one.kind == "medic")
     with contextlib.closing(Heart(found.write_heart(me, 1))) as heart:
         yield Medic(me, found, NobodyToStart(), heart)
+
+
+def test_a_host_without_a_medic_is_logged_once_until_it_has_one_again(
+    private: Medic, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A leader finds the dead process at every tick."""
+    caplog.set_level("ERROR")
+    order, nobody = RestartOrder("worker-1.local", 1), private.ward
+    other = next(one for one in private.cluster.members if one.name == "medic-1.local")
+    private._links[other.number] = MedicLink("127.0.0.1", 1, private.heart.seal)
+    for _ in range(3):
+        private._order(order)
+    private._order(RestartOrder("broker", 1))
+    (first, second) = caplog.messages
+    assert first == second == "cannot restart: no medic runs on its host; run `caudal up` there"
+    private._hear(Pulse(other.name, 1, 1))
+    private._order(order)
+    assert len(caplog.messages) == 2
+    private.ward = nobody
+    for _ in range(3):
+        private._order(order)
+    assert len(caplog.messages) == 3
 
 
 def test_a_host_with_another_password_of_the_broker_is_noted_until_it_has_the_same(
