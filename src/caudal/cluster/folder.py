@@ -241,14 +241,17 @@ class Cluster:
         return self.folder / token if token else None
 
     def health_of(self, member: Member) -> str:
-        """Return the address that tells whether a member is alive; "" if none does."""
+        """Return the address that tells a container's engine of a member's health; "" if none does.
+
+        A worker is healthy once it takes tasks, for medics too. A gateway is while it answers.
+        """
         where = f"{member.address}:{member.port}"
         if member.kind is MemberKind.GATEWAY:
             return f"{'https' if self.settings.tls.certificate else 'http'}://{where}/healthz"
         if member.kind is MemberKind.MEDIC:
             return f"tcp://{where}"
         port = metrics_port(self.settings, member)
-        return f"http://127.0.0.1:{port}/healthz" if port else ""
+        return f"http://127.0.0.1:{port}/readyz" if port else ""
 
     def _access(self, member: Member) -> list[str]:
         """Return a gateway's options about clients. The gateway follows changes of the files."""

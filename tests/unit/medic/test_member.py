@@ -2,6 +2,7 @@
 
 import stat
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
@@ -11,7 +12,9 @@ from caudal.cli.status import ExitStatus
 from caudal.cluster.folder import Cluster
 from caudal.process.healthy import is_healthy
 from caudal.process.heart import HeartFile
+from caudal.process.metrics import serving_metrics
 from caudal.process.records import write_record
+from caudal.worker.figures import WorkerMetrics
 
 TOML = (Path(__file__).parents[3] / "deploy" / "cluster.toml").read_text()
 
@@ -41,12 +44,26 @@ def test_a_container_takes_what_a_medic_left_and_else_the_next_number(cluster: C
 def test_each_member_tells_where_its_health_is_asked(cluster: Cluster) -> None:
     found = {one.name: cluster.health_of(one) for one in cluster.here}
     assert found["gateway-2"] == "http://127.0.0.1:8422/healthz"
+    assert found["worker-2"] == "http://127.0.0.1:8531/readyz"
     assert found["medic-3"] == "tcp://127.0.0.1:8472"
 
 
 def test_nobody_who_listens_is_not_healthy() -> None:
     assert not is_healthy("tcp://127.0.0.1:1")
     assert not is_healthy("http://127.0.0.1:1/healthz")
+
+
+def test_a_worker_is_healthy_for_the_engine_once_it_takes_tasks(cluster: Cluster) -> None:
+    """Not while it waits for store or broker, although it lives."""
+    worker = next(one for one in cluster.here if one.name == "worker-1")
+    path = urlsplit(cluster.health_of(worker)).path
+    figures = WorkerMetrics()
+    serving = serving_metrics(figures.registry, 0, None, lambda: figures.ready)
+    with serving as port:
+        found = [is_healthy(f"http://127.0.0.1:{port}{path}")]
+        figures.ready = True
+        found.append(is_healthy(f"http://127.0.0.1:{port}{path}"))
+    assert found == [False, True]
 
 
 def test_init_lays_out_once_and_keeps_what_is_there(
