@@ -39,6 +39,7 @@ from tests.acceptance.chaos import ASKED, ask_lines, load_lines
 from tests.acceptance.cluster import RealCluster, running
 from tests.acceptance.loading import LoadStream, LoadTally, Shipment
 from tests.acceptance.streaming import Source, Stream, Tally
+from tests.harness.waiting import until
 
 RELEASE = "8cd9153"  # 0.1.0, which has no tag
 ROOT = Path(__file__).parents[2]
@@ -250,11 +251,11 @@ def runs(cluster: Cluster, member: Member, version: Version) -> bool:
 
 
 def wait_until_healthy(cluster: Cluster) -> None:
-    while True:
+    def is_healthy() -> bool:
         told = look(cluster)
-        if told and all(one.state == State.HEALTHY for one in told.processes):
-            return
-        time.sleep(_LOOK_SECONDS)
+        return told is not None and all(one.state == State.HEALTHY for one in told.processes)
+
+    until(is_healthy, pause_seconds=_LOOK_SECONDS)
 
 
 def wait_for_answers(tallies: Tallies) -> None:
@@ -263,8 +264,12 @@ def wait_for_answers(tallies: Tallies) -> None:
     Several clients send jobs, so the one that ends may have begun before. One client asks.
     """
     jobs, asked, _ = tallies.counts()
-    while tallies.counts()[0] < jobs + 2 or tallies.counts()[1] < asked + 2:
-        time.sleep(_LOOK_SECONDS)
+
+    def is_answered() -> bool:
+        jobs_now, asked_now, _ = tallies.counts()
+        return jobs_now >= jobs + 2 and asked_now >= asked + 2
+
+    until(is_answered, pause_seconds=_LOOK_SECONDS)
 
 
 if __name__ == "__main__":

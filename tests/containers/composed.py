@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +12,13 @@ import pytest
 
 from tests.acceptance.cluster import free_hundred
 from tests.containers.engine import BASE, IMAGE, ROOT, Docker
+from tests.harness.waiting import until
 
 NAME = "caudaltest"
+
+
+class NotYetError(Exception):
+    """The cluster is not as it is awaited; what it is instead."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +85,17 @@ class Composed:
         return {}
 
     def settled(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Wait for a status; whoever never gets it is ended from outside, and sees the last one."""
-        while True:
+        """Wait for a status; whoever never gets it fails with the last one."""
+
+        def look() -> dict[str, Any]:
             told = self.status()
             if told and wanted(told):
                 return told
-            time.sleep(0.5)
+            raise NotYetError(
+                {name: (one["state"], one["incarnation"]) for name, one in told.items()}
+            )
+
+        return until(look, NotYetError, pause_seconds=0.5)
 
     def all_healthy(self) -> dict[str, Any]:
         return self.settled(lambda told: all(one["state"] == "healthy" for one in told.values()))

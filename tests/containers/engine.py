@@ -8,10 +8,11 @@ import contextlib
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.harness.waiting import until
 
 ROOT = Path(__file__).parents[2]
 IMAGE, BASE = "caudal:test", "caudal-base:test"
@@ -75,14 +76,17 @@ def running_engine(folder: Path) -> Iterator[Docker]:
     with (folder / "log").open("wb") as log:
         daemon = subprocess.Popen(["dockerd", *places], stderr=log, env=engine.environment)
     try:
-        while not engine.docker("version", check=False).count("Server"):
-            assert daemon.poll() is None, (folder / "log").read_text()[-2000:]
-            time.sleep(0.2)
+        until(lambda: _answers(engine, daemon, folder / "log"), pause_seconds=0.2)
         yield engine
     finally:
         daemon.terminate()
         daemon.wait()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _answers(engine: Docker, daemon: subprocess.Popen[bytes], log: Path) -> bool:
+    assert daemon.poll() is None, log.read_text()[-2000:]
+    return "Server" in engine.docker("version", check=False)
 
 
 def make_base(engine: Docker, folder: Path) -> None:

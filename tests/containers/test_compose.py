@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 from tests.acceptance.cluster import CAUDAL
 from tests.containers.composed import NAME, Composed, composed
 from tests.containers.engine import IMAGE, Docker, make_base, running_engine
+from tests.harness.waiting import until
 
 MEMBERS = {"gateway-1", "gateway-2", "worker-1", "worker-2", "medic-1", "medic-2", "medic-3"}
 
@@ -53,6 +53,15 @@ def in_image(engine: Docker, *words: str) -> str:
     return engine.docker("run", "--rm", "--entrypoint", words[0], IMAGE, *words[1:])
 
 
+def healths(cluster: Composed) -> dict[str, str]:
+    """What `docker compose ps` says of each container."""
+    return {one: cluster.inspect(one)["State"]["Health"]["Status"] for one in MEMBERS}
+
+
+def exists(cluster: Composed, name: str) -> bool:
+    return f"{NAME}-{name}" in cluster.engine.docker("ps", "-a", "--format", "{{.Names}}")
+
+
 def test_the_image_is_small_and_has_neither_root_nor_compilers(cluster: Composed) -> None:
     engine = cluster.engine
     size = int(engine.docker("image", "inspect", "--format", "{{.Size}}", IMAGE))
@@ -66,10 +75,8 @@ def test_the_image_is_small_and_has_neither_root_nor_compilers(cluster: Composed
 
 def test_all_containers_become_healthy_and_belong_to_one_user(cluster: Composed) -> None:
     assert set(cluster.all_healthy()) == MEMBERS
-    for name in MEMBERS:
-        while cluster.inspect(name)["State"]["Health"]["Status"] == "starting":
-            time.sleep(0.5)
-        assert cluster.inspect(name)["State"]["Health"]["Status"] == "healthy", name
+    until(lambda: "starting" not in healths(cluster).values(), pause_seconds=0.5)
+    assert healths(cluster) == dict.fromkeys(MEMBERS, "healthy")
     owners = cluster.compose("exec", "-T", "worker-1", "find", "/cluster", "!", "-user", "caudal")
     assert owners == ""
 
@@ -124,8 +131,7 @@ def test_scale_creates_and_removes_containers(cluster: Composed) -> None:
     cluster.settled(lambda told: told.get("worker-3", {}).get("state") == "healthy")
     assert cluster.inspect("worker-3")["Config"]["Cmd"] == ["member", "worker-3"]
     cluster.admin("scale", "worker=2")
-    while f"{NAME}-worker-3" in cluster.engine.docker("ps", "-a", "--format", "{{.Names}}"):
-        time.sleep(0.5)
+    until(lambda: not exists(cluster, "worker-3"), pause_seconds=0.5)
     assert set(cluster.all_healthy()) == MEMBERS
 
 
@@ -138,8 +144,7 @@ def three_workers(cluster: Composed) -> Iterator[None]:
         yield
     finally:
         cluster.admin("scale", "worker=2")
-        while f"{NAME}-worker-3" in cluster.engine.docker("ps", "-a", "--format", "{{.Names}}"):
-            time.sleep(0.5)
+        until(lambda: not exists(cluster, "worker-3"), pause_seconds=0.5)
 
 
 def all_newer(cluster: Composed, before: dict[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ GUARD_SECONDS = 600.0  # against a test that hangs, not a limit: whatever is slo
 def until(
     ask: Callable[[], Value | None],
     passing: type[Exception] | tuple[type[Exception], ...] = (),
+    pause_seconds: float = 0.02,
 ) -> Value:
     """Ask until the answer is something true; `passing` errors are no answer."""
     deadline, last = time.monotonic() + GUARD_SECONDS, ""
@@ -25,5 +26,5 @@ def until(
         else:
             if answer:
                 return answer
-        time.sleep(0.02)
+        time.sleep(pause_seconds)
     pytest.fail(f"it did not happen in {GUARD_SECONDS:g} seconds{last}")
