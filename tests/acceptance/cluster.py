@@ -19,6 +19,7 @@ def _without_width() -> dict[str, str]:
 Program = tuple[str, ...]  # the beginning of every command of an installed Caudal
 CAUDAL = [sys.executable, "-m", "caudal"]
 _SHARERS = 8
+_STRICT = 200  # tries to find ports that have no memory of earlier connections
 
 
 @dataclass(frozen=True)
@@ -81,14 +82,16 @@ def free_hundred() -> int:
     """The first of a hundred ports of which nobody uses those that a cluster does.
 
     Processes that share the tests draw from different hundreds: what one of them found free may
-    not be in use yet when another looks.
+    not be in use yet when another looks. Where connections have just ended, servers can listen:
+    that will do if there is nothing better.
     """
     ours = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _SHARERS
-    for _ in range(200):
+    for attempt in range(2 * _STRICT):
         first = 20_000 + 100 * (secrets.randbelow(120 // _SHARERS) * _SHARERS + ours)
         with contextlib.ExitStack() as held, contextlib.suppress(OSError):
             for port in (1, 2, 3, 50, 51, 52, 90, 91, 92):
                 probe = held.enter_context(socket.socket())
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, attempt >= _STRICT)
                 probe.bind(("127.0.0.1", first + port))
             return first
     raise AssertionError("no hundred free ports")

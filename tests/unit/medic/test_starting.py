@@ -34,9 +34,7 @@ def cluster(tmp_path: Path) -> Cluster:
 def taken(cluster: Cluster) -> Iterator[int]:
     """The port of the member that would be started last."""
     last = cluster.here[-1]
-    with socket.socket() as other:
-        other.bind((last.address, last.port))
-        other.listen()
+    with socket.create_server((last.address, last.port)):
         yield last.port
 
 
@@ -61,11 +59,9 @@ def test_ports_of_metrics_are_needed_too(cluster: Cluster, offset: int, name: st
     file = cluster.folder / FILE
     file.write_text(file.read_text().replace("metrics = 0", f"metrics = {first}"))
     taken = cluster.settings.hosts["local"].port + offset
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", taken))
-        other.listen()
-        with pytest.raises(UsageError, match=f"TCP port {taken} .*{name}.*change `metrics`"):
-            start_all(Cluster.open(cluster.folder))
+    words = f"TCP port {taken} .*{name}.*change `metrics`"
+    with socket.create_server(("127.0.0.1", taken)), pytest.raises(UsageError, match=words):
+        start_all(Cluster.open(cluster.folder))
     assert not list(cluster.folder.glob("run/*/*.json"))
 
 
