@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from caudal.medic.engine import DockerEngine
 from tests.acceptance.cluster import free_hundred
 from tests.containers.engine import BASE, IMAGE, ROOT, Docker
 from tests.harness.waiting import until
@@ -54,6 +55,17 @@ class Composed:
         """One command of Caudal about the cluster, in a container of its own."""
         return self.compose("run", "--rm", "-T", "admin", *words, check=check)
 
+    @contextlib.contextmanager
+    def following(self, member: str) -> Iterator[Iterator[str]]:
+        """The newest line of a log and those that follow, in a container of its own."""
+        container = f"follows-{NAME}"
+        words = ("run", "--rm", "-T", "--name", container, "admin", "logs", member)
+        with self.engine.composing(*words, "-n", "1", "--follow", **self.variables) as lines:
+            try:
+                yield lines
+            finally:
+                self.engine.docker("rm", "-f", container, check=False)
+
     def client(self, *words: str) -> str:
         return self.compose("run", "--rm", "-T", "client", *words)
 
@@ -75,13 +87,23 @@ class Composed:
         shown = self.engine.docker("volume", "inspect", "--format", "{{.Mountpoint}}", name)
         return Path(shown.strip())
 
+    def cpu_seconds(self, member: str) -> float:
+        """The CPU time of a container since its start."""
+        path = f"/containers/{NAME}-{member}/stats"
+        told: Any = DockerEngine(str(self.engine.socket)).get(path, {"stream": "false"})
+        return float(told["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9)
+
     def status(self) -> dict[str, Any]:
-        """Every process by name, as the leader of the medics sees it; asked in any container."""
+        """Every process by name, as the leader of the medics sees it."""
+        return {one["name"]: one for one in self.view().get("processes", ())}
+
+    def view(self) -> dict[str, Any]:
+        """What the leader of the medics tells, asked in any container; {} if none answers."""
         for asked in ("gateway-1", "gateway-2", "worker-1"):
             container = f"{NAME}-{asked}"
             told = self.engine.docker("exec", container, "caudal", "status", "--json", check=False)
             if told.startswith("{"):  # else the words of docker: it does not run now
-                return {one["name"]: one for one in json.loads(told)["processes"]}
+                return dict(json.loads(told))
         return {}
 
     def settled(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:

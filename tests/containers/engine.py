@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 IMAGE, BASE = "caudal:test", "caudal-base:test"
 _OFFICIAL, _DEBIAN = "python:3.11-slim-bookworm", "caudal-debian:test"
 _FILES = ("-f", "compose.yaml", "-f", "tests/containers/host-network.yaml")
+_KIT = {"DOCKER_BUILDKIT": "1", "COMPOSE_DOCKER_CLI_BUILD": "1"}  # the first compose must be told
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
@@ -37,11 +38,26 @@ class Docker:
         return _run(["docker", *words], {**self.environment, **more}, check=check)
 
     def compose(self, *words: str, check: bool = True, **more: str) -> str:
-        """Run one command of compose, of whichever version there is. The first one builds with
-        BuildKit, as the second does, if it is told to."""
-        kit = {"DOCKER_BUILDKIT": "1", "COMPOSE_DOCKER_CLI_BUILD": "1"}
+        """Run one command of compose, of whichever version there is."""
+        return _run(self._composing(*words), {**self.environment, **_KIT, **more}, check=check)
+
+    @contextlib.contextmanager
+    def composing(self, *words: str, **more: str) -> Iterator[Iterator[str]]:
+        """Run one command of compose that does not end by itself; yield its lines."""
+        environment = {**self.environment, **_KIT, **more}
+        command = self._composing(*words)
+        with subprocess.Popen(
+            command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            try:
+                yield (line.rstrip("\n") for line in process.stdout)
+            finally:
+                process.terminate()
+
+    def _composing(self, *words: str) -> list[str]:
         command = ["docker", "compose"] if self.has_compose_2 else ["docker-compose"]
-        return _run([*command, *_FILES, *words], {**self.environment, **kit, **more}, check=check)
+        return [*command, *_FILES, *words]
 
     @property
     def has_compose_2(self) -> bool:

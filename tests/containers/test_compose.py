@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import subprocess
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from caudal.medic.containers import seconds_of
 from tests.acceptance.cluster import CAUDAL
 from tests.containers.composed import NAME, Composed, composed
 from tests.containers.engine import IMAGE, Docker, make_base, running_engine
@@ -79,6 +82,20 @@ def test_all_containers_become_healthy_and_belong_to_one_user(cluster: Composed)
     assert healths(cluster) == dict.fromkeys(MEMBERS, "healthy")
     owners = cluster.compose("exec", "-T", "worker-1", "find", "/cluster", "!", "-user", "caudal")
     assert owners == ""
+
+
+def test_idle_medics_keep_their_leader_and_cost_little(cluster: Composed) -> None:
+    """They asked the engine so much that they were late, and elected a leader every few seconds."""
+    cluster.all_healthy()
+    medics = sorted(one for one in MEMBERS if one.startswith("medic-"))
+    term, began = cluster.view()["term"], time.monotonic()
+    before = {one: cluster.cpu_seconds(one) for one in medics}
+    time.sleep(20)
+    seconds = time.monotonic() - began
+    shares = {one: (cluster.cpu_seconds(one) - before[one]) / seconds for one in medics}
+    print(f"idle medics, in cores: {shares}")
+    assert sum(shares.values()) / len(shares) < 0.1
+    assert cluster.view()["term"] == term
 
 
 @pytest.mark.parametrize("app", ["books", "movies"])
@@ -164,6 +181,20 @@ def labelled(engine: Docker, folder: Path, tag: str) -> str:
     return engine.docker("image", "inspect", "--format", "{{.Id}}", tag).strip()
 
 
+def streamed(cluster: Composed, is_over: threading.Event) -> list[tuple[float, float]]:
+    """Run one client after the other until it is over; return when each began and ended."""
+    found = []
+    while not is_over.is_set():
+        began = time.time()
+        cluster.client("movies", "--format", "json")
+        found.append((began, time.time()))
+    return found
+
+
+def started(cluster: Composed, name: str) -> float:
+    return seconds_of(cluster.inspect(name)["State"]["StartedAt"])
+
+
 def test_a_rolling_restart_moves_every_container_to_another_image_while_jobs_run(
     cluster: Composed, tmp_path: Path
 ) -> None:
@@ -174,10 +205,18 @@ def test_a_rolling_restart_moves_every_container_to_another_image_while_jobs_run
     with three_workers(cluster), ThreadPoolExecutor(1) as pool:
         for image, wanted in ((tag, new), (IMAGE, old)):  # forth, and back
             before = cluster.all_healthy()
-            job = pool.submit(cluster.client, "movies", "--format", "json")
-            dataclasses.replace(cluster, image=image).admin("restart", "--rolling")
-            job.result()
+            is_over = threading.Event()
+            jobs = pool.submit(streamed, cluster, is_over)
+            try:
+                dataclasses.replace(cluster, image=image).admin("restart", "--rolling")
+            finally:
+                is_over.set()
+            returned = time.time()
             after = cluster.all_healthy()
+            mixed = min(started(cluster, one) for one in after if one.startswith("worker-"))
+            told = [(began - mixed, ended - mixed) for began, ended in jobs.result()]
+            print(f"jobs, in seconds after the first worker was new: {told}")
+            assert any(began > 0 and ended < returned - mixed for began, ended in told)
             assert {one: cluster.inspect(one)["Image"] for one in after} == dict.fromkeys(
                 (*MEMBERS, "worker-3"), wanted
             )
@@ -257,11 +296,31 @@ def test_a_folder_of_results_that_docker_made_is_refused(cluster: Composed) -> N
     assert list(results.iterdir()) == []
 
 
+def ready_again(cluster: Composed, name: str) -> None:
+    """Kill a container and wait until a medic has started it."""
+    before = cluster.all_healthy()
+    cluster.docker("kill", name)
+    cluster.settled(lambda told: told[name]["incarnation"] > before[name]["incarnation"])
+    cluster.all_healthy()
+
+
 def test_logs_and_doctor_know_containers(cluster: Composed) -> None:
+    for _ in range(3):
+        ready_again(cluster, "worker-1")  # each says so in its log
     lines = cluster.admin("logs", "worker-1", "-n", "3").splitlines()
-    assert 0 < len(lines) <= 3
+    assert len(lines) == 3
     assert all(json.loads(line)["process"] == "worker-1" for line in lines)
     assert "ok  containers: all 7 exist" in cluster.admin("doctor")
+
+
+def test_a_log_is_followed_when_its_container_is_started_anew(cluster: Composed) -> None:
+    cluster.all_healthy()
+    with cluster.following("worker-1") as lines:
+        first = json.loads(next(lines))
+        ready_again(cluster, "worker-1")
+        later = next(told for line in lines if (told := json.loads(line))["event"] == "ready")
+        assert later["time"] > first["time"]
+    assert "follows-" not in cluster.engine.docker("ps", "-a", "--format", "{{.Names}}")
 
 
 def test_chaos_reports_recoveries_of_containers(cluster: Composed) -> None:
