@@ -19,6 +19,7 @@ def _without_width() -> dict[str, str]:
 Program = tuple[str, ...]  # the beginning of every command of an installed Caudal
 CAUDAL = [sys.executable, "-m", "caudal"]
 _SHARERS = 8
+METRICS = (120, 121, 122, 130, 131, 132)  # of medics and workers, among the next hundred
 _STRICT = 200  # tries to find ports that have no memory of earlier connections
 
 
@@ -89,7 +90,7 @@ def free_hundred() -> int:
     for attempt in range(2 * _STRICT):
         first = 20_000 + 100 * (secrets.randbelow(120 // _SHARERS) * _SHARERS + ours)
         with contextlib.ExitStack() as held, contextlib.suppress(OSError):
-            for port in (1, 2, 3, 50, 51, 52, 90, 91, 92):
+            for port in (1, 2, 3, 50, 51, 52, 90, 91, 92, *METRICS):
                 probe = held.enter_context(socket.socket())
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, attempt >= _STRICT)
                 probe.bind(("127.0.0.1", first + port))

@@ -1,6 +1,7 @@
 """Metrics of real medics and workers: who may read them, and which tokens are refused."""
 
 import contextlib
+import re
 import socket
 import subprocess
 import urllib.error
@@ -21,10 +22,14 @@ from tests.harness.cluster_folder import AWAY, laid_out
 from tests.harness.waiting import GUARD_SECONDS, until
 
 
-def with_metrics(folder: Path, *, first: int = 0, token: str = "", workers: int = 0) -> Cluster:
-    """One medic on a host that serves metrics from this port on."""
+def with_metrics(
+    folder: Path, *, first: int | None = None, token: str = "", workers: int = 0
+) -> Cluster:
+    """One medic on a host that serves metrics from this port on; None: from the usual one."""
     file = laid_out(folder, medics=1, workers=workers).folder / FILE
-    text = file.read_text().replace("metrics = 0", f"metrics = {first}").replace(AWAY, "embedded")
+    text = file.read_text().replace(AWAY, "embedded")
+    if first is not None:
+        text = re.sub(r"\nmetrics = \d+", f"\nmetrics = {first}", text)
     file.write_text(text.replace('metrics_token = ""', f'metrics_token = "{token}"'))
     return Cluster.open(folder)
 
@@ -67,6 +72,15 @@ def test_medics_and_workers_serve_metrics_to_whom_knows_the_token(tmp_path: Path
     assert worker["caudal_broker_connected",] == 1
 
 
+def test_medics_and_workers_serve_metrics_unless_somebody_says_otherwise(tmp_path: Path) -> None:
+    """On loopback, without a token, as `caudal up` writes it."""
+    cluster = with_metrics(tmp_path, workers=1)
+    first = cluster.settings.hosts["local"].metrics
+    with running(cluster):
+        assert figures_of(first)["caudal_medic_leading",] == 1
+        assert figures_of(first + 10)["caudal_broker_connected",] == 1
+
+
 def test_a_medic_refuses_a_weak_token(tmp_path: Path) -> None:
     """Its port is taken, so that a medic that accepts the token ends, too."""
     with socket.socket() as taken:
@@ -84,5 +98,5 @@ def test_a_medic_refuses_a_weak_token(tmp_path: Path) -> None:
 
 def test_a_medic_without_metrics_needs_no_token(tmp_path: Path) -> None:
     """As `caudal up` does not, which starts it."""
-    with running(with_metrics(tmp_path, token="nowhere")) as real:
+    with running(with_metrics(tmp_path, first=0, token="nowhere")) as real:
         assert "medic-1" in real.caudal("status").stdout

@@ -33,14 +33,14 @@ class PortProblem:
 def refusals(settings: ClusterSettings, members: Iterable[Member]) -> Iterator[PortProblem]:
     """Yield the ports that are in use, or whose address does not belong to this machine."""
     for member in members:
-        for where in _ports(settings, member):
+        for where in listening_ports(settings, member):
             try:
                 _probe(where)
             except OSError as error:
                 yield PortProblem(where, error.strerror or str(error), _remedy(where, error))
 
 
-def _ports(settings: ClusterSettings, member: Member) -> Iterator[ListeningPort]:
+def listening_ports(settings: ClusterSettings, member: Member) -> Iterator[ListeningPort]:
     """Yield a member's ports. Medics receive heartbeats by UDP on the same port number.
 
     A port mapper that outlived a killed broker serves the next one.

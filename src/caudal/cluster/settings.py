@@ -20,6 +20,7 @@ from caudal.toml import TomlError, decode_toml
 FILE = "cluster.toml"
 PRIVATE = "private"
 EMBEDDED = "embedded"
+METRICS_LAST = 64_500  # the last `metrics` after which 999 workers have ports
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}\Z")
 
 TEMPLATE = """\
@@ -68,7 +69,7 @@ medics = {medics}      # an odd total is best; the live medic with the highest n
 gateways = {gateways}
 workers = {workers}    # about one per core
 tasks = []             # roles of workers, in turn: ["map,slow", "fold,finish"]; empty: all tasks
-metrics = 0            # first port of metrics: medics from it on, workers from +10 on; 0: none
+metrics = {metrics}         # first port of metrics: medics from it on, workers from +10 on; 0: none
 broker = {runs_broker} # whether the private broker runs here; on one host at most
 """
 
@@ -240,8 +241,9 @@ def _host_complaints(name: str, host: Host) -> list[str]:
     ]
     if not 1024 <= host.port <= 65_400:
         found.append(f"[hosts.{name}] port = {host.port}: must be from 1024 to 65400")
-    if host.metrics and not 1024 <= host.metrics <= 64_500:
-        found.append(f"[hosts.{name}] metrics = {host.metrics}: must be 0, or from 1024 to 64500")
+    if host.metrics and not 1024 <= host.metrics <= METRICS_LAST:
+        words = f"must be 0, or from 1024 to {METRICS_LAST}"
+        found.append(f"[hosts.{name}] metrics = {host.metrics}: {words}")
     elif host.metrics and host.port - 1_100 < host.metrics < host.port + 100:
         first = host.port + 100
         found.append(f"[hosts.{name}] metrics = {host.metrics} meets `port`: try {first}")

@@ -10,10 +10,14 @@ from pathlib import Path
 from caudal.broker.open_broker import read_settings as read_broker
 from caudal.cluster import rabbit_node
 from caudal.cluster.folder import Cluster
-from caudal.cluster.settings import EMBEDDED, FILE, PRIVATE, TEMPLATE, parse
+from caudal.cluster.settings import EMBEDDED, FILE, METRICS_LAST, PRIVATE, TEMPLATE, parse
 from caudal.errors import CaudalError, UsageError
 from caudal.process.privacy import private_file, private_folder
 from caudal.store import open_store
+
+# After `port`, since all versions refuse a place among a host's own 100 ports. On the next hundred
+# another cluster may have its own: this is between its gateways and its medics.
+_METRICS = 120
 
 
 def write_settings(
@@ -37,8 +41,11 @@ def write_settings(
     }
     given |= {name: value for name, value in values.items() if value is not None}
     runs_broker = "true" if given["broker"] == PRIVATE else "false"
+    metrics = int(str(given["port"])) + _METRICS
     text = TEMPLATE.format(
-        **{name: _escaped(value) for name, value in given.items()}, runs_broker=runs_broker
+        **{name: _escaped(value) for name, value in given.items()},
+        runs_broker=runs_broker,
+        metrics=metrics if metrics <= METRICS_LAST else 0,
     )
     is_new = not folder.exists()  # checked now, because opening its store creates the folder too
     try:

@@ -7,8 +7,10 @@ import pytest
 
 from caudal.cli.program import COMMANDS, load
 from caudal.cluster.folder import Cluster
+from caudal.cluster.ports import listening_ports
 from caudal.cluster.roster import Member, metrics_port
 from caudal.cluster.settings import FILE, ClusterSettings, Host, Tls, parse
+from caudal.cluster.write_config import write_settings
 from caudal.errors import UsageError
 from caudal.formats.medic_status import ProcessStatus, StatusReply
 from caudal.medic.figures import MedicMetrics
@@ -106,6 +108,27 @@ def test_a_wrong_value_is_explained(line: str, complaint: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse(text.encode(), FILE)
     assert complaint in str(caught.value)
+
+
+def test_a_new_file_names_ports_of_metrics_that_meet_no_others(tmp_path: Path) -> None:
+    """Neither the cluster's own, nor those of clusters on the hundreds before and after it."""
+    used = []
+    for port in (8320, 8420, 8520):
+        folder = tmp_path / str(port)
+        write_settings(folder, port=port, broker="private", workers=20, gateways=19, medics=9)
+        cluster = Cluster.open(folder)
+        assert cluster.settings.hosts["local"].metrics == port + 120
+        used += [
+            (where.protocol, where.port)
+            for member in cluster.here
+            for where in listening_ports(cluster.settings, member)
+        ]
+    assert len(used) == len(set(used))
+
+
+def test_a_new_file_names_no_ports_that_do_not_exist(tmp_path: Path) -> None:
+    write_settings(tmp_path, port=65_400)
+    assert Cluster.open(tmp_path).settings.hosts["local"].metrics == 0
 
 
 @pytest.mark.parametrize("kind", [ClusterSettings, Host, Tls])

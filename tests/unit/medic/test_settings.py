@@ -22,7 +22,7 @@ def written(tmp_path: Path, text: str) -> ClusterSettings:
 def test_the_file_that_up_writes_is_understood(tmp_path: Path) -> None:
     write_settings(tmp_path)
     settings = read_settings(tmp_path)
-    assert settings == ClusterSettings({"local": Host(broker=True)})
+    assert settings == ClusterSettings({"local": Host(broker=True, metrics=8540)})
     text = (tmp_path / FILE).read_text()
     explained = (ClusterSettings, Host, Tls, Share)
     for name in (one for kind in explained for one in kind.__struct_fields__):
