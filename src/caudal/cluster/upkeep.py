@@ -13,7 +13,7 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from caudal.cluster import named_files, open_files, rabbit_node
 from caudal.cluster.commands import command
 from caudal.cluster.compare_settings import PASSWORD
 from caudal.cluster.folder import Cluster
-from caudal.cluster.ports import refusals
+from caudal.cluster.ports import PortProblem, refusals
 from caudal.cluster.roster import Member, MemberKind, medics
 from caudal.cluster.settings import FILE, PRIVATE
 from caudal.cluster.start_note import remove_note, write_note
@@ -41,6 +41,7 @@ from caudal.process.wire import Seal, read_secret
 GRACE_SECONDS = 15.0
 _BROKER_SECONDS = 60.0
 _LOOK_SECONDS = 0.25
+_LEAVE_SECONDS, _LEAVE_LOOK_SECONDS = 2.0, 0.05  # for a killed process to free its ports
 _UNNAMED_SECONDS = 20.0
 _FAILING_SECONDS = 40.0  # more than the longest pause between two restarts
 _TELL_SECONDS = 15.0  # how often somebody who waits is told for what
@@ -143,13 +144,30 @@ def _require_tokens(cluster: Cluster) -> None:
             )
 
 
-def _require_ports(cluster: Cluster, members: Iterable[Member]) -> None:
+def _require_ports(cluster: Cluster, missing: Mapping[Member, HostRecord | None]) -> None:
     is_new = not (cluster.folder / FILE).exists()
-    for one in refusals(cluster.settings, members):
+    for one in _refused_ports(cluster, missing):
         where = f"{one.where.protocol} port {one.where.port} of {one.where.address}"
         how = "free it, or give another --port" if is_new else one.remedy
         what = f"{where} cannot be used for {one.where.member.name}"
         raise UsageError(f"{what} ({one.reason}): {how}")
+
+
+def _refused_ports(
+    cluster: Cluster, missing: Mapping[Member, HostRecord | None]
+) -> list[PortProblem]:
+    """Return the ports that cannot be used.
+
+    A process that was killed just now is gone a moment before its last thread, and so its ports
+    are: what has run before is given the time to leave.
+    """
+    deadline = time.monotonic() + _LEAVE_SECONDS
+    while found := list(refusals(cluster.settings, missing)):
+        is_leaving = all(missing[one.where.member] is not None for one in found)
+        if not is_leaving or time.monotonic() > deadline:
+            break
+        time.sleep(_LEAVE_LOOK_SECONDS)
+    return found
 
 
 def stop_all(cluster: Cluster) -> list[str]:

@@ -4,6 +4,7 @@ import os
 import re
 import resource
 import socket
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,15 +12,16 @@ from pathlib import Path
 import pytest
 from tests.acceptance.cluster import free_hundred
 
-from caudal.cluster import rabbit_node
+from caudal.cluster import rabbit_node, upkeep
 from caudal.cluster.doctor import examine, not_ready
 from caudal.cluster.folder import Cluster
 from caudal.cluster.ports import refusals
-from caudal.cluster.roster import MemberKind
+from caudal.cluster.roster import Member, MemberKind
 from caudal.cluster.settings import FILE
-from caudal.cluster.upkeep import start_all
+from caudal.cluster.upkeep import require_startable, start_all
 from caudal.cluster.write_config import write_settings
 from caudal.errors import UsageError
+from caudal.process.records import write_record
 
 AWAY = "amqp://nobody@127.0.0.1:1/"
 
@@ -42,6 +44,36 @@ def test_with_a_port_taken_nothing_is_started(cluster: Cluster, taken: int) -> N
     with pytest.raises(UsageError, match=f"port {taken} .*change `port`"):
         start_all(cluster)
     assert not list(cluster.folder.glob("run/*/*.json"))
+
+
+@pytest.fixture
+def killed(cluster: Cluster) -> Member:
+    """One that was started before and is gone."""
+    cluster.lay_out()
+    last = cluster.here[-1]
+    write_record(cluster.run_folder, last.name, 1, 0)
+    return last
+
+
+def test_a_port_that_a_killed_process_is_about_to_free_is_waited_for(
+    cluster: Cluster, killed: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel calls a process gone a moment before its last thread is."""
+    with socket.create_server((killed.address, killed.port)) as thread:
+        monkeypatch.setattr(time, "sleep", lambda _: thread.close())
+        assert killed in require_startable(cluster)
+
+
+def test_a_port_that_nobody_frees_is_refused_although_its_process_ran_before(
+    cluster: Cluster, killed: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "_LEAVE_SECONDS", 0.01)
+    words = f"port {killed.port} .*change `port`"
+    with (
+        socket.create_server((killed.address, killed.port)),
+        pytest.raises(UsageError, match=words),
+    ):
+        require_startable(cluster)
 
 
 def test_a_medic_needs_its_port_for_udp_too(cluster: Cluster) -> None:
