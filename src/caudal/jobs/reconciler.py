@@ -7,9 +7,8 @@ twice is done once. Only the running jobs of the index are looked at (job_index.
 ended a short time ago are skipped most of the time (ended_jobs.py).
 
 A question to a dataset that needs workers of another level (levels.py) is not published for ever:
-perhaps no such worker is left. A gateway that is not of that level either ends it when it gets
-nowhere for a minute, counted from this gateway's first look. Its client asks again, which plans it
-anew.
+perhaps no such worker is left. A gateway that is not of that level either ends it when it saw for a
+minute that no task of it is computed. Its client asks again, which plans it anew.
 """
 
 import contextlib
@@ -45,7 +44,7 @@ from caudal.jobs.watch import (
     not_computed,
     observe,
     published,
-    seen_for,
+    stands_for,
     that_fit,
 )
 
@@ -123,8 +122,9 @@ class Reconciler:
         missing = tuple(found[:ROUND])
         name, patience = (job_run.job.id, job_run.job.run), self._patience(job_run)
         idle = self._not_computed(job_run, missing, facts)
+        now, is_computed = self._ports.clock.elapsed(), len(idle) < len(missing)
         watch = observe(
-            self._watches.get(name), self._ports.clock.elapsed(), idle, facts.heard(), patience
+            self._watches.get(name), now, idle, facts.heard(), patience, is_computed=is_computed
         )
         self._watches[name] = watch
         if not missing and all_finished(job_run.shape, facts):
@@ -139,8 +139,8 @@ class Reconciler:
             self._expire(job_run)
 
     def _misfit(self, job_run: JobRun, watch: Watch) -> str | None:
-        """Return why no worker of this version may compute a question that is not new here."""
-        if dataset_of(job_run) is None or seen_for(watch) <= _MISFIT_SECONDS:
+        """Return why no worker of this version may compute a question that gets nowhere."""
+        if dataset_of(job_run) is None or stands_for(watch) <= _MISFIT_SECONDS:
             return None
         return misfit(job_run.job.versions, self._ports.compute.versions)
 

@@ -39,7 +39,7 @@ class Watch:
     heard: tuple[str, ...]
     heard_since: float
     looked: float
-    since: float  # the first look
+    standing_since: float  # nothing was computed since then, and the same tasks were missing
 
 
 def observe(
@@ -48,12 +48,18 @@ def observe(
     missing: tuple[Task, ...],
     heard: tuple[str, ...],
     patience: Patience,
+    *,
+    is_computed: bool = False,
 ) -> Watch:
-    """Return the watch after a look at the job now."""
+    """Return the watch after a look at the job now. `missing` are tasks that nobody computes;
+    `is_computed` says whether another one is."""
     if before is None or now - before.looked > patience.silent / 2:
         return Watch(missing, now, patience.first, heard, now, now, now)
     if missing != before.missing:
         before = replace(before, missing=missing, missing_since=now, patience=patience.first)
+        before = replace(before, standing_since=now)
+    if is_computed:
+        before = replace(before, standing_since=now)
     if heard != before.heard:
         before = replace(before, heard=heard, heard_since=now)
     return replace(before, looked=now)
@@ -64,9 +70,9 @@ def is_stuck(watch: Watch) -> bool:
     return bool(watch.missing) and watch.looked - watch.missing_since >= watch.patience
 
 
-def seen_for(watch: Watch) -> float:
-    """Return for how long this watcher has looked at the job."""
-    return watch.looked - watch.since
+def stands_for(watch: Watch) -> float:
+    """Return for how long this watcher saw the job get nowhere, published again or not."""
+    return watch.looked - watch.standing_since
 
 
 def published(watch: Watch, patience: Patience) -> Watch:

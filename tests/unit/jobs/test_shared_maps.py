@@ -280,6 +280,31 @@ def test_a_question_of_another_level_waits_and_is_then_planned_anew(
     assert len(place.shared()) == 2
 
 
+def test_a_question_that_older_workers_compute_is_not_given_up(place: AskingPlace) -> None:
+    """One map is computed; the other waits in a lane that the reconciler does not see."""
+    receipt = place.ask()
+    job_run = place.ports.job_runs.open(receipt.job)
+    assert job_run is not None
+    place.with_versions({**versions.engine_versions(), "rows": "another"})
+    reconciler = Reconciler(place.ports)
+
+    def look(seconds: float) -> None:
+        place.clock.time += seconds
+        reconciler.round()
+
+    for number in range(12):
+        mark = f"{job_run.keys.running(Task('map', 'sales', 0))}{number:06}-old"
+        place.store.create(mark, b"running", lasting=False)
+        look(11.0)
+    assert place.outcome(receipt) is None
+    for _ in range(4):
+        look(11.0)
+    assert place.outcome(receipt) is None  # its worker was there less than a minute ago
+    for _ in range(6):
+        look(11.0)
+    assert place.outcome(receipt) is not None
+
+
 @pytest.mark.parametrize("ahead", [3600.0, -3600.0])
 def test_a_gateway_whose_clock_is_wrong_gives_up_no_question_too_soon(
     place: AskingPlace, ahead: float
