@@ -6,8 +6,8 @@ Rules
    incarnation.
 2. A process that still runs under the name (it hangs) is killed first, by pid and start time.
 3. A process outlives the process that started it. Its output goes to its log, which is bounded.
-4. Incarnations of a name only grow, also over `stop`: medics of other hosts take what has a lower
-   number than they know for late. So `stop` leaves the number on record.
+4. Incarnations of a name only grow, also over `stop` and `remove`: medics of other hosts take what
+   has a lower number than they know for late. So the number stays on record.
 """
 
 import contextlib
@@ -37,6 +37,7 @@ from caudal.process.records import (
     read_record,
     send_signal,
     wait_until_gone,
+    was_stopped,
     write_record,
 )
 from caudal.process.watch_pids import Attendance
@@ -72,7 +73,7 @@ class Launcher(Protocol):
         """Create what a first start needs beside the cluster's folder; `start` does it, too."""
 
     def remove(self, name: str) -> None:
-        """Remove what `create` and `stop` leave of a name that is not used any more."""
+        """Remove what `create` has made for a name that is not used any more."""
 
     def log_lines(self, name: str, count: int, *, follow: bool = False) -> Iterator[str]:
         """Yield the newest lines of its log; then, to follow, those it gets, without end."""
@@ -90,7 +91,8 @@ class Launcher(Protocol):
         """The records of all these, quickly; whether one is stopped for those of `closely` only."""
 
     def names(self) -> list[str]:
-        """Return all names on record here."""
+        """Return all names of which something may be left here: those not stopped, or not removed
+        (`remove`)."""
 
     def follow(self, cluster: Cluster) -> None:
         """Use the changed settings of the cluster."""
@@ -152,7 +154,7 @@ class LocalLauncher:
                 wait_until_gone(record, _KILL_SECONDS)
 
     def stop(self, name: str, seconds: float) -> None:
-        """See the port. Its incarnation stays on record."""
+        """See the port."""
         self._end(name, seconds)
         folder = self._cluster.run_folder
         for suffix in ("heart", "lock", "starting"):
@@ -176,8 +178,7 @@ class LocalLauncher:
         """See the port: a process needs nothing."""
 
     def remove(self, name: str) -> None:
-        """See the port: its number. A medic that starts it again names a greater one."""
-        (self._cluster.run_folder / f"{name}.json").unlink(missing_ok=True)
+        """See the port: a process needs nothing."""
 
     def log_lines(self, name: str, count: int, *, follow: bool = False) -> Iterator[str]:
         """See the port."""
@@ -207,7 +208,9 @@ class LocalLauncher:
     def names(self) -> list[str]:
         """See the port."""
         self._reap()
-        return sorted(path.stem for path in self._cluster.run_folder.glob("*.json"))
+        folder = self._cluster.run_folder
+        names = sorted(path.stem for path in folder.glob("*.json"))
+        return [name for name in names if not was_stopped(folder, name)]
 
     def follow(self, cluster: Cluster) -> None:
         """See the port."""

@@ -43,6 +43,12 @@ def note_stop(folder: Path, name: str) -> None:
         _write(folder, name, ProcessRecord(record.incarnation, STOPPED, 0, record.first))
 
 
+def was_stopped(folder: Path, name: str) -> bool:
+    """Return whether the last process of a name was asked to end, and did."""
+    record = read_record(folder, name)
+    return record is not None and record.pid == STOPPED
+
+
 def _write(folder: Path, name: str, record: ProcessRecord) -> None:
     temporary = folder / f".{name}.{secrets.token_hex(4)}"
     temporary.write_bytes(msgspec.json.encode(record))

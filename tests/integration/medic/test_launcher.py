@@ -95,8 +95,16 @@ def test_numbers_go_on_after_a_stop(cluster: Cluster, launcher: LocalLauncher) -
     assert (record.incarnation, record.first) == (3, 2)
     launcher.stop("worker-1", 5)
     assert [one.incarnation for one in launcher.records(["worker-1"], ["worker-1"])] == [3]
+
+
+def test_numbers_go_on_after_a_removal(cluster: Cluster, launcher: LocalLauncher) -> None:
+    """`caudal scale` took a worker away and gave it back, before other hosts noticed."""
+    assert launcher.start(MEMBER, 2) == 3
+    assert launcher.names() == ["worker-1"]
+    launcher.stop("worker-1", 5)
     launcher.remove("worker-1")
-    assert launcher.names() == []
+    assert launcher.names() == []  # it is not stopped again and again
+    assert launcher.start(MEMBER, 0) == 4
 
 
 def test_a_hung_process_is_killed_before_its_replacement_starts(
@@ -172,15 +180,14 @@ def test_one_that_is_replaced_ends_by_itself_and_no_other_start_comes_between(
     assert launcher.start(MEMBER, 1) is None  # the order of a medic that saw its end
 
 
-def test_stopping_leaves_nothing_behind(cluster: Cluster, launcher: LocalLauncher) -> None:
+def test_stopping_leaves_only_a_number_behind(cluster: Cluster, launcher: LocalLauncher) -> None:
     launcher.start(MEMBER, 0)
     record = read_record(cluster.run_folder, "worker-1")
     launcher.stop("worker-1", 5)
     assert record is not None
     assert not is_running(record)
-    assert [one.name for one in cluster.run_folder.iterdir()] == ["worker-1.json"]
     launcher.remove("worker-1")
-    assert list(cluster.run_folder.iterdir()) == []
+    assert [one.name for one in cluster.run_folder.iterdir()] == ["worker-1.json"]  # its number
 
 
 def test_a_log_keeps_its_newest_part(tmp_path: Path) -> None:
