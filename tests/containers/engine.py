@@ -17,7 +17,7 @@ from tests.harness.waiting import until
 ROOT = Path(__file__).parents[2]
 IMAGE, BASE = "caudal:test", "caudal-base:test"
 _OFFICIAL, _DEBIAN = "python:3.11-slim-bookworm", "caudal-debian:test"
-_FILES = ("-f", "compose.yaml", "-f", "tests/containers/host-network.yaml")
+_FILES = ("-f", "compose.yaml", "-f", "deploy/host-network.yaml")
 _KIT = {"DOCKER_BUILDKIT": "1", "COMPOSE_DOCKER_CLI_BUILD": "1"}  # the first compose must be told
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
