@@ -416,7 +416,7 @@ class Medic:
             host=member.host,
             state=self._state(member, now),
             incarnation=patient.newest,
-            restarts=max(0, patient.newest - patient.first),
+            restarts=max(0, patient.known - patient.first),  # both of one record
             heard_seconds=heard if patient.pulse else None,
             progress=pulse.progress,
             memory=pulse.memory,

@@ -293,8 +293,8 @@ def _numbered(batch: pa.RecordBatch, work: Work) -> Iterator[tuple[int, bytes]]:
 
 @cache
 def _spill_folder() -> Path:
-    """Make a folder of this process below those of Spark. It is removed when the process ends; if
-    it is killed, Spark deletes its folders."""
+    """Make a folder of this process below those of Spark, which deletes them with the application:
+    its Python workers end without running `atexit`. Elsewhere it goes with the process."""
     place = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
     root = place if place and Path(place).is_dir() else None
     folder = tempfile.mkdtemp(prefix="caudal-", dir=root)

@@ -115,6 +115,24 @@ def test_one_that_was_heard_just_now_is_not_looked_at_closely(medic: Medic) -> N
     assert looks == [{"medic-1", "worker-1"}, {"medic-1"}]
 
 
+def test_restarts_do_not_jump_before_the_record_of_a_new_start(medic: Medic) -> None:
+    """A host was taken down and up again: the process is heard before its record."""
+
+    def restarts() -> int:
+        return next(one.restarts for one in medic.told(0.0).processes if one.name == "worker-1")
+
+    def record(incarnation: int, first: int) -> None:
+        now = time.monotonic()
+        medic._see([HostRecord("worker-1", incarnation, 0.0, gone=False, first=first)], now)
+
+    record(7, 5)
+    assert restarts() == 2
+    medic._hear(Pulse("worker-1", 8, 1))
+    assert restarts() == 2
+    record(8, 8)
+    assert restarts() == 0
+
+
 def test_a_tick_that_breaks_breaks_the_medic(medic: Medic) -> None:
     """So that it is started again, rather than half alive."""
 
