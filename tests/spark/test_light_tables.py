@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from caudal.errors import CaudalError, QueryError, RejectedRowError
+from caudal.errors import CaudalError, QueryError, RejectedRowError, UnreadableError
 from caudal.files.sources import Sources
 from caudal.local.engines import run_with
 from caudal.model import Application, Query, RejectedRow, Table
 from caudal.run_options import Engine, RunOptions, SparkInputs, SparkOptions
-from caudal.spark import frames
+from caudal.spark import frames, tasks
 from caudal.spark.engine import SparkJob
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
@@ -52,13 +52,13 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The tables of which the driver maps waves."""
     found: list[str] = []
-    map_here = SparkJob._map_here
+    mapped_here = SparkJob._mapped_here
 
-    def noted(job: SparkJob, wave: Any, work: Any, report: Any) -> None:
+    def noted(job: SparkJob, wave: Any, work: Any, report: Any) -> bool:
         found.append(work.table)
-        map_here(job, wave, work, report)
+        return mapped_here(job, wave, work, report)
 
-    monkeypatch.setattr(SparkJob, "_map_here", noted)
+    monkeypatch.setattr(SparkJob, "_mapped_here", noted)
     return found
 
 
@@ -111,6 +111,24 @@ def test_mistakes_in_a_light_table_are_those_of_the_application(
     with pytest.raises(RejectedRowError, match=r"line 42: k is no number"):
         run_with(Engine.SPARK, application(QUERIES), sources, options=strict)
     assert here == ["kinds", "kinds"]
+
+
+def test_what_the_driver_cannot_read_now_is_left_to_executors(
+    here: list[str], session: Any, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> int:
+        raise UnreadableError("cannot read it: Input/output error")
+
+    monkeypatch.setattr(tasks, "read_range", fails)  # of this process
+    app, sources = application(QUERIES), Sources(data)
+    found = run_with(
+        Engine.SPARK, app, sources, options=RunOptions(spark=SparkOptions(session), partitions=2)
+    )
+    expected = run_with(Engine.EMBEDDED, app, sources)
+    for name in QUERIES:
+        assert found[name].table.equals(expected[name].table)
+    assert found.rejects.counts() == expected.rejects.counts()
+    assert here == ["kinds"]
 
 
 def test_other_models_than_the_lexicon_are_left_to_executors(

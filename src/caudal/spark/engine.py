@@ -32,7 +32,13 @@ from caudal.datasets.tables import cleaning_digests
 from caudal.decoding import decode_json
 from caudal.duck.profile import Measurements, profile_stages
 from caudal.duck.sandbox import SandboxLimits
-from caudal.errors import CaudalError, QueryError, SparkFailedError
+from caudal.errors import (
+    CaudalError,
+    QueryError,
+    SparkFailedError,
+    StoreError,
+    UnreadableError,
+)
 from caudal.files.batches import CutNote
 from caudal.files.file_notes import file_notes
 from caudal.files.sources import Sources
@@ -220,8 +226,8 @@ class SparkJob:
         for wave in waves:
             size, begun = wave.source_bytes, before
             before += size
-            if self._is_light(max(inputs.sizes[table], before), inputs):
-                self._map_here(wave, work, report)
+            is_small_work = self._is_light(max(inputs.sizes[table], before), inputs)
+            if is_small_work and self._mapped_here(wave, work, report):
                 continue
 
             def told(share: float, begun: int = begun, size: int = size) -> None:
@@ -263,14 +269,19 @@ class SparkJob:
         is_quick = self.job_run.job.request.application.sentiment == LEXICON
         return is_quick and is_light(size, sum(inputs.sizes.values()))
 
-    def _map_here(self, wave: Wave, work: Work, report: TableReport) -> None:
-        """Map a wave in this process."""
+    def _mapped_here(self, wave: Wave, work: Work, report: TableReport) -> bool:
+        """Map a wave in this process; return False if it cannot be read now. Spark tries again."""
         mapping = OpenWork(work, self.here.tools)
-        for number, payload in wave.batches.items():
-            heads = self._checked(self.frames.mapped_here(mapping.mapped(number, payload)))
+        try:
+            rows = [row for batch in wave.batches.items() for row in mapping.mapped(*batch)]
+        except (StoreError, UnreadableError):
+            return False
+        heads = self._checked(self.frames.mapped_here(rows))
+        for number in wave.batches:
             found = mapped.open_bytes(heads[work.table, number])
             self.known.note_mapped(found.index, sys.maxsize)
             report.note(found)
+        return True
 
     def _wave_frame(self, wave: Wave) -> Any:
         count = map_tasks(len(wave.batches), wave.source_bytes, self.side.parallelism)
