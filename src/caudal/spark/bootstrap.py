@@ -105,6 +105,7 @@ def _is_loaded(wanted: Mapping[str, str], place: str) -> bool:
 
 def _refused(reason: str) -> pa.RecordBatch:
     import json
+    import secrets
 
     import pyarrow as arrow
 
@@ -113,7 +114,7 @@ def _refused(reason: str) -> pa.RecordBatch:
         "readers": arrow.array([[]], arrow.list_(arrow.int32())),
         "stage": arrow.array(["!error"], arrow.string()),
         "slice": arrow.array([-1], arrow.int32()),
-        "number": arrow.array([0], arrow.int64()),
+        "number": arrow.array([secrets.randbits(62)], arrow.int64()),  # other tasks refuse too
         "part": arrow.array([0], arrow.int32()),
         "payload": arrow.array([told], arrow.binary()),
     }

@@ -13,8 +13,9 @@ import pytest
 from caudal.errors import SparkFailedError
 from caudal.run_options import SparkOptions
 from caudal.spark import shipping
-from caudal.spark.bootstrap import _loaded_tasks
+from caudal.spark.bootstrap import _loaded_tasks, task_function
 from caudal.spark.fingerprint import fingerprint
+from caudal.spark.rows import TaskRows
 from caudal.spark.session import SparkSide
 
 
@@ -152,6 +153,18 @@ def test_a_refusal_names_what_to_install_and_ship_only_if_it_helps(
     monkeypatch.setattr("caudal.spark.fingerprint.fingerprint", lambda: found)
     refusal, _ = _loaded_tasks(wanted, archive)
     assert refusal.endswith(f"): {remedy}")
+
+
+def test_refusals_of_several_tasks_are_told(tmp_path: Path) -> None:
+    refusing = task_function("map_rows", b"", {"caudal": "9"}, "")
+    found = TaskRows(tmp_path)
+    for _ in range(2):
+        for batch in refusing(iter([])):
+            found.add(batch)
+    told = list(found.numbered().values())
+    assert len(told) == 2
+    assert all(b"install caudal 9 on every executor" in one for one in told)
+    found.close()
 
 
 @pytest.mark.parametrize(("archive", "remedy"), [("", ", or add --ship"), ("shipped", "")])
