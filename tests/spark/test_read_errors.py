@@ -9,7 +9,7 @@ import pytest
 import caudal
 from caudal.errors import SparkFailedError
 from caudal.run_options import SparkOptions
-from caudal.spark import bootstrap
+from caudal.spark import bootstrap, frames
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 
@@ -76,6 +76,7 @@ def test_an_error_that_passes_costs_an_attempt(
 ) -> None:  # fmt: skip
     marker = tmp_path / "failed"
     monkeypatch.setattr(bootstrap, "task_function", failing(*error, marker, 2))
+    monkeypatch.setattr(frames, "LIGHT_BYTES", -1)  # executors read everything
     found = asked(what, generated, tmp_path, session)
     assert marker.read_text() == ".."
     assert found == caudal.sql(SELECT, "books", data=generated / "books").rows()
@@ -88,6 +89,7 @@ def test_an_error_that_stays_is_one_line(
 ) -> None:  # fmt: skip
     marker = tmp_path / "failed"
     monkeypatch.setattr(bootstrap, "task_function", failing(*error, marker, 1000))
+    monkeypatch.setattr(frames, "LIGHT_BYTES", -1)
     told = r"^Spark failed: cannot read it: Input/output error$"
     with pytest.raises(SparkFailedError, match=told):
         asked(what, generated, tmp_path, session)
