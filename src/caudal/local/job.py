@@ -10,6 +10,7 @@ Rules
    order of the files.
 """
 
+import math
 import secrets
 import time
 from collections import Counter
@@ -112,7 +113,8 @@ class LocalRequest:
 
 
 def worker_limits(options: RunOptions, folder: Path) -> SandboxLimits:
-    """Return the limits of each sandbox: one per worker, and one for the caller."""
+    """Return the limits of each sandbox: one per worker, and one for the caller. A step may take
+    any time, as in the embedded engine."""
     workers = options.threads + 1
     share = 2 * _WORKER_MEMORY_BYTES // workers
     if options.memory_limit is not None:
@@ -125,7 +127,7 @@ def worker_limits(options: RunOptions, folder: Path) -> SandboxLimits:
         share = (options.memory_limit - _PROCESS_BYTES) // workers
     spill = folder / "spilled"
     spill.mkdir(exist_ok=True)
-    return SandboxLimits(memory_bytes=share, spill=spill, trusted=True)
+    return SandboxLimits(memory_bytes=share, seconds=math.inf, spill=spill, trusted=True)
 
 
 def run_and_settle(request: LocalRequest, ask: Callable[[LocalRequest], Answers]) -> Answers:

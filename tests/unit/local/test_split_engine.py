@@ -2,6 +2,7 @@
 
 import _thread
 import gzip
+import math
 import tempfile
 import threading
 from pathlib import Path
@@ -13,7 +14,7 @@ from caudal.duck import steps
 from caudal.errors import QueryError
 from caudal.files.sources import Sources
 from caudal.local import split
-from caudal.local.job import LocalJob
+from caudal.local.job import LocalJob, worker_limits
 from caudal.local.threads import WorkerThreads
 from caudal.run_options import RunOptions, Silent
 from caudal.sql.planner import Fold
@@ -179,3 +180,7 @@ def test_a_thread_that_ends_ends_the_run(folder: Path, monkeypatch: pytest.Monke
     with pytest.raises(RuntimeError, match="a bug"):
         split.run(application(SOUND), Sources(folder), options=SMALL)
     assert left(folder) == []
+
+
+def test_a_step_may_take_any_time(tmp_path: Path) -> None:
+    assert worker_limits(RunOptions(), tmp_path).seconds == math.inf
