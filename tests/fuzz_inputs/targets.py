@@ -1,7 +1,7 @@
 """What is fuzzed: each target damages an honest object and reads it, and names the errors that its
 reader documents. Any other error, and any crash, is a fault."""
 
-from functools import cache
+from functools import cache, partial
 from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
@@ -213,7 +213,9 @@ class _Ears:
         self.complaints = Complaints()
         self._digests = {"store": "00"}
 
-    _hear, _see = Medic._hear, Medic._see
+    def __getattr__(self, name: str) -> Any:
+        """Its methods are a medic's."""
+        return partial(getattr(Medic, name), self)
 
 
 def _heartbeat(chance: Random) -> object:

@@ -11,23 +11,9 @@ from pathlib import Path
 import pytest
 
 import caudal
+from tests.spark.commands import ON_SPARK, QUESTION, asked, rows
 
 pytest.importorskip("pyspark", reason="the extra caudal[spark] is not installed")
-
-QUESTION = "SELECT categories, count(*) AS books FROM books GROUP BY ALL ORDER BY ALL"
-ON_SPARK = ("--engine", "spark", "--master", "local[1]")
-
-
-def asked(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "caudal", *arguments, "--quiet"]
-    env = {**os.environ, **environment}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
-
-
-def rows(found: "subprocess.CompletedProcess[str]") -> str:
-    """Return what the command prints, without the seconds that it took."""
-    assert found.returncode == 0, found.stderr
-    return re.sub(r"[0-9.]+ s$", "", found.stdout, flags=re.MULTILINE)
 
 
 def test_the_command_prints_the_rows_of_the_embedded_engine(

@@ -3,14 +3,14 @@
 import sys
 from pathlib import Path
 
-import pyspark
-
 # What tasks of Spark need of a Python. Caudal, DuckDB and other packages are not among them.
 SPARKS_OWN = ("pyspark", "py4j", "pyarrow", "numpy", "numpy.libs", "pandas", "dateutil", "six.py")
 
 
 def python_without_caudal(folder: Path) -> Path:
     """Write a Python that has the packages of Spark only."""
+    import pyspark
+
     (folder / "packages").mkdir()
     for name in SPARKS_OWN:
         (folder / "packages" / name).symlink_to(Path(pyspark.__file__).parents[1] / name)

@@ -21,8 +21,8 @@ from caudal.run_options import Engine, RunOptions, Silent, SparkInputs, SparkOpt
 from caudal.spark import bootstrap, frames, shipping
 from caudal.spark.session import SparkSide
 from tests.harness.waiting import GUARD_SECONDS, until
+from tests.spark.commands import QUESTION, asked, rows
 from tests.spark.test_answers import assert_identical
-from tests.spark.test_command import QUESTION, asked, rows
 from tests.spark_long.conftest import free_port
 from tests.spark_long.pythons import python_without_caudal
 

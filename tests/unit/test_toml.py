@@ -127,6 +127,7 @@ def test_what_caudal_writes_is_understood() -> None:
         medics=3,
         gateways=2,
         workers=2,
+        metrics=8540,
         runs_broker=json.dumps(False),
     )
     assert decode_toml(text.encode(), ClusterSettings).hosts["a"].workers == 2

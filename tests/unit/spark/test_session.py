@@ -120,6 +120,7 @@ class LateSession:
 
 
 def test_a_job_that_starts_after_the_interrupt_is_cancelled_too() -> None:
+    pytest.importorskip("pyspark", reason="the extra caudal[spark] is not installed")
     session = LateSession()
     with pytest.raises(KeyboardInterrupt):
         SparkSide(session).run(session.ended.wait, told=lambda _: None)
