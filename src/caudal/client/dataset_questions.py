@@ -19,7 +19,7 @@ from caudal.errors import FormatError
 from caudal.formats.job import Options, Request, Text
 from caudal.formats.outcomes import PLANNED_ELSEWHERE, Outcome
 from caudal.formats.replies import Question, SeenVersion
-from caudal.jobs.interfaces import UnreachableError
+from caudal.jobs.interfaces import GoneError, UnreachableError
 from caudal.jobs.retry import TELL_SECONDS, no_answer, trying_again
 from caudal.jobs.upload import Upload, Uploader, UploadRequest
 from caudal.model import Application, ParameterValue
@@ -69,8 +69,9 @@ def ask(
 ) -> DatasetAnswer:
     """Ask, and collect the results; with `detach`, do not wait for them.
 
-    A question that nobody computes because the cluster is upgraded meanwhile is asked again: some
-    times, because each takes a minute, and only while nothing of it was answered.
+    Some times, it is asked again: if nobody computes it, because the cluster is upgraded meanwhile,
+    and nothing of it was answered; and if its job is gone, because somebody else asked the same,
+    and it was begun anew.
     """
     request = Request(
         Text.of(question.app), question.queries, dict(question.parameters), question.options
@@ -78,7 +79,10 @@ def ask(
     asked = Question(request, question.version, new_id())
     gateways.begin_at(asked.once)
     for _ in range(_MOST_AGAIN):
-        answer = _ask_once(question.dataset, asked, gateways, watching, detach=detach)
+        try:
+            answer = _ask_once(question.dataset, asked, gateways, watching, detach=detach)
+        except GoneError:
+            continue
         if answer.results or not _must_be_planned_anew(answer.outcome):
             return answer
     return _ask_once(question.dataset, asked, gateways, watching)

@@ -27,6 +27,7 @@ from caudal.files.sources import Sources
 from caudal.formats.outcomes import PLANNED_ELSEWHERE, Outcome
 from caudal.formats.replies import SeenVersion
 from caudal.formats.tokens import NOBODY
+from caudal.jobs.interfaces import GoneError
 from caudal.results.answers import Answers
 
 PARAM = [word for name, value in PARAMETERS.items() for word in ("--param", f"{name}={value}")]
@@ -232,14 +233,19 @@ def test_readers_may_ask_and_others_find_nothing(books: Path) -> None:
 class Asked:
     """What becomes of a question each time that it is asked."""
 
-    def __init__(self, ends: list[DatasetAnswer], monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self, ends: list[DatasetAnswer | GoneError], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         self._ends = ends
         self.count = 0
         monkeypatch.setattr(dataset_questions, "_ask_once", self._once)
 
     def _once(self, *_: object, **__: object) -> DatasetAnswer:
         self.count += 1
-        return self._ends[min(self.count, len(self._ends)) - 1]
+        end = self._ends[min(self.count, len(self._ends)) - 1]
+        if isinstance(end, GoneError):
+            raise end
+        return end
 
     def answer(self) -> DatasetAnswer:
         question = DatasetQuestion(find_application("books"), "shelf")
@@ -251,6 +257,7 @@ def failed(reason: str, **results: bytes) -> DatasetAnswer:
 
 
 ANSWERED = DatasetAnswer("j", 1, Outcome("done"), {"q1": b"rows"})
+GONE = GoneError("job j ended and was started again: send it again")
 LEFT = failed(f"{PLANNED_ELSEWHERE}rows, and no worker has it: ask it again")
 
 
@@ -266,6 +273,17 @@ def test_a_question_is_not_asked_again_for_ever(monkeypatch: pytest.MonkeyPatch)
     asked = Asked([LEFT], monkeypatch)
     assert asked.answer() is LEFT
     assert asked.count == 5
+
+
+def test_a_question_whose_job_somebody_else_began_anew_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = Asked([LEFT, GONE, ANSWERED], monkeypatch)
+    assert asked.answer() is ANSWERED
+    always = Asked([GONE], monkeypatch)
+    with pytest.raises(GoneError):
+        always.answer()
+    assert always.count == 5
 
 
 @pytest.mark.parametrize(
