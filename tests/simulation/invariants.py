@@ -118,7 +118,8 @@ class Truth:
         if query != REJECTS:
             data = self.memory.read(job_run.keys.output(Task("finish", query)))
             self.check_rows(job_id, query, tables, data)
-            if excess := self.early.excess(job_run, query, data):
+            ended = {name: len(batches) for name, batches in tables.items()}
+            if excess := self.early.excess(job_run, query, data, ended):
                 raise ViolationError(f"{query} of {job_id} showed early what it is not: {excess}")
         self.finished += 1
 
