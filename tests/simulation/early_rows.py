@@ -4,6 +4,7 @@ It is done outside of simulated time, so it changes no run.
 """
 
 import contextlib
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ import pyarrow as pa
 from caudal.broker import MemoryBroker
 from caudal.errors import FormatError, NotFoundError, QueryError
 from caudal.formats import frame, outputs
+from caudal.jobs.objects import exists
 from caudal.jobs.ports import Ports
 from caudal.jobs.runs import JobRun, JobRuns
 from caudal.jobs.so_far import GrowingQuery, RowsSoFar
@@ -30,7 +32,9 @@ class EarlyRows:
     """What was shown of each query of each run, by job, run and query."""
 
     memory: MemoryStore
-    shown: dict[tuple[str, str, str], list[RowsSoFar]] = field(default_factory=dict)
+    shown: dict[tuple[str, str, str], list[tuple[RowsSoFar, set[str]]]] = field(
+        default_factory=dict
+    )  # with the tables that had no end then
     compared: int = 0  # looks with rows
 
     @cached_property
@@ -48,23 +52,26 @@ class EarlyRows:
             if sum(covered.values()).bit_count() == 1 and not query.is_over():
                 with contextlib.suppress(QueryError, NotFoundError, FormatError):
                     seen = self.shown.setdefault((job_run.job.id, job_run.job.run, name), [])
-                    seen.append(query.rows(covered))
+                    keys = job_run.keys
+                    open_then = {t for t in covered if not exists(self.memory, keys.end(t))}
+                    seen.append((query.rows(covered), open_then))
 
     def excess(
         self, job_run: JobRun, query: str, result: bytes, ended: Mapping[str, int]
     ) -> str | None:
         """What was shown and is not in the result, if anything is.
 
-        `ended` says how many batches each table has. A look at more of them is not compared: two
-        clients began alike, and the one that sent less ended the table. The other one is refused.
+        `ended` says how many batches each table has. A look at more of them, while the table had no
+        end, is not compared: two clients began alike, and the one that sent less ended the table.
+        The other one is refused.
         """
         seen = self.shown.pop((job_run.job.id, job_run.job.run, query), [])
         if not seen or outputs.describe_result(_head(result), query).error:
             return None
         places = job_run.split.plan.finish(query).grows
         answer = _rows(outputs.decode_result(result, query)[1], places)
-        for look in seen:
-            if any(count > ended.get(table, count) for table, count in look.covered.items()):
+        for look, open_then in seen:
+            if any(look.covered[table] > ended.get(table, sys.maxsize) for table in open_then):
                 continue
             found = _rows(look.rows, range(len(places)))
             self.compared += bool(found)
