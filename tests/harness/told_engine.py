@@ -67,8 +67,24 @@ def told_engine(folder: Path, container: str) -> Iterator[ToldEngine]:
         thread.join()
 
 
+class EngineAnswers(BaseHTTPRequestHandler):
+    """How a server at a Unix socket answers."""
+
+    def _answer(self, status: int, data: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def address_string(self) -> str:
+        return "unix"
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
 def _handler(told: ToldEngine) -> type[BaseHTTPRequestHandler]:
-    class Answers(BaseHTTPRequestHandler):
+    class Answers(EngineAnswers):
         def do_GET(self) -> None:
             asked = urlsplit(self.path)
             if asked.path.endswith("/logs"):
@@ -84,18 +100,6 @@ def _handler(told: ToldEngine) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             self._answer(*told.obey(urlsplit(self.path).path.rpartition("/")[2]))
-
-        def _answer(self, status: int, data: bytes) -> None:
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def address_string(self) -> str:
-            return "unix"
-
-        def log_message(self, *arguments: object) -> None:
-            pass
 
     return Answers
 

@@ -3,11 +3,11 @@
 import json
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from socketserver import ThreadingUnixStreamServer
 
 import pytest
+from tests.harness.told_engine import EngineAnswers
 
 from caudal.errors import EngineError, UsageError
 from caudal.medic.engine import DockerEngine, whole_lines
@@ -15,8 +15,8 @@ from caudal.medic.engine import DockerEngine, whole_lines
 LOG = [b"one\ntw", b"o\nthree"]
 
 
-class _Answers(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
+class _Answers(EngineAnswers):
+    def do_GET(self) -> None:  # noqa: N802
         if self.path.startswith("/containers/w/logs?"):
             frames = [b"\x01\0\0\0" + len(piece).to_bytes(4, "big") + piece for piece in LOG]
             self._answer(200, b"".join(frames))
@@ -25,22 +25,10 @@ class _Answers(BaseHTTPRequestHandler):
         else:
             self._answer(200, json.dumps({"path": self.path}).encode())
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802
         conflict = b'{"message":"Conflict: the name is taken"}'
         status, data = (304, b"") if self.path.endswith("/start") else (409, conflict)
         self._answer(status, data)
-
-    def _answer(self, status: int, data: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def address_string(self) -> str:
-        return "unix"
-
-    def log_message(self, *arguments: object) -> None:
-        pass
 
 
 @pytest.fixture
