@@ -177,7 +177,7 @@ def _opened_store(url: str, fsync: bool, beating: Heart | None) -> Store:
         if beating is None:
             require_conditional_create(store)
         else:  # heartbeats continue while an unreachable store is awaited
-            beating.through(lambda: require_conditional_create(store))
+            beating.through(lambda: require_conditional_create(store, beating.store_passed))
     except StoreError as error:  # may be temporary; a missing guarantee is another error
         typer.echo(f"caudal: the store does not answer yet: {error}", err=True)
     return store

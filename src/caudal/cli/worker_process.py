@@ -71,6 +71,7 @@ def work(
             figures,
             Stop(),
             models,
+            beating.store_passed if beating else None,
         )
         worker.on_ready = partial(_tell_ready, figures, beating)
         on_tick: OnTick = ignore

@@ -8,7 +8,8 @@ Rules
    ever. All other settings, above all the counts, follow the file.
 3. If nothing runs, only the file counts. `down` removes the note.
 4. `down` works even if the file cannot be read: the note is enough to stop what runs.
-5. A process runs if its pid on record exists or the lock of its name is held. Only locks tell of
+5. With the note begins a new test of the store by races: whoever passes it notes that beside.
+6. A process runs if its pid on record exists or the lock of its name is held. Only locks tell of
    processes in other containers.
 """
 
@@ -19,6 +20,7 @@ import msgspec
 
 from caudal.cluster.settings import FILE, ClusterSettings
 from caudal.decoding import decode_json
+from caudal.process.heart import STORE_PASSED
 from caudal.process.locks import is_held
 from caudal.process.records import is_running, read_record
 
@@ -27,6 +29,7 @@ _NOTE = "started-with"
 
 def write_note(run: Path, settings: ClusterSettings) -> None:
     """Write the note atomically, for this user only: the broker's URL may hold a password."""
+    (run / STORE_PASSED).unlink(missing_ok=True)
     temporary = run / f".{_NOTE}.{secrets.token_hex(4)}"
     temporary.touch(mode=0o600)
     temporary.write_bytes(msgspec.json.encode(settings))
@@ -42,7 +45,8 @@ def read_note(run: Path) -> ClusterSettings | None:
 
 
 def remove_note(run: Path) -> None:
-    (run / _NOTE).unlink(missing_ok=True)
+    for name in (_NOTE, STORE_PASSED):
+        (run / name).unlink(missing_ok=True)
 
 
 def anything_runs(run: Path) -> bool:

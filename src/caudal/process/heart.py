@@ -35,6 +35,7 @@ from caudal.process.wire import Seal, read_secret
 from caudal.version import __version__
 
 PACKET_MOST = 16_384
+STORE_PASSED = "store-passed"  # a host's note: the store has won its races (store/probe.py)
 LOADING_BEAT_SECONDS = 0.25
 LOADING_MOST_SECONDS = 60.0
 _ANSWERS_PER_BEAT = 16
@@ -84,6 +85,7 @@ class Heart:
                 f"cannot read {path}: {error}; start processes with `caudal up`"
             ) from error
         folder = Path(self.file.folder)
+        self.store_passed = folder / STORE_PASSED
         self._lock = take_lock(folder / f"{self.file.name}.lock", self.file.name)
         write_record(folder, self.file.name, self.file.incarnation, os.getpid())
         self.seal = Seal(read_secret(Path(self.file.secret)))

@@ -66,6 +66,7 @@ class Worker:
     figures: WorkerMetrics
     stop: Stop
     models: Mapping[str, SentimentModel] = field(default_factory=dict)  # already loaded
+    store_passed: Path | None = None  # see store/probe.py
 
     def __post_init__(self) -> None:
         self._clock = SystemClock(self.stop)
@@ -142,7 +143,7 @@ class Worker:
 
     def _probed(self) -> Store:
         store = self.open_store()
-        require_conditional_create(store)
+        require_conditional_create(store, self.store_passed)
         return store
 
     def _loop(self, store: Store) -> None:

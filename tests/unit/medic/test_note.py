@@ -9,10 +9,11 @@ from tests.acceptance.cluster import free_hundred
 from caudal.cluster.doctor import examine
 from caudal.cluster.folder import Cluster
 from caudal.cluster.settings import FILE
-from caudal.cluster.start_note import write_note
+from caudal.cluster.start_note import remove_note, write_note
 from caudal.cluster.upkeep import start_all, stop_all
 from caudal.cluster.write_config import write_settings
 from caudal.errors import UsageError
+from caudal.process.heart import STORE_PASSED
 from caudal.process.records import write_record
 
 SECRET = "amqp://me:hidden@127.0.0.1:1/"
@@ -113,3 +114,13 @@ def test_a_file_that_cannot_be_read_is_replaced_by_the_note(
     assert str(path) in found.strayed
     with pytest.raises(UsageError, match=FILE):
         Cluster.open_anyway(cluster.folder, "other")
+
+
+def test_every_note_begins_a_new_test_of_the_store(cluster: Cluster) -> None:
+    passed = cluster.run_folder / STORE_PASSED
+    passed.touch()
+    write_note(cluster.run_folder, cluster.settings)
+    assert not passed.exists()
+    passed.touch()
+    remove_note(cluster.run_folder)
+    assert not passed.exists()

@@ -44,6 +44,14 @@ class LookingBeforeWriting(MemoryStore):
             raise AlreadyExistsError(key)
 
 
+class Counting(MemoryStore):
+    created = 0
+
+    def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
+        self.created += 1
+        super().create(key, data, lasting=lasting)
+
+
 class Away(MemoryStore):
     def create(self, key: str, data: bytes | Path, *, lasting: bool = True) -> None:
         raise StoreError("away")
@@ -75,6 +83,29 @@ def test_a_good_store_passes_and_is_left_as_it_was() -> None:
     store.create("key", b"bytes")
     require_conditional_create(store)
     assert list(store._objects) == ["key"]
+
+
+def test_races_that_were_won_are_noted_and_not_run_again(tmp_path: Path) -> None:
+    passed, store = tmp_path / "passed", Counting()
+    require_conditional_create(store, passed)
+    races = store.created
+    assert passed.exists()
+    require_conditional_create(store, passed)
+    assert store.created - races == 2 < races
+    with pytest.raises(UsageError, match="overwrite the first"):
+        require_conditional_create(Overwriting(), passed)  # tested at every start
+    assert not store._objects
+
+
+@pytest.mark.parametrize("store", [LookingBeforeWriting(), Away()], ids=["liar", "away"])
+def test_races_that_were_not_won_are_not_noted(store: MemoryStore, tmp_path: Path) -> None:
+    with pytest.raises((UsageError, StoreError)):
+        require_conditional_create(store, tmp_path / "passed")
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_note_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    require_conditional_create(MemoryStore(), tmp_path / "no folder" / "passed")
 
 
 def test_memory_refuses_a_key_that_is_a_folder() -> None:
