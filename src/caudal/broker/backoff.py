@@ -3,7 +3,7 @@
 import random
 
 FIRST_SECONDS = 0.1
-MOST_SECONDS = 2.0
+MOST_SECONDS = 1.0
 
 
 def pause_seconds(failures: int, chance: random.Random) -> float:

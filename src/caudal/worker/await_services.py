@@ -16,7 +16,7 @@ from caudal.process.logs import fields
 
 Value = TypeVar("Value")
 
-_FIRST_SECONDS, _MOST_SECONDS = 0.2, 5.0
+FIRST_SECONDS, MOST_SECONDS = 0.2, 1.0  # of a pause
 
 _log = logging.getLogger(__name__)
 
@@ -29,13 +29,14 @@ def waited_for(
     stopping: Callable[[], bool],
     *,
     seconds: float | None = None,
+    most_seconds: float = MOST_SECONDS,
 ) -> Value | None:
     """Call `ask` until it answers, and return the answer; None if the process should stop first.
 
-    After the given seconds, raise the last error of `ask`. Raise an error that is not in `away` at
-    once.
+    After `seconds`, raise the last error of `ask`. Raise an error that is not in `away` at once. No
+    pause is longer than `most_seconds`.
     """
-    began, pause, said = clock.elapsed(), _FIRST_SECONDS, False
+    began, pause, said = clock.elapsed(), FIRST_SECONDS, False
     while not stopping():
         try:
             answer = ask()
@@ -50,5 +51,5 @@ def waited_for(
                 _log.info(f"the {what} answers")
             return answer
         clock.sleep(pause * random.uniform(0.5, 1.0))
-        pause = min(pause * 2, _MOST_SECONDS)
+        pause = min(pause * 2, most_seconds)
     return None

@@ -39,7 +39,7 @@ from caudal.process.signals import Stop
 from caudal.process.ticks import OnTick, ignore
 from caudal.store.port import Store
 from caudal.store.probe import require_conditional_create
-from caudal.worker.await_services import waited_for
+from caudal.worker.await_services import FIRST_SECONDS, waited_for
 from caudal.worker.compute import LocalCompute
 from caudal.worker.figures import WorkerMetrics
 from caudal.worker.settings import WorkerSettings
@@ -137,8 +137,15 @@ class Worker:
             "store", self._probed, StoreError, self._clock, self.stop.requested, seconds=wait
         )
         if store is not None:
-            depths, stopping = self.broker.depths, self.stop.requested
-            waited_for("broker", depths, BrokerError, self._clock, stopping, seconds=wait)
+            waited_for(
+                "broker",
+                self.broker.depths,
+                BrokerError,
+                self._clock,
+                self.stop.requested,
+                seconds=wait,
+                most_seconds=FIRST_SECONDS,  # the broker's link paces its attempts itself
+            )
         return store
 
     def _probed(self) -> Store:
