@@ -111,7 +111,7 @@ def watch_anew(ward: WatchList, now: float) -> WatchList:
 def hear(ward: WatchList, pulse: Pulse, now: float) -> WatchList:
     """Handle a heartbeat. Late, doubled and replayed ones change nothing."""
     patient = ward.patients.get(pulse.name)
-    if patient is None or not _is_news(patient, pulse):
+    if patient is None or pulse.incarnation < patient.known or not _is_news(patient, pulse):
         return ward
     if pulse.incarnation <= patient.buried:
         if now - patient.called_dead < patient.timing.last_words:

@@ -273,3 +273,13 @@ def test_a_record_that_says_nothing_new_changes_nothing() -> None:
     for record in (HostRecord("worker-1", 1, 6.0, False), HostRecord("worker-1", 1, 9.0, True)):
         known = see(known, record, 11.0)
         assert see(known, record, 12.0) is known
+def test_a_late_heartbeat_of_the_one_before_does_not_make_the_new_one_healthy() -> None:
+    """A medic that does not lead has ordered nothing; it knows the new one from the record."""
+    known = hear(ward(), Pulse("worker-1", 5, 8), 1.0)
+    known = see(known, HostRecord("worker-1", 6, 0.0, gone=False), 2.0)
+    known = hear(known, Pulse("worker-1", 5, 9), 2.1)
+    assert state_of(known, "worker-1", 2.2) is State.STARTING
+    known = hear(known, Pulse("worker-1", 6, 1), 2.5)
+    assert state_of(known, "worker-1", 2.6) is State.HEALTHY
+
+
