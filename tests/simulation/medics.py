@@ -145,7 +145,8 @@ class World:
             stopped = patient.frozen and not patient.dead and self.sees_gone
             age = self.now - patient.began
             record = HostRecord(name, patient.incarnation, age, gone, stopped)
-            medic.ward = supervision.see(medic.ward, record, self.now)
+            told = supervision.tell(self.medics[patient.host].ward, record, self.now)
+            medic.ward = supervision.see(medic.ward, told, self.now)
 
     def _apart(self, one: int, other: int) -> bool:
         return self.parts.get(one, 0) != self.parts.get(other, 0)

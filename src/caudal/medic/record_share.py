@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from caudal.process.pulse import HostRecord
 
-MOST = 80  # records in a heartbeat, some 130 bytes each (PACKET_MOST in process/heart.py)
+MOST = 72  # records in a heartbeat, some 160 bytes each (PACKET_MOST in process/heart.py)
 
 
 def records_of_beat(records: Sequence[HostRecord], number: int) -> list[HostRecord]:

@@ -144,7 +144,8 @@ class Medic:
             greeted, self._greeted = list(self._greeted.values()), {}
             mine = digest_of(self.cluster.members)
             tick, began = Tick(self._number, 0.0), time.monotonic()
-            records = records_of_beat(self._records(), self._number)
+            records = [supervision.tell(self.ward, one, began) for one in self._records()]
+            records = records_of_beat(records, self._number)
             pulse = self.heart.beat(tick, detail, records, greeted, mine, settings=self._digests)
             self._hear(pulse)
             self._sent.note(pulse, began)  # not later than it was sent, whatever froze meanwhile

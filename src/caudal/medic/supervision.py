@@ -3,18 +3,21 @@
 Rules
 1. A process is heard by its heartbeats. After four missed ones it is dead, whether it was killed
    or hangs. A medic on its host reports that its pid is gone, which is quicker and means the same.
-   If the medic sees it stopped (SIGSTOP) for four beats, its silence need not be awaited.
+   If medics see it stopped (SIGSTOP) for two beats, its silence need not be awaited. They tell
+   each other since when, so a medic that has just started, or just won, does not count anew.
 2. No process is suspected before the watcher itself has watched for one full timeout. The watcher
-   starts anew when it starts, when it wins an election, and when its own loop was late.
+   starts anew when it starts, when it wins an election, and when its own loop was late. A late one
+   also forgets since when it saw a process stopped: it may have run meanwhile.
 3. A process that was just started has `start` seconds until its first heartbeat, unless its pid
    goes first. This time doubles after every death in a row, for slow machines. After its first
    heartbeat rule 1 applies. It sends heartbeats while it loads, marked as not ready: it is
    `starting` until it is ready. One that announced that it may be silent for longer
    (Pulse.quiet) is dead only after that time; frozen or gone, it is dead as any other.
 4. An order without a recorded result after `carry` seconds is given again: it may have been lost,
-   or its executor has died. Restarts back off: the first comes at once, then the pause doubles
-   each time the process dies before it was healthy for `stable` seconds. A process that died
-   `failing` times in a row, or whose order was repeated as often, is shown as failing.
+   or its executor has died. Restarts back off: the first `at_once` come at once, because several
+   kills in a row are no fault of the process. Then the pause doubles each time it dies before it
+   was healthy for `stable` seconds. A process that died `failing` times in a row, or whose order
+   was repeated as often, is shown as failing.
 5. Orders name the dead incarnation. A launcher whose process is newer does nothing. So a leader
    that never heard a process must learn its incarnation elsewhere: medics report the records of
    their hosts.
@@ -45,11 +48,12 @@ class SupervisionTiming:
 
     beat: float = 0.5  # between two heartbeats
     silence: float = 2.0  # four missed heartbeats
-    stopped: float = 2.0  # the same, for a process seen as stopped
+    stopped: float = 1.0  # of a process that is seen as stopped; it need not be silent
     last_words: float = 2.0  # heartbeats of one that was called dead do not count for so long
     start: float = 8.0  # until the first heartbeat
     start_most: float = 120.0  # the same after many deaths in a row
     stable: float = 3.0  # after being healthy this long, earlier deaths are forgotten
+    at_once: int = 4  # restarts in a row without a pause
     back_off: float = 0.5  # first pause; it doubles
     back_off_most: float = 30.0
     failing: int = 5
@@ -67,7 +71,7 @@ class WatchedProcess:
     first: int = 1  # HostRecord.first of it
     begun: float = float("-inf")  # start of that incarnation
     gone: int = -1  # newest incarnation whose pid is known to be gone
-    stopped: float | None = None  # since when the newest incarnation is seen as stopped
+    stopped: float | None = None  # since when the newest incarnation is known to be stopped
     buried: int = -1  # newest incarnation that a restart order called dead
     called_dead: float = float("-inf")  # time of the first such order
     ordered: float = float("-inf")  # time of the last one
@@ -146,11 +150,28 @@ def see(ward: WatchList, record: HostRecord, now: float) -> WatchList:
         )
     if record.first != patient.first:
         patient = replace(patient, first=record.first)
-    if record.stopped != (patient.stopped is not None):
-        patient = replace(patient, stopped=now if record.stopped else None)
+    if (since := _stopped_since(patient, record, now)) != patient.stopped:
+        patient = replace(patient, stopped=since)
     if record.gone and patient.gone != record.incarnation:
         patient = replace(patient, gone=record.incarnation)
     return ward if patient is before else _with(ward, record.name, patient)
+
+
+def _stopped_since(patient: WatchedProcess, record: HostRecord, now: float) -> float | None:
+    """Return the earliest time at which a medic saw it stopped; None if it is not."""
+    if not record.stopped:
+        return None
+    told = now - max(record.stopped_for, 0.0)
+    return told if patient.stopped is None else min(told, patient.stopped)
+
+
+def tell(ward: WatchList, record: HostRecord, now: float) -> HostRecord:
+    """Return the record as other medics hear it: with the time since when it is stopped."""
+    patient = ward.patients.get(record.name)
+    if patient is None or patient.stopped is None or not record.stopped:
+        return record
+    seconds = int((now - patient.stopped) * 100) / 100  # never more, or each teller would add some
+    return replace(record, stopped_for=seconds)
 
 
 @dataclass(frozen=True)
@@ -163,7 +184,10 @@ class RestartOrder:
 
 def attend(ward: WatchList, now: float) -> WatchList:
     """Note that the watcher's loop runs; call it in every tick. A late watcher starts anew."""
-    return watch_anew(ward, now) if now - ward.looked > ward.late else replace(ward, looked=now)
+    if now - ward.looked <= ward.late:
+        return replace(ward, looked=now)
+    unseen = {name: replace(one, stopped=None) for name, one in ward.patients.items()}
+    return watch_anew(replace(ward, patients=unseen), now)
 
 
 def agrees(ward: WatchList, order: RestartOrder, now: float) -> bool:
@@ -218,8 +242,7 @@ def is_dead(ward: WatchList, name: str, now: float) -> bool:
 def _is_dead(ward: WatchList, patient: WatchedProcess, now: float) -> bool:
     if patient.newest in (patient.gone, patient.buried):
         return True
-    stopped = patient.stopped
-    if stopped is not None and now - max(stopped, ward.watching) >= patient.timing.stopped:
+    if patient.stopped is not None and now - patient.stopped >= patient.timing.stopped:
         return True
     if not _is_heard(patient) and now - patient.begun < _time_to_be_heard(patient):
         return False
@@ -247,9 +270,10 @@ def _pause(patient: WatchedProcess) -> float:
     timing = patient.timing
     if patient.newest == patient.buried:
         return timing.carry
-    if patient.deaths == 0:
-        return 0.0
-    return min(timing.back_off * 2.0 ** min(patient.deaths - 1, 30), timing.back_off_most)
+    further = patient.deaths - timing.at_once
+    return (
+        min(timing.back_off * 2.0 ** min(further, 30), timing.back_off_most) if further >= 0 else 0
+    )
 
 
 def _is_news(patient: WatchedProcess, pulse: Pulse) -> bool:

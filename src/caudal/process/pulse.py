@@ -31,3 +31,4 @@ class HostRecord:
     gone: bool  # its pid does not exist any more
     stopped: bool = False  # it exists, but was stopped by SIGSTOP
     first: int = 1  # the incarnation since which only medics have restarted it
+    stopped_for: float = 0.0  # seconds since when that medic knows that it is stopped

@@ -12,6 +12,7 @@ from caudal.medic.supervision import (
     look,
     see,
     state_of,
+    tell,
     watch_anew,
 )
 from caudal.process.pulse import HostRecord, Pulse
@@ -44,9 +45,15 @@ class Story:
         return self
 
     def record(
-        self, incarnation: int, *, gone: bool = False, stopped: bool = False, age: float = 0.0
+        self,
+        incarnation: int,
+        *,
+        gone: bool = False,
+        stopped: bool = False,
+        age: float = 0.0,
+        stopped_for: float = 0.0,
     ) -> "Story":
-        record = HostRecord("worker-1", incarnation, age, gone, stopped)
+        record = HostRecord("worker-1", incarnation, age, gone, stopped, stopped_for=stopped_for)
         self.ward = see(self.ward, record, self.now)
         return self
 
@@ -81,9 +88,7 @@ def test_a_pid_that_is_gone_is_death_at_once_and_once() -> None:
     assert len(story.orders) == 1
 
 
-def test_one_that_is_seen_stopped_is_dead_after_four_beats_although_it_may_be_silent_for_long() -> (
-    None
-):
+def test_one_that_is_seen_stopped_is_dead_soon_although_it_may_be_silent_for_long() -> None:
     patient = SupervisionTiming(silence=10.0, start=90.0)
     for heard in (1, None):
         story = Story()
@@ -91,22 +96,52 @@ def test_one_that_is_seen_stopped_is_dead_after_four_beats_although_it_may_be_si
         story.wait(4, beating=heard).record(1, stopped=True).wait(T.stopped - 0.2)
         assert story.orders == []
         story.record(1, stopped=True).wait(0.2)
-        assert story.orders == [(6.0, RestartOrder("worker-1", 1))]
+        assert story.orders == [(4.0 + T.stopped, RestartOrder("worker-1", 1))]
 
 
 def test_one_that_was_stopped_for_a_moment_is_left_alone() -> None:
-    story = Story().wait(4, beating=1).record(1, stopped=True).wait(1.8).record(1)
+    story = Story().wait(4, beating=1).record(1, stopped=True).wait(T.stopped - 0.2).record(1)
     story.wait(10, beating=1)
     assert story.orders == []
 
 
-def test_a_leader_that_has_just_won_watches_a_stopped_one_too_for_a_full_timeout() -> None:
-    story = Story().wait(4, beating=1).record(1, stopped=True).wait(1.6)
+def test_a_leader_that_has_just_won_does_not_count_anew_how_long_one_is_stopped() -> None:
+    story = Story().wait(4, beating=1).record(1, stopped=True).wait(T.stopped - 0.4)
     story.ward = watch_anew(story.ward, story.now)
-    story.wait(1.8)
+    story.wait(0.2)
     assert story.orders == []
     story.wait(0.2)
     assert len(story.orders) == 1
+
+
+def test_a_medic_that_has_just_started_hears_how_long_one_is_stopped() -> None:
+    story = Story().wait(0.2).record(1, stopped=True).wait(0.2)
+    assert story.orders == []
+    story.record(1, stopped=True, stopped_for=T.stopped - 0.2).wait(0.2)
+    assert [order.dead for _, order in story.orders] == [1]
+
+
+def test_a_watcher_that_was_late_does_not_know_how_long_one_is_stopped() -> None:
+    story = Story().wait(4, beating=1).record(1, stopped=True)
+    story.now += 20
+    story.wait(0.2).record(1, stopped=True).wait(T.stopped - 0.4)
+    assert story.orders == []
+
+
+def test_medics_tell_since_when_one_is_stopped_and_the_time_never_grows_by_telling() -> None:
+    story = Story().wait(4, beating=1).record(1, stopped=True)
+    since = story.now
+    record = HostRecord("worker-1", 1, 4.0, gone=False, stopped=True)
+    wards = [story.ward, Story().ward]
+    for number in range(1, 1_000):
+        now = since + number * 0.107
+        told = tell(wards[(number + 1) % 2], record, now)
+        wards[number % 2] = see(wards[number % 2], told, now)
+        assert 0.0 <= now - since - told.stopped_for < 0.05
+    times = [one.patients["worker-1"].stopped for one in wards]
+    assert all(one is not None and one >= since for one in times)
+    well = HostRecord("worker-1", 1, 4.0, gone=False)
+    assert tell(story.ward, well, 9.0) is well
 
 
 def test_an_order_that_nobody_carried_out_is_given_again_and_counts_once() -> None:
@@ -220,7 +255,9 @@ def test_restarts_back_off_and_what_keeps_dying_is_shown() -> None:
         story.record(incarnation, gone=True).wait(0.2)
         incarnation = 1 + len(story.orders)
     gaps = [b[0] - a[0] for a, b in zip(story.orders, story.orders[1:], strict=False)]
-    assert [int(gap * 2) / 2 for gap in gaps[:8]] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+    assert gaps[: T.at_once - 1] == pytest.approx([0.2] * (T.at_once - 1))  # one look later
+    later = [int(gap * 2) / 2 for gap in gaps[T.at_once - 1 :]]
+    assert later[:8] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
     assert story.state is State.FAILING
 
 
@@ -241,6 +278,16 @@ def test_late_doubled_and_replayed_heartbeats_change_nothing() -> None:
     for pulse in old:
         assert hear(story.ward, pulse, 11.0) is story.ward
     assert hear(story.ward, Pulse("stranger", 1, 1), 11.0) is story.ward
+
+
+def test_a_late_heartbeat_of_the_one_before_does_not_make_the_new_one_healthy() -> None:
+    """A medic that does not lead has ordered nothing; it knows the new one from the record."""
+    known = hear(ward(), Pulse("worker-1", 5, 8), 1.0)
+    known = see(known, HostRecord("worker-1", 6, 0.0, gone=False), 2.0)
+    known = hear(known, Pulse("worker-1", 5, 9), 2.1)
+    assert state_of(known, "worker-1", 2.2) is State.STARTING
+    known = hear(known, Pulse("worker-1", 6, 1), 2.5)
+    assert state_of(known, "worker-1", 2.6) is State.HEALTHY
 
 
 def test_the_last_breath_of_one_that_is_being_replaced_does_not_count() -> None:
@@ -273,13 +320,3 @@ def test_a_record_that_says_nothing_new_changes_nothing() -> None:
     for record in (HostRecord("worker-1", 1, 6.0, False), HostRecord("worker-1", 1, 9.0, True)):
         known = see(known, record, 11.0)
         assert see(known, record, 12.0) is known
-def test_a_late_heartbeat_of_the_one_before_does_not_make_the_new_one_healthy() -> None:
-    """A medic that does not lead has ordered nothing; it knows the new one from the record."""
-    known = hear(ward(), Pulse("worker-1", 5, 8), 1.0)
-    known = see(known, HostRecord("worker-1", 6, 0.0, gone=False), 2.0)
-    known = hear(known, Pulse("worker-1", 5, 9), 2.1)
-    assert state_of(known, "worker-1", 2.2) is State.STARTING
-    known = hear(known, Pulse("worker-1", 6, 1), 2.5)
-    assert state_of(known, "worker-1", 2.6) is State.HEALTHY
-
-

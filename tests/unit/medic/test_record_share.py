@@ -32,7 +32,7 @@ def test_news_comes_in_every_heartbeat() -> None:
 
 def test_a_heartbeat_of_a_large_host_fits_into_its_packet() -> None:
     name = f"worker-999.{'h' * 31}"
-    longest = HostRecord(name, 10**9, 12345678.123456789, gone=False, stopped=False, first=10**9)
+    longest = HostRecord(name, 10**9, 12345678.123456789, gone=False, first=10**9, stopped_for=1e6)
     pulse = Pulse(
         name, 10**9, 10**9, 10**7, 10**9, 10**9, 10**12, "electing 1000000", True, "9" * 30
     )
