@@ -66,18 +66,20 @@ class Report:
             some = self.seconds.get((kind, way), [])
             yield f"{way} {kind}: {count}{f', well after {spread(some)}' if some else ''}"
         for way in FaultKind:
-            some = self._well_again(way)
+            some = self._well_again({way})
             if some:
                 yield f"{way}, all but the broker: well after {spread(some)}"
+        if some := self._well_again(set(FaultKind)):
+            yield f"all but the broker: well after {spread(some)}"
         for way, some in sorted(self.elections.items()):
             yield f"new leader after one was {way}: {spread(some)} ({len(some)})"
         yield f"left dead: {', '.join(self.lost) or 'none'}"
 
-    def _well_again(self, way: FaultKind) -> list[float]:
+    def _well_again(self, ways: set[FaultKind]) -> list[float]:
         return [
             one
             for (kind, how), some in self.seconds.items()
-            if how is way and kind is not MemberKind.BROKER
+            if how in ways and kind is not MemberKind.BROKER
             for one in some
         ]
 

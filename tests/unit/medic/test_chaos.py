@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from caudal.cluster import chaos
-from caudal.cluster.chaos import ChaosPlan, strike
+from caudal.cluster.chaos import ChaosPlan, Report, strike
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import MemberKind
 from caudal.cluster.write_config import write_settings
 from caudal.errors import UnreachableError, UsageError
+from caudal.formats.medic_status import FaultKind
 
 
 def test_without_a_living_medic_there_is_no_chaos(tmp_path: Path) -> None:
@@ -46,3 +47,26 @@ def test_chaos_ends_if_nothing_can_be_hit_for_long(
     monkeypatch.setattr(chaos, "PATIENCE_SECONDS", 0.0)
     report = strike(Cluster.open(tmp_path), ChaosPlan(1, pause_seconds=0.001))
     assert not report.hits
+
+
+def test_the_report_counts_all_victims_together_but_not_the_broker() -> None:
+    """A broker of its own takes seconds to boot: its time tells nothing about medics."""
+    report = Report()
+    for kind, way, seconds in (
+        (MemberKind.WORKER, FaultKind.KILL, 1.0),
+        (MemberKind.MEDIC, FaultKind.KILL, 2.0),
+        (MemberKind.GATEWAY, FaultKind.FREEZE, 3.0),
+        (MemberKind.BROKER, FaultKind.KILL, 9.0),
+    ):
+        report.hits[kind, way] += 1
+        report.seconds[kind, way] = [seconds]
+    told = list(report.lines())
+    assert [line for line in told if line.endswith("most 9.0 s")] == [
+        "killed broker: 1, well after median 9.0 s, 99% within 9.0 s, most 9.0 s"
+    ]
+    assert told[-4:] == [
+        "killed, all but the broker: well after median 1.5 s, 99% within 2.0 s, most 2.0 s",
+        "frozen, all but the broker: well after median 3.0 s, 99% within 3.0 s, most 3.0 s",
+        "all but the broker: well after median 2.0 s, 99% within 3.0 s, most 3.0 s",
+        "left dead: none",
+    ]
