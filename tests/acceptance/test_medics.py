@@ -18,6 +18,7 @@ import pytest
 
 from caudal.cli.status import ExitStatus
 from caudal.cluster.folder import Cluster
+from caudal.cluster.notices import notices
 from caudal.cluster.upkeep import look
 from caudal.formats.medic_status import ProcessStatus, StatusReply
 from caudal.medic.supervision import State
@@ -135,6 +136,34 @@ def test_scale_starts_and_stops_workers(one_host: tuple[RealCluster, Cluster]) -
     real.caudal("scale", "worker=1")
     until(lambda: not is_running(second))
     assert process(cluster, "worker-1").state == State.HEALTHY
+
+
+def test_more_medics_in_the_file_of_a_running_host_harm_nobody(
+    one_host: tuple[RealCluster, Cluster],
+) -> None:
+    """Medics of the start have no link to a new one, and nobody sends it heartbeats."""
+    real, cluster = one_host
+    until(lambda: all_healthy(cluster))
+    before = {one.name: record(cluster, one.name) for one in cluster.members}
+    file = cluster.folder / "cluster.toml"
+    text = file.read_text()
+    file.write_text(text.replace("medics = 3", "medics = 4").replace("workers = 1", "workers = 2"))
+    try:
+        until(lambda: is_well(Cluster.open(cluster.folder), "worker-2"))
+        time.sleep(4)  # twice the silence after which who is not heard is dead
+        assert {name: record(cluster, name) for name in before} == before
+        assert told(cluster).leader == "medic-3"
+        shown = " ".join(real.caudal("status").stderr.split())
+        assert "says medics = 4 for host local, but the running processes use 3" in shown
+        assert "caudal down" in shown
+    finally:
+        file.write_text(text)
+    until(lambda: all(one.name != "worker-2" for one in told(cluster).processes))
+
+
+def is_well(cluster: Cluster, name: str) -> bool:
+    there = [one for one in told(cluster).processes if one.name == name]
+    return [one.state for one in there] == [State.HEALTHY]
 
 
 @pytest.mark.long
@@ -308,6 +337,36 @@ def test_a_host_that_was_taken_down_is_heard_again(tmp_path: Path) -> None:
             a.caudal("up", "--host", "a")
             now = process(seen, "medic-1.a")
             assert (now.state, now.incarnation) == (State.HEALTHY, incarnation)
+
+
+def test_a_host_is_added_while_the_others_go_on(tmp_path: Path) -> None:
+    """They keep to the hosts of their start until each is taken down and up."""
+    with two_hosts(tmp_path, "# the same file and the same secret on both") as b:
+        b.caudal("up", "--host", "b")
+        a, c = RealCluster(tmp_path / "a", 0), RealCluster(tmp_path / "c", 0)
+        shutil.copytree(a.folder, c.folder, ignore=shutil.ignore_patterns("run", "logs"))
+        text = (a.folder / "cluster.toml").read_text()
+        text += "[hosts.c]" + text.partition("[hosts.b]")[2].replace("127.0.0.3", "127.0.0.4")
+        for real in (a, b, c):
+            (real.folder / "cluster.toml").write_text(text)
+        before = record(Cluster.open(a.folder, "a"), "medic-1.a")
+        try:
+            c.caudal("up", "--host", "c")
+            time.sleep(4)  # twice the silence after which who is not heard is dead
+            seen = Cluster.open(a.folder, "a")
+            assert told(seen).leader == "medic-1.b"
+            assert "has the hosts a, b, c, but the running processes know a, b" in seen.strayed
+            assert record(seen, "medic-1.a") == before
+            for real, host in ((a, "a"), (b, "b")):
+                real.caudal("down", "--host", host)
+                real.caudal("up", "--host", host)
+            whole = Cluster.open(a.folder, "a")
+            until(lambda: all_healthy(whole) and told(whole).leader == "medic-1.c")
+            assert {one.name for one in told(whole).processes} == {f"medic-1.{it}" for it in "abc"}
+            assert not whole.strayed
+            assert not notices(whole, told(whole))
+        finally:
+            c.caudal("down", "--host", "c", check=False)
 
 
 def said(real: RealCluster, *words: str) -> str:

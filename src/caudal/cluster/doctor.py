@@ -101,7 +101,9 @@ def _hosts(cluster: Cluster) -> Iterator[Finding]:
         f"fewer than two on {', '.join(alone)}: without one, nothing there is restarted"
         if alone
         else "at least two on every host",
-        f"write medics = 2 for each host into {FILE}" if alone else "",
+        f"write medics = 2 for each host into {FILE}, then `caudal down` and `caudal up` there"
+        if alone
+        else "",
     )
     if not any(host.workers for host in hosts.values()):
         yield Finding(

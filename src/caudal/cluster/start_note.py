@@ -5,7 +5,9 @@ Rules
    containers `init` does, and `member`, if it is the first to start after all had ended.
 2. While a process of the host runs, its name, store and broker are those of the note, whatever
    cluster.toml says now: two halves of a cluster with different ones would wait for each other for
-   ever. All other settings, above all the counts, follow the file.
+   ever. So are the hosts, their addresses and ports, and how many medics each has: running
+   processes send heartbeats to the medics of their start only, and a medic that hears nobody would
+   restart everybody. All other settings, above all counts of gateways and workers, follow the file.
 3. If nothing runs, only the file counts. `down` removes the note.
 4. `down` works even if the file cannot be read: the note is enough to stop what runs.
 5. With the note begins a new test of the store by races: whoever passes it notes that beside.
@@ -25,6 +27,8 @@ from caudal.process.locks import is_held
 from caudal.process.records import is_running, read_record
 
 _NOTE = "started-with"
+_TOLD_OF_HOST = ("address", "port", "medics")
+_FIXED_OF_HOST = (*_TOLD_OF_HOST, "broker")
 
 
 def write_note(run: Path, settings: ClusterSettings) -> None:
@@ -59,10 +63,11 @@ def anything_runs(run: Path) -> bool:
 
 def held(settings: ClusterSettings, noted: ClusterSettings) -> ClusterSettings:
     """Return the settings with the noted values of what may not change."""
-    brokers = {name for name, host in noted.hosts.items() if host.broker}
     hosts = {
-        name: msgspec.structs.replace(host, broker=name in brokers)
-        for name, host in settings.hosts.items()
+        name: msgspec.structs.replace(
+            settings.hosts.get(name, one), **{key: getattr(one, key) for key in _FIXED_OF_HOST}
+        )
+        for name, one in noted.hosts.items()
     }
     return msgspec.structs.replace(
         settings, hosts=hosts, name=noted.name, store=noted.store, broker=noted.broker
@@ -75,6 +80,15 @@ def difference(settings: ClusterSettings, noted: ClusterSettings) -> str:
         says, uses = getattr(settings, what), getattr(noted, what)
         if says != uses:
             return f'{FILE} says {what} = "{says}", but the running processes use "{uses}"'
+    if list(settings.hosts) != list(noted.hosts):
+        says, uses = ", ".join(settings.hosts), ", ".join(noted.hosts)
+        return f"{FILE} has the hosts {says}, but the running processes know {uses}, in this order"
+    for name, one in noted.hosts.items():
+        for what in _TOLD_OF_HOST:
+            says, uses = getattr(settings.hosts[name], what), getattr(one, what)
+            if says != uses:
+                also = f"{FILE} says {what} = {says} for host {name}"
+                return f"{also}, but the running processes use {uses}"
     if held(settings, noted) != settings:  # no URL is shown: it may hold a password
         return f"{FILE} names another broker than the running processes use"
     return ""

@@ -16,6 +16,8 @@ Rules
 5. A medic whose own loop was late knows nothing about the time it missed. If it led, it holds an
    election before it gives another order. If it followed, it waits another full `silence` for its
    leader.
+6. Hosts may have other files for a while (a host is added, one after the other is started anew).
+   A message of a medic that is not known here, or to another id than this medic's, changes nothing.
 
 Two leaders may exist for a while, in a partition or before a message has arrived. This is
 harmless: a leader only orders restarts, and these are idempotent.
@@ -130,6 +132,8 @@ def see_gone(seat: ElectionState, medic: int, now: float) -> Step:
 
 def receive(seat: ElectionState, message: ElectionMessage, now: float) -> Step:
     """Handle a message. Messages may come late, twice, or not at all."""
+    if message.to != seat.me or message.sender not in seat.others:
+        return seat, []
     match message.kind:
         case MessageKind.ELECTION:
             return _asked(seat, message, now)

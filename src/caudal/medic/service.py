@@ -177,9 +177,8 @@ class Medic:
             _log.error("stop failed", extra=fields(process=name, reason=str(error)))
 
     def _reread(self) -> None:
-        """Read the settings again. Counts may change; medics and addresses need a restart.
-
-        Store, broker and name do not change while anything runs (start_note.py).
+        """Read the settings again. What may not change while anything runs keeps its value
+        (start_note.py).
         """
         try:
             cluster = Cluster.open(self.cluster.folder, self.cluster.host)

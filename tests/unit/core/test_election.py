@@ -225,3 +225,17 @@ def test_acknowledgements_of_an_earlier_term_do_not_count() -> None:
     leader = ElectionState(3, (1, 2), role=Role.LEADING, term=9, leader=3)
     after, _ = receive(leader, ElectionMessage(MessageKind.ACK, 1, 3, 8), 1.0)
     assert after.acknowledged == frozenset()
+
+
+@pytest.mark.parametrize("kind", list(MessageKind))
+@pytest.mark.parametrize(("sender", "to"), [(4, 2), (3, 1), (2, 2), (1, 3)])
+def test_words_of_strangers_and_for_others_change_nothing(
+    kind: MessageKind, sender: int, to: int
+) -> None:
+    """Another host's file may have more medics, or other ids for the same ones."""
+    electing, _ = start(2, (1, 3), 0.0)
+    leading, _ = tick(electing, electing.timing.answer)
+    following, _ = receive(electing, ElectionMessage(MessageKind.ALIVE, 3, 2, 5), 0.1)
+    assert {leading.role, following.role} == {Role.LEADING, Role.FOLLOWING}
+    for seat in (electing, leading, following):
+        assert receive(seat, ElectionMessage(kind, sender, to, 9), 0.6) == (seat, [])

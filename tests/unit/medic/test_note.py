@@ -1,4 +1,4 @@
-"""Store, broker and name stay while anything runs, whatever cluster.toml says by then."""
+"""What all processes must agree on stays while anything runs, whatever cluster.toml says."""
 
 import os
 from pathlib import Path
@@ -30,19 +30,22 @@ def cluster(tmp_path: Path) -> Cluster:
     return found
 
 
-def edited(cluster: Cluster, *changes: tuple[str, str]) -> Cluster:
+def edited(cluster: Cluster, *changes: tuple[str, str], host: str | None = None) -> Cluster:
     path = cluster.folder / FILE
     text = path.read_text()
     for before, after in changes:
         assert before in text
         text = text.replace(before, after)
     path.write_text(text)
-    return Cluster.open(cluster.folder)
+    return Cluster.open(cluster.folder, host)
 
 
 OTHER_STORE = ('store = "store"', 'store = "other"')
 OTHER_NAME = ('name = "caudal"', 'name = "other"')
 OTHER_BROKER = (SECRET, "amqp://me:hidden@127.0.0.1:2/")
+MORE_MEDICS = ("medics = 3", "medics = 4")
+OTHER_ADDRESS = ('address = "127.0.0.1"', 'address = "127.0.0.2"')
+NEW_HOST = ("[hosts.local]", "[hosts.new]\nworkers = 1\n[hosts.local]")
 PRIVATE_BROKER = (SECRET, "private"), ("broker = false", "broker = true")
 
 
@@ -53,17 +56,29 @@ PRIVATE_BROKER = (SECRET, "private"), ("broker = false", "broker = true")
         ([OTHER_NAME], r'says name = "other", but the running processes use "caudal"'),
         ([OTHER_BROKER], r"names another broker"),
         ([*PRIVATE_BROKER], r"names another broker"),
+        ([MORE_MEDICS], r"says medics = 4 for host local, but the running processes use 3"),
+        ([OTHER_ADDRESS], r"says address = 127.0.0.2 for host local, but .* use 127.0.0.1"),
+        ([NEW_HOST], r"has the hosts new, local, but the running processes know local"),
     ],
 )
 def test_while_something_runs_they_are_as_noted(
     cluster: Cluster, changes: list[tuple[str, str]], words: str
 ) -> None:
-    changed = edited(cluster, *changes)
+    changed = edited(cluster, *changes, host="local")
     assert changed.settings == cluster.settings
     with pytest.raises(UsageError, match=words) as caught:
         start_all(changed)
     assert "caudal down" in str(caught.value)
     assert "hidden" not in str(caught.value)
+
+
+def test_a_running_host_keeps_its_port(cluster: Cluster) -> None:
+    port = cluster.settings.hosts["local"].port
+    metrics = (f"metrics = {port + 120}", "metrics = 0")
+    changed = edited(cluster, (f"port = {port} ", f"port = {port - 100} "), metrics)
+    assert changed.settings.hosts["local"].port == port
+    words = f"port = {port - 100} for host local, but the running processes use {port}"
+    assert words in changed.strayed
 
 
 def test_the_doctor_says_so(cluster: Cluster) -> None:
