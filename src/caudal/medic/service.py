@@ -52,7 +52,7 @@ from caudal.process.ticks import Tick, next_moment
 BEAT_SECONDS = 0.5
 _HEARD_AT_ONCE = 64  # heartbeats in one turn of the loop
 _QUICK_BEATS = 5  # at the start, because medics answer the first heartbeat with their sessions
-_CLOSELY_SECONDS = 0.75  # silence before `stopped` is checked; a broker is always checked
+_CLOSELY_SECONDS = 0.6  # silence before `stopped` is checked; a broker is always checked
 _SLOW_SECONDS = 5.0
 _BROKER = SupervisionTiming(
     silence=10.0, start=90.0

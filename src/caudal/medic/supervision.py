@@ -4,7 +4,8 @@ Rules
 1. A process is heard by its heartbeats. After four missed ones it is dead, whether it was killed
    or hangs. A medic on its host reports that its pid is gone, which is quicker and means the same.
    If medics see it stopped (SIGSTOP) for two beats, its silence need not be awaited. They tell
-   each other since when, so a medic that has just started, or just won, does not count anew.
+   each other since when, so a medic that has just started, or just won, does not count anew. A
+   heartbeat that comes later shows that it runs again: its host's medics may be away by now.
 2. No process is suspected before the watcher itself has watched for one full timeout. The watcher
    starts anew when it starts, when it wins an election, and when its own loop was late. A late one
    also forgets since when it saw a process stopped: it may have run meanwhile.
@@ -127,8 +128,22 @@ def hear(ward: WatchList, pulse: Pulse, now: float) -> WatchList:
     return _with(
         ward,
         pulse.name,
-        replace(patient, pulse=pulse, heard=now, healthy_since=since, deaths=deaths),
+        replace(
+            patient,
+            pulse=pulse,
+            heard=now,
+            healthy_since=since,
+            deaths=deaths,
+            stopped=_still_stopped(patient, pulse, now),
+        ),
     )
+
+
+def _still_stopped(patient: WatchedProcess, pulse: Pulse, now: float) -> float | None:
+    """Return since when it is stopped, after a heartbeat that may have been sent before."""
+    if patient.stopped is None or pulse.incarnation > patient.newest:
+        return None
+    return patient.stopped if now - patient.stopped <= patient.timing.beat else None
 
 
 def _healthy_since(patient: WatchedProcess, pulse: Pulse, now: float) -> float | None:

@@ -43,6 +43,9 @@ class ContainerWatch:
             except EngineError as error:
                 self._say(str(error))
                 time.sleep(_PAUSE_SECONDS)
+            except Exception as error:  # cut off, or unknown: this thread must not end
+                self._say(f"an answer of the Docker engine cannot be read: {error!r}")
+                time.sleep(_PAUSE_SECONDS)
 
     def _round(self) -> None:
         """Follow one stream of events to its end. It begins before the list, so none is missed."""
@@ -62,7 +65,7 @@ class ContainerWatch:
 
     def _say(self, reason: str) -> None:
         if reason and reason != self._away:
-            _log.error("the Docker engine is away", extra=fields(reason=reason))
+            _log.error("containers cannot be watched", extra=fields(reason=reason))
         self._away = reason
 
 

@@ -16,7 +16,7 @@ from caudal.process.logs import fields
 
 Value = TypeVar("Value")
 
-FIRST_SECONDS, MOST_SECONDS = 0.2, 1.0  # of a pause
+FIRST_SECONDS, MOST_SECONDS = 0.2, 5.0  # of a pause
 
 _log = logging.getLogger(__name__)
 

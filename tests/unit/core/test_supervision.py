@@ -121,6 +121,28 @@ def test_a_medic_that_has_just_started_hears_how_long_one_is_stopped() -> None:
     assert [order.dead for _, order in story.orders] == [1]
 
 
+def test_one_that_was_stopped_is_well_once_it_is_heard_although_no_medic_tells() -> None:
+    """The medics of its host are cut off, or dead."""
+    story = Story().wait(4, beating=1).record(1, stopped=True)
+    story.wait(10, beating=1)
+    assert story.orders == []
+    assert story.state is State.HEALTHY
+
+
+def test_a_heartbeat_sent_before_it_was_stopped_does_not_hide_that() -> None:
+    story = Story().wait(4, beating=1).record(1, stopped=True)
+    story.ward = hear(story.ward, Pulse("worker-1", 1, 9), story.now + 0.1)
+    story.wait(T.stopped + 0.2)
+    assert [order.dead for _, order in story.orders] == [1]
+
+
+def test_a_new_one_that_is_heard_before_its_record_is_not_taken_for_stopped() -> None:
+    story = Story().wait(4, beating=1).record(1, stopped=True).wait(T.stopped - 0.4)
+    story.ward = hear(story.ward, Pulse("worker-1", 2, 1), story.now)
+    story.wait(1.0)
+    assert story.orders == []
+
+
 def test_a_watcher_that_was_late_does_not_know_how_long_one_is_stopped() -> None:
     story = Story().wait(4, beating=1).record(1, stopped=True)
     story.now += 20

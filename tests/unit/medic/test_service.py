@@ -115,6 +115,29 @@ def test_one_that_was_heard_just_now_is_not_looked_at_closely(medic: Medic) -> N
     assert looks == [{"medic-1", "worker-1"}, {"medic-1"}]
 
 
+def test_a_medic_tells_since_when_a_process_is_stopped(medic: Medic) -> None:
+    """In every heartbeat: another medic may lead by now, and does not count anew."""
+    stopped = HostRecord("worker-1", 1, 9.0, gone=False, stopped=True)
+    medic.launcher.records = lambda *_: [stopped]  # type: ignore[method-assign]
+    told: list[float] = []
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear:
+            ear.setblocking(False)
+            ear.bind(("127.0.0.1", 0))
+            medic.heart.file = msgspec.structs.replace(medic.heart.file, medics=[ear.getsockname()])
+            while not (told and told[-1] > 0.0):
+                packet = await asyncio.wait_for(loop.sock_recv(ear, 10_000), 60)
+                payload = medic.heart.seal.open(packet)
+                assert payload is not None
+                records = msgspec.json.decode(payload, type=Heartbeat).records
+                told.extend(one.stopped_for for one in records)
+
+    run(medic, story)
+    assert sorted(told) == told
+
+
 def test_restarts_do_not_jump_before_the_record_of_a_new_start(medic: Medic) -> None:
     """A host was taken down and up again: the process is heard before its record."""
 

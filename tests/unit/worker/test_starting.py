@@ -16,7 +16,7 @@ from caudal.formats.keys import Lane
 from caudal.process.signals import Stop
 from caudal.store.memory import MemoryStore
 from caudal.worker import process
-from caudal.worker.await_services import waited_for
+from caudal.worker.await_services import FIRST_SECONDS, waited_for
 from caudal.worker.figures import WorkerMetrics
 from caudal.worker.process import Worker
 from caudal.worker.settings import WorkerSettings
@@ -47,7 +47,7 @@ def test_it_waits_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
         "waiting for the store", "the store answers",
     ]  # fmt: skip
     assert clock.slept[0] <= 0.2
-    assert all(0.5 <= pause <= 1.0 for pause in clock.slept[10:])
+    assert all(2.5 <= pause <= 5.0 for pause in clock.slept[10:])
 
 
 def test_what_is_there_is_not_mentioned(caplog: pytest.LogCaptureFixture) -> None:
@@ -60,7 +60,7 @@ def test_patience_may_be_bounded() -> None:
     clock = HandClock()
     with pytest.raises(StoreError, match="away"):
         waited_for("store", Moody(10**6).ask, StoreError, clock, never, seconds=20)
-    assert 20 <= clock.time <= 21
+    assert 20 <= clock.time <= 26
 
 
 def test_it_stops_when_asked() -> None:
@@ -75,6 +75,35 @@ def test_what_cannot_mend_itself_is_raised_at_once() -> None:
 
     with pytest.raises(UsageError, match="promise"):
         waited_for("store", ask, StoreError, HandClock(), never)
+
+
+def test_a_worker_finds_a_broker_soon_and_asks_a_store_seldom(tmp_path: Path) -> None:
+    """The broker's link paces itself; each look at a store is several requests."""
+    clock, away = HandClock(), {"store": 20, "broker": 20}
+    pauses: dict[str, list[float]] = {"store": [], "broker": []}
+
+    def look(what: str) -> None:
+        if away[what]:
+            pauses[what] = clock.slept[len(pauses["store"]) if what == "broker" else 0 :]
+            away[what] -= 1
+            raise BrokerError("away") if what == "broker" else StoreError("away")
+
+    class Broker(MemoryBroker):
+        def depths(self) -> Mapping[Lane, int]:
+            look("broker")
+            return super().depths()
+
+    def opened() -> MemoryStore:
+        look("store")
+        return MemoryStore()
+
+    worker = Worker(
+        WorkerSettings("w"), opened, cast(Any, Broker()), tmp_path, WorkerMetrics(), Stop()
+    )
+    worker._clock = cast(Any, clock)
+    assert worker._reached() is not None
+    assert max(pauses["store"]) > 2.5
+    assert max(pauses["broker"][1:]) <= FIRST_SECONDS
 
 
 def test_a_worker_is_ready_once_it_takes_tasks(
