@@ -146,11 +146,12 @@ upgrade: compiled $(if $(RABBIT),.venv/rabbitmq)
 
 # The image and compose.yaml on a real Docker engine, as root: Debian's packages are installed if they
 # are missing, the engine has its own folder and ends with the tests. CAUDAL_TEST_ENGINE=SOCKET uses a
-# running one, CAUDAL_TEST_KEEP_IMAGE=1 an image built before.
+# running one, CAUDAL_TEST_KEEP_IMAGE=1 an image built before. With compose 2; make test-docker COMPOSE=1
+# takes Debian 12's own, 1.29.
 .PHONY: test-docker
 test-docker: compiled
 	@sh tests/containers/install_docker.sh
-	CAUDAL_TEST_DOCKER=1 $(BIN)/pytest -q -n 0 -s tests/containers
+	CAUDAL_TEST_DOCKER=1 $(if $(COMPOSE),CAUDAL_TEST_COMPOSE=$(COMPOSE)) $(BIN)/pytest -q -n 0 -s tests/containers
 
 # Files for Kubernetes, systemd and HAProxy, checked by programs that Caudal does not need itself.
 .PHONY: test-deploy

@@ -70,8 +70,13 @@ _BREAKS = """## What breaks first, and what would be changed
    batches, these reads exceed all other requests. Change: merges that also concatenate small
    slices, so that a fold reads one object per group.
 5. **RabbitMQ.** A job has some hundred messages; the scenario makes a few dozen a second, far
-   below what three nodes with quorum queues carry. A thousand workers are a thousand
-   connections, which needs file descriptors, not more.
+   below what three nodes with quorum queues carry. A thousand workers are two thousand
+   connections, one each to publish and one to consume. They need file descriptors, and patience
+   after a broker's restart: while it is away, a link pauses 0.5 to 1 second between two
+   attempts, so two thousand links make at most 2,700 attempts a second, each at all nodes in
+   turn (idle workers ask for one of their two links only, about once a second). Once it is back,
+   all of these connect within about a second, and each declares seven queues. That was not
+   measured. Change: longer pauses the more workers there are.
 
 Many workers make a calm queue: of 500, one is free for almost every task even at 95%, where
 20 workers let tasks wait for seconds. What a large cluster runs out of is requests, not

@@ -130,7 +130,7 @@ def composed(engine: Docker, folder: Path) -> Iterator[Composed]:
     settings = (ROOT / "deploy" / "cluster.toml").read_text()
     settings = settings.replace('name = "caudal"', f'name = "{NAME}"')
     settings = settings.replace("port = 8420", f"port = {cluster.port}")
-    settings = settings.replace("metrics = 8520", f"metrics = {cluster.port + 20_000}")
+    settings = settings.replace("metrics = 8540", f"metrics = {cluster.port + 20_000}")
     folder.chmod(0o755)
     (folder / "cluster.toml").write_text(settings)
     (folder / "cluster.toml").chmod(0o644)

@@ -5,10 +5,11 @@ engine are never met. It is stopped by its pid at the end.
 """
 
 import contextlib
+import functools
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ _OFFICIAL, _DEBIAN = "python:3.11-slim-bookworm", "caudal-debian:test"
 _FILES = ("-f", "compose.yaml", "-f", "deploy/host-network.yaml")
 _KIT = {"DOCKER_BUILDKIT": "1", "COMPOSE_DOCKER_CLI_BUILD": "1"}  # the first compose must be told
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+_UNPACKED = ROOT / ".venv" / "compose" / "docker-compose"  # by unpack_compose.sh
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Docker:
         return _run(["docker", *words], {**self.environment, **more}, check=check)
 
     def compose(self, *words: str, check: bool = True, **more: str) -> str:
-        """Run one command of compose, of whichever version there is."""
+        """Run one command of compose."""
         return _run(self._composing(*words), {**self.environment, **_KIT, **more}, check=check)
 
     @contextlib.contextmanager
@@ -56,17 +58,28 @@ class Docker:
                 process.terminate()
 
     def _composing(self, *words: str) -> list[str]:
-        command = ["docker", "compose"] if self.has_compose_2 else ["docker-compose"]
-        return [*command, *_FILES, *words]
+        return [*self._program, *_FILES, *words]
+
+    @functools.cached_property
+    def _program(self) -> Sequence[str]:
+        """Compose 2 where there is one, installed or unpacked; CAUDAL_TEST_COMPOSE=1: the first."""
+        if os.environ.get("CAUDAL_TEST_COMPOSE") != "1":
+            if self.docker("compose", "version", "--short", check=False).lstrip("v")[:1].isdigit():
+                return ("docker", "compose")
+            if _UNPACKED.exists():
+                return (str(_UNPACKED),)
+        return ("docker-compose",)
+
+    @functools.cached_property
+    def compose_version(self) -> str:
+        """The version of compose, such as 2.26.1-4."""
+        told = _run([*self._program, "version", "--short"], self.environment, check=True)
+        return told.strip().removeprefix("v")
 
     @property
     def has_compose_2(self) -> bool:
-        """Whether compose is the present one; Debian 12 has the first one."""
-        try:
-            self.docker("compose", "version")
-        except AssertionError:
-            return False
-        return True
+        """Whether compose is the present one; Debian 12 packages the first one."""
+        return not self.compose_version.startswith("1.")
 
 
 def _run(command: list[str], environment: Mapping[str, str], *, check: bool) -> str:

@@ -26,7 +26,7 @@ OTHER_STORE = ('store = "store"', 'store = "other"')
 def source(tmp_path: Path) -> Path:
     path = tmp_path / "given.toml"
     text = TOML.replace("port = 8420", f"port = {free_hundred()}")
-    path.write_text(text.replace("metrics = 8520", "metrics = 0"))
+    path.write_text(text.replace("metrics = 8540", "metrics = 0"))
     return path
 
 

@@ -44,7 +44,7 @@ def test_a_container_takes_what_a_medic_left_and_else_the_next_number(cluster: C
 def test_each_member_tells_where_its_health_is_asked(cluster: Cluster) -> None:
     found = {one.name: cluster.health_of(one) for one in cluster.here}
     assert found["gateway-2"] == "http://127.0.0.1:8422/healthz"
-    assert found["worker-2"] == "http://127.0.0.1:8531/readyz"
+    assert found["worker-2"] == "http://127.0.0.1:8551/readyz"
     assert found["medic-3"] == "tcp://127.0.0.1:8472"
 
 
