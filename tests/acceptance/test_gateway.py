@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,10 +44,26 @@ class GatewayProcess:
 
 @contextmanager
 def running(folder: Path, *options: str) -> Iterator[GatewayProcess]:
-    command = [*COMMAND, "--store", str(folder / "store"), "--port", "0", *options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with running_on(str(folder / "store"), *options) as gateway:
+        yield gateway
+
+
+@contextmanager
+def running_on(
+    store: str,
+    *options: str,
+    before: tuple[str, ...] = (),
+    environment: Mapping[str, str] = os.environ,
+) -> Iterator[GatewayProcess]:
+    """A gateway on this store, which logs these events before it listens."""
+    command = [*COMMAND, "--store", store, "--port", "0", *options]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env={**environment}
+    ) as process:
         assert process.stderr
         try:
+            for event in before:
+                assert json.loads(process.stderr.readline())["event"] == event
             first = json.loads(process.stderr.readline())
             assert first["event"] == "listening", first
             found = GatewayProcess(process, first["port"])
@@ -227,6 +243,24 @@ def test_the_commands_of_clients_speak_tls(tmp_path: Path, tokens: Path) -> None
         assert len(doubting.stderr.splitlines()) == 1
     status, line = refused("--store", str(tmp_path), "--tls-key", str(pair.key))
     assert (status, line) == (2, "caudal: TLS needs both --tls-certificate and --tls-key")
+
+
+def test_it_serves_and_leaves_while_its_store_hangs() -> None:
+    """The store accepts connections and never answers. Clients must not find a closed port."""
+    with socket.create_server(("127.0.0.1", 0)) as hanging:
+        environment = {
+            **os.environ,
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{hanging.getsockname()[1]}",
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+        }
+        before = ("the store does not answer yet",)
+        on_s3 = running_on("s3://bucket/here", before=before, environment=environment)
+        with on_s3 as gateway, gateway.client() as client:
+            assert client.get("/healthz").json() == {"status": "alive"}
+            assert client.get("/readyz").status_code == 503
+            assert gateway.leave() == 0
+    assert json.loads(gateway.lines[-1])["event"] == "stopped"
 
 
 def test_an_older_token_file_is_told_with_the_way_out(tmp_path: Path) -> None:

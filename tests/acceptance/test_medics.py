@@ -22,6 +22,7 @@ from caudal.cluster.notices import notices
 from caudal.cluster.upkeep import look
 from caudal.formats.medic_status import ProcessStatus, StatusReply
 from caudal.medic.supervision import State
+from caudal.process.heart import STORE_PASSED
 from caudal.process.records import ProcessRecord, is_running, read_record, send_signal
 from caudal.process.wire import make_secret
 from tests.acceptance.cluster import CAUDAL, RealCluster, free_hundred, running
@@ -69,6 +70,15 @@ def test_the_leader_dies_another_leads_and_brings_it_back(
     send_signal(before, signal.SIGKILL)
     until(lambda: is_back(cluster, "medic-3", before))
     until(lambda: told(cluster).leader == "medic-3")
+
+
+def test_a_start_notes_that_the_store_passed_its_races(
+    one_host: tuple[RealCluster, Cluster],
+) -> None:
+    """So processes that medics start do not race again."""
+    _, cluster = one_host
+    until(lambda: all_healthy(cluster))
+    assert (cluster.run_folder / STORE_PASSED).exists()
 
 
 def test_a_frozen_worker_is_killed_and_replaced(one_host: tuple[RealCluster, Cluster]) -> None:

@@ -4,19 +4,19 @@ import os
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-
-import typer
 
 from caudal.application.loadable import loadable_applications
 from caudal.broker.open_broker import open_broker
-from caudal.errors import StoreError, UsageError
+from caudal.errors import UsageError
 from caudal.formats.quotas import NONE_GIVEN, Quotas, read_quotas
 from caudal.gateway import process
 from caudal.gateway.audit import Audit
 from caudal.gateway.cluster_view import ClusterView, NoMedics
 from caudal.gateway.compute import SharedCompute
 from caudal.gateway.figures import GatewayMetrics
+from caudal.gateway.late_probe import LateProbe
 from caudal.gateway.limits import GatewayLimits
 from caudal.gateway.planners import Planners
 from caudal.gateway.tokens import Tokens, check_host
@@ -33,7 +33,7 @@ from caudal.process.signals import Stop
 from caudal.process.ticks import OnTick, Tick, ignore
 from caudal.process.watched_files import Followed
 from caudal.sizes import parse_seconds
-from caudal.store import Store, open_store, require_conditional_create
+from caudal.store import open_store, require_conditional_create
 from caudal.store.open_store import folder_of
 
 _LEAST_SILENCE_SECONDS = 5 * Pauses.reconciler  # the reconciler would miss a shorter one
@@ -71,7 +71,11 @@ def serve(
             on_tick = _beat_with_refusals(beating, figures)
         queue = open_broker(broker, known)
         held.callback(queue.close)
-        opened = _opened_store(store, fsync, beating)
+        opened, clock = open_store(store, fsync=fsync), SystemClock(stop)
+        passed = beating.store_passed if beating else None
+        probe = LateProbe(partial(require_conditional_create, opened, passed), clock, stop)
+        if folder_of(store) is None:
+            probe.begin(beating)
         models = ("lexicon", *sentiment)
         planners = Planners(limits.plans, models=models, wait_seconds=limits.plan_seconds)
         held.callback(planners.close)
@@ -79,7 +83,7 @@ def serve(
             store=opened,
             broker=queue,
             compute=SharedCompute(planners),
-            clock=SystemClock(stop),
+            clock=clock,
             new_id=new_id,
             job_runs=JobRuns(opened),
             bounds=Bounds(
@@ -91,10 +95,9 @@ def serve(
                 jobs_ahead=_jobs_ahead(settings.tokens),
             ),
         )
-        if (
-            process.serve(settings, ports, stop, figures, planners.select, on_tick)
-            is ProcessExit.ABANDONED
-        ):
+        ending = process.serve(settings, ports, stop, figures, planners.select, on_tick)
+        probe.require()
+        if ending is ProcessExit.ABANDONED:
             sys.stderr.flush()
             os._exit(0)  # a thread waits for an unresponsive store; nothing depends on it
 
@@ -167,17 +170,3 @@ class Access:
     def _quotas(self) -> Followed[Quotas] | None:
         path = self.quotas
         return Followed([path], lambda: read_quotas(path)) if path else None
-
-
-def _opened_store(url: str, fsync: bool, beating: Heart | None) -> Store:
-    store = open_store(url, fsync=fsync)
-    if folder_of(url) is not None:
-        return store
-    try:
-        if beating is None:
-            require_conditional_create(store)
-        else:  # heartbeats continue while an unreachable store is awaited
-            beating.through(lambda: require_conditional_create(store, beating.store_passed))
-    except StoreError as error:  # may be temporary; a missing guarantee is another error
-        typer.echo(f"caudal: the store does not answer yet: {error}", err=True)
-    return store

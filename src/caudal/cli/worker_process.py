@@ -19,7 +19,7 @@ from caudal.process.heart import Heart
 from caudal.process.logs import Style, set_up_logs
 from caudal.process.metrics import serving_metrics
 from caudal.process.signals import Stop
-from caudal.process.ticks import OnTick, Tick, ignore
+from caudal.process.ticks import LastTick, OnTick, Tick, ignore
 from caudal.process.tokens import read_strong
 from caudal.sizes import parse_bytes
 from caudal.store import open_store
@@ -54,13 +54,19 @@ def work(
     )
     token = read_strong(metrics_token_file) if metrics_token_file else None
     opened = open_broker(broker, known)
-    figures = WorkerMetrics()
+    figures, last_tick = WorkerMetrics(), LastTick()
     set_up_logs(log_format, "worker", known)
     models = ready_models(sentiment, beating)
     with ExitStack() as held:
         held.callback(opened.close)
         folder = held.enter_context(own_folder(workspace))
-        serving = serving_metrics(figures.registry, metrics_port, token, lambda: figures.ready)
+        serving = serving_metrics(
+            figures.registry,
+            metrics_port,
+            token,
+            lambda: figures.takes_tasks,
+            alive=last_tick.is_recent,
+        )
         port = held.enter_context(serving)
         settings = replace(settings, metrics_port=port)
         worker = Worker(
@@ -79,7 +85,7 @@ def work(
             beating.progress = lambda: figures.done
             beating.ready = False  # until kernels are compiled, and store and broker are reachable
             on_tick = partial(_beat, beating, figures)
-        if worker.run(on_tick) is ProcessExit.ABANDONED:
+        if worker.run(last_tick.noted(on_tick)) is ProcessExit.ABANDONED:
             _leave(folder)
     if worker.outgrown and beating is None:
         os.execv(sys.executable, sys.orig_argv)  # without a medic it restarts itself
@@ -91,7 +97,7 @@ def _beat(beating: Heart, figures: WorkerMetrics, tick: Tick) -> None:
 
 
 def _tell_ready(figures: WorkerMetrics, beating: Heart | None) -> None:
-    """Tell probes and medics that the worker takes tasks."""
+    """Tell probes and medics that the worker begins to take tasks."""
     figures.ready = True
     if beating is not None:
         beating.ready = True

@@ -69,11 +69,17 @@ class Server(uvicorn.Server):
     certificate: Certificate | None = None
     arrivals: Arrivals
     limits: GatewayLimits
+    stopping: Callable[[], bool] = staticmethod(lambda: False)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """See uvicorn."""
         yield
+
+    async def on_tick(self, counter: int) -> bool:
+        """See uvicorn: ten times a second. Any thread may have requested the stop."""
+        self.should_exit = self.should_exit or self.stopping()
+        return await super().on_tick(counter)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept connections here, so that TLS handshakes are bounded too (connections.py)."""
@@ -159,11 +165,8 @@ async def _serve(
     listener: socket.socket,
 ) -> ProcessExit:
     server = make_server(settings, service)
-
-    def leave() -> None:
-        server.should_exit = True
-
-    stop_on_signals(asyncio.get_running_loop(), stop, leave)
+    server.stopping = stop.requested
+    stop_on_signals(asyncio.get_running_loop(), stop)
     ticks = asyncio.create_task(ticking(on_tick))
     samples = Sampling(service.ports.store, service.ports.clock, service.peers)
     upkeep = start_upkeep(

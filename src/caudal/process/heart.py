@@ -131,13 +131,27 @@ class Heart:
         try:
             with ThreadPoolExecutor(1, "loading") as pool:
                 loading = pool.submit(load)
-                for number in range(1, round(most_seconds / LOADING_BEAT_SECONDS) + 1):
-                    self.beat(Tick(number, 0.0))
-                    if wait([loading], LOADING_BEAT_SECONDS).done:
-                        break
+                self._beat_until(lambda pause: bool(wait([loading], pause).done), most_seconds)
                 return loading.result()
         finally:
             self.ready, self._quiet = True, 0.0
+
+    def awaiting(self, ended: Callable[[float], bool], most_seconds: float) -> None:
+        """Wait, and send heartbeats marked as not ready meanwhile.
+
+        `ended` waits for at most so many seconds, and returns whether the wait is over.
+        """
+        self.ready = False
+        try:
+            self._beat_until(ended, most_seconds)
+        finally:
+            self.ready = True
+
+    def _beat_until(self, ended: Callable[[float], bool], most_seconds: float) -> None:
+        for number in range(1, round(most_seconds / LOADING_BEAT_SECONDS) + 1):
+            self.beat(Tick(number, 0.0))
+            if ended(LOADING_BEAT_SECONDS):
+                return
 
     def _pulse(self, ticks: int, detail: str) -> Pulse:
         self._sequence += 1

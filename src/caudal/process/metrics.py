@@ -2,7 +2,8 @@
 
 Without a token the endpoint listens on loopback only, and answers to loopback names only. With a
 token it listens everywhere and answers requests that carry it (`Authorization: Bearer ...`).
-`/healthz` and `/readyz` need no token: they tell probes nothing but yes or no.
+`/healthz` and `/readyz` need no token: they tell probes nothing but yes or no. The thread answers
+although the process's own loop hangs, so it must be told whether that loop runs (`alive`).
 """
 
 import hmac
@@ -39,13 +40,15 @@ def serving_metrics(
     port: int | None,
     token: str | None = None,
     ready: Callable[[], bool] = lambda: True,
+    *,
+    alive: Callable[[], bool] = lambda: True,
 ) -> Iterator[int | None]:
     """Serve metrics on this port during the block. Yield the port (0 takes a free one)."""
     if port is None:
         yield None
         return
     host = "127.0.0.1" if token is None else ""
-    app = probed(guarded(make_wsgi_app(registry), token), ready)
+    app = probed(guarded(make_wsgi_app(registry), token), ready, alive)
     try:
         server = make_server(host, port, app, server_class=_Server, handler_class=_Handler)
     except OSError as error:
@@ -60,17 +63,17 @@ def serving_metrics(
         thread.join()
 
 
-def probed(app: App, ready: Callable[[], bool]) -> App:
+def probed(app: App, ready: Callable[[], bool], alive: Callable[[], bool]) -> App:
     """Return the app behind the two questions of probes: is it alive, and can it work?"""
 
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         path = environ.get("PATH_INFO")
         if path not in ("/healthz", "/readyz"):
             return app(environ, start)
-        is_fine = path == "/healthz" or ready()
+        is_fine = alive() and (path == "/healthz" or ready())
         status = "200 OK" if is_fine else "503 Service Unavailable"
         start(status, [("Content-Type", "text/plain")])
-        return [b"ok\n" if is_fine else b"not ready\n"]
+        return [b"ok\n" if is_fine else b"no\n"]
 
     return answer
 

@@ -10,10 +10,15 @@ wake-ups spread over time.
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 TICK_SECONDS = 0.5
+
+# A loop without a tick for so long hangs. An overloaded machine delays a tick by seconds, and so
+# does a library that keeps all threads waiting; who is restarted for that never gets anything done.
+HANGING_SECONDS = 60.0
 
 _log = logging.getLogger(__name__)
 
@@ -31,6 +36,28 @@ OnTick = Callable[[Tick], object]
 
 def ignore(tick: Tick) -> None:
     """Do nothing; for a process without listeners."""
+
+
+class LastTick:
+    """When a loop ticked last, for threads that answer whether it still runs."""
+
+    def __init__(self, elapsed: Callable[[], float] = time.monotonic) -> None:
+        self._elapsed = elapsed
+        self._at: float | None = None  # None: the loop has not begun, the process loads
+
+    def noted(self, on_tick: OnTick) -> OnTick:
+        """Return the same `on_tick`, whose calls are noted here."""
+
+        def note(tick: Tick) -> None:
+            self._at = self._elapsed()
+            on_tick(tick)
+
+        return note
+
+    def is_recent(self) -> bool:
+        """Return False while the loop hangs. Before its first tick it does not."""
+        at = self._at
+        return at is None or self._elapsed() - at <= HANGING_SECONDS
 
 
 async def ticking(on_tick: OnTick, seconds: float = TICK_SECONDS) -> None:

@@ -17,7 +17,7 @@ class WorkerMetrics:
         self.doing = ""  # the task that it computes
         self.left = ""  # why the last task was left to a worker of another version
         self.left_at = 0.0  # by the clock that never jumps
-        self.ready = False  # whether it takes tasks
+        self.ready = False  # whether it has begun to take tasks
         self.done = 0  # tasks of all kinds that ended here
         self.tasks = Counter(
             "caudal_worker_tasks", "Tasks by result.", ("kind", "ending"), registry=self.registry
@@ -39,7 +39,7 @@ class WorkerMetrics:
         self._connected = Gauge(
             "caudal_broker_connected", "1 if the broker is connected.", registry=self.registry
         )
-
+        self._is_connected: Callable[[], bool] = lambda: False
         self._dropped = Gauge(
             "caudal_broker_dropped_messages",
             "Messages removed because they could not be read.",
@@ -47,6 +47,12 @@ class WorkerMetrics:
         )
 
     def watch_broker(self, connected: Callable[[], bool], dropped: Callable[[], int]) -> None:
-        """Call these functions whenever the metrics are read."""
+        """Call these functions whenever the metrics are read, or probes ask."""
+        self._is_connected = connected
         self._connected.set_function(lambda: float(connected()))
         self._dropped.set_function(lambda: float(dropped()))
+
+    @property
+    def takes_tasks(self) -> bool:
+        """Whether it takes tasks now: it has begun to, and its broker is connected."""
+        return self.ready and self._is_connected()

@@ -29,6 +29,7 @@ from caudal.broker.port import BrokerError, OpenedBroker
 from caudal.duck.containment import held_bytes, memory_bound
 from caudal.errors import StoreError
 from caudal.jobs import loops
+from caudal.jobs.await_services import FIRST_SECONDS, waited_for
 from caudal.jobs.ports import Bounds, Ports
 from caudal.jobs.runs import JobRuns
 from caudal.kernels.sentiment import SentimentModel
@@ -39,7 +40,6 @@ from caudal.process.signals import Stop
 from caudal.process.ticks import OnTick, ignore
 from caudal.store.port import Store
 from caudal.store.probe import require_conditional_create
-from caudal.worker.await_services import FIRST_SECONDS, waited_for
 from caudal.worker.compute import LocalCompute
 from caudal.worker.figures import WorkerMetrics
 from caudal.worker.settings import WorkerSettings

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from caudal.process.heart import Heart, Heartbeat, HeartFile, alive
+from caudal.process.heart import LOADING_BEAT_SECONDS, Heart, Heartbeat, HeartFile, alive
 from caudal.process.pulse import Pulse
 from caudal.process.ticks import Tick
 from caudal.process.wire import DIGEST_BYTES, make_secret
@@ -68,6 +68,24 @@ def test_a_load_that_fails_is_the_callers_to_judge(path: Path) -> None:
     with contextlib.closing(Heart(path)) as heart:
         with pytest.raises(ValueError, match="no store"):
             heart.through(load)
+        assert heart.beat(Tick(1, 0.0)).ready
+
+
+def test_it_beats_while_it_waits_and_no_longer(path: Path, medic: socket.socket) -> None:
+    with contextlib.closing(Heart(path)) as heart:
+        asked: list[float] = []
+
+        def ended(seconds: float) -> bool:
+            asked.append(seconds)
+            return len(asked) >= 3
+
+        heart.awaiting(ended, 60.0)
+        assert [(one.ready, one.ticks) for one in (heard(medic) for _ in asked)] == [
+            (False, 1), (False, 2), (False, 3),
+        ]  # fmt: skip
+        asked.clear()
+        heart.awaiting(ended, 2 * LOADING_BEAT_SECONDS)
+        assert asked == [LOADING_BEAT_SECONDS] * 2, "its time was over"
         assert heart.beat(Tick(1, 0.0)).ready
 
 

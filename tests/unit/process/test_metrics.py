@@ -101,11 +101,13 @@ def _is_served(port: int | None) -> bool:
         return False
 
 
-@pytest.mark.parametrize(("path", "ready", "status"), [
-    ("/healthz", False, 200), ("/readyz", True, 200), ("/readyz", False, 503),
+@pytest.mark.parametrize(("path", "ready", "alive", "status"), [
+    ("/healthz", False, True, 200), ("/readyz", True, True, 200), ("/readyz", False, True, 503),
+    ("/healthz", True, False, 503), ("/readyz", True, False, 503),
 ])  # fmt: skip
-def test_probes_need_no_token(path: str, ready: bool, status: int) -> None:
-    with serving_metrics(new_registry(), 0, "secret", lambda: ready) as port:
+def test_probes_need_no_token(path: str, ready: bool, alive: bool, status: int) -> None:
+    serving = serving_metrics(new_registry(), 0, "secret", lambda: ready, alive=lambda: alive)
+    with serving as port:
         try:
             where = f"http://127.0.0.1:{port}{path}"
             with urllib.request.urlopen(where, timeout=GUARD_SECONDS) as answer:

@@ -13,10 +13,10 @@ from caudal.broker import MemoryBroker
 from caudal.broker.port import BrokerError
 from caudal.errors import StoreError, UsageError
 from caudal.formats.keys import Lane
+from caudal.jobs.await_services import FIRST_SECONDS, waited_for
 from caudal.process.signals import Stop
 from caudal.store.memory import MemoryStore
 from caudal.worker import process
-from caudal.worker.await_services import FIRST_SECONDS, waited_for
 from caudal.worker.figures import WorkerMetrics
 from caudal.worker.process import Worker
 from caudal.worker.settings import WorkerSettings

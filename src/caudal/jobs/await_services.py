@@ -1,6 +1,6 @@
 """Waits at the start until store and broker answer.
 
-An unreachable service may come back. So the worker keeps trying, with growing pauses. It logs once
+An unreachable service may come back. So a process keeps trying, with growing pauses. It logs once
 that it waits, and once that it continues. Other errors do not go away by waiting: a store that
 breaks its promises, or a wrong option. They are raised at once.
 """
