@@ -115,6 +115,20 @@ def test_one_that_was_heard_just_now_is_not_looked_at_closely(medic: Medic) -> N
     assert looks == [{"medic-1", "worker-1"}, {"medic-1"}]
 
 
+async def heartbeats(medic: Medic) -> AsyncIterator[Heartbeat]:
+    """Yield what the medic tells other ones."""
+    loop = asyncio.get_running_loop()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear:
+        ear.setblocking(False)
+        ear.bind(("127.0.0.1", 0))
+        medic.heart.file = msgspec.structs.replace(medic.heart.file, medics=[ear.getsockname()])
+        while True:
+            packet = await asyncio.wait_for(loop.sock_recv(ear, 10_000), 60)
+            payload = medic.heart.seal.open(packet)
+            assert payload is not None
+            yield msgspec.json.decode(payload, type=Heartbeat)
+
+
 def test_a_medic_tells_since_when_a_process_is_stopped(medic: Medic) -> None:
     """In every heartbeat: another medic may lead by now, and does not count anew."""
     stopped = HostRecord("worker-1", 1, 9.0, gone=False, stopped=True)
@@ -122,17 +136,10 @@ def test_a_medic_tells_since_when_a_process_is_stopped(medic: Medic) -> None:
     told: list[float] = []
 
     async def story() -> None:
-        loop = asyncio.get_running_loop()
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear:
-            ear.setblocking(False)
-            ear.bind(("127.0.0.1", 0))
-            medic.heart.file = msgspec.structs.replace(medic.heart.file, medics=[ear.getsockname()])
-            while not (told and told[-1] > 0.0):
-                packet = await asyncio.wait_for(loop.sock_recv(ear, 10_000), 60)
-                payload = medic.heart.seal.open(packet)
-                assert payload is not None
-                records = msgspec.json.decode(payload, type=Heartbeat).records
-                told.extend(one.stopped_for for one in records)
+        async for beat in heartbeats(medic):
+            told.extend(one.stopped_for for one in beat.records)
+            if told[-1] > 0.0:
+                return
 
     run(medic, story)
     assert sorted(told) == told
@@ -540,19 +547,12 @@ def test_a_medic_of_the_same_host_that_has_not_read_the_file_again_is_not_noted(
 
 
 def test_a_medic_tells_the_others_what_its_file_says(medic: Medic) -> None:
-    packets: list[bytes] = []
+    told: list[Heartbeat] = []
 
     async def story() -> None:
-        loop = asyncio.get_running_loop()
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear:
-            ear.setblocking(False)
-            ear.bind(("127.0.0.1", 0))
-            medic.heart.file = msgspec.structs.replace(medic.heart.file, medics=[ear.getsockname()])
-            packets.append(await asyncio.wait_for(loop.sock_recv(ear, 10_000), 60))
+        told.append(await anext(heartbeats(medic)))
 
     run(medic, story)
-    payload = medic.heart.seal.open(packets[0])
-    assert payload is not None
-    told = msgspec.json.decode(payload, type=Heartbeat).settings
-    assert told == digests_of(medic.cluster.settings, medic.heart.seal)
-    assert set(told) == {"broker"}  # all other keys are at their defaults
+    settings = told[0].settings
+    assert settings == digests_of(medic.cluster.settings, medic.heart.seal)
+    assert set(settings) == {"broker"}  # all other keys are at their defaults
