@@ -10,6 +10,8 @@ from pathlib import Path
 
 import duckdb
 
+from tests.harness.oracle import ORACLE
+
 FOLDER = Path(__file__).parent
 ORDERED = ("order_limit",)
 
@@ -69,7 +71,7 @@ def statements() -> Iterator[Statement]:
 
 def database(*, lossless: bool = False) -> duckdb.DuckDBPyConnection:
     """A plain DuckDB with the tables, in the session that all engines have."""
-    made = duckdb.connect(config={"threads": 1, "arrow_lossless_conversion": lossless})
+    made = duckdb.connect(config={**ORACLE, "arrow_lossless_conversion": lossless})
     made.execute("SET TimeZone = 'UTC'")
     for table, schema in SCHEMAS.items():
         columns = ", ".join(f'"{name}" {kind}' for name, kind in schema.items())

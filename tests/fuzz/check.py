@@ -17,6 +17,7 @@ from caudal.sql.planner import Plan, plan
 from tests.fuzz.mutations import keywords
 from tests.fuzz.pruning import Pruning
 from tests.fuzz.tables import ALL, Maker, cut
+from tests.harness.oracle import ORACLE
 from tests.harness.plan_run import PlanRun
 
 TOLERANCE = 1e-9
@@ -34,7 +35,7 @@ class Bench:
         self.results = Sandbox(SandboxLimits(trusted=True), types=Types.PLAIN)
         self.binder = DuckDBBinder(ALL)
         self.maker = Maker()
-        self.direct = duckdb.connect(config={"threads": 1})
+        self.direct = duckdb.connect(config=ORACLE)
         self.direct.execute("SET TimeZone = 'UTC'")  # the session that all engines have
         self.pruning = Pruning(ALL)
         self.keywords = keywords()

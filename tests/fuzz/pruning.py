@@ -17,6 +17,7 @@ from caudal.duck.describe import create_empty, empty_schema
 from caudal.model import Query
 from caudal.sql.quoting import quote
 from caudal.sql.table_needs import ALL_ROWS, ComputedColumn, Schemas
+from tests.harness.oracle import ORACLE
 
 
 class Pruning:
@@ -32,7 +33,7 @@ class Pruning:
             create_empty(self._cursor, table, schema)
 
     def _connected(self, functions: str) -> duckdb.DuckDBPyConnection:
-        made = self._open.enter_context(duckdb.connect(config={"threads": 1}))
+        made = self._open.enter_context(duckdb.connect(config=ORACLE))
         made.execute("SET GLOBAL TimeZone = 'UTC'")
         made.execute(functions).fetchall()
         return made

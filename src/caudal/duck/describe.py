@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 import duckdb
 
 from caudal.duck.database import one_line, point_out
+from caudal.duck.empty_database import DISABLED_OPTIMIZERS
 from caudal.duck.reads import reads_of
 from caudal.errors import ApplicationError
 from caudal.sql.planner import Reads
@@ -35,7 +36,9 @@ def empty_schema(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckD
         cursor.execute("SET search_path = 'binding.main,memory.main'")
         yield cursor
     finally:
-        cursor.execute("USE memory; DETACH binding; SET disabled_optimizers = ''")
+        cursor.execute(
+            f"USE memory; DETACH binding; SET disabled_optimizers = '{DISABLED_OPTIMIZERS}'"
+        )
         cursor.close()
 
 

@@ -28,6 +28,7 @@ import pyarrow as pa
 from caudal.duck.arrow_casts import carried, presented, readable
 from caudal.duck.containment import ContainedCall, Excess, contained
 from caudal.duck.database import one_line, pointer
+from caudal.duck.empty_database import DISABLED_OPTIMIZERS
 from caudal.duck.reach import FUNCTIONS, TRUSTED_FUNCTIONS, require_own_relations
 from caudal.errors import (
     CaudalError,
@@ -208,6 +209,7 @@ def _configuration(
 ) -> dict[str, str | bool | int | float | list[str]]:
     return {
         "threads": 1,
+        "disabled_optimizers": DISABLED_OPTIMIZERS,
         "memory_limit": f"{limits.memory_bytes}B",
         "temp_directory": str(limits.spill) if limits.spill else "",
         "max_temp_directory_size": "1TB" if limits.spill else "0B",

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from tests.fuzz.check import compare
 from tests.fuzz.pruning import Pruning
+from tests.harness.oracle import ORACLE
 
 from caudal.sql.footprint import output_names
 from caudal.sql.table_needs import ALL_ROWS, Footprint, KeyMembership
@@ -22,7 +23,7 @@ class World:
     """Two tables, whole and pruned, with a stand-in for the expensive function."""
 
     def __init__(self) -> None:
-        self.whole = duckdb.connect(config={"threads": 1})
+        self.whole = duckdb.connect(config=ORACLE)
         self.pruning = Pruning(SCHEMAS, _SENTIMENT)
         self.whole.execute(_SENTIMENT)
         self.whole.execute(
