@@ -1,6 +1,6 @@
 """A create over a bad network answers the truth: ours, somebody else's, or "unknown, ask again"."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 from uuid import uuid4
@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 from tests.harness.fault_proxy import DONE, Fault, FaultProxy, proxy_before
 from tests.harness.seaweed import S3Server
+from tests.harness.silent_relay import relayed
 
 from caudal.errors import AlreadyExistsError, NotFoundError, StoreError
 from caudal.store import S3Settings, S3Store, Store
@@ -100,6 +101,52 @@ def test_a_server_that_is_away(pair: tuple[Store, Store], proxy: FaultProxy) -> 
     proxy.away = False
     bad.create("key", b"ours")
     assert good.read("key") == b"ours"
+
+
+OPERATIONS: dict[str, Callable[[Store], object]] = {
+    "create": lambda store: store.create("new", b"ours"),
+    "read": lambda store: store.read("key"),
+    "read a range": lambda store: store.read("key", 1, 2),
+    "list": lambda store: store.list(""),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_connection_that_fell_silent_is_not_awaited(name: str, s3_server: S3Server) -> None:
+    """After a network failed for seconds, TCP may try again only a minute later."""
+    with relayed(s3_server.endpoint) as relay:
+        hours = 3600.0
+        settings = S3Settings(
+            endpoint=relay.endpoint,
+            access_key=s3_server.access_key,
+            secret_key=s3_server.secret_key,
+            silent_seconds=0.5,
+            timeout_seconds=hours,
+            retry_seconds=hours,
+        )
+        store = S3Store(s3_server.bucket, f"silent/{uuid4().hex}", settings)
+        store.create("key", b"before")
+        before = relay.opened
+        relay.silence()
+        OPERATIONS[name](store)
+        assert relay.opened > before
+
+
+def test_what_must_not_land_late_and_large_objects_are_awaited(s3_server: S3Server) -> None:
+    """A DELETE or a plain PUT that was given up may still reach the server, after a newer one."""
+    settings = S3Settings(
+        endpoint=s3_server.endpoint,
+        access_key=s3_server.access_key,
+        secret_key=s3_server.secret_key,
+        silent_seconds=0.000_001,  # every answer comes later
+        retries=0,
+    )
+    store = S3Store(s3_server.bucket, f"awaited/{uuid4().hex}", settings)
+    with pytest.raises(StoreError, match="too slow"):
+        store.create("small", b"ours")
+    assert store._put("large", b"x" * (1 << 20), "create")
+    assert store.replace("small", b"ours")
+    store.delete("small")
 
 
 def test_nobody_listens(proxy: FaultProxy, s3_server: S3Server) -> None:

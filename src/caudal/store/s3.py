@@ -20,7 +20,10 @@
 4. Errors name the operation, the key, the status and S3's code. They never contain the server's
    whole answer, which can hold the access key and the signed text.
 5. The settings bound the time: each request has a timeout, and repeats have a maximum number and a
-   maximum time.
+   maximum time. A server that says nothing for seconds is asked again on another connection: for
+   what is read and listed, and for creates, which may land late without harm. Deletes and plain
+   PUTs may not. They, and large objects, during which a server is silent, have a client of their
+   own, which is patient.
 
 The server must honour the condition: `probe.py` tests that.
 """
@@ -50,6 +53,7 @@ __all__ = ["S3Settings", "S3Store"]
 MAX_BYTES = 5 << 30
 MAX_PREFIX_BYTES = 1024 - keys.MAX_KEY_BYTES - 1
 _ATTEMPTS = 3
+_SMALL_BYTES = 256 << 10  # sent in a moment even at 100 kB/s
 _CLOCK = ".caudal-clock"  # a reserved name, never listed
 _REFUSALS = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
 _STATUS = re.compile(r"status code: (\d{3}(?: [A-Z][A-Za-z]*)*)")
@@ -74,13 +78,16 @@ class S3Store(Store):
         if len(prefix.encode()) > MAX_PREFIX_BYTES:
             raise UsageError(f"the prefix in s3://{bucket} is longer than {MAX_PREFIX_BYTES} bytes")
         self._name = f"s3://{bucket}/{prefix}".rstrip("/")
-        self._remote = Bucket(
-            bucket,
-            prefix=prefix or None,
-            config=settings.config(),
-            client_options=settings.client_options(),
-            retry_config=settings.retry_config(),
-            credential_provider=settings.credential_provider(),
+        self._remote, self._patient = (
+            Bucket(
+                bucket,
+                prefix=prefix or None,
+                config=settings.config(),
+                client_options=settings.client_options(patient=patient),
+                retry_config=settings.retry_config(),
+                credential_provider=settings.credential_provider(),
+            )
+            for patient in (False, True)
         )
 
     def __repr__(self) -> str:
@@ -138,7 +145,7 @@ class S3Store(Store):
         keys.check_key(key)
         try:
             with self._errors("delete", key):
-                self._remote.delete(key)
+                self._patient.delete(key)
         except NotFoundError:
             return
 
@@ -165,10 +172,12 @@ class S3Store(Store):
         return None
 
     def _put(self, key: str, data: bytes | Path, mode: Literal["create", "overwrite"]) -> str:
-        if content.size(data) > MAX_BYTES:
+        if (size := content.size(data)) > MAX_BYTES:
             raise UsageError(f"{key} is too large for S3: an object has at most 5 GiB")
+        may_hurry = mode == "create" and size <= _SMALL_BYTES
+        remote = self._remote if may_hurry else self._patient
         with _body(data) as body:
-            result = self._remote.put(key, body, mode=mode, use_multipart=False)
+            result = remote.put(key, body, mode=mode, use_multipart=False)
         return result["e_tag"] or ""
 
     def _look(self, key: str, data: bytes | Path) -> _Found:

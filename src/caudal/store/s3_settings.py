@@ -43,6 +43,13 @@ class S3Settings:
     The largest object must be sent within this time.
     """
 
+    silent_seconds: float = 15.0
+    """The longest wait for the server's next byte, where a request may be given up (s3.py, rule 5).
+
+    A network that fails for seconds leaves connections on which TCP tries again a minute later. A
+    request that is given up is repeated on a new one.
+    """
+
     retries: int = 5
     """The maximum number of repeats of one request after a 5xx answer or a broken connection."""
 
@@ -54,7 +61,8 @@ class S3Settings:
             raise UsageError("S3 needs both the access key and the secret key, or neither")
         if self.endpoint is not None:
             _check_endpoint(self.endpoint)
-        if min(self.connect_timeout_seconds, self.timeout_seconds) <= 0 or self.retries < 0:
+        times = (self.connect_timeout_seconds, self.timeout_seconds, self.silent_seconds)
+        if min(times) <= 0 or self.retries < 0:
             raise UsageError("S3 timeouts must be positive; retries must not be negative")
 
     @classmethod
@@ -98,13 +106,16 @@ class S3Settings:
         }
         return lambda: credential
 
-    def client_options(self) -> "ClientConfig":
-        """Return the timeouts for obstore."""
-        return {
+    def client_options(self, *, patient: bool = False) -> "ClientConfig":
+        """Return the timeouts for obstore; a patient client takes any silence."""
+        options: ClientConfig = {
             "allow_http": self.endpoint is not None and self.endpoint.startswith("http://"),
             "connect_timeout": timedelta(seconds=self.connect_timeout_seconds),
             "timeout": timedelta(seconds=self.timeout_seconds),
         }
+        if not patient:
+            options["read_timeout"] = timedelta(seconds=self.silent_seconds)
+        return options
 
     def retry_config(self) -> "RetryConfig":
         """Return the limits on repeats for obstore."""
