@@ -46,3 +46,21 @@ class ToldCluster:
         return ProcessStatus(
             name, kind, "local", "healthy", 1, 0, 0.1, self.progress, 1, 1, "", "127.0.0.1:1"
         )
+
+
+class ToldGateways(ToldCluster):
+    """A cluster of gateways at some addresses."""
+
+    addresses = ("127.0.0.1:8421", "127.0.0.1:8422", "box-2.lan:8421", "0.0.0.0:1", "x y':2")
+
+    def look(self) -> StatusReply:
+        processes = [
+            ProcessStatus(
+                f"gateway-{n}", "gateway", "h", "healthy", 1, 0, 0.1, 0, 1, 1, "", address
+            )
+            for n, address in enumerate(self.addresses)
+        ]
+        return StatusReply("medic-1", "leading", 1, "medic-1", processes)
+
+    def strike(self, name: str, incarnation: int, fault: FaultKind) -> str:
+        raise AssertionError

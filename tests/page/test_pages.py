@@ -152,6 +152,13 @@ def test_a_gateway_dies_and_the_page_goes_on(
         browser.run("location.hash = arguments[0]", f"#/jobs/{job}?query=all_films")
         browser.shows(SCRIPT)
         assert "no gateway answers" not in browser.text()
+        asked = (
+            "fetch(arguments[0], {method: 'POST', body: '{}'})"
+            ".then((answer) => arguments[1](answer.status), () => arguments[1](0))"
+        )
+        other = f"http://127.0.0.1:{place.cluster.port + 2}/jobs/{job}/sql"
+        script = {"script": asked, "args": [other]}
+        assert browser.call("POST", "execute/async", script) == 401, "not of another site"
         stolen = "fetch('http://127.0.0.1:1/').then(() => arguments[0](1), () => arguments[0](0))"
         assert browser.call("POST", "execute/async", {"script": stolen, "args": []}) == 0
         assert any("Content Security Policy" in one for one in browser.errors())

@@ -8,6 +8,7 @@ export class ApiError extends Error {
     readonly status: number,
     readonly code: string,
     message: string,
+    readonly later = 0, // seconds after which to ask again; 0: the gateway did not say
   ) {
     super(message);
   }
@@ -81,7 +82,8 @@ async function refusal(answer: Response): Promise<ApiError> {
     // not from a gateway: the status must do
   }
   if (answer.status === 401) login.value = message;
-  return new ApiError(answer.status, code, message);
+  const later = Number(answer.headers.get("retry-after")) || 0; // a date is no number
+  return new ApiError(answer.status, code, message, later);
 }
 
 export async function get<T>(path: string, stop?: AbortSignal): Promise<T> {
@@ -117,6 +119,18 @@ export function save(content: Blob, name: string): void {
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** Waits for so many milliseconds, or until it is stopped. */
+export function pause(milliseconds: number, stop: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    const end = () => {
+      stop.removeEventListener("abort", end);
+      done();
+    };
+    stop.addEventListener("abort", end);
+    setTimeout(end, milliseconds);
+  });
 }
 
 export function said(error: unknown): string {

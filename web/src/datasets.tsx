@@ -28,11 +28,14 @@ const address = (one: Dataset) => `#/datasets/${encodeURIComponent(`${one.owner}
 
 export function DatasetList() {
   const found = useSignal<Dataset[] | null>(null);
+  const more = useSignal(false); // others share more than is listed
   const why = useSignal("");
   usePolling(
     async (stop) => {
       try {
-        found.value = (await get<{ datasets: Dataset[] }>("/datasets", stop)).datasets;
+        const page = await get<{ datasets: Dataset[]; more?: boolean }>("/datasets", stop);
+        found.value = page.datasets;
+        more.value = page.more ?? false;
         why.value = "";
       } catch (error) {
         if (!stop.aborted) why.value = said(error);
@@ -57,6 +60,11 @@ export function DatasetList() {
           ships with.{" "}
           <code>caudal load FOLDER --data data --gateway {location.origin} --dataset shelf</code>{" "}
           makes one with an application of yours; then files can be dropped here.
+        </p>
+      )}
+      {more.value && (
+        <p class="notice">
+          Others share more with you than is listed. Who knows OWNER/NAME of a dataset may ask it.
         </p>
       )}
       {found.value && found.value.length > 0 && (

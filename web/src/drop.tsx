@@ -1,7 +1,7 @@
 // A place to drop CSV files onto: which table they are for, how far they are, and cancel.
 import { useRef, useState } from "preact/hooks";
 import { said } from "./api.ts";
-import type { Loaded, Progress } from "./loading.ts";
+import { type Loaded, type Progress, passes } from "./loading.ts";
 import { CANCEL } from "./places.ts";
 import { bytes, count } from "./words.ts";
 
@@ -81,7 +81,8 @@ export function DropZone({
         end(file.name, `${into}: ${told(found)}`, false);
         onLoaded(found);
       } catch (error) {
-        end(file.name, stop.signal.aborted ? "cancelled" : said(error), true);
+        const words = passes(error) ? `${said(error)}; drop it again to go on` : said(error);
+        end(file.name, stop.signal.aborted ? "cancelled" : words, true);
       }
     }
     setTurn(null);

@@ -1,12 +1,13 @@
 // Loads a CSV file into a dataset of the cluster: offer it, send it part by part, wait for the version.
 // The gateway cuts the parts into batches and keeps nothing (docs/formats/http.md).
-import { ApiError, get, request, send } from "./api.ts";
+import { ApiError, get, pause, request, send } from "./api.ts";
 import type { Row, Status } from "./kinds.ts";
 import { datasetPath, ended, type Text } from "./places.ts";
 
 export const PART = 8_000_000; // bytes; part of the load's identity, so it never changes with time
 const MOST_PART = 30_000_000;
-const MOST_WAITS = 60;
+const PATIENCE = 60; // seconds for which one request is asked again
+const PASSING = [408, 429, 503]; // the sender was too slow, the owner too fast, the cluster too full
 
 export interface Progress {
   step: "read" | "sent" | "cleaned";
@@ -79,7 +80,7 @@ export async function load(
     load: { dataset, sources: [source], again: false },
   };
   const path = datasetPath({ owner: "", name: dataset }, "/offers");
-  const offer = await send<Offer>("POST", path, asked, stop);
+  const offer = await patiently(() => send<Offer>("POST", path, asked, stop), stop);
   if (!offer.new.length)
     return nothing(offer.version ?? 0, offer.skipped[0]?.reason ?? "it was loaded before");
   await created(offer.job, asked, stop);
@@ -88,7 +89,8 @@ export async function load(
     await sendParts(file, offer.job, table, sent, stop);
     return await committed(offer.job, onProgress, stop);
   } catch (error) {
-    await send("DELETE", `/jobs/${offer.job}`).catch(() => {}); // it will never be complete
+    // What passes is no reason to cancel: the same file, dropped again, goes on with the same job.
+    if (stop.aborted || !passes(error)) await send("DELETE", `/jobs/${offer.job}`).catch(() => {});
     throw error;
   }
 }
@@ -104,9 +106,9 @@ const nothing = (version: number, skipped: string): Loaded => ({
 async function created(job: string, asked: unknown, stop: AbortSignal): Promise<void> {
   const create = () => patiently(() => send("PUT", `/jobs/${job}`, asked, stop), stop);
   await create();
-  const { outcome } = await get<Status>(`/jobs/${job}`, stop);
+  const { outcome } = await patiently(() => get<Status>(`/jobs/${job}`, stop), stop);
   if (!outcome || outcome.state === "done") return;
-  await send("DELETE", `/jobs/${job}/results`);
+  await patiently(() => send("DELETE", `/jobs/${job}/results`), stop);
   await create();
 }
 
@@ -159,16 +161,24 @@ async function sendPart(
   }
 }
 
-/** Repeats what was refused only for now: too busy, too fast, or a service that does not answer. */
+/** Whether the same request may succeed later: refused only for now, or not answered. */
+export function passes(error: unknown): boolean {
+  return (
+    error instanceof TypeError || (error instanceof ApiError && PASSING.includes(error.status))
+  );
+}
+
+/** Repeats what passes, as late as the gateway says, for about a minute. */
 export async function patiently<T>(ask: () => Promise<T>, stop: AbortSignal): Promise<T> {
-  for (let waits = 0; ; waits += 1) {
+  for (let waited = 0; ; ) {
     try {
       return await ask();
     } catch (error) {
-      const code = error instanceof ApiError ? error.code : "";
-      const later = error instanceof TypeError || /busy|rate_limited|unavailable/.test(code);
-      if (stop.aborted || !later || waits >= MOST_WAITS) throw error;
-      await new Promise((done) => setTimeout(done, 1000));
+      if (stop.aborted || !passes(error) || waited >= PATIENCE) throw error;
+      const later = Math.max(1, error instanceof ApiError ? error.later : 0);
+      const seconds = Math.min(later, PATIENCE - waited);
+      await pause(1000 * seconds, stop);
+      waited += seconds;
     }
   }
 }
@@ -184,7 +194,8 @@ async function committed(
   });
   if (outcome.state !== "done")
     throw new ApiError(422, "failed", `the load ${outcome.state}: ${outcome.reason}`);
-  const [row] = await get<Row[]>(`/jobs/${job}/results/load?offset=0&limit=1`);
+  const path = `/jobs/${job}/results/load?offset=0&limit=1`;
+  const [row] = await patiently(() => get<Row[]>(path, stop), stop);
   const version = Number(row?.version);
   if (row?.loaded === false) return nothing(version, `version ${version} loaded it`);
   return { version, rows: Number(row?.rows), rejected: Number(row?.rejected), skipped: "" };

@@ -1,5 +1,5 @@
 // Where SELECTs are asked: the tables of `caudal ui`, a dataset of the cluster, or a job's results.
-import { ApiError, download, get, request, save, send } from "./api.ts";
+import { ApiError, download, get, pause, request, save, send } from "./api.ts";
 import type { About, Column, Outcome, PlanGraph, Row, RowSource, Status } from "./kinds.ts";
 import { read } from "./sse.ts";
 
@@ -180,8 +180,8 @@ export async function ended(
       if (stop.reason === CANCEL) await send("DELETE", `/jobs/${job}`).catch(() => {});
       const isLater = !(error instanceof ApiError) || error.status >= 500 || error.status === 429;
       if (stop.aborted || !isLater) throw error;
-      await new Promise((done) => setTimeout(done, 500));
     }
+    if (!outcome) await pause(500, stop); // also when the stream ended by itself
   }
   return outcome;
 }

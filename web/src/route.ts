@@ -8,8 +8,17 @@ export interface Route {
 
 export function parseRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
-  const parts = path.split("/").filter(Boolean).map(decodeURIComponent);
+  const parts = decoded(path.split("/").filter(Boolean));
   return { parts: parts.length ? parts : ["jobs"], options: new URLSearchParams(query) };
+}
+
+/** The parts of a path; none if one is no text, such as `%`. */
+function decoded(parts: string[]): string[] {
+  try {
+    return parts.map(decodeURIComponent);
+  } catch {
+    return [];
+  }
 }
 
 export function written(route: Route): string {

@@ -1,6 +1,6 @@
 // Decisions of the page that need no browser.
 import assert from "node:assert/strict";
-import test from "node:test";
+import test, { type TestContext } from "node:test";
 import { bins, choose, chosenChart } from "../src/charts.ts";
 import { filled } from "../src/filling.ts";
 import type { JobEntry, Process, Row, Sample, SoFar, Status, Task } from "../src/kinds.ts";
@@ -21,12 +21,12 @@ const { binsSelect, countsSelect, isNumeric, percent, profileOf, spans } = await
   "../src/profile.ts"
 );
 const { mistakeAt, parametersOf, remembered, typedValue } = await import("../src/sql.tsx");
-const { inTurn } = await import("../src/api.ts");
-const { isComplete, nextPart } = await import("../src/loading.ts");
+const { ApiError, inTurn } = await import("../src/api.ts");
+const { isComplete, load, nextPart, passes, patiently } = await import("../src/loading.ts");
 const { tableFor, told } = await import("../src/drop.tsx");
 const { lackOf } = await import("../src/new_dataset.tsx");
 const { byYear, compared, csvOf } = await import("../src/series.tsx");
-const { bare, datasetPath, whoseOf } = await import("../src/places.ts");
+const { bare, CANCEL, datasetPath, ended, whoseOf } = await import("../src/places.ts");
 
 test("events are split where they end, and the rest waits", () => {
   const { events, rest } = parse(': alive\n\nid: 3\nevent: rows\ndata: {"a":1}\n\nevent: pro');
@@ -39,6 +39,11 @@ test("an address and its options survive being written", () => {
   assert.deepEqual(route.parts, ["jobs", "a b"]);
   assert.equal(written(route), "#/jobs/a%20b?query=q1&as=chart");
   assert.deepEqual(parseRoute("").parts, ["jobs"]);
+});
+
+test("an address that is no text shows the list", () => {
+  for (const wrong of ["#/jobs/%", "#/datasets/%E0%A4", "#/%zz?query=q1"])
+    assert.deepEqual(parseRoute(wrong).parts, ["jobs"]);
 });
 
 test("a chart is chosen by the types of the columns", () => {
@@ -230,6 +235,145 @@ test("the parts of a file follow each other", () => {
   assert.equal(isComplete(10, null), false);
   assert.equal(isComplete(0, { ...cut, offset: 0 }), true);
   assert.equal(isComplete(10, cut), false);
+});
+
+/** Lets no time pass in pauses; tells how many milliseconds they would have taken. */
+function pauses(test: TestContext): number[] {
+  const waited: number[] = [];
+  test.mock.method(globalThis, "setTimeout", ((done: () => void, milliseconds: number) => {
+    waited.push(milliseconds);
+    queueMicrotask(done);
+  }) as typeof setTimeout);
+  return waited;
+}
+
+const PASSING: [number, string, number][] = [
+  [408, "too_slow", 0],
+  [429, "busy", 1],
+  [429, "over_quota", 10],
+  [429, "rate_limited", 1],
+  [503, "store_full", 2],
+  [503, "unavailable", 2],
+  [503, "", 0], // not from a gateway
+];
+
+test("what passes is asked again, as late as the gateway says", async (t) => {
+  const waited = pauses(t);
+  for (const [status, code, later] of PASSING) {
+    waited.length = 0;
+    const answers = [new ApiError(status, code, "not now", later), new TypeError("no network")];
+    const ask = async () => {
+      const error = answers.shift();
+      if (error) throw error;
+      return "done";
+    };
+    assert.equal(await patiently(ask, new AbortController().signal), "done");
+    assert.deepEqual(waited, [1000 * Math.max(1, later), 1000]);
+  }
+});
+
+test("patience ends after a minute, whatever the gateway says", async (t) => {
+  const waited = pauses(t);
+  for (const later of [0, 7, 30, 1_000_000]) {
+    waited.length = 0;
+    const full = new ApiError(503, "store_full", "the store is full", later);
+    const asking = patiently(() => Promise.reject(full), new AbortController().signal);
+    await assert.rejects(asking, full);
+    assert.equal(
+      waited.reduce((sum, one) => sum + one, 0),
+      60_000,
+    );
+  }
+});
+
+test("what does not pass is told at once, and so is the end of patience by the user", async (t) => {
+  const waited = pauses(t);
+  const going = new AbortController();
+  for (const [status, code] of [
+    [400, "bad_request"],
+    [409, "conflict"],
+    [410, "ended"],
+    [500, "bug"],
+  ] as [number, string][]) {
+    const error = new ApiError(status, code, "no");
+    assert.equal(passes(error), false);
+    await assert.rejects(
+      patiently(() => Promise.reject(error), going.signal),
+      error,
+    );
+  }
+  going.abort(CANCEL);
+  const busy = new ApiError(429, "busy", "not now", 1);
+  await assert.rejects(
+    patiently(() => Promise.reject(busy), going.signal),
+    busy,
+  );
+  assert.deepEqual(waited, []);
+});
+
+/** A gateway that answers the requests of a load, but this to the parts of the file. */
+function gatewayOfLoad(test: TestContext, toParts: (asked: string[]) => Response): string[] {
+  const asked: string[] = [];
+  const answers: [RegExp, unknown][] = [
+    [/^POST .*offers$/, { job: "load-1", new: [0], skipped: [], version: null }],
+    [/^GET \/jobs\/load-1$/, { outcome: null }],
+    [/./, {}],
+  ];
+  test.mock.method(globalThis, "fetch", async (path: string, init: RequestInit) => {
+    const one = `${init.method ?? "GET"} ${path}`;
+    asked.push(one);
+    if (one.includes("/records/")) return toParts(asked);
+    return Response.json(answers.find(([form]) => form.test(one))?.[1]);
+  });
+  return asked;
+}
+
+const refused = (status: number, code: string, headers: Record<string, string> = {}) =>
+  Response.json({ error: { code, message: "no" } }, { status, headers });
+
+const TEXT = { name: "a", title: "", tables: [], queries: [], parameters: {}, sentiment: "" };
+
+const loading = (stop = new AbortController()) =>
+  load(new File(["a\n1\n"], "a.csv"), "shelf", "t", TEXT, () => {}, stop.signal);
+
+test("a load is not given up for what passes: the same file goes on with the same job", async (t) => {
+  for (const [status, code, later] of PASSING) {
+    const waited = pauses(t);
+    const asked = gatewayOfLoad(t, () => refused(status, code, { "retry-after": `${later}` }));
+    await assert.rejects(
+      loading(),
+      (error) => error instanceof ApiError && error.status === status,
+    );
+    assert.equal(waited[0], 1000 * Math.max(1, later));
+    assert.deepEqual(
+      asked.filter((one) => one.startsWith("DELETE")),
+      [],
+    );
+    t.mock.restoreAll();
+  }
+});
+
+test("a load is cancelled when it will never be accepted, or by the user", async (t) => {
+  const wrong = gatewayOfLoad(t, () => refused(400, "bad_request"));
+  await assert.rejects(loading());
+  assert.equal(wrong.at(-1), "DELETE /jobs/load-1");
+  t.mock.restoreAll();
+  const stop = new AbortController();
+  const stopped = gatewayOfLoad(t, () => {
+    stop.abort(CANCEL);
+    return refused(503, "store_full");
+  });
+  await assert.rejects(loading(stop));
+  assert.equal(stopped.at(-1), "DELETE /jobs/load-1");
+});
+
+test("a stream that ends without an outcome is opened again after a pause", async (t) => {
+  const waited = pauses(t);
+  const streams = ["", ": alive\n\n", 'event: outcome\ndata: {"state":"done"}\n\n'];
+  t.mock.method(globalThis, "fetch", async () => new Response(streams.shift()));
+  const outcome = await ended("j", new AbortController().signal);
+  assert.equal(outcome.state, "done");
+  assert.deepEqual(waited, [500, 500]);
 });
 
 test("a file is for the table whose columns it has, else for the one in its name", () => {

@@ -10,12 +10,16 @@ Rules
    (protocol.py).
 5. A page may go on with another gateway than the one that served it. Its question before a request
    is answered here, and its requests get the permission that browsers ask for (peers.py).
-6. Every answer names the version of Caudal: during an upgrade, gateways of two versions answer.
+6. A page of another site changes nothing. A browser sends some requests, such as a POST without a
+   content type, without any question before, and so without a permission; but it says from where.
+   What is no program's, no page's of this gateway and none of its cluster, may only read: without
+   a permission, the browser keeps the answer from the page.
+7. Every answer names the version of Caudal: during an upgrade, gateways of two versions answer.
 """
 
 from collections.abc import Mapping
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,6 +32,11 @@ from caudal.process.loopback import names_loopback
 from caudal.version import __version__
 
 _CLOSE = {"connection": "close"}
+_READING = ("GET", "HEAD", "OPTIONS")
+_FOREIGN = (
+    "this request comes from a page of another site, which may change nothing here: use a page of "
+    "this gateway; if it is one, let the proxy between pass on the header Host"
+)
 
 
 class Door:
@@ -55,6 +64,8 @@ class Door:
 
         try:
             self._check(request)
+            if scope["method"] not in _READING and not granted and _is_foreign(request.headers):
+                raise Refusal(403, "wrong_origin", _FOREIGN)
             if is_question and granted:
                 await Response(status_code=204)(scope, receive, noting)
                 return
@@ -80,6 +91,21 @@ class Door:
         if not self._service.tokens.required and not names_loopback(headers.get("host")):
             message = "without tokens this gateway answers to localhost and 127.0.0.1 only"
             raise Refusal(421, "wrong_host", message, headers=_CLOSE)
+
+
+def _is_foreign(headers: Headers) -> bool:
+    """Return whether a browser sent this for a page that another server served (rule 6).
+
+    Pages cannot change these two headers. Older browsers send only `Origin`, programs neither. A
+    proxy may end TLS, so the scheme says nothing.
+    """
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    if site in ("same-origin", "same-site", "cross-site"):
+        return site != "same-origin"
+    if origin is None:
+        return False
+    _, is_origin, place = origin.partition("://")
+    return not is_origin or place.lower() != headers.get("host", "").lower()
 
 
 def _permit(headers: MutableHeaders, granted: Mapping[str, str]) -> None:

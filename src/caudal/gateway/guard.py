@@ -1,5 +1,5 @@
 """The guard of each path. It checks the token, the rights, the rate and free places, in this
-order, and then calls the handler.
+order, and then calls the handler. Probes pass without rate and place.
 
 Every exception becomes an answer of one shape. An exception after the answer has begun only closes
 the connection.
@@ -16,6 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 from caudal.errors import BrokerError, CaudalError, StoreError
 from caudal.formats.quotas import Quota
 from caudal.gateway.operations import Operation, Room
+from caudal.gateway.rates import neighbours
 from caudal.gateway.refusals import Refusal, later, refusal_of
 from caudal.gateway.room import ASKING
 from caudal.gateway.send_refusal import respond
@@ -85,8 +86,7 @@ class Guard:
         visit.owner = caller.owner or None
         if not operation.allows(caller.rights):
             raise Refusal(403, "not_allowed", f"this token lacks the right `{operation.right}`")
-        if wait := service.rates.take(caller.owner, asyncio.get_running_loop().time()):
-            raise later("rate_limited", "too many requests a second: slow down", wait)
+        self._require_rate(operation, request, caller)
         with self._place(operation, caller):
             if caller is not STRANGER:
                 visit.admit(caller.owner)
@@ -94,10 +94,25 @@ class Guard:
             response = await operation.handler(service, call)
             await response(request.scope, request.receive, sending)
 
+    def _require_rate(self, operation: Operation, request: Request, caller: Caller) -> None:
+        service, now = self._service, asyncio.get_running_loop().time()
+        if operation.room is Room.PROBE:
+            return
+        if caller is STRANGER:
+            address = request.client.host if request.client else ""
+            wait = service.strangers.take(neighbours(address), now)
+        else:
+            wait = service.rates.take(caller.owner, now)
+        if wait:
+            raise later("rate_limited", "too many requests a second: slow down", wait)
+
     @contextmanager
     def _place(self, operation: Operation, caller: Caller) -> Iterator[None]:
         """Hold one of the owner's places and one of the gateway's places during the block."""
         service = self._service
+        if operation.room is Room.PROBE:
+            yield
+            return
         if operation.room is Room.OPEN:
             with service.watchers.one():
                 yield
@@ -109,7 +124,7 @@ class Guard:
             yield
 
     def _caller(self, operation: Operation, request: Request) -> Caller:
-        if operation.room is Room.OPEN:
+        if not operation.room.needs_token:
             return STRANGER
         return self._service.tokens.caller(request.headers.get("authorization"))
 

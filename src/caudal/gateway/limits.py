@@ -36,5 +36,5 @@ class GatewayLimits:
     jobs: int = 64  # running, per owner, unless cluster.toml sets another number
     kept_jobs: int = 10_000  # running or kept, per owner, unless cluster.toml sets another number
     stored_bytes: int = 100 * 10**9  # per owner, unless cluster.toml sets another number
-    rate_per_second: float = 500.0  # requests per owner
+    rate_per_second: float = 500.0  # requests per owner, or per address without a token
     rate_burst: float = 1000.0  # unused requests that an owner can save up

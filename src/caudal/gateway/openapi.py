@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from caudal.gateway.bodies import JSON
-from caudal.gateway.operations import MediaContent, Operation, Room
+from caudal.gateway.operations import MediaContent, Operation
 from caudal.gateway.refusals import ErrorBody
 from caudal.version import __version__
 
@@ -26,7 +26,7 @@ _PARTS: Mapping[str, Mapping[str, Any]] = {
 _SAID = {
     400: "The request is invalid; the message says why.",
     401: "The token is missing or unknown.",
-    403: "The token lacks the right for this.",
+    403: "The token lacks the right for this, or a page of another site asks.",
     404: "It does not exist, or not yet.",
     406: "There is no representation of this media type.",
     408: "The body did not arrive in time.",
@@ -77,7 +77,7 @@ def _operation(one: Operation, named: Mapping[type[Any], Any]) -> dict[str, Any]
         "summary": one.about,
         "parameters": [*_path_parameters(one), *_parameters(one)],
         "responses": {**_answers(one, named), **_refusals(one, named)},
-        "security": [] if one.room is Room.OPEN else [{"token": []}],
+        "security": [{"token": []}] if one.room.needs_token else [],
     }
     if one.body is not None:
         described["requestBody"] = {"required": True, "content": _body(one.body, named)}
@@ -119,7 +119,7 @@ def _answers(one: Operation, named: Mapping[type[Any], Any]) -> dict[str, Any]:
 
 
 def _refusals(one: Operation, named: Mapping[type[Any], Any]) -> dict[str, Any]:
-    guarded = () if one.room is Room.OPEN else _WITH_TOKEN
+    guarded = _WITH_TOKEN if one.room.needs_token else ()
     statuses = {*one.refusals, *_EVERYWHERE, *guarded}
     return {
         str(status): {

@@ -20,9 +20,14 @@ Handler = Callable[[Service, RequestCall], Awaitable[Response]]
 class Room(Enum):
     """The kind of place that an operation holds while it is in progress."""
 
+    PROBE = "none, and no rate: it is answered always, and costs next to nothing"
     OPEN = "a place for requests without a token: monitoring"
     REQUEST = "a place for requests"
     STREAM = "a place for streams"
+
+    @property
+    def needs_token(self) -> bool:
+        return self not in (Room.PROBE, Room.OPEN)
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,10 @@ class KnownCluster:
         before a request."""
         if origin is None or not self.allows(scheme, origin):
             return {}
-        granted = {"access-control-allow-origin": origin}
+        granted = {
+            "access-control-allow-origin": origin,
+            "access-control-expose-headers": "retry-after",
+        }
         return granted | _ALLOWED if asked else granted
 
 

@@ -28,8 +28,7 @@ from caudal.errors import CaudalError
 from caudal.formats import job as job_format
 from caudal.formats.job import Options, Request, Text
 from caudal.formats.keys import Task
-from caudal.formats.streams import read_rows
-from caudal.gateway.select_rows import select_rows
+from caudal.gateway.select_rows import select_streams
 from caudal.jobs.interfaces import InputPart
 from caudal.kernels.sentiment import load_model
 from caudal.model import Query, Table
@@ -152,8 +151,7 @@ def _planned(compute: LocalCompute, ask: PlanRequest) -> PlanMade:
 
 
 def _selected(ask: SelectRequest) -> RowsMade:
-    relations = {name: read_rows(rows, name) for name, rows in ask.relations.items()}
-    found = select_rows(ask.sql, relations)
+    found = select_streams(ask.sql, ask.relations)
     return RowsMade(bytes_of(found.rows), found.cut)
 
 

@@ -24,8 +24,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-import pyarrow as pa
-
 from caudal import errors
 from caudal.formats import job as job_format
 from caudal.formats.job import Job, Request
@@ -40,7 +38,6 @@ from caudal.gateway.planner_child import (
     SelectRequest,
     TaskMade,
     TaskRequest,
-    bytes_of,
 )
 from caudal.gateway.planner_process import (
     HINT,
@@ -96,10 +93,9 @@ class Planners:
             raise too_much(ask, f"a plan of {len(made.plan)} bytes")
         return Planned(made.tables, made.plan)
 
-    def select(self, sql: str, relations: Mapping[str, pa.Table]) -> SelectedRows:
-        """Return the rows of a SELECT over small tables; see select_rows.py."""
-        streams = {name: bytes_of(rows) for name, rows in relations.items()}
-        ask = SelectRequest(sql, streams, CPU_SECONDS + 1, self._limits.memory_bytes)
+    def select(self, sql: str, streams: Mapping[str, bytes]) -> SelectedRows:
+        """Return the rows of a SELECT over small tables, which a child unpacks (select_rows.py)."""
+        ask = SelectRequest(sql, dict(streams), CPU_SECONDS + 1, self._limits.memory_bytes)
         made = self._ask_aside(ask, RowsMade)
         return SelectedRows(read_rows(made.rows, "the answer of a child", _ROWS), made.cut)
 

@@ -318,11 +318,11 @@ OPERATIONS = (
     ),
     Operation(
         "GET", "/healthz", health.healthz, "Check that the process is alive.",
-        {200: _json(health.HealthBody)}, room=Room.OPEN,
+        {200: _json(health.HealthBody)}, room=Room.PROBE,
     ),
     Operation(
         "GET", "/readyz", health.readyz, "Check that the store and the broker answer.",
-        {200: _json(health.HealthBody)}, (503,), room=Room.OPEN,
+        {200: _json(health.HealthBody)}, (503,), room=Room.PROBE,
     ),
     Operation(
         "GET", "/metrics", health.metrics, "Return metrics for Prometheus.",

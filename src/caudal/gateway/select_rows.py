@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from caudal.duck.sandbox import Sandbox, SandboxLimits, Types
 from caudal.errors import MemoryExceededError, QueryError, UsageError
+from caudal.formats.streams import read_rows
 
 MOST_ROWS = 10_000  # of an answer
 MOST_ANSWER_BYTES = 6 << 20
@@ -32,6 +33,11 @@ def select_rows(sql: str, relations: Mapping[str, pa.Table]) -> SelectedRows:
             f"the answer has more than {MOST_ANSWER_BYTES >> 20} MiB: select fewer columns"
         )
     return SelectedRows(some, rows.num_rows > MOST_ROWS)
+
+
+def select_streams(sql: str, streams: Mapping[str, bytes]) -> SelectedRows:
+    """Do the same over Arrow streams, whose size the caller has checked."""
+    return select_rows(sql, {name: read_rows(rows, name) for name, rows in streams.items()})
 
 
 def _selected(sandbox: Sandbox, sql: str, relations: Mapping[str, pa.Table]) -> pa.Table:

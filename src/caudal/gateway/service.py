@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from starlette.requests import Request
 
 from caudal.formats.job import Text
+from caudal.formats.keys import Lane
 from caudal.formats.quotas import IN_STORE, NONE_GIVEN, Allowances, Quota, Quotas
 from caudal.gateway.audit import Audit
 from caudal.gateway.census import OwnerUsage, QuotaRoom
@@ -21,7 +22,8 @@ from caudal.gateway.rates import Rates
 from caudal.gateway.refusals import Refusal, later
 from caudal.gateway.result_sql import ResultSql, Select
 from caudal.gateway.room import Bodies, RequestPlaces, Threads, Turns, WaitPlaces
-from caudal.gateway.select_rows import select_rows
+from caudal.gateway.select_rows import select_streams
+from caudal.gateway.shared_answers import SharedAnswer
 from caudal.gateway.shares import Shares, usual_quotas
 from caudal.gateway.tokens import EVERYBODY, Caller, Tokens
 from caudal.jobs.asking import DatasetQuestions
@@ -49,7 +51,7 @@ class Service:
     cluster: ClusterView = field(default_factory=NoMedics)
     peers: KnownCluster = field(init=False)  # the same, with what was told last
     outages: OutageLog = field(default_factory=OutageLog)
-    select: Select = select_rows  # over results; a gateway process has children for it
+    select: Select = select_streams  # over results; a gateway process has children for it
     applications: Applications = tuple  # that new datasets can be made with
     stale_files: Callable[[], int] = lambda: 0  # changed but invalid files, which are not used
     # One thread pool per kind of work, so that slow or stuck calls only delay their own kind.
@@ -64,7 +66,10 @@ class Service:
     waits: WaitPlaces = field(init=False)  # of those for requests
     streams: RequestPlaces = field(init=False)
     watchers: RequestPlaces = field(init=False)  # for requests without a token
-    rates: Rates = field(init=False)
+    rates: Rates = field(init=False)  # of owners
+    strangers: Rates = field(init=False)  # of those without a token, by address
+    readiness: SharedAnswer[str] = field(init=False)
+    depths: SharedAnswer[Mapping[Lane, int]] = field(init=False)
     shares: Shares = field(init=False)
     census: OwnerUsage = field(init=False)
     datasets: DatasetService = field(init=False)
@@ -83,9 +88,12 @@ class Service:
             now = allowances()
             return any(now.bounds(one) for one in IN_STORE)
 
+        takers = self._threads(bounds.threads, "taker")
         for name, room in (
             ("threads", self._threads(bounds.threads, "request")),
-            ("takers", self._threads(bounds.threads, "taker")),
+            ("takers", takers),
+            ("readiness", SharedAnswer[str](takers, self.ports.clock.elapsed)),
+            ("depths", SharedAnswer[Mapping[Lane, int]](takers, self.ports.clock.elapsed)),
             ("planners", self._threads(bounds.plans, "planner")),
             ("previewers", self._threads(bounds.previews, "previewer")),
             ("bodies", Bodies(bounds.bodies_bytes, bounds.bodies_seconds, shares)),
@@ -96,6 +104,7 @@ class Service:
             ("streams", RequestPlaces(bounds.streams, "streams")),
             ("watchers", RequestPlaces(bounds.watchers, "requests without a token")),
             ("rates", Rates(bounds.rate_per_second, bounds.rate_burst)),
+            ("strangers", Rates(bounds.rate_per_second, bounds.rate_burst)),
             ("shares", shares),
             ("census", OwnerUsage(self.ports.store, is_counted)),
             ("datasets", DatasetService(self.ports)),

@@ -29,6 +29,7 @@ from caudal.jobs.shared_maps import facts_of, open_mapped
 from caudal.results.weight import weight
 from caudal.sql.planner import Scan, filtered_scan
 
+_MOST_INPUT_BYTES = 64 << 20  # of a batch's slices, as they are stored
 _MOST_WEIGHT = 128 << 20  # bytes of a batch's rows as Python values, from which an event is made
 
 
@@ -118,6 +119,9 @@ class Preview:
     def _rows(self, number: int) -> pa.Table:
         """Run the finish on the slices of one batch, which gives rows like those of the answer."""
         found = open_mapped(self.ports.store, self.job_run, self.scan.table, number)
+        spans = found.index.stage(self.scan.name, found.key).slices
+        if sum(span.length for span in spans) > _MOST_INPUT_BYTES:
+            raise QueryError(f"batch {number} is too large for a preview: wait for the answer")
         inputs = {self.scan.name: [InputPart(one) for one in found.streams(self.scan.name)]}
         task = Task("finish", self.query)
         made = self.ports.compute.run(self.job_run.job, task, inputs, 1)

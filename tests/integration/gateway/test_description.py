@@ -20,7 +20,7 @@ from tests.harness.gateway_place import ALICE, BATCH, Place, batches, create, pu
 
 from caudal.gateway.application import make_application
 from caudal.gateway.openapi import PATH, describe
-from caudal.gateway.operations import Operation, Room
+from caudal.gateway.operations import Operation, Parameter, Room
 from caudal.gateway.routes import OPERATIONS
 
 CHECKS = [
@@ -128,3 +128,31 @@ def test_each_operation_has_a_name_of_its_own() -> None:
     paths = describe(OPERATIONS)["paths"].values()
     names = [one["operationId"] for methods in paths for one in methods.values()]
     assert len(names) == len(set(names)) == len(OPERATIONS)
+
+
+NUMBERS = [
+    (one, given)
+    for one in OPERATIONS
+    for given in one.parameters
+    if given.schema["type"] in ("integer", "number") or "[0-9]" in given.schema.get("pattern", "")
+]
+
+
+@pytest.mark.parametrize("text", ["000000001" + "9" * 400, "9" * 5_000, "0" * 5_000 + "1"])
+@pytest.mark.parametrize(
+    ("operation", "given_"), [pytest.param(*both, id=both[1].name) for both in NUMBERS]
+)
+def test_numbers_of_any_length_are_bounded(
+    served: Place, operation: Operation, given_: Parameter, text: str
+) -> None:
+    """Python makes no number of thousands of digits, and no time of hundreds."""
+    served.stopping = True  # so that streams end at once
+    path = re.sub(r"\{(\w+)\}", lambda found: KNOWN.get(found[1], "1"), operation.path)
+    in_header = given_.place == "header"
+    answer = served.client().request(
+        operation.method,
+        path,
+        params={} if in_header else {given_.name: text},
+        headers={given_.name: text} if in_header else {},
+    )
+    assert answer.status_code < 500 or answer.json()["error"]["code"] == "unavailable"

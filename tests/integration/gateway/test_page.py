@@ -252,3 +252,15 @@ def test_old_samples_are_deleted(place: Place, told: ToldCluster) -> None:
     told.clock.pass_by(KEPT_SECONDS + 400.0)
     sampling.round()
     assert len(list(samples_since(place.store, 0.0))) == 1
+
+
+@pytest.mark.parametrize(
+    "seconds",
+    ["0", "-1", "3601", "x", "", "\u0661", "000000001" + "9" * 400, "9" * 5_000, "000000001"],
+)
+def test_how_far_to_look_back_is_checked_as_it_is_used(place: Place, seconds: str) -> None:
+    answer = place.client().get("/cluster/history", params={"seconds": seconds})
+    assert code_of(answer) == (400, "bad_request")
+    for allowed in ("1", "3600"):
+        found = place.client().get("/cluster/history", params={"seconds": allowed})
+        assert found.status_code == 200

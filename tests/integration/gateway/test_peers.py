@@ -2,30 +2,11 @@
 
 import pytest
 from tests.harness.gateway_place import ALICE, Place
-from tests.harness.told_cluster import ToldCluster
+from tests.harness.told_cluster import ToldGateways
 
-from caudal.formats.medic_status import FaultKind, ProcessStatus, StatusReply
 from caudal.gateway.peers import KnownCluster
 
 ASKS = {"access-control-request-method": "GET", "access-control-request-headers": "authorization"}
-
-
-class ToldGateways(ToldCluster):
-    """A cluster of gateways at some addresses."""
-
-    addresses = ("127.0.0.1:8421", "127.0.0.1:8422", "box-2.lan:8421", "0.0.0.0:1", "x y':2")
-
-    def look(self) -> StatusReply:
-        processes = [
-            ProcessStatus(
-                f"gateway-{n}", "gateway", "h", "healthy", 1, 0, 0.1, 0, 1, 1, "", address
-            )
-            for n, address in enumerate(self.addresses)
-        ]
-        return StatusReply("medic-1", "leading", 1, "medic-1", processes)
-
-    def strike(self, name: str, incarnation: int, fault: FaultKind) -> str:
-        raise AssertionError
 
 
 @pytest.fixture
@@ -62,6 +43,7 @@ def test_pages_of_the_cluster_are_permitted(peers: Place, origin: str) -> None:
     assert answer.headers["vary"] == "origin"
     refused = client.get("/jobs/none", headers={"origin": origin})  # the page reads why
     assert refused.headers["access-control-allow-origin"] == origin
+    assert refused.headers["access-control-expose-headers"] == "retry-after"
 
 
 @pytest.mark.parametrize(

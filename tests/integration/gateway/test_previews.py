@@ -19,6 +19,7 @@ from tests.harness.gateway_place import (
 from tests.harness.gateway_server import running
 from tests.harness.waiting import GUARD_SECONDS
 
+from caudal.formats.mapped import MappedReader
 from caudal.jobs import execute
 from caudal.jobs.janitor import Janitor
 from caudal.jobs.preview import Aborted, Complete, Preview, Rows, Waiting
@@ -195,3 +196,21 @@ def test_a_preview_that_fails_ends_and_the_job_does_not(place: Place, client: Te
     assert isinstance(step, Aborted)
     assert "too much memory" in step.reason
     assert client.get("/jobs/j").json()["outcome"] is None
+
+
+def test_a_batch_that_is_too_large_is_refused_before_it_is_read(
+    place: Place, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send(client, "people")
+    place.work()
+    shown = opened(place)
+    assert isinstance(shown.step(0), Rows)
+
+    def read(*_: object) -> list[bytes]:
+        raise AssertionError("it was read")
+
+    monkeypatch.setattr(MappedReader, "streams", read)
+    monkeypatch.setattr("caudal.jobs.preview._MOST_INPUT_BYTES", 100)
+    step = shown.step(0)
+    assert isinstance(step, Aborted)
+    assert "batch 0 is too large for a preview: wait for the answer" in step.reason

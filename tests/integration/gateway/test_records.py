@@ -7,7 +7,17 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 from tests.harness.cluster_loads import stored_rows
-from tests.harness.gateway_place import ALICE, BERTA, DORA, PEOPLE, Answer, Place, code_of, create
+from tests.harness.gateway_place import (
+    ALICE,
+    BERTA,
+    DORA,
+    PEOPLE,
+    Answer,
+    Place,
+    code_of,
+    create,
+    job_content,
+)
 
 from caudal.datasets.cluster_place import locate
 from caudal.formats.digest import digest
@@ -92,6 +102,21 @@ def test_a_file_is_loaded_part_by_part(place: Place) -> None:
     again = {**msgspec.to_builtins(load_request()), "application": told["application"]}
     answer = alice.post("/datasets/shelf/offers", json=again).json()
     assert answer["skipped"][0]["reason"] == "version 1 loaded it"
+
+
+def test_the_id_of_a_load_cannot_be_taken(place: Place) -> None:
+    alice, berta = place.client(ALICE), place.client(BERTA)
+    content = msgspec.json.encode(load_request())
+    job = alice.post("/datasets/shelf/offers", content=content).json()["job"]
+    earlier = job.rpartition("-")[0]  # its id at gateways of the previous version, which is free
+    create(berta, job=earlier)
+    before = berta.put(f"/jobs/{job}", content=job_content())
+    assert code_of(before) == (400, "bad_request")
+    assert load(alice) == job
+    assert berta.put(f"/jobs/{job}", content=job_content()).json() == before.json()
+    place.work()
+    assert alice.get(f"/jobs/{job}").json()["outcome"]["state"] == "done"
+    assert berta.get(f"/jobs/{earlier}").status_code == 200
 
 
 def test_what_may_not_be_sent(place: Place) -> None:

@@ -2,11 +2,20 @@
 
 import io
 from collections.abc import Iterator
+from threading import Lock
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from starlette.testclient import TestClient
 from tests.harness.gateway_place import ALICE, BERTA, DORA, Answer, Place, code_of, create, send
+
+from caudal.formats import outputs, streams
+from caudal.formats.keys import Keys, Task
+from caudal.formats.outputs import Whose
+from caudal.gateway import result_sql
+from caudal.jobs.stored_results import StoredResult
 
 EACH_TWICE = (  # DuckDB would plan it for hours
     "WITH a0 AS (SELECT name AS k FROM adults), "
@@ -98,3 +107,68 @@ def test_what_takes_too_much_costs_a_child_only(place: Place) -> None:
     assert code_of(answer) == (422, "query_failed")
     assert "more than" in answer.json()["error"]["message"]
     assert ask(alice, "SELECT count(*) AS n FROM adults").json()["rows"] == [{"n": 5}]
+
+
+def stored(place: Place, **results: pa.Table) -> None:
+    """A job with these results, as a worker may have stored them."""
+    run = create(place.client())
+    for name, rows in results.items():
+        key = Keys("j", run, 4).output(Task("finish", name))
+        place.store.create(key, outputs.encode_result(Whose("j", run, name), "", rows))
+
+
+def zeros(count: int) -> pa.Table:
+    return pa.table({"n": np.zeros(count, np.int64)})
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        zeros(24 << 20),  # 192 MiB of a few kilobytes
+        pa.table({"n": pa.nulls(1 << 30)}),  # no bytes, but many rows
+    ],
+    ids=["bytes", "rows"],
+)
+def test_what_unpacks_to_much_is_refused_before_it_is_unpacked(rows: pa.Table) -> None:
+    with Place() as place:
+        stored(place, adults=rows)
+        answer = ask(place.client(), "SELECT count(*) AS n FROM adults")
+        assert code_of(answer) == (400, "bad_request")
+        message = answer.json()["error"]["message"]
+        assert "unpack" in message
+        assert "download" in message
+
+
+def test_results_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(result_sql, "MOST_UNPACKED", 1 << 20)
+    with Place() as place:
+        stored(place, adults=zeros(80_000), places=zeros(80_000))
+        client = place.client()
+        assert ask(client, "SELECT count(*) AS n FROM adults").json()["rows"] == [{"n": 80_000}]
+        answer = ask(client, "SELECT count(*) AS n FROM adults, places")
+        assert code_of(answer) == (400, "bad_request")
+
+
+def test_a_gateway_unpacks_no_result_and_reads_one_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    locked: list[bool] = []
+    unpack, pieces = streams.read_rows, StoredResult.pieces
+
+    def noting(*given: object, **named: object) -> pa.Table:
+        assert "slice" not in str(given[1]), "a stored result"
+        return unpack(*given, **named)  # type: ignore[arg-type]
+
+    with Place() as place:
+        lock: Lock = place.service.result_sql._lock
+
+        def read(one: StoredResult, *size: int) -> Iterator[bytes]:
+            locked.append(lock.locked())
+            return pieces(one, *size)
+
+        stored(place, adults=zeros(8 << 20))  # as much as a result may be
+        monkeypatch.setattr(streams, "read_rows", noting)
+        monkeypatch.setattr(StoredResult, "pieces", read)
+        found = ask(place.client(), "SELECT sum(n) AS n, count(*) AS c FROM adults").json()
+        assert found["rows"] == [{"n": 0, "c": 8 << 20}]
+        assert locked == [True]

@@ -33,6 +33,7 @@ from caudal.jobs.shown_facts import KEPT_SECONDS, samples_since
 Process = TypeVar("Process", ProcessStatus, ProcessFact)
 
 _PATIENCE_SECONDS = 3.0
+_DIGITS = len(str(int(KEPT_SECONDS)))
 _FAULTS = {"kill": FaultKind.KILL, "freeze": FaultKind.FREEZE}
 _NOBODY = StatusReply("", "", 0, "", [])
 
@@ -83,9 +84,11 @@ def _gateways(told: StatusReply) -> tuple[str, ...]:
 async def history(service: Service, call: RequestCall) -> Response:
     """GET /cluster/history"""
     text = call.request.query_params.get("seconds", "600")
-    if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:9]) <= KEPT_SECONDS:
+    is_number = text.isascii() and text.isdecimal() and len(text) <= _DIGITS
+    seconds = int(text) if is_number else 0
+    if not 1 <= seconds <= KEPT_SECONDS:
         raise Refusal(400, "bad_request", f"seconds must lie between 1 and {KEPT_SECONDS:.0f}")
-    since = service.ports.clock.now() - int(text)
+    since = service.ports.clock.now() - seconds
 
     def read() -> SamplePage:
         return SamplePage(

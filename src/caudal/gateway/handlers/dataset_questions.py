@@ -1,5 +1,7 @@
 """Questions to datasets, and the stream of their versions."""
 
+from collections.abc import Mapping
+
 from starlette.responses import Response
 
 from caudal.datasets.cluster_place import split_place
@@ -12,9 +14,12 @@ from caudal.gateway.planner_process import PlanExcessError
 from caudal.gateway.replies import AskBody, json_answer
 from caudal.gateway.service import RequestCall, Service
 from caudal.gateway.visits import visit_of
+from caudal.jobs.answered import lacks_answers
 from caudal.jobs.asking import PlacedQuestion
 
 _ONE_JOB = {Quota.JOBS: 1, Quota.KEPT: 1}
+_ANEW = {Quota.JOBS: 1}  # it takes the place of an ended one
+_NOTHING: Mapping[Quota, int] = {}
 
 
 async def ask(service: Service, call: RequestCall) -> Response:
@@ -23,16 +28,26 @@ async def ask(service: Service, call: RequestCall) -> Response:
         name = dataset_name(call)
         placed = await service.threads.run(service.questions.place, call.owner, name, question)
         visit_of(call.request.scope).job = placed.job_id
-        known = await service.threads.run(service.ports.job_runs.open, placed.job_id)
-        amounts = _ONE_JOB if known is None else {}
+        amounts, begun = await service.threads.run(_amounts, service, placed.job_id)
         if (refusal := service.lasting_refusal(call.owner, amounts)) is not None:
             raise refusal
         with service.census.holding(call.owner, amounts) as hold:
             receipt = await _asked(service, call, placed)
             if receipt.new:
-                hold.lasts(amounts)
+                hold.lasts(begun)
     body = AskBody(receipt.job, receipt.run, receipt.version, receipt.tables)
     return json_answer(body, 201 if receipt.new else 200)
+
+
+def _amounts(service: Service, job_id: str) -> tuple[Mapping[Quota, int], Mapping[Quota, int]]:
+    """Return what a question takes of the owner's quotas, and what it takes if a job begins.
+
+    Nothing if its job runs or has all answers; but that may change until it is asked.
+    """
+    known = service.ports.job_runs.open(job_id)
+    if known is None:
+        return _ONE_JOB, _ONE_JOB
+    return _ANEW if lacks_answers(service.ports.store, known) else _NOTHING, _ANEW
 
 
 async def _asked(service: Service, call: RequestCall, placed: PlacedQuestion) -> AskReceipt:

@@ -17,6 +17,7 @@ from caudal.gateway.refusals import Refusal
 from caudal.gateway.replies import json_answer, receipt_answer
 from caudal.gateway.service import RequestCall, Service
 from caudal.gateway.visits import visit_of
+from caudal.jobs.derived_ids import check_whose
 from caudal.jobs.requests import check_job_id
 from caudal.process.logs import fields
 
@@ -29,6 +30,7 @@ _ONE_JOB = {Quota.JOBS: 1, Quota.KEPT: 1}
 async def create(service: Service, call: RequestCall) -> Response:
     """PUT /jobs/{job}"""
     check_job_id(call.name("job"))
+    check_whose(call.name("job"), call.owner)  # before quotas tell whether there is such a job
     async with json_body(service, call, Request) as request:
         place = await _place(service, call)
         with service.census.holding(call.owner, place) as hold:
