@@ -12,12 +12,17 @@ Rules
    are swept, at any time, by anyone.
 3. `readers/` decides who may read. The index below `shared/` only helps to list, may be behind, and
    is checked against `readers/`.
+4. What is shared is bounded, for it costs its readers: each dataset in a list takes several
+   requests to the store. Bounds are counted, not locked, so requests at the same moment pass them
+   by a few, and so does a gateway of the previous version. A list is bounded in any case, and takes
+   datasets of all owners in turn, so that no owner hides those of others.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, zip_longest
 
 from caudal.datasets import commits
 from caudal.datasets.contents import Contents
@@ -27,11 +32,22 @@ from caudal.store.port import Store, entries, folder_names, pages
 
 ROOT = "datasets/"
 SHARED = "shared/"
+MOST_READERS = 100  # of one dataset: a dataset's entry names them all
+MOST_SHARED = 100  # datasets that one owner shares with one other
+MOST_LISTED = 100  # datasets of others in one list: about 400 requests to the store
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")  # of owners, too (formats/tokens.py)
 _GENERATION = re.compile(r"(\d{6})(/|\.deleted)\Z")
 _DELETED = ".deleted"
 _MARK = b"{}"
+
+
+@dataclass(frozen=True)
+class SharedDatasets:
+    """The datasets of others that an owner may read, as far as they are listed (rule 4)."""
+
+    listed: tuple["ClusterDataset", ...]  # ordered by owner and name
+    more: bool  # whether others were left out; who knows their names may use them
 
 
 class DatasetNotFoundError(NotFoundError):
@@ -76,9 +92,11 @@ class ClusterDataset:
         return [one.key.removeprefix("readers/") for one in entries(self.below, "readers/")]
 
     def share(self, reader: str) -> None:
-        """Let another owner read it."""
+        """Let another owner read it. Raise UsageError if too much is shared already (rule 4)."""
         if reader == self.owner:
             raise UsageError(f"{reader} owns {self.name} and reads it anyway")
+        if not self.may_read(reader):
+            self._check_bounds(reader)
         self.below.create(f"readers/{_checked(reader)}", _MARK)
         self.store.create(self._index(reader), _MARK)
 
@@ -92,9 +110,28 @@ class ClusterDataset:
     def delete(self) -> None:
         """Delete it, then its objects (rule 2)."""
         self.store.create(f"{self.root[:-1]}{_DELETED}", _MARK)
-        for reader in self.readers():
-            self.store.delete(self._index(reader))
         sweep_deleted(self.store, self.owner, self.name)
+
+    def sweep(self) -> int:
+        """Delete its objects and what the index says of it; return how many objects it had."""
+        for reader in self.readers():
+            self.store.delete(self._index(reader))  # first: afterwards nobody knows the readers
+        found = list(entries(self.below, ""))
+        for entry in found:
+            self.below.delete(entry.key, lasting=False)
+        return len(found)
+
+    def _check_bounds(self, reader: str) -> None:
+        if len(self.below.list("readers/").entries) >= MOST_READERS:
+            raise UsageError(
+                f"{self.name} has {MOST_READERS} readers, and no more are possible: unshare it "
+                "from one of them first"
+            )
+        if len(self.store.list(f"{SHARED}{reader}/{self.owner}/").entries) >= MOST_SHARED:
+            raise UsageError(
+                f"you share {MOST_SHARED} datasets with {reader}, and no more are possible: "
+                "unshare one of them first"
+            )
 
     def _index(self, reader: str) -> str:
         return f"{SHARED}{reader}/{self.owner}/{self.name}/{self.generation:06}"
@@ -147,13 +184,24 @@ def datasets_of(store: Store, owner: str) -> Iterator[ClusterDataset]:
             yield found
 
 
-def shared_with(store: Store, reader: str) -> Iterator[ClusterDataset]:
-    """Yield the datasets of others that an owner may read, ordered by owner and name."""
-    for entry in list(entries(store, f"{SHARED}{_checked(reader)}/")):
-        _, _, owner, name, generation = entry.key.split("/")
-        found = locate(store, owner, name)
-        if found.generation == int(generation) and found.may_read(reader) and found.exists():
-            yield found
+def shared_with(store: Store, reader: str) -> SharedDatasets:
+    """Return the datasets of others that an owner may read, at most MOST_LISTED of them."""
+    folder = f"{SHARED}{_checked(reader)}/"
+    owners = store.list(folder, recursive=False).folders[: MOST_LISTED + 1]
+    indexed = [[one.key for one in store.list(owner).entries] for owner in owners]
+    in_turn = [key for key in chain.from_iterable(zip_longest(*indexed)) if key is not None]
+    found = (_indexed(store, reader, key) for key in sorted(in_turn[:MOST_LISTED]))
+    listed = tuple(one for one in found if one is not None)
+    return SharedDatasets(listed, len(in_turn) > MOST_LISTED)
+
+
+def _indexed(store: Store, reader: str, key: str) -> ClusterDataset | None:
+    """Return the dataset that a key of the index names; None if the reader may not read it."""
+    _, _, owner, name, generation = key.split("/")
+    found = locate(store, owner, name)
+    if found.generation != int(generation) or not found.may_read(reader):
+        return None
+    return found
 
 
 def is_deleted(store: Store, root: str) -> bool:
@@ -166,13 +214,7 @@ def sweep_deleted(store: Store, owner: str, name: str) -> int:
     found = list(_generations(store, owner, name))
     gone = [one for one, is_deleted in found if is_deleted]
     left = [one for one, is_deleted in found if not is_deleted and one in gone]
-    swept = 0
-    for generation in left:
-        below = ClusterDataset(store, owner, name, generation).below
-        for entry in list(entries(below, "")):
-            below.delete(entry.key, lasting=False)
-            swept += 1
-    return swept
+    return sum(ClusterDataset(store, owner, name, generation).sweep() for generation in left)
 
 
 def sweep_all_deleted(store: Store) -> int:

@@ -24,9 +24,10 @@ class DatasetEntry(msgspec.Struct, frozen=True):
 
 
 class DatasetPage(msgspec.Struct, frozen=True):
-    """The datasets of an owner, and those that others share with it."""
+    """The datasets of an owner, then those that others share with it, as far as they are listed."""
 
     datasets: tuple[DatasetEntry, ...]
+    more: bool = False  # whether others share more with it
 
 
 class DatasetTables(msgspec.Struct, frozen=True):

@@ -23,7 +23,7 @@ from threading import Lock
 
 import msgspec
 
-from caudal.datasets.cluster_place import ROOT
+from caudal.datasets.cluster_place import ROOT, SHARED
 from caudal.errors import FormatError, NotFoundError
 from caudal.formats import document
 from caudal.formats import job as job_format
@@ -148,6 +148,9 @@ class OwnerUsage:
                 found[owned.owner, Quota.STORED] += stored_size(entry.size)
         for entry in entries(self._store, ROOT):
             owner = entry.key.removeprefix(ROOT).partition("/")[0]
+            found[owner, Quota.STORED] += stored_size(entry.size)
+        for entry in entries(self._store, SHARED):  # shared/{reader}/{owner}/…
+            owner = entry.key.removeprefix(SHARED).partition("/")[2].partition("/")[0]
             found[owner, Quota.STORED] += stored_size(entry.size)
         return found
 

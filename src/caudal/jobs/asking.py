@@ -5,7 +5,8 @@ Rules
 2. The job's id is a digest of who asks, the dataset, its version, the request, the release and the
    versions of its parts. So the same question again finds the same job, and its stored results,
    until another release answers: it may have mended a wrong answer. A query that may answer
-   otherwise each time has a number of the client's own in its id.
+   otherwise each time has a number of the client's own in its id. Only who asks may create a job
+   under it (derived_ids.py).
 3. A job that failed, expired or was cancelled, of which a query failed, or whose results are gone,
    is begun anew: what was missing, such as memory, may be there now.
 4. The order is: create job.json, name the files of its tables, mark the shared outputs as used,
@@ -24,9 +25,10 @@ from caudal.datasets.commits import newer
 from caudal.datasets.contents import Contents
 from caudal.datasets.shelf import open_shelf, require_same
 from caudal.datasets.tables import cleaning_digests
-from caudal.formats.digest import digest
 from caudal.formats.job import AskedDataset, AskedTable, Request
 from caudal.formats.replies import AskReceipt, Question
+from caudal.jobs.answered import lacks_answers
+from caudal.jobs.derived_ids import derived_id
 from caudal.jobs.facts import OneLook
 from caudal.jobs.interfaces import GoneError
 from caudal.jobs.janitor import delete_ended
@@ -88,7 +90,7 @@ class DatasetQuestions:
     def ask(self, owner: str, placed: PlacedQuestion) -> AskReceipt:
         """Create the job, or find the one of an equal question."""
         old = self.ports.job_runs.open(placed.job_id)
-        if old is not None and self._is_over(old):
+        if old is not None and lacks_answers(self.ports.store, old):  # rule 3
             delete_ended(self.ports, old)
         receipt = self.jobs.create_checked(placed.job_id, owner, placed.request)
         job_run = self.ports.job_runs.open(placed.job_id)
@@ -109,15 +111,6 @@ class DatasetQuestions:
         found = cluster_place.find(self.ports.store, owner, name)
         return WatchedDataset(found.below, found.contents())
 
-    def _is_over(self, job_run: JobRun) -> bool:
-        """Return whether the job ended without all its answers, or lost them (rule 3)."""
-        outcome = read_outcome(self.ports.store, job_run.keys)
-        if outcome is None:
-            return False
-        finished = facts_of(self.ports.store, job_run).finished()
-        has_all = outcome.state == "done" and not outcome.failed
-        return not has_all or not finished.issuperset(job_run.shape.finishes)
-
     def _begin(self, job_run: JobRun, contents: Contents) -> None:
         """Name the files, and publish every task that may run and has no output (rule 4)."""
         store, bounds = self.ports.store, self.ports.bounds
@@ -136,5 +129,6 @@ def _job_id(owner: str, question: Question, request: Request, versions: Mapping[
     text = request.application
     chosen = [one.sql for one in text.queries if not request.queries or one.name in request.queries]
     once = question.once if may_vary(chosen) else ""
-    content = (owner, request.dataset.root, request.dataset.version, identity(request), once)
-    return digest(msgspec.json.encode((*content, __version__, sorted(versions.items()))))
+    asked = (owner, request.dataset.root, request.dataset.version, identity(request), once)
+    content = msgspec.json.encode((*asked, __version__, sorted(versions.items())))
+    return derived_id("ask", owner, content)

@@ -53,10 +53,12 @@ class DatasetService:
         return offer_load(self._ports.store, who, request)
 
     def listing(self, who: str, owner: str) -> DatasetPage:
-        """Return the datasets of an owner, then those that others share with it."""
+        """Return the datasets of an owner, then a bounded number of those that others share."""
         store = self._ports.store
-        found = [*datasets_of(store, owner), *shared_with(store, owner)]
-        return DatasetPage(tuple(one for place in found for one in self._entries(place, who)))
+        shared = shared_with(store, owner)
+        found = [*datasets_of(store, owner), *shared.listed]
+        listed = tuple(one for place in found for one in self._entries(place, who))
+        return DatasetPage(listed, shared.more)
 
     def one(self, who: str, owner: str, name: str, *, is_admin: bool = False) -> DatasetEntry:
         place = self._readable(who, owner, name, is_admin=is_admin)
@@ -100,6 +102,10 @@ class DatasetService:
                 if one.part is not None
             )
         )
+
+    def is_shared(self, who: str, name: str, reader: str) -> bool:
+        """Return whether another owner may read a dataset already."""
+        return self._readable(who, who, name).may_read(reader)
 
     def share(self, who: str, name: str, reader: str) -> DatasetEntry:
         """Let another owner read a dataset."""

@@ -2,10 +2,12 @@
 
 A client first offers its sources. The answer names those that are new and the id of the job that
 loads them. The id is derived from the dataset, the sources and the options. So a client that was
-killed, and runs again with the same command, finds its job.
+killed, and runs again with the same command, finds its job. Only the owner of the dataset may
+create a job under it (derived_ids.py).
 """
 
 import re
+from contextlib import suppress
 from uuid import uuid4
 
 import msgspec
@@ -22,9 +24,10 @@ from caudal.datasets.documents import DatasetHead, DatasetVersion
 from caudal.datasets.shelf import require_same
 from caudal.datasets.sources import load_id, sort_sources
 from caudal.datasets.tables import cleaning_digests
-from caudal.errors import NotFoundError, UsageError
+from caudal.errors import FormatError, NotFoundError, UsageError
 from caudal.formats.digest import digest
 from caudal.formats.job import Request
+from caudal.formats.keys import Keys
 from caudal.formats.loads import (
     JobLoad,
     LoadOffer,
@@ -33,6 +36,8 @@ from caudal.formats.loads import (
     LoadSource,
     UpkeepRequest,
 )
+from caudal.jobs import objects
+from caudal.jobs.derived_ids import derived_id
 from caudal.jobs.loads import OPTION, offered
 from caudal.jobs.plan import from_json
 from caudal.jobs.requests import identity
@@ -80,7 +85,7 @@ def offer_load(store: Store, owner: str, request: Request) -> LoadOffer:
     text = msgspec.json.encode([place.root, last_vacuum(contents), identity(made)])
     is_there = contents.head.id != ""
     version = contents.number if is_there else None
-    return LoadOffer(f"load-{digest(text)}", tuple(new), skipped, version)
+    return LoadOffer(_job_id(store, owner, text), tuple(new), skipped, version)
 
 
 def place_of(
@@ -104,6 +109,19 @@ def place_of(
         tables.made_by if tables else "",
     )
     return JobLoad(found.root, load, contents.number, str(uuid4()))
+
+
+def _job_id(store: Store, owner: str, content: bytes) -> str:
+    """Return the id of the job of a load.
+
+    Ids of the previous version name no owner. A load that it began goes on under its id.
+    """
+    earlier = f"load-{digest(content)}"
+    with suppress(NotFoundError, FormatError):
+        job = objects.job_of(objects.job_bytes(store, earlier), earlier)
+        if job.owner == owner and not objects.exists(store, Keys(job.id, job.run).outcome):
+            return earlier
+    return derived_id("load", owner, content)
 
 
 def _contents(place: ClusterDataset, request: Request) -> Contents:

@@ -27,6 +27,7 @@ from caudal.formats.keys import MOST_GROUPS, Task, job_key
 from caudal.formats.outcomes import End, Outcome, end_of
 from caudal.formats.replies import JobPage, JobStatus, Receipt
 from caudal.jobs import objects
+from caudal.jobs.derived_ids import check_whose
 from caudal.jobs.inputs import WrongEndError, check_coverage
 from caudal.jobs.interfaces import (
     BusyError,
@@ -88,6 +89,7 @@ class JobService:
     def create_checked(self, job_id: str, owner: str, request: Request) -> Receipt:
         """Do the same as create, for a request whose dataset the owner may read."""
         check_job_id(job_id)
+        check_whose(job_id, owner)
         check_request(request)
         check_load(request)
         check_sentiment(request, self._ports.bounds.sentiments)

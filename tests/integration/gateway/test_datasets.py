@@ -19,7 +19,7 @@ from tests.harness.gateway_place import (
     job_content,
 )
 
-from caudal.datasets.cluster_place import locate
+from caudal.datasets.cluster_place import MOST_LISTED, MOST_READERS, locate
 from caudal.formats.job import Request, Text
 from caudal.formats.loads import LoadRequest, LoadSource, StreamPart
 from caudal.formats.quotas import Quotas
@@ -69,6 +69,51 @@ def test_a_reader_reads_and_changes_nothing(place: Place) -> None:
     assert code_of(berta.delete("/datasets/shelf?owner=alice")) == (404, "no_dataset")
     assert alice.delete("/datasets/shelf/readers/berta").json()["readers"] == []
     assert code_of(berta.get("/datasets/shelf?owner=alice")) == (404, "no_dataset")
+
+
+def test_sharing_is_bounded(place: Place) -> None:
+    alice, shelf = place.client(ALICE), locate(place.store, "alice", "shelf")
+    for number in range(MOST_READERS):
+        shelf.share(f"reader{number}")
+    answer = alice.put("/datasets/shelf/readers/berta")
+    assert code_of(answer) == (400, "bad_request")
+    assert "unshare it from one of them first" in answer.json()["error"]["message"]
+    assert alice.put("/datasets/shelf/readers/reader3").status_code == 200
+    assert alice.delete("/datasets/shelf/readers/reader3").status_code == 200
+    assert alice.put("/datasets/shelf/readers/berta").status_code == 200
+
+
+def test_a_list_has_ones_own_datasets_first_and_some_of_others(place: Place) -> None:
+    berta = place.client(BERTA)
+    own = locate(place.store, "berta", "mine").below
+    append(own, new_dataset(own), 1)
+    locate(place.store, "alice", "shelf").share("berta")
+    assert names(berta) == ["berta/mine", "alice/shelf"]
+    assert not berta.get("/datasets").json()["more"]
+    for number in range(MOST_LISTED + 1):  # nothing bounded the previous version
+        place.store.create(f"shared/berta/carla/shelf{number}/000000", b"{}")
+    assert names(berta) == ["berta/mine", "alice/shelf"]
+    assert berta.get("/datasets").json()["more"]
+
+
+def test_sharing_counts_as_stored(place: Place) -> None:
+    alice = place.client(ALICE)
+    place.quotas = Quotas(stored="1MB")
+    place.service.census.round()
+    used = alice.get("/quotas").json()["owners"]["alice"]["stored"]["used"]
+    assert alice.put("/datasets/shelf/readers/berta").status_code == 200
+    shared = alice.get("/quotas").json()["owners"]["alice"]["stored"]["used"]
+    assert shared == used + 2 * 4096
+    place.service.census.round()
+    assert alice.get("/quotas").json()["owners"]["alice"]["stored"]["used"] == shared
+    place.quotas = Quotas(stored=str(shared))
+    place.service.census.round()
+    answer = alice.put("/datasets/shelf/readers/carla")
+    assert code_of(answer) == (429, "over_quota")
+    assert answer.json()["error"]["quota"] == "stored"
+    assert alice.get("/datasets/shelf").json()["readers"] == ["berta"]
+    assert alice.put("/datasets/shelf/readers/berta").status_code == 200
+    assert code_of(alice.put("/datasets/none/readers/carla")) == (404, "no_dataset")
 
 
 def test_a_dataset_of_an_earlier_version_keeps_no_sql(place: Place) -> None:

@@ -6,7 +6,9 @@ from starlette.responses import Response
 
 from caudal.formats.dataset_replies import ApplicationPage
 from caudal.formats.job import Request
+from caudal.formats.quotas import Quota
 from caudal.gateway.bodies import json_body
+from caudal.gateway.census import stored_size
 from caudal.gateway.refusals import Refusal
 from caudal.gateway.replies import json_answer
 from caudal.gateway.service import RequestCall, Service
@@ -14,6 +16,7 @@ from caudal.process.logs import fields
 
 MOST_VERSIONS = 10_000
 _VERSIONS = 1_000  # that are returned unless the request says how many
+_SHARE_OBJECTS = 2  # who may read it, and the index
 _log = logging.getLogger(__name__)
 
 
@@ -80,12 +83,31 @@ async def parts(service: Service, call: RequestCall) -> Response:
 
 async def share(service: Service, call: RequestCall) -> Response:
     """PUT /datasets/{dataset}/readers/{reader}"""
-    return await _readers(service, call, shared=True)
+    names = call.name("dataset"), call.name("reader")
+    space = await _space(service, call, *names)
+    with service.census.holding(call.caller.owner, space) as hold:
+        shared = await service.threads.run(service.datasets.share, call.caller.owner, *names)
+        hold.lasts(space)
+    return json_answer(shared)
+
+
+async def _space(service: Service, call: RequestCall, name: str, reader: str) -> dict[Quota, int]:
+    """Return what a share takes of the owner's quotas: nothing if it is there already."""
+    who = call.caller.owner
+    if await service.threads.run(service.datasets.is_shared, who, name, reader):
+        return {}
+    space = {Quota.STORED: _SHARE_OBJECTS * stored_size(0)}
+    if (refusal := service.lasting_refusal(who, space)) is not None:
+        raise refusal
+    return space
 
 
 async def unshare(service: Service, call: RequestCall) -> Response:
     """DELETE /datasets/{dataset}/readers/{reader}"""
-    return await _readers(service, call, shared=False)
+    names = call.name("dataset"), call.name("reader")
+    return json_answer(
+        await service.threads.run(service.datasets.unshare, call.caller.owner, *names)
+    )
 
 
 async def delete(service: Service, call: RequestCall) -> Response:
@@ -95,12 +117,6 @@ async def delete(service: Service, call: RequestCall) -> Response:
     )
     _log.info("dataset deleted", extra=fields(dataset=f"{deleted.owner}/{deleted.name}"))
     return json_answer(deleted)
-
-
-async def _readers(service: Service, call: RequestCall, *, shared: bool) -> Response:
-    change = service.datasets.share if shared else service.datasets.unshare
-    names = call.name("dataset"), call.name("reader")
-    return json_answer(await service.threads.run(change, call.caller.owner, *names))
 
 
 def _owner(call: RequestCall) -> str:
