@@ -63,13 +63,13 @@ class GatewayOptions:
     ca: Path | None = None
 
     def open(self) -> "HttpGateways":
-        from caudal.client.addresses import addresses_of, in_clear, read_ca, read_token
+        from caudal.client.addresses import addresses_of, read_ca, read_token, warning_of
         from caudal.client.http import HttpGateways
 
         addresses = addresses_of(self.gateway, os.environ)
         token = read_token(self.token_file, os.environ)
-        if token and (open_ := in_clear(addresses)):
-            typer.echo(f"note: the token goes to {open_} unencrypted: use https", err=True)
+        if line := warning_of(token, addresses):
+            typer.echo(f"note: {line}", err=True)
         return HttpGateways(
             addresses,
             token,

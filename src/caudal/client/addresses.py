@@ -62,6 +62,16 @@ def in_clear(addresses: Sequence[str]) -> str | None:
     )
 
 
+def warning_of(token: str | None, addresses: Sequence[str]) -> str | None:
+    """Return what a person is told of a token that others on its way can read, if it is one.
+
+    >>> warning_of("secret", ["http://one:8421"])
+    'the token goes to http://one:8421 unencrypted: use https'
+    """
+    open_ = in_clear(addresses) if token else None
+    return f"the token goes to {open_} unencrypted: use https" if open_ else None
+
+
 def read_token(path: str | os.PathLike[str] | None, environment: Mapping[str, str]) -> str | None:
     """Return the token of the client's file; None if no file is named."""
     chosen = path or environment.get(TOKEN_FILE_VARIABLE)

@@ -101,7 +101,24 @@ class RowWriter:
     _offset: int = 0
 
     def batches(self, rows: Rows, columns: Sequence[str] | None = None) -> Iterator[Sendable]:
-        """Yield the batches that these rows complete; other rows wait for more, or for `rest`."""
+        """Yield the batches that these rows complete; other rows wait for more, or for `rest`.
+
+        An error before the first batch is yielded takes all rows of this call back. Those of a list
+        or a tuple are all written before that; they are in memory anyway.
+        """
+        before = self.columns, list(self._waiting), self._number, self._line, self._offset
+        taken = False
+        try:
+            made = self._made(rows, columns)
+            for one in list(made) if isinstance(rows, list | tuple) else made:
+                taken = True
+                yield one
+        except BaseException:
+            if not taken:
+                self.columns, self._waiting, self._number, self._line, self._offset = before
+            raise
+
+    def _made(self, rows: Rows, columns: Sequence[str] | None) -> Iterator[Sendable]:
         for names, data in pieces_of(rows, columns or self.columns, self.of_tuples):
             if self.columns is None:
                 self.columns = names

@@ -5,6 +5,7 @@
 
 import os
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -51,7 +52,8 @@ class Client:
 
     If one gateway does not answer, the next one is asked. If none has answered for
     `patience_seconds`, `caudal.errors.UnreachableError` is raised, and the job can be resumed.
-    What a call waits for is a warning of the log `caudal.client.client` after some seconds.
+    What a call waits for is a warning of the log `caudal.client.client` after some seconds. A token
+    that goes to another machine without https is a UserWarning.
     `ca` is a PEM file with the certificates to trust (or CAUDAL_CA), for addresses with https.
     """
 
@@ -66,7 +68,7 @@ class Client:
         ca: str | os.PathLike[str] | None = None,
     ) -> None:
         extras.require("cluster", "caudal.Client")
-        from caudal.client.addresses import addresses_of, read_ca, read_token
+        from caudal.client.addresses import addresses_of, read_ca, read_token, warning_of
         from caudal.client.batches import Compress
         from caudal.client.connections import Connections, KeptConnections
         from caudal.process.tokens import checked_bearer
@@ -74,6 +76,8 @@ class Client:
         self.addresses = addresses_of(gateway, os.environ)
         given = checked_bearer(token, "token") if token else None
         self._token = given or read_token(token_file, os.environ)
+        if line := warning_of(self._token, self.addresses):
+            warnings.warn(line, stacklevel=2)
         self._trusted = read_ca(ca, os.environ)
         self._patience_seconds = patience_seconds
         self._connections = KeptConnections(partial(Connections, self.addresses, self._trusted))

@@ -8,10 +8,14 @@ Rules
    of a cluster spread over its gateways.
 3. A body that cannot be what was asked for (bodies.py), or a store that is damaged, is an answer
    that cannot be believed: ask the next address too.
-4. 429 is an answer: repeat after Retry-After. A quota that stays full for a while (jobs, kept,
-   stored) is reported after the time of patience.
+4. A gateway without room (429: busy, or a quota that each gateway counts for itself) has done
+   nothing: ask the next address; if none has room, repeat after Retry-After. What would be the same
+   there ends the round: too many requests a second, or a quota of the whole cluster (jobs, kept,
+   stored), which is reported after the time of patience.
 5. A gateway whose certificate is not trusted is not asked again: time does not mend that.
 6. The token stands in one header of requests, and nowhere else.
+7. A request that may have been carried out, although its answer is lost, is sent again only after
+   `before_again`, which may look what is there and raise an error instead.
 """
 
 import ssl
@@ -36,6 +40,7 @@ from caudal.process.signals import Stop
 
 RESULT_TYPE = "application/vnd.caudal.result"
 _AGAIN = frozenset({408, 500, 502, 503, 504})
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _LASTING_QUOTAS = ("jobs", "kept", "stored")
 _LONGEST_RETRY_AFTER = 30.0
 _LAST_WORD_SECONDS = 2.0
@@ -64,7 +69,7 @@ class Answer:
         return error_of(self.address, self.status, self.body)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Request:
     """A request that is sent to each gateway in turn."""
 
@@ -73,6 +78,8 @@ class _Request:
     body: bytes | None
     headers: Mapping[str, str]
     take: bodies.Take
+    before_again: Callable[[], None]
+    may_be_done: bool = False  # rule 7
 
     @property
     def seconds(self) -> float:
@@ -83,6 +90,10 @@ class _Request:
     def all_headers(self) -> Mapping[str, str]:
         size = {} if self.body is None else {"Content-Length": str(len(self.body))}
         return {**self.headers, **size}
+
+
+def _look_at_nothing() -> None:
+    """Do nothing: most requests may be carried out twice."""
 
 
 class Failover:
@@ -155,9 +166,12 @@ class Failover:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         take: bodies.Take = bodies.take_reply,
+        before_again: Callable[[], None] = _look_at_nothing,
     ) -> Answer:
-        """Return the first answer of any gateway. `take` reads the body of a success."""
-        request = _Request(method, path, body, {**self._headers, **(headers or {})}, take)
+        """Return the first answer of any gateway. `take` reads the body of a success. See rule 7
+        for `before_again`, which may ask, too."""
+        all_headers = {**self._headers, **(headers or {})}
+        request = _Request(method, path, body, all_headers, take, before_again)
         return self._retry.ask(lambda: self._round(request))
 
     def _round(self, request: "_Request") -> Round[Answer]:
@@ -165,30 +179,36 @@ class Failover:
         turn, wrong, refused = Round[Answer](), set[str](), 0
         for address in self.in_turn():
             self._check_open()
+            if request.may_be_done:
+                request.before_again()
             try:
                 answer = self._one(address, request)
             except httpx.TransportError as error:
+                request.may_be_done |= not isinstance(error, _NOT_SENT)
                 turn.troubles[address] = _trouble(error)
                 _require_trust(address, error)
                 continue
             except FormatError as error:
+                request.may_be_done = True
                 turn.troubles[address] = str(error)
                 wrong.add(address)
                 continue
-            if answer.status == 429:
-                turn.retry_after = answer.retry_after
-                if quota_of(answer.body) in _LASTING_QUOTAS:
-                    turn.over_quota = str(answer.error())
-                else:
-                    turn.is_busy = True
-                return turn
-            if answer.status not in _AGAIN:
+            if answer.status != 429 and answer.status not in _AGAIN:
                 self.prefer(address)
                 turn.answer = answer
                 return turn
-            refused += 1
             turn.troubles[address] = str(answer.error()).removeprefix(f"{address} ")
             turn.retry_after = max(turn.retry_after, answer.retry_after)
+            if answer.status == 429:
+                if quota_of(answer.body) in _LASTING_QUOTAS:
+                    turn.over_quota, turn.is_busy = str(answer.error()), False
+                    return turn
+                turn.is_busy = True
+                if code_of(answer.body) == "rate_limited":
+                    return turn
+                continue
+            refused += 1
+            request.may_be_done = True
             if code_of(answer.body) == "damaged":
                 wrong.add(address)
         turn.is_wrong = wrong.issuperset(self.addresses)

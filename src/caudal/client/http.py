@@ -1,6 +1,6 @@
 """The client's requests as HTTP (docs/formats/http.md), to any gateway that answers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -15,7 +15,13 @@ from caudal.decoding import decode_json
 from caudal.errors import FormatError
 from caudal.formats import batch as batch_format
 from caudal.formats import frame
-from caudal.formats.dataset_replies import DatasetEntry, DatasetPage, PartPage, VersionPage
+from caudal.formats.dataset_replies import (
+    DatasetEntry,
+    DatasetPage,
+    PartPage,
+    VersionEntry,
+    VersionPage,
+)
 from caudal.formats.job import Request
 from caudal.formats.loads import LoadOffer
 from caudal.formats.outcomes import End, Outcome
@@ -35,6 +41,7 @@ from caudal.formats.replies import (
     TaskPage,
 )
 from caudal.formats.task_facts import ProcessSample, TaskFact
+from caudal.jobs.interfaces import ConflictError
 from caudal.jobs.requests import check_job_id, is_name
 from caudal.jobs.upload import News
 
@@ -106,9 +113,20 @@ class HttpGateways(Failover):
         return self._get(Outcome, "DELETE", _path(job_id))
 
     def delete(self, job_id: str) -> Outcome:
-        """Delete all stored data of a job that has ended; return how it ended."""
-        path, before = _path(job_id, "results"), self.status(job_id).outcome
-        return self._delete(Outcome, path, "no_job", before)
+        """Delete all stored data of a job that has ended; return how it ended.
+
+        After a lost answer, a job that was made anew under this id is left as it is
+        (ConflictError), unless it is made, and ends, between the look at it and the request.
+        """
+        before = self.status(job_id)
+
+        def require_same() -> None:
+            now = self._if_there(JobStatus, _path(job_id), "no_job")
+            if now is not None and now.run != before.run:
+                raise _made_anew(f"job {job_id}")
+
+        path = _path(job_id, "results")
+        return self._delete(Outcome, path, "no_job", before.outcome, require_same)
 
     def jobs(self) -> Iterator[JobEntry]:
         """Yield the jobs of this token, fetched page by page."""
@@ -189,18 +207,45 @@ class HttpGateways(Failover):
         return self._get(DatasetEntry, "PUT" if shared else "DELETE", path)
 
     def delete_dataset(self, place: str) -> DatasetEntry:
-        """Delete a dataset; return what it was."""
-        before = self.dataset(place)
-        return self._delete(DatasetEntry, dataset_path(place), "no_dataset", before)
+        """Delete a dataset; return what it was.
 
-    def _delete(self, kind: type[Kind], path: str, gone: str, before: Kind | None) -> Kind:
+        After a lost answer, a dataset that was made anew under this name is left as it is
+        (ConflictError), unless it is made between the look at it and the request.
+        """
+        before, known = self.dataset(place), self.versions(place, 1).versions
+        path = dataset_path(place, "versions", last=str(_MOST_LISTED))
+
+        def require_same() -> None:
+            now = self._if_there(VersionPage, path, "no_dataset")
+            if now is not None and known and _is_another(now.versions, known[-1]):
+                raise _made_anew(f"dataset {place}")
+
+        return self._delete(DatasetEntry, dataset_path(place), "no_dataset", before, require_same)
+
+    def _delete(
+        self,
+        kind: type[Kind],
+        path: str,
+        gone: str,
+        before: Kind | None,
+        require_same: Callable[[], None],
+    ) -> Kind:
         """Delete what was there a moment ago; if it is gone by now, return what it was.
 
-        A gateway may delete it and die before it answers. The next gateway then finds nothing.
+        A gateway may delete it and die before it answers. The next gateway then finds nothing, or
+        something else: `require_same` raises an error.
         """
-        answer = self.ask("DELETE", path, take=_take(kind))
+        answer = self.ask("DELETE", path, take=_take(kind), before_again=require_same)
         if before is not None and answer.status == 404 and code_of(answer.body) == gone:
             return before
+        if not answer.is_success:
+            raise answer.error()
+        return _read(kind, answer.body)
+
+    def _if_there(self, kind: type[Kind], path: str, gone: str) -> Kind | None:
+        answer = self.ask("GET", path, take=_take(kind))
+        if answer.status == 404 and code_of(answer.body) == gone:
+            return None
         if not answer.is_success:
             raise answer.error()
         return _read(kind, answer.body)
@@ -218,6 +263,21 @@ class HttpGateways(Failover):
         if not answer.is_success:
             raise answer.error()
         return _read(kind, answer.body)
+
+
+def _is_another(now: Sequence[VersionEntry], known: VersionEntry) -> bool:
+    """Return whether a dataset with these newest versions is not the one that had the known one."""
+    for one in now:
+        if one.number == known.number:
+            return (one.time, one.load) != (known.time, known.load)
+    return all(one.number < known.number for one in now)
+
+
+def _made_anew(what: str) -> ConflictError:
+    return ConflictError(
+        f"{what} was deleted, and made anew before a gateway's answer came: the new one is left as "
+        "it is"
+    )
 
 
 def _read(kind: type[Kind], body: bytes) -> Kind:

@@ -14,10 +14,10 @@ from caudal.client.results import answers_of, error_of_outcome, result_of
 from caudal.client.rows import Rows
 from caudal.client.stalled import Noticing
 from caudal.client.submit import Submission
-from caudal.errors import UsageError
+from caudal.errors import JobError, UsageError
 from caudal.formats.outcomes import Outcome
 from caudal.formats.replies import JobStatus
-from caudal.jobs.upload import UploadRequest
+from caudal.jobs.upload import Sendable, UploadRequest
 from caudal.results.answers import Answers, Result
 
 
@@ -25,6 +25,9 @@ class StreamedJob:
     """A job whose rows a program sends; made by `caudal.Client.job`. Not thread-safe.
 
     As a context manager it cancels the job if the block ends with an error.
+
+    A call of `send` or `end` that fails after it has begun to send breaks the job: nobody knows
+    which of its rows have arrived. The job then takes no rows and gives no answers.
     """
 
     def __init__(self, submission: Submission, gateways: HttpGateways) -> None:
@@ -36,6 +39,7 @@ class StreamedJob:
             one.name: RowWriter(one.name, cutter, one.columns) for one in submission.app.tables
         }
         self._open: list[str] = []
+        self._broken = ""  # the table whose rows are in doubt
         self._began = time.perf_counter()
         gateways.begin_at(submission.job_id)
         with contextlib.ExitStack() as stack:
@@ -62,19 +66,25 @@ class StreamedJob:
 
         Tuples without `columns` use the columns that the application declares for the table. Rows
         of a table that no chosen query reads are not sent.
+
+        If a row cannot be sent (DataError), no row of this call is: correct it and call again. That
+        holds for a list or a tuple, and as long as all rows together are less than a batch. If rows
+        of a longer iterator have been sent by then, the job is broken: begin a new one.
         """
+        self._require_whole()
         writer = self._writer(table)
         if table in self._errand.tables:
             if table not in self._open:
                 raise UsageError(f"table {table} has ended: no rows can follow")
-            self._errand.put(table, writer.batches(rows, columns))
+            self._put(table, writer.batches(rows, columns))
 
     def end(self, *tables: str) -> None:
         """Declare these tables complete; without names, all of them."""
+        self._require_whole()
         for table in tables or tuple(self._open):
             writer = self._writer(table)
             if table in self._open:
-                self._errand.put(table, writer.rest())
+                self._put(table, writer.rest())
                 self._errand.end(table)
                 self._open.remove(table)
 
@@ -84,6 +94,7 @@ class StreamedJob:
 
     def result(self, query: str) -> Result:
         """Return one answer when it is computed. The tables that it reads must have ended."""
+        self._require_whole()
         while query not in self._errand.results:
             status = self._errand.look()
             if query not in status.reads:
@@ -98,6 +109,7 @@ class StreamedJob:
 
     def results(self) -> Answers:
         """Wait for all answers and return them."""
+        self._require_whole()
         if self._open:
             raise UsageError(f"table {self._open[0]} has not ended: call end({self._open[0]!r})")
         self._check(self._errand.follow())
@@ -128,7 +140,7 @@ class StreamedJob:
         trace: TracebackType | None,
     ) -> None:
         try:
-            if error is not None:
+            if error is not None or self._broken:
                 with contextlib.suppress(Exception):
                     self.cancel()
         finally:
@@ -141,6 +153,30 @@ class StreamedJob:
                 f"its tables are: {', '.join(self._writers)}"
             )
         return self._writers[table]
+
+    def _put(self, table: str, batches: Iterator[Sendable]) -> None:
+        """Send batches. After an error the job is broken if any of these was to be sent."""
+        begun = False
+
+        def noted() -> Iterator[Sendable]:
+            nonlocal begun
+            for batch in batches:
+                begun = True
+                yield batch
+
+        try:
+            self._errand.put(table, noted())
+        except BaseException:
+            if begun:
+                self._broken = table
+            raise
+
+    def _require_whole(self) -> None:
+        if self._broken:
+            raise JobError(
+                f"job {self.id} is broken: an error came while rows of table {self._broken} were "
+                "sent, and some of them have arrived; begin a new job"
+            )
 
     def _check(self, outcome: Outcome | None) -> None:
         if outcome is not None and outcome.state != "done":

@@ -34,7 +34,7 @@ from caudal.formats.job import Options, Request, Text
 from caudal.formats.keys import REJECTS
 from caudal.formats.loads import LOAD, LoadOffer, LoadRequest, LoadSource
 from caudal.formats.outcomes import Outcome
-from caudal.jobs.interfaces import GoneError
+from caudal.jobs.interfaces import ConflictError, GoneError
 from caudal.jobs.loads import VACUUMED, offered
 from caudal.jobs.upload import Sendable, UploadRequest
 from caudal.model import Application
@@ -190,6 +190,8 @@ def _is_under_way(gateways: HttpGateways, job_id: str) -> bool:
         gateways.delete(job_id)
     except GoneError:
         pass
+    except ConflictError:  # somebody else has deleted it, and begun it anew
+        return True
     return False
 
 

@@ -14,10 +14,10 @@ from caudal.files.batches import warm_up
 from caudal.files.ordered import in_order
 from caudal.formats.outcomes import Outcome
 from caudal.jobs.interfaces import ConflictError, GoneError
+from caudal.jobs.resumed_files import IN_TRANSIT
 from caudal.jobs.upload import Listener, Upload, Uploader, UploadRequest
 from caudal.process.clock import SystemClock
 
-WINDOW = 4  # batches in transit at once
 LOOK_SOON_SECONDS, _LOOK_SECONDS = 0.02, 0.25  # at first, and later on
 NEWS_SECONDS = 1.0  # of a look that waits at a gateway; also delays the end of a client that stops
 
@@ -30,11 +30,11 @@ def opened(
 
     On an error or Ctrl-C the upload is given up once the requests in progress are answered.
     """
-    pool = ThreadPoolExecutor(WINDOW, "send")
+    pool = ThreadPoolExecutor(IN_TRANSIT, "send")
     pool.submit(warm_up)  # while a gateway plans
 
     def each(work: Callable[[Any], Any], items: Iterable[Any]) -> Iterable[Any]:
-        return in_order(pool, work, items, ahead=WINDOW - 1)
+        return in_order(pool, work, items, ahead=IN_TRANSIT - 1)
 
     client = Uploader(
         gateways,

@@ -4,13 +4,14 @@ Rules
 1. Every request may be sent twice (jobs/service.py). A request whose answer was lost is sent again.
 2. A round asks every gateway at most once. After a round without an answer comes a pause. It
    doubles from round to round up to a bound, and has jitter.
-3. A busy gateway has answered: patience begins anew.
+3. A busy gateway has answered: patience begins anew. The pauses go on growing: each round of a
+   busy cluster sends the body of the request to every gateway.
 4. When no gateway has answered for the time of patience, UnreachableError names what each of them
    did instead. If a quota is full that stays full for a while, JobError says which.
 5. When all gateways give answers that cannot be believed, three rounds in a row, FormatError names
    them. The damage may lie on the way, so one round is not enough.
-6. A request that no gateway has answered for some seconds is told once, with the reasons: a full
-   disk, for example, may last, and only a person can make room.
+6. A request that no gateway takes for some seconds is told once, with the reasons, before the pause
+   that makes it so long: a full disk, for example, may last, and only a person can make room.
 """
 
 import random
@@ -31,7 +32,7 @@ class Round(Generic[Answer]):
     """What came of asking the gateways once: an answer, a refusal for now, or nothing."""
 
     answer: Answer | None = None
-    is_busy: bool = False
+    is_busy: bool = False  # a gateway has no room now, and none answered
     over_quota: str = ""  # the message of a gateway, if a quota is full that stays so for a while
     retry_after: float = 0.0  # seconds that a gateway asked for
     troubles: dict[str, str] = field(default_factory=dict)  # by address
@@ -56,7 +57,8 @@ class Retry:
 
     def ask(self, take_round: Callable[[], Round[Answer]]) -> Answer:
         """Return the first answer; raise as the rules say."""
-        since, rounds, wrong, is_told = self.clock.elapsed(), 0, 0, False
+        began = since = self.clock.elapsed()
+        rounds, wrong, is_told = 0, 0, False
         while True:
             turn = take_round()
             if turn.answer is not None:
@@ -64,13 +66,14 @@ class Retry:
             wrong = wrong + 1 if turn.is_wrong else 0
             if wrong == WRONG_ROUNDS:
                 raise FormatError(told(turn.troubles))
+            now = self.clock.elapsed()
             if turn.is_busy:
-                since, rounds = self.clock.elapsed(), 0
-            elif self.clock.elapsed() - since >= self.patience_seconds:
+                since = now
+            elif now - since >= self.patience_seconds:
                 raise self._given_up(turn)
-            elif turn.troubles and not is_told and self.clock.elapsed() - since >= TELL_SECONDS:
+            if turn.troubles and not is_told and now - began + turn.retry_after >= TELL_SECONDS:
                 is_told = True
-                self.tell(trying_again(turn.troubles, self.patience_seconds))
+                self.tell(self._reason(turn))
             self.pause(rounds, turn.retry_after)
             rounds += 1
 
@@ -78,6 +81,11 @@ class Retry:
         """Wait before the next round."""
         longest = min(self.longest_pause, self.first_pause * 2 ** min(rounds, 10))
         self.clock.sleep(least + longest * self.jitter())
+
+    def _reason(self, turn: Round[Answer]) -> str:
+        if turn.is_busy:
+            return f"no gateway has room for this request, trying again: {told(turn.troubles)}"
+        return trying_again(turn.troubles, self.patience_seconds)
 
     def _given_up(self, turn: Round[Answer]) -> JobError:
         if turn.over_quota:

@@ -4,14 +4,16 @@ Rules
 1. Whatever was not answered is asked again, of another gateway (jobs/retry.py): every request may
    come twice.
 2. A batch is sent only if the gateway does not have it; one that it has with another digest means
-   that the file changed, which is an error and never a mixture.
+   that the file changed, which is an error and never a mixture. A digest is of records only: so one
+   batch of each file is sent although it has arrived, and first (resumed_files.py).
 3. An answer with another run than the first means that the job began anew: stop.
 4. A result is taken as soon as it is there, but only after this client's own end of every table
    that the query reads was confirmed: whatever else was sent under the same id, the result is of
    the data that this client read.
 5. A job that is done takes no batches. Its ends still stand, and an end that is equal says that
    the data was the same: so a client that resumes too late, or whose last answer was lost, gets
-   its results all the same.
+   its results all the same. An end, too, is of records only. The names of columns can be compared
+   no more: the results are those of the names that were sent.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -30,11 +32,13 @@ from caudal.formats.loads import LOAD, UPKEEP
 from caudal.formats.outcomes import End, Outcome, end_of
 from caudal.formats.replies import JobStatus, Receipt
 from caudal.jobs.interfaces import Clock, ConflictError, GoneError
+from caudal.jobs.resumed_files import ResumedFiles
 
 _PAUSE_GROWTH = 1.5
 
 Sendable = bytes | Callable[[], bytes]  # a batch, or what makes it: called by who sends it
 Numbered = tuple[int, Sendable]
+Packed = tuple[BatchHeader, bytes]
 # Like the built-in map: the results are in the order of the items.
 Each = Callable[[Callable[[Numbered], BatchHeader], Iterable[Numbered]], Iterable[BatchHeader]]
 
@@ -159,6 +163,7 @@ class Upload:
     _sent: dict[str, list[tuple[str, int]]] = field(default_factory=dict)  # digests and sizes
     _ended: frozenset[str] = frozenset()  # tables whose end was confirmed
     _is_done: bool = False  # rule 5
+    _resumed: dict[str, ResumedFiles[Packed]] = field(default_factory=dict)  # rule 2
 
     def send(self) -> Iterator[str]:
         """Send the tables; yield the name of each table after its end was sent."""
@@ -189,9 +194,13 @@ class Upload:
     def put(self, table: str, batches: Iterable[Sendable]) -> None:
         """Send batches of a table. Their numbers continue those of earlier calls."""
         sent = self._sent.setdefault(table, [])
+        if self.client.look_first:
+            self._resumed.setdefault(table, ResumedFiles())
         numbered = enumerate(batches, len(sent))
         for batch in self.client.each(partial(self._send_batch, table), numbered):
             sent.append((batch.digest, batch.bytes))
+        if self.client.look_first:
+            self._deliver_all(self._resumed[table].rest())
 
     def end(self, table: str) -> None:
         """Send the end of a table."""
@@ -286,21 +295,58 @@ class Upload:
         number, made = numbered
         data = made if isinstance(made, bytes) else made()
         batch = batch_format.describe(frame.of_bytes(data), f"batch {number}")
+        if not self.client.look_first:
+            return batch, self._deliver(batch, data, only=only)
+        try:
+            has = self._is_done or self._has(table, batch)
+        except GoneError as error:
+            has = self._require_done(error)
+        self._deliver_all(self._due(table, batch, data, has=has))
+        return batch, None
+
+    def _due(self, table: str, batch: BatchHeader, data: bytes, *, has: bool) -> list[Packed]:
+        """Return what a client that resumes must send after it has looked for a batch (rule 2)."""
+        files = self._resumed[table]
+        if self._may_have_another_header(batch):
+            if not has:
+                return files.missing(batch, (batch, data))
+            if not self._is_done and files.must_compare(batch):
+                self._deliver(batch, data)
+                return files.compared(batch)
+        elif not has:
+            return [(batch, data)]
+        self.client.listener.sent(table, batch)
+        return []
+
+    def _may_have_another_header(self, batch: BatchHeader) -> bool:
+        """Return whether its header may have changed although its records did not. The id of a load
+        follows from whole files, and typed records hold the names of their columns."""
+        return not self.order.request.load and batch.records == "csv"
+
+    def _deliver_all(self, batches: Iterable[Packed]) -> None:
+        for batch, data in batches:
+            self._deliver(batch, data)
+
+    def _deliver(self, batch: BatchHeader, data: bytes, *, only: bool = False) -> Receipt | None:
+        """Send a batch, unless the job is done (rule 5)."""
         receipt = None
         try:
-            if not self._is_done and not self._has(table, batch):
+            if not self._is_done:
                 receipt = self.client.gateways.put_batch(self.order.job_id, data, only=only)
                 self._check(receipt.run)
         except GoneError as error:
-            self._note(error.outcome)
-            if not self._is_done:
-                raise
-        self.client.listener.sent(table, batch)
-        return batch, receipt
+            self._require_done(error)
+        self.client.listener.sent(batch.table, batch)
+        return receipt
+
+    def _require_done(self, error: GoneError) -> bool:
+        """Return True if the job has ended well; else raise the error."""
+        self._note(error.outcome)
+        if not self._is_done:
+            raise error
+        return True
 
     def _has(self, table: str, batch: BatchHeader) -> bool:
-        if not self.client.look_first:
-            return False
         number = batch.number
         digest = self.client.gateways.stored_digest(self.order.job_id, table, number)
         if digest is not None and digest != batch.digest:

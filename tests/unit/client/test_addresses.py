@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from caudal.cli.gateways import GatewayOptions
 from caudal.client.addresses import addresses_of, is_loopback, read_token
 from caudal.client.batches import Compress
+from caudal.client.client import Client
 from caudal.errors import UsageError
 
 
@@ -53,6 +55,40 @@ def test_a_file_without_a_token_is_refused_and_not_repeated(tmp_path: Path) -> N
         assert "words" not in str(caught.value)
     with pytest.raises(UsageError, match="cannot be read"):
         read_token(tmp_path / "absent", {})
+
+
+FAR, NEAR, SAFE = "http://far:1", "http://127.0.0.1:1", "https://far:1"
+
+
+@pytest.mark.parametrize("given", ["token", "file", "environment"])
+def test_a_token_that_others_can_read_is_told(
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By a client of Python and by the commands in the same words."""
+    file = tmp_path / "token"
+    file.write_text("secret\n")
+    if given == "environment":
+        monkeypatch.setenv("CAUDAL_TOKEN_FILE", str(file))
+    token = "secret" if given == "token" else None
+    token_file = file if given == "file" else None
+    line = f"the token goes to {FAR} unencrypted: use https"
+    with pytest.warns(UserWarning, match=f"^{line}$") as caught:
+        Client([SAFE, NEAR, FAR], token, token_file=token_file)
+    assert caught[0].filename == __file__
+    Client([SAFE, NEAR], token, token_file=token_file)  # warnings are errors here
+    if given != "token":
+        for addresses, told in (
+            (f"{SAFE},{NEAR},{FAR}", f"note: {line}\n"),
+            (f"{SAFE},{NEAR}", ""),
+        ):
+            GatewayOptions(addresses, token_file).open().close()
+            assert capsys.readouterr().err == told
+
+
+def test_without_a_token_there_is_nothing_to_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    Client(FAR)
+    GatewayOptions(FAR).open().close()
+    assert capsys.readouterr().err == ""
 
 
 def test_batches_are_compressed_on_their_way_to_other_machines() -> None:

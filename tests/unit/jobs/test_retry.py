@@ -74,7 +74,30 @@ def test_one_that_waits_for_long_is_told_why_once(clock: Clock) -> None:
 def test_a_busy_gateway_is_asked_for_as_long_as_it_is_busy(clock: Clock) -> None:
     busy: Round[str] = Round(is_busy=True, retry_after=5.0)
     assert policy(clock).ask(rounds(*[busy] * 20, Round("yes"))) == "yes"
-    assert clock.slept == [5.1] * 20
+    assert clock.slept == [5.1, 5.2, 5.4, 5.8, 6.6, *[8.0] * 15], "no less than it asked for"
+
+
+def test_one_that_waits_for_room_is_told_why_once(clock: Clock) -> None:
+    lines: list[str] = []
+    waiting = Retry(clock, 10.0, jitter=lambda: 1.0, tell=lines.append)
+    troubles = {"http://a": "too many uploads", "http://b": "no answer in time"}
+    short = [Round[str](is_busy=True, retry_after=1.0, troubles=troubles)] * 2
+    assert waiting.ask(rounds(*short, Round("yes"))) == "yes"
+    assert lines == []  # a moment is nothing
+    assert waiting.ask(rounds(*short * 10, Round("yes"))) == "yes"
+    (told,) = lines
+    assert told == (
+        "no gateway has room for this request, trying again: "
+        "http://a: too many uploads; http://b: no answer in time"
+    )
+
+
+def test_who_must_wait_for_long_is_told_before(clock: Clock) -> None:
+    told: list[float] = []
+    waiting = Retry(clock, 60.0, tell=lambda line: told.append(clock.elapsed()))
+    busy = Round[str](is_busy=True, retry_after=20.0, troubles={"http://a": "took too much"})
+    assert waiting.ask(rounds(busy, Round("yes"))) == "yes"
+    assert told == [0.0]
 
 
 def test_a_quota_that_stays_full_is_named_after_the_time_of_patience(clock: Clock) -> None:
