@@ -84,7 +84,7 @@ def queries(folder: Path, repeats: int) -> list[list[str]]:
     ):
         plain = bind_over(connection, head.tables, chosen, values)
         bound = bind_over(connection, head.tables, chosen, values, app.sentiment)
-        create_views(connection, head.tables, files)
+        create_views(connection, shelf, files)
         connection.execute(f"ATTACH '{folder / 'own.duckdb'}' AS own")
         for table in head.tables:
             connection.execute(f'CREATE TABLE own."{table.name}" AS FROM "{table.name}"')

@@ -5,16 +5,23 @@ NaN, long texts (only their lower bound is kept, cut), nested columns.
 
 Columns of long texts have neither a dictionary nor bounds inside of the file: hardly two of them
 are equal, nobody asks for a range of them, and both take a fifth of the time to write a file.
+
+Columns of floats have no bounds inside of the file either. pyarrow leaves NaN out of them, but for
+DuckDB NaN is the greatest float, so it would skip rows that a question asks for. Files of older
+releases have such bounds: `has_untrue_bounds` says which of them must not be skipped by.
 """
 
 import io
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
 from caudal.datasets.documents import StoredFile
+from caudal.decoding import decode_json
 from caudal.files.text_views import mean_bytes, outermost_texts
 from caudal.formats.digest import digest
 
@@ -22,7 +29,16 @@ ROW_GROUP = 122_880  # rows: DuckDB reads groups of this size best
 _PAGE_BYTES = 1 << 16  # a page that fits into a processor's cache is compressed faster
 _LONG_TEXTS = 100  # bytes on average
 _LONGEST_TEXT = 32  # characters of a bound
+_FLOATS = re.compile(r"\b(FLOAT|DOUBLE)\b")  # in DuckDB's name of a type, nested ones too
 _NUMBERS = msgspec.json.Encoder(decimal_format="number")
+
+
+class _FileStats(msgspec.Struct, frozen=True, rename="camel"):
+    """What is read of a file's statistics."""
+
+    num_records: int
+    max_values: dict[str, Any]
+    null_count: dict[str, int]
 
 
 def stored_file(path: str, rows: pa.Table) -> tuple[StoredFile, bytes]:
@@ -37,8 +53,8 @@ def stored_file(path: str, rows: pa.Table) -> tuple[StoredFile, bytes]:
         written,
         row_group_size=ROW_GROUP,
         data_page_size=_PAGE_BYTES,
-        use_dictionary=short,
-        write_statistics=short,
+        use_dictionary=[path for path, _ in short],
+        write_statistics=[path for path, kind in short if not pa.types.is_floating(kind)],
         compression="snappy",  # zstd takes half the space, and a third longer to read
         store_schema=False,
         store_decimal_as_integer=True,
@@ -74,18 +90,48 @@ def read_rows(parts: Iterable[bytes], columns: Sequence[str] | None = None) -> p
     return pa.concat_tables(tables)
 
 
-def _short_columns(rows: pa.Table) -> list[str]:
+def may_have_nan(stats: str, columns: Mapping[str, str]) -> bool:
+    """Return whether a file may have NaN, by its statistics and the types of its columns.
+
+    Statistics have bounds of a column of floats only if all are finite (`_float_bounds`).
+    """
+    floats = {name: kind for name, kind in columns.items() if _FLOATS.search(kind)}
+    if not floats:
+        return False
+    try:
+        found = decode_json(stats, _FileStats)
+    except msgspec.MsgspecError:  # files of the first releases have none
+        return True
+    return any(
+        name not in found.max_values and found.null_count.get(name) != found.num_records
+        for name in floats
+    )
+
+
+def has_untrue_bounds(path: Path) -> bool:
+    """Return whether a Parquet file has bounds of floats, which say nothing about NaN."""
+    import pyarrow.parquet as pq
+
+    found = pq.read_metadata(path)
+    groups = (found.row_group(number) for number in range(found.num_row_groups))
+    columns = (group.column(place) for group in groups for place in range(group.num_columns))
+    return any(
+        column.physical_type in ("FLOAT", "DOUBLE") and column.is_stats_set for column in columns
+    )
+
+
+def _short_columns(rows: pa.Table) -> list[tuple[str, pa.DataType]]:
     """Return the columns that Parquet has for these rows, without those of long texts."""
     return [
-        path
+        one
         for name, column in zip(rows.column_names, rows.columns, strict=True)
         if not _is_text(column.type) or mean_bytes(column) < _LONG_TEXTS
-        for path in _paths(name, column.type)
+        for one in _paths(name, column.type)
     ]
 
 
-def _paths(name: str, kind: pa.DataType) -> list[str]:
-    """Return what Parquet calls the columns that hold a column's values."""
+def _paths(name: str, kind: pa.DataType) -> list[tuple[str, pa.DataType]]:
+    """Return what Parquet calls the columns that hold a column's values, with their types."""
     if pa.types.is_map(kind):
         parts = [("key_value.key", kind.key_type), ("key_value.value", kind.item_type)]
     elif pa.types.is_list(kind):
@@ -93,8 +139,8 @@ def _paths(name: str, kind: pa.DataType) -> list[str]:
     elif pa.types.is_struct(kind):
         parts = [(field.name, field.type) for field in kind]
     else:
-        return [name]
-    return [path for part, inner in parts for path in _paths(f"{name}.{part}", inner)]
+        return [(name, kind)]
+    return [one for part, inner in parts for one in _paths(f"{name}.{part}", inner)]
 
 
 def _is_text(kind: pa.DataType) -> bool:

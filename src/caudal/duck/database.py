@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 from duckdb import DuckDBPyConnection as Connection
@@ -22,6 +23,9 @@ from caudal.errors import CaudalError, UsageError
 from caudal.kernels.sentiment import SentimentModel
 from caudal.sizes import told_bytes
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 __all__ = [
     "Connection",
     "DuckDBError",
@@ -32,6 +36,7 @@ __all__ = [
     "one_line",
     "open_database",
     "read_files",
+    "rows_in_memory",
 ]
 
 # Memory outside of DuckDB: the interpreter with its libraries, and the batches that are being
@@ -104,6 +109,11 @@ def read_files(
         return connection.read_parquet(list(paths), hive_partitioning=False)
     nulls = ", ".join(f'CAST(NULL AS {kind}) AS "{name}"' for name, kind in columns.items())
     return connection.sql(f"SELECT {nulls} LIMIT 0")
+
+
+def rows_in_memory(connection: Connection | None, rows: "pa.Table") -> Relation:
+    """Return rows that are in memory as a relation."""
+    return (connection or duckdb.connect()).from_arrow(rows)
 
 
 def one_line(error: Exception) -> str:

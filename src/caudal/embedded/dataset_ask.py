@@ -52,7 +52,7 @@ def ask(
         bound = _bound(connection, app, head.tables, chosen, parameters or {}, options)
         needed = {table for query in bound for table in query.reads}
         with local_files(shelf, needed) as files:
-            create_views(connection, head.tables, files)
+            create_views(connection, shelf, files)
             with ThreadPoolExecutor(options.threads, thread_name_prefix="caudal") as pool:
                 made = compute_columns(connection, pool, shelf, files, bound, options.threads)
                 results, operators, failures = answer_queries(

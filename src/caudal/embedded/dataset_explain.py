@@ -26,7 +26,7 @@ def explain_dataset(
         values = parameter_values(app, parameters)
         (bound,) = bind_over(connection, head.tables, [chosen], values)
         with local_files(shelf, bound.reads.keys()) as files:
-            create_views(connection, head.tables, files)
+            create_views(connection, shelf, files)
             steps = operator_steps(connection, bound.sql)
     lines = [f"{app.name} {name}: {chosen.title}"]
     lines += [f"dataset: {shelf.place}, version {shelf.contents.number}", ""]

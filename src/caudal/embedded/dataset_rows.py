@@ -9,12 +9,14 @@ from caudal.datasets.files import read_file
 from caudal.datasets.offered_rows import NAME, offered_rows
 from caudal.datasets.parquet import read_rows
 from caudal.datasets.shelf import Shelf
-from caudal.duck.database import Connection, Relation, read_files
+from caudal.duck.database import Connection, Relation, read_files, rows_in_memory
 from caudal.embedded.dataset_files import paths_in_place
 from caudal.embedded.dataset_sources import Source
+from caudal.embedded.dataset_views import are_bounds_untrue
 from caudal.files.cleaning import Wanted
 from caudal.files.pieces import FilePiece, typed_reader
 from caudal.model import Application
+from caudal.sql.quoting import quote
 
 if TYPE_CHECKING:
     import polars
@@ -53,9 +55,19 @@ def lazy_frame(shelf: Shelf, table: str) -> "polars.LazyFrame":
 
 
 def relation(shelf: Shelf, table: str, connection: Connection | None) -> Relation:
-    """Return the rows of a table as a relation of DuckDB."""
-    paths = [str(path) for path in paths_in_place(shelf, table)]
-    return read_files(connection, paths, dict(shelf.contents.columns[table]))
+    """Return the rows of a table as a relation of DuckDB.
+
+    They are in memory if a file has bounds that DuckDB must not skip rows by: in a database of the
+    caller it would, whatever is between the file and a condition.
+    """
+    paths, contents = paths_in_place(shelf, table), shelf.contents
+    (held,) = (one for one in contents.head.tables if one.name == table)
+    rows = read_files(connection, [str(path) for path in paths], contents.columns[table])
+    if not are_bounds_untrue(held, paths, contents.tables[table]):
+        return rows
+    kinds = zip(rows.columns, rows.types, strict=True)
+    listed = ", ".join(f"CAST({quote(name)} AS {kind}) AS {quote(name)}" for name, kind in kinds)
+    return rows_in_memory(connection, arrow_rows(shelf, table)).project(listed)
 
 
 def _empty(shelf: Shelf, table: str) -> pa.Table:

@@ -61,5 +61,5 @@ def open_dataset_session(
         local_files(shelf, shelf.contents.tables) as files,
         ThreadPoolExecutor(options.threads, thread_name_prefix="caudal") as pool,
     ):
-        create_views(connection, head.tables, files)
+        create_views(connection, shelf, files)
         yield DatasetSession(connection, pool, options, shelf=shelf, files=files)

@@ -90,6 +90,23 @@ def test_only_long_texts_have_neither_dictionary_nor_bounds_in_the_file(kind: pa
     assert read_rows([data]).to_pylist() == rows.to_pylist()
 
 
+def test_floats_have_no_bounds_in_the_file() -> None:
+    """NaN would be outside of them, and a reader for which NaN is a number would skip it."""
+    parts = pa.struct([("y", pa.float32()), ("n", pa.int64())])
+    rows = pa.table({
+        "id": pa.array([1, 2]),
+        "x": pa.array([1.0, float("nan")]),
+        "s": pa.array([{"y": 1.0, "n": 1}] * 2, parts),
+        "l": pa.array([[1.0], []], pa.list_(pa.float64())),
+        "m": pa.array([[("k", 1.0)]] * 2, pa.map_(pa.string(), pa.float64())),
+    })  # fmt: skip
+    _, data = stored_file("load/00000000.parquet", rows)
+    group = pq.read_metadata(io.BytesIO(data)).row_group(0)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    bounded = {one.path_in_schema for one in columns if one.is_stats_set}
+    assert bounded == {"id", "s.n", "m.key_value.key"}
+
+
 def test_a_slice_of_long_texts_is_measured_by_its_own_rows() -> None:
     texts = pa.chunked_array([pa.array(["x" * 500, "y", "z"]).slice(1), pa.array([], pa.string())])
     _, data = stored_file("load/00000000.parquet", pa.table({"text": texts}))
