@@ -19,7 +19,8 @@ Rules
 4. A call such as `sentiment(text)` of a column becomes a *computed column* of the table. It is
    computed once for all queries, for the rows that are visible to a scan of the query. Then the
    text itself need not be kept. DuckDB must give the rewritten query the same types
-   (`duck/bind.py`).
+   (`duck/bind.py`). A call on rows that an outer join extends with nulls stays a call: it has a
+   value for a null, which the column would not have.
 """
 
 import hashlib
@@ -316,21 +317,40 @@ def _computed_column(call: exp.Anonymous, schemas: Schemas) -> tuple[str, str] |
 
 
 def _source_of(column: exp.Column, select: exp.Select) -> exp.Table | None:
-    """Return the table in FROM that a column belongs to, if it is a plain table there."""
-    sources = [select.args["from_"].this] if select.args.get("from_") else []
-    sources += [join.this for join in select.args.get("joins") or ()]
+    """Return the table in FROM that a column belongs to, if it is a plain table there whose rows no
+    join of this SELECT extends with nulls."""
+    joins = select.args.get("joins") or ()
+    first = [select.args["from_"].this] if select.args.get("from_") else []
+    every = [*first, *(join.this for join in joins)]
+    sources = every
     if column.table:
-        sources = [one for one in sources if one.alias_or_name.lower() == column.table.lower()]
+        sources = [one for one in every if one.alias_or_name.lower() == column.table.lower()]
     plain = [
         one for one in sources if isinstance(one, exp.Table) and not set(_given(one)) - _PLAIN_TABLE
     ]
     if len(sources) != 1 or len(plain) != 1:
         return None
+    place = next(at for at, one in enumerate(every) if one is plain[0])
+    if any(not _keeps_rows(join, at, place) for at, join in enumerate(joins, start=len(first))):
+        return None
     alias = plain[0].args.get("alias")
     return None if alias is not None and alias.args.get("columns") else plain[0]
 
 
+def _keeps_rows(join: exp.Join, right: int, place: int) -> bool:
+    """Return whether a join, whose right side is the source at `right`, surely extends no row of
+    the source at `place` with nulls. Sources behind a join are not a part of it."""
+    if place > right:
+        return True
+    side, kind, method = join.side.upper(), join.kind.upper(), join.method.upper()
+    if kind not in _KINDS or method not in _METHODS:
+        return False
+    return not side or (side == "LEFT" and place < right) or (side == "RIGHT" and place == right)
+
+
 _PLAIN_TABLE = frozenset({"this", "alias"})
+_KINDS = ("", "INNER", "CROSS", "OUTER", "SEMI", "ANTI")
+_METHODS = ("", "NATURAL")  # a POSITIONAL join extends the shorter side
 
 
 def _aliases(select: exp.Select) -> list[exp.Alias]:

@@ -156,6 +156,23 @@ def test_what_could_matter_elsewhere_restricts_nothing(sql: str, world: World) -
 @pytest.mark.parametrize(
     "sql",
     [
+        "SELECT sentiment(r.text) FROM reviews r LEFT JOIN books b ON r.title = b.title",
+        "SELECT sentiment(r.text) FROM books b RIGHT JOIN reviews r ON r.title = b.title",
+        "SELECT sentiment(r.text) FROM books b JOIN reviews r ON r.title = b.title",
+        "SELECT sentiment(r.text) FROM books b LEFT JOIN books c ON b.title = c.title "
+        "JOIN reviews r ON r.title = b.title",
+        "SELECT b.title, s.s FROM books b LEFT JOIN (SELECT title, sentiment(text) AS s "
+        "FROM reviews) AS s ON s.title = b.title",
+    ],
+)
+def test_a_call_on_rows_that_no_join_extends_becomes_a_column(sql: str, world: World) -> None:
+    assert world.look(sql).computed_columns
+    world.check(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
         "SELECT sentiment(lower(text)) FROM reviews",
         "SELECT sentiment(t.text) FROM (SELECT text || '!' AS text FROM reviews) t",
         "SELECT upper(text) AS text, sentiment(text) FROM reviews",
@@ -163,6 +180,16 @@ def test_what_could_matter_elsewhere_restricts_nothing(sql: str, world: World) -
         "SELECT list_transform([title], lambda text: sentiment(text)) FROM reviews",
         "SELECT sentiment(a) FROM reviews AS r(b, c, a, d)",
         "SELECT count(*) FROM reviews",
+        # An outer join gives rows for which the call has a value, and a column has none.
+        "SELECT sentiment(r.text) FROM books b LEFT JOIN reviews r ON r.title = b.title",
+        "SELECT b.title FROM books b LEFT JOIN reviews r USING (title) WHERE sentiment(text) >= 0",
+        "SELECT sentiment(r.text) FROM reviews r RIGHT JOIN books b ON r.title = b.title",
+        "SELECT sentiment(r.text) FROM reviews r FULL JOIN books b ON r.title = b.title",
+        "SELECT sentiment(r.text) FROM books b FULL JOIN reviews r ON r.title = b.title",
+        "SELECT sentiment(r.text) FROM books b LEFT JOIN reviews r ON r.title = b.title "
+        "JOIN books c ON c.title = b.title",
+        "SELECT sentiment(r.text) FROM reviews r JOIN books b ON r.title = b.title "
+        "RIGHT JOIN books c ON c.title = b.title",
     ],
 )
 def test_what_is_not_certainly_a_column_of_a_table_stays(sql: str, world: World) -> None:
