@@ -4,7 +4,7 @@ The literal is put in before anything is planned. So a query with parameters is 
 the same query with constants.
 """
 
-import itertools
+import re
 from collections.abc import Mapping
 
 from caudal.errors import ApplicationError
@@ -33,18 +33,41 @@ def _places(sql: str, origin: str) -> list[tuple[str, int, int]]:
     """Return (name, start, end) of every `$name` outside strings and comments."""
     if "$" not in sql:
         return []
-    from sqlglot.dialects.duckdb import DuckDB
-    from sqlglot.errors import TokenError
-    from sqlglot.tokenizer_core import TokenType
+    places, at = list[tuple[str, int, int]](), 0
+    while (found := _PART.search(sql, at)) is not None:
+        at = found.end()
+        if found["comment"]:
+            at = _comment_end(sql, found.start(), origin)
+        elif found["name"]:
+            places.append((found["name"], found.start(), at))
+        elif found["quoted"]:
+            places.append((found["quoted"].replace('""', '"'), found.start(), at))
+    return places
 
-    try:
-        tokens = DuckDB().tokenize(sql)
-    except TokenError as error:
-        raise ApplicationError(f"{origin}: {str(error).splitlines()[0]}") from error
-    return [
-        (after.text, token.start, after.end + 1)
-        for token, after in itertools.pairwise(tokens)
-        if token.token_type == TokenType.PARAMETER
-        and sql[token.start] == "$"
-        and after.start == token.end + 1
-    ]
+
+# DuckDB's lexer: strings, names and comments may hold a `$`, and so may a word such as `a$b`.
+_PART = re.compile(
+    r"""
+    --[^\n\r]*
+    | (?P<comment>/\*)
+    | [eE]'(?:[^'\\]|\\.|'')*'
+    | '[^']*'
+    | "[^"]*"
+    | \$(?P<tag>(?:[^\W\d]\w*)?)\$.*?\$(?P=tag)\$
+    | \$(?P<name>\w+)
+    | \$"(?P<quoted>(?:[^"]|"")+)"
+    | [^\W\d][\w$]*
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_COMMENT = re.compile(r"/\*|\*/")
+
+
+def _comment_end(sql: str, start: int, origin: str) -> int:
+    """Return where a comment ends; it may have comments inside."""
+    depth = 0
+    for mark in _COMMENT.finditer(sql, start):
+        depth += 1 if mark[0] == "/*" else -1
+        if depth == 0:
+            return mark.end()
+    raise ApplicationError(f"{origin}: a comment has no end")

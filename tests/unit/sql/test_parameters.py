@@ -24,6 +24,38 @@ def test_only_real_parameters_are_replaced() -> None:
     assert bound == "SELECT 'it''s', '$a', $$text $a$$, x -- $a\n FROM t WHERE y > 3::INT"
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT [$a,$b] AS x, {'k':$a}.k AS y, $a||$b AS z",
+        "SELECT [$a,$b,$a]",
+        "SELECT $a||$$b $a$$||$a AS x, $b",
+        "SELECT $b || $a$ $b $a$ || $b, $a",
+        "SELECT 1 /* $b /* $b */ $b */ + length($a) AS x, $b",
+        "SELECT $a || '-- $b' || $b -- $b",
+        "SELECT E'a\\'$b', e'\\\\' || $a, 'a\\' || $b",
+        "SELECT $b AS a$b, $a AS _$a, a$b.x$b FROM (SELECT 1 AS x$b) AS a$b",
+        "SELECT $a AS \"it\"\"s $b\", 'it''s $b' || $b",
+        "SELECT 1 AS x --$a\n, $b AS y --$a\r, $a AS z",
+        "SELECT x'41' || CAST($a AS BLOB) AS x, $b",
+    ],
+)
+def test_parameters_are_where_duckdb_finds_them(sql: str) -> None:
+    values = {"a": "one", "b": "two"}
+    with duckdb.connect() as connection:
+        expected = connection.execute(sql, values)
+        names, rows = [one[0] for one in expected.description], expected.fetchall()
+        found = connection.execute(bind_parameters(sql, values, "q"))
+        assert found.fetchall() == rows
+        if " AS " in sql:
+            assert [one[0] for one in found.description][:1] == names[:1]
+
+
+def test_a_comment_without_an_end_is_told() -> None:
+    with pytest.raises(ApplicationError, match=r"q: a comment has no end"):
+        bind_parameters("SELECT $a /* /* */", {"a": 1}, "q")
+
+
 def test_a_value_can_not_escape_its_quotes() -> None:
     assert literal("'; DROP TABLE x; --") == "'''; DROP TABLE x; --'"
 
