@@ -17,6 +17,7 @@ from typing import Any
 import duckdb
 
 from caudal.errors import ApplicationError
+from caudal.sql import volatile
 
 _WORD = re.compile(r"\w+")
 _IN_PASSING = frozenset({"PROJECTION", "CTE"})
@@ -42,23 +43,7 @@ _WORDS = {
 }
 _JOINS = ("JOIN", "CROSS_PRODUCT", "POSITIONAL_SCAN")
 
-# Functions that DuckDB calls volatile, or consistent within one query only, and macros of them
-# (tests/unit/engine/test_rowwise.py compares with DuckDB's own list).
-CHANGING = frozenset(
-    {
-        "ago", "current_catalog", "current_connection_id", "current_database", "current_date",
-        "current_query", "current_query_id", "current_schema", "current_schemas",
-        "current_setting", "current_transaction_id", "currval", "gen_random_uuid",
-        "get_current_time", "get_current_timestamp", "getvariable", "in_search_path", "nextval",
-        "now", "pg_conf_load_time", "pg_postmaster_start_time", "pg_sleep", "random", "setseed",
-        "setval", "sleep_ms", "stats", "today", "transaction_timestamp", "txid_current", "uuid",
-        "uuidv4", "uuidv7", "vector_type", "write_log",
-    }
-)  # fmt: skip
 HARMLESS = frozenset({"error"})  # it ends the run or does nothing
-_KEYWORDS = frozenset(  # values that SQL names without parentheses
-    ["current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"]
-)
 
 
 def require_row_wise(
@@ -93,7 +78,7 @@ def _may_change(sql: str) -> bool:
     The tree of a table with thousands of columns takes as long to read as to bind.
     """
     words = set(_WORD.findall(sql.lower()))
-    return not words.isdisjoint(CHANGING | _KEYWORDS | {"rowid"})
+    return not words.isdisjoint(volatile.WORDS | {"rowid"})
 
 
 def _strange_operators(plan: dict[str, Any]) -> Iterator[str]:
@@ -130,13 +115,21 @@ def _strange_names(tree: Any, columns: set[str]) -> Iterator[str]:
             yield from _strange_names(item, columns)
     if not isinstance(tree, dict):
         return
-    if tree.get("class") == "FUNCTION" and str(tree["function_name"]).lower() in CHANGING:
+    if tree.get("class") == "FUNCTION" and _changes(tree):
         yield f"{str(tree['function_name']).lower()}()"
     if tree.get("class") == "COLUMN_REF":
         name = str(tree["column_names"][-1]).lower()
         if name not in columns and (
-            name == "rowid" or (len(tree["column_names"]) == 1 and name in _KEYWORDS)
+            name == "rowid" or (len(tree["column_names"]) == 1 and name in volatile.KEYWORDS)
         ):
             yield name
     for value in tree.values():
         yield from _strange_names(value, columns)
+
+
+def _changes(call: dict[str, Any]) -> bool:
+    """Return whether a call may have another value when it is repeated."""
+    name = str(call["function_name"]).lower()
+    if name in volatile.WITH_ONE_ARGUMENT:
+        return len(call["arguments"]) == 1
+    return name in volatile.CHANGING | volatile.UNTOLD
