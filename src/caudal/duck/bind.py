@@ -30,7 +30,7 @@ from caudal.sql.literals import checked_value
 from caudal.sql.parameters import bind_parameters, parameter_names
 from caudal.sql.planner import Reads, TextChecks
 from caudal.sql.planner.refusals import require_readable
-from caudal.sql.planner.text_checks import may_be_rewritten
+from caudal.sql.planner.text_checks import Edit, SelectItem, is_same_plan, may_be_rewritten
 from caudal.sql.quoting import quote
 from caudal.sql.table_needs import (
     ALL_ROWS,
@@ -262,9 +262,18 @@ def _text_checks(
     """Return what the planner's text rules ask about this query, whose columns have `types`."""
 
     def means_same(one: str, other: str) -> bool:
-        return read_by(cursor, one, origin).plan == read_by(cursor, other, origin).plan
+        try:
+            plans = [read_by(cursor, text, origin).plan for text in (one, other)]
+        except ApplicationError:
+            return False
+        return is_same_plan(*plans)
 
-    return TextChecks(moment, means_same, lambda text: types_given(cursor, text) == types)
+    def change(text: str, edits: Sequence[Edit], items: Sequence[SelectItem]) -> str | None:
+        from caudal.duck import kept_names
+
+        return kept_names.change(text, edits, items)
+
+    return TextChecks(moment, means_same, lambda text: types_given(cursor, text) == types, change)
 
 
 def _bound(

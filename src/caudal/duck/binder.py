@@ -7,12 +7,13 @@ from typing import Any
 
 import duckdb
 
-from caudal.duck import trees
+from caudal.duck import kept_names, trees
 from caudal.duck.database import one_line
 from caudal.duck.reads import reads_of
 from caudal.duck.sandbox import Register
 from caudal.errors import UsageError
 from caudal.sql.planner import OutputColumn, Reads, TableSchema
+from caudal.sql.planner.text_checks import Edit, SelectItem
 from caudal.sql.quoting import quote
 from caudal.sql.statements import not_one_select
 
@@ -76,6 +77,9 @@ class DuckDBBinder:
 
     def same(self, sql: str, other: str) -> bool:
         return is_same_statement(self._connection, sql, other)
+
+    def change(self, sql: str, edits: Sequence[Edit], items: Sequence[SelectItem]) -> str | None:
+        return kept_names.change(sql, edits, items)
 
     def reads(self, sql: str) -> Reads | None:
         return self._reads(self._plans, sql, {})

@@ -19,7 +19,8 @@ CLOCKS = [
     "now()", "NOW ( )", "transaction_timestamp()", "get_current_timestamp()", "current_timestamp",
     "current_date", "current_date()", "today()", "current_time", "get_current_time()", "localtime",
     "current_localtime()", "localtimestamp", "CURRENT_LOCALTIMESTAMP()", "age(ts)", "age(tz)",
-    "age(CAST(d AS TIMESTAMP))", "age(coalesce(ts, ts))",
+    "age(CAST(d AS TIMESTAMP))", "age(coalesce(ts, ts))", "ago(INTERVAL 1 DAY)",
+    "AGO ( to_days(a) )", "ago(now() - tz)",
 ]  # fmt: skip
 COLUMNS = [
     "SELECT current_date FROM c",
@@ -31,6 +32,12 @@ COLUMNS = [
     "SELECT current_date FROM (SELECT a AS current_date FROM t)",
     "SELECT now FROM (SELECT a AS now FROM t)",
     "SELECT 'now()', age(ts, ts) FROM t",
+    "SELECT ago(INTERVAL 1 DAY) FROM (SELECT ts AS current_timestamp FROM t)",
+    "WITH age(x) AS (SELECT a FROM t) SELECT x FROM age",
+    "WITH b AS (SELECT 1), age(x) AS NOT MATERIALIZED (SELECT a FROM t) SELECT x FROM age",
+    "WITH RECURSIVE age(x) AS (SELECT a FROM t UNION ALL SELECT x - 1 FROM age WHERE x > 3) "
+    "SELECT x FROM age",
+    "SELECT x FROM (SELECT a FROM t) age(x)",
 ]
 
 
@@ -58,6 +65,24 @@ def test_every_way_to_ask_the_clock_is_frozen(clock: str, binder: DuckDBBinder) 
 def test_a_frozen_moment_has_the_type_of_the_clock(clock: str, binder: DuckDBBinder) -> None:
     sql = f"SELECT {clock} AS x FROM t"
     assert binder.columns(freeze_current_time(sql, TextChecks(MOMENT))) == binder.columns(sql)
+
+
+@pytest.mark.parametrize("word", ["current_timestamp", "now()", "ago(INTERVAL 2 HOUR)"])
+def test_a_moment_that_duckdb_folds_into_its_plan_is_frozen(
+    word: str, binder: DuckDBBinder
+) -> None:
+    text = planned(f"SELECT a FROM t WHERE tz > {word} - INTERVAL 1 DAY", binder)
+    assert "2026-01-02 03:04:05.678901" in text
+    assert word not in text
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_a_column_inside_keeps_its_name(clock: str, binder: DuckDBBinder) -> None:
+    inner = f"SELECT {clock}, a, {clock} AS b FROM t"
+    text = planned(f"SELECT to_json(s) AS j FROM ({inner}) AS s", binder)
+    name = binder.columns(inner)[0].name
+    assert f'AS "{name}", a, ' in text
+    assert "2026-01-02" in text or "03:04:05.678901" in text
 
 
 @pytest.mark.parametrize("sql", COLUMNS)

@@ -1,15 +1,17 @@
 """Averages are written as sum over count, so that every engine computes the same value.
 
-Only these tokens of the text change. An average over a window stays, because it runs in one place
-in every engine. So does an average of values that cannot be summed, such as dates: the checks say
-whether a changed text is valid.
+Only these tokens of the text change, and items inside of the query get the names they had
+(`kept_names.py`). An average over a window stays, because it runs in one place in every engine. So
+does an average of values that cannot be summed, such as dates: the checks say whether a changed
+text is valid. So does one that changes the name of a column inside of the query.
 """
 
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from caudal.sql.planner.text_checks import TextChecks
+from caudal.sql.planner.kept_names import items_around, may_show_names
+from caudal.sql.planner.text_checks import Edit, TextChecks, edited
 
 NAMES = ("avg", "mean")
 
@@ -27,35 +29,32 @@ def rewrite_averages(sql: str, checks: TextChecks) -> str:
     """
     skipped = 0
     while True:
-        changed = _rewritten_one(sql, skipped)
-        if changed is None:
+        try:
+            tokens = DuckDB().tokenize(sql)
+        except TokenError:
             return sql
-        if checks.is_valid(changed):
+        found = [place for place in range(len(tokens)) if _is_mean(tokens, place)]
+        if skipped >= len(found):
+            return sql
+        # An inner average comes after the outer one in the text, so it is rewritten first.
+        changed = _rewritten_one(sql, tokens, found[-1 - skipped], checks)
+        if changed is not None and checks.is_valid(changed):
             sql = changed
         else:
             skipped += 1
 
 
-def _rewritten_one(sql: str, skipped: int) -> str | None:
-    """Return the text with one average rewritten: the last one, after leaving out `skipped`.
-
-    An inner average comes after the outer one in the text, so it is rewritten first.
-    """
-    try:
-        tokens = DuckDB().tokenize(sql)
-    except TokenError:
-        return None
-    found = [place for place in range(len(tokens)) if _is_mean(tokens, place)]
-    if skipped >= len(found):
-        return None
-    place = found[-1 - skipped]
+def _rewritten_one(sql: str, tokens: list[Token], place: int, checks: TextChecks) -> str | None:
+    """Return the text with the average here rewritten; None if that changes names."""
     closing = _closing(tokens, place + 1)
     if closing is None:
         return None
     end = _filter_end(tokens, closing)
     after = sql[tokens[place + 1].start : tokens[end].end + 1]
-    first, last = tokens[place].start, tokens[end].end + 1
-    return f"{sql[:first]}(sum{after} / count{after}){sql[last:]}"
+    edits = [Edit(tokens[place].start, tokens[end].end + 1, f"(sum{after} / count{after})")]
+    if checks.change is None or not may_show_names(tokens):
+        return edited(sql, edits)
+    return checks.change(sql, edits, items_around(tokens, place))
 
 
 def _is_mean(tokens: list[Token], place: int) -> bool:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from caudal.sql.planner.text_checks import Edit, SelectItem
+
 
 @dataclass(frozen=True)
 class OutputColumn:
@@ -32,6 +34,10 @@ class Binder(Protocol):
 
     def same(self, sql: str, other: str) -> bool:
         """Return whether DuckDB parses both texts into the same tree."""
+
+    def change(self, sql: str, edits: Sequence[Edit], items: Sequence[SelectItem]) -> str | None:
+        """Return the text after edits, with the names that items have now; None if a column inside
+        of the query may get another name."""
 
     def reads(self, sql: str) -> Reads | None:
         """Return what the query reads; None if DuckDB does not say."""

@@ -32,7 +32,7 @@ from caudal.sql.planner.query_reader import read_query
 from caudal.sql.planner.rules import rewrite_text
 from caudal.sql.planner.select_block import RESERVED, STAGE, ColumnNames, SelectBlock, canonical
 from caudal.sql.planner.stage_registry import StageRegistry
-from caudal.sql.planner.text_checks import TextChecks
+from caudal.sql.planner.text_checks import TextChecks, is_same_plan
 from caudal.sql.quoting import quote
 
 # If any of these is raised while a query is split, the query's own text still runs as it is.
@@ -108,7 +108,10 @@ class _Planner:
             raise refusals.RefusedQueryError(name, str(error)) from error
         types_given = [column.type for column in columns]
         checks = TextChecks(
-            self.moment, self._means_same, lambda sql: self._types_of(sql) == types_given
+            self.moment,
+            self._means_same,
+            lambda sql: self._types_of(sql) == types_given,
+            self.binder.change,
         )
         return _QueryText(given, rewrite_text(given, checks), columns)
 
@@ -125,7 +128,7 @@ class _Planner:
 
     def _means_same(self, sql: str, other: str) -> bool:
         one, two = self._reads(sql), self._reads(other)
-        return one is not None and two is not None and one.plan == two.plan
+        return one is not None and two is not None and is_same_plan(one.plan, two.plan)
 
     def _types_of(self, sql: str) -> list[str] | None:
         """Return the types that DuckDB gives a query's columns; None if the text is not valid."""
