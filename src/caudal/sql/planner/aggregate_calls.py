@@ -10,10 +10,9 @@ from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.types import Type
 
 _QUANTILES = ("median", "quantile_cont")
-_SAME_TYPE = (
-    "min", "max", "first", "last", "any_value", "arbitrary", "mode", "arg_min", "arg_max",
-    "min_by", "max_by", "quantile_disc",
-)  # fmt: skip
+# These give lists if they have one argument more.
+_SAME_TYPE = ("min", "max", "first", "last", "any_value", "arbitrary", "mode")
+_SAME_TYPE_BY_ANOTHER = ("arg_min", "arg_max", "min_by", "max_by")
 _DOUBLES = (
     "stddev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop", "corr", "covar_pop",
     "covar_samp", "skewness", "kurtosis", "entropy",
@@ -70,7 +69,11 @@ def type_of_call(name: str, kinds: list[Type]) -> Type:
     if name == "sum":
         return types.summed(first)
     if name in _SAME_TYPE:
-        return first
+        return first if len(kinds) == 1 else None
+    if name in _SAME_TYPE_BY_ANOTHER:
+        return first if len(kinds) == 2 else None
+    if name == "quantile_disc":
+        return first if len(kinds) == 2 and types.is_numeric(kinds[1]) else None
     if name in ("avg", "mean"):
         return "DOUBLE" if types.is_numeric(first) else None
     if name in _DOUBLES:
@@ -81,6 +84,6 @@ def type_of_call(name: str, kinds: list[Type]) -> Type:
         return "VARCHAR"
     if name in ("list", "array_agg") and first is not None:
         return first + "[]"
-    if name in _QUANTILES and (types.is_integer(first) or types.is_float(first)):
-        return "DOUBLE"
+    if name in _QUANTILES and all(map(types.is_numeric, kinds[1:])):
+        return "DOUBLE" if types.is_small(first) or first in ("HUGEINT", "DOUBLE") else None
     return None

@@ -1,8 +1,9 @@
 """Projections and grouping come before semi and anti joins.
 
 A semi or anti join keeps or drops rows and adds no column. If its condition names group keys only,
-it keeps or drops whole groups, so the groups may be made first: then the join has fewer rows to
-read. What now comes first meets rows that the join would have dropped, so it must not raise.
+and cannot tell values of a group apart, it keeps or drops whole groups. So the groups may be made
+first: then the join has fewer rows to read. What now comes first meets rows that the join would
+have dropped, so it must not raise.
 """
 
 from dataclasses import replace
@@ -18,6 +19,7 @@ from caudal.sql.planner.algebra import (
     columns_of,
     with_children,
 )
+from caudal.sql.planner.group_forms import keep_groups_whole
 
 
 def delay_semi_joins(node: Node, context: Context) -> Node:
@@ -38,17 +40,18 @@ def delay_semi_joins(node: Node, context: Context) -> Node:
                 scan sales
               scan items
     """
-    return _delay_here(with_children(node, lambda child: delay_semi_joins(child, context)))
+    node = with_children(node, lambda child: delay_semi_joins(child, context))
+    return _delay_here(node, context)
 
 
-def _delay_here(node: Node) -> Node:
+def _delay_here(node: Node, context: Context) -> Node:
     """Apply the rule to one node whose children are done."""
     if not isinstance(node, (Extend, Aggregate)):
         return node
     join = node.child
-    if not _keeps_or_drops_rows(join) or not _may_precede(node, join):
+    if not _keeps_or_drops_rows(join) or not _may_precede(node, join, context):
         return node
-    return replace(join, left=_delay_here(replace(node, child=join.left)))
+    return replace(join, left=_delay_here(replace(node, child=join.left), context))
 
 
 def _keeps_or_drops_rows(node: Node) -> TypeGuard[Join]:
@@ -59,9 +62,12 @@ def _keeps_or_drops_rows(node: Node) -> TypeGuard[Join]:
     )
 
 
-def _may_precede(node: Extend | Aggregate, join: Join) -> bool:
+def _may_precede(node: Extend | Aggregate, join: Join, context: Context) -> bool:
     if isinstance(node, Extend):
         return all(expr.safe for expr in node.computed.values())
     named = frozenset[int]().union(*(condition.columns for condition in join.conditions))
-    whole_groups = named & columns_of(join.left) <= set(node.keys)
+    own = columns_of(join.left)
+    whole_groups = named & own <= set(node.keys) and keep_groups_whole(
+        join.conditions, own, context
+    )
     return bool(node.keys) and whole_groups and all(map(cannot_raise, node.calls.values()))

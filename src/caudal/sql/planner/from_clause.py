@@ -24,6 +24,7 @@ from caudal.sql.planner.algebra import (
 from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.expressions import ExpressionReader
 from caudal.sql.planner.scopes import QueryEnvironment, Scope, ScopeSource
+from caudal.sql.planner.types import Type
 
 _KINDS: dict[tuple[str, str], JoinKind] = {
     ("", ""): "INNER", ("", "INNER"): "INNER", ("", "CROSS"): "INNER",
@@ -172,7 +173,7 @@ def _using(
         one, two = scope.find(name), other.find(name)
         if one is None or two is None:
             raise UnsupportedError(f"USING ({identifier.name}) is not a column of both sides")
-        conditions.append(equality(_column(one, context), _column(two, context)))
+        conditions.append(_equality(_column(one, context), _column(two, context)))
         merged[name] = two if join.kind == "RIGHT" else one
         if join.kind == "FULL":
             kind = types.common((context.types[one], context.types[two]))
@@ -227,6 +228,25 @@ def semi_join(node: Node, kind: JoinKind, right: Relation, conditions: list[Expr
 
 
 def equality(one: Expr, two: Expr) -> Expr:
+    """Return the equality by which `one IN (SELECT two)` compares.
+
+    DuckDB casts both sides to the type of their UNION. For most types that is how `=` compares too.
+    Of DECIMAL(4,1) and DECIMAL(38,0), IN compares whole numbers, and `=` does not.
+    """
+    if not _compared_alike(one.type, two.type):
+        raise UnsupportedError("IN over values of types that = may compare in another way")
+    return _equality(one, two)
+
+
+def _compared_alike(one: Type, two: Type) -> bool:
+    """Return whether IN and `=` are known to compare values of these types in the same way."""
+    if types.is_small(one) and types.is_small(two):
+        return True
+    known = types.is_certain(one) and types.is_certain(two)
+    return known and error_free.comparable(one, two)
+
+
+def _equality(one: Expr, two: Expr) -> Expr:
     known = types.is_certain(one.type) and types.is_certain(two.type)
     safe = one.safe and two.safe and known and error_free.comparable(one.type, two.type)
     text = f"({one.text}) = ({two.text})"

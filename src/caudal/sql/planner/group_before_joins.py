@@ -3,7 +3,8 @@
 If all aggregates over an inner join read one side, that side is first grouped by the columns that
 the join and the outer grouping name. The join then reads one row per group, and the outer grouping
 merges the partial results: counts and sums are added, minima and maxima compared. The side must
-be read straight from a table, and no aggregate may raise on rows that the join would have dropped.
+be read straight from a table, no aggregate may raise on rows that the join would have dropped, and
+the condition of the join must not tell values of a group apart.
 """
 
 from caudal.sql.planner import types
@@ -22,6 +23,7 @@ from caudal.sql.planner.algebra import (
     mark,
     with_children,
 )
+from caudal.sql.planner.group_forms import keep_groups_whole
 
 _MERGED_BY = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
 
@@ -58,7 +60,9 @@ def group_before_joins(node: Node, context: Context) -> Node:
         *(expr.columns for call in node.calls.values() for expr in call.expressions())
     )
     for side in (join.right, join.left):
-        if used <= columns_of(side) and _reads_a_table(side):
+        own = columns_of(side)
+        whole_groups = keep_groups_whole(join.conditions, own, context)
+        if used <= own and whole_groups and _reads_a_table(side):
             return _group_side(node, join, side, context)
     return node
 

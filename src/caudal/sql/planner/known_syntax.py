@@ -82,6 +82,8 @@ def require_no_marks(sql: str) -> None:
 def find_unknown_syntax(tree: exp.Expr) -> str | None:
     """Return the first part of the tree that is unknown, as a reason; None if all is known."""
     for node in tree.walk():
+        if isinstance(node, exp.Tuple) and not node.expressions:
+            return "() as a key is not split"  # no key, where an empty tuple is a value
         if isinstance(node, _VERBATIM):
             continue
         known = _ARGUMENTS.get(type(node))

@@ -223,11 +223,11 @@ def _merge_deviation(
 ) -> None:
     write = _as_rows_come if ordered else complete
     argument = Expr(f"CAST({call.arguments[0].text} AS DOUBLE)", "DOUBLE", call.arguments[0].costly)
-    parts = {name: new.column("DOUBLE") for name in ("count", "sum", "var_pop", "min", "max")}
+    names = ("count", "sum", "var_pop", "min", "max")
+    parts = {name: new.column("BIGINT" if name == "count" else "DOUBLE") for name in names}
     for name, part in parts.items():
-        made.parts[part] = write(
-            FunctionCall(name, (argument,), False, (), call.condition, "DOUBLE")
-        )
+        kind = new.kinds[part]
+        made.parts[part] = write(FunctionCall(name, (argument,), False, (), call.condition, kind))
     n, s, v, low, high = (mark(part) for part in parts.values())
     merged = {
         "count": f"sum({n})",
@@ -238,8 +238,9 @@ def _merge_deviation(
         "low": f"min({low})",
         "high": f"max({high})",
     }
-    numbers = {name: new.column("DOUBLE" if name != "every" else None) for name in merged}
-    made.merged.update({numbers[name]: Expr(text, "DOUBLE") for name, text in merged.items()})
+    kinds: dict[str, Type] = {**dict.fromkeys(merged, "DOUBLE"), "count": "HUGEINT", "every": None}
+    numbers = {name: new.column(kinds[name]) for name in merged}
+    made.merged.update({numbers[name]: Expr(text, kinds[name]) for name, text in merged.items()})
     made.finals[column] = _deviation(call.name, {k: mark(c) for k, c in numbers.items()})
     made.must_seal = True
 

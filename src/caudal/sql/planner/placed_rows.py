@@ -87,7 +87,8 @@ class StageCutter:
         if len(rows.blocks) > 1:
             rows = self.gather(rows, needed)
         cut = StageCut(self.query, "gather")
-        stage = self.registry.close(rows.block, rows.place, rows.inputs, cut, needed)
+        kinds = self.context.types
+        stage = self.registry.close(rows.block, rows.place, rows.inputs, cut, needed, kinds)
         self.registry.reads.append(StageRead(stage[0], self.query))
         return stage
 
@@ -100,9 +101,11 @@ class StageCutter:
     ) -> PlacedRows:
         closed = []
         for block in rows.blocks:
-            texts = tuple(_cast(block.text(expr), expr.type, to) for expr, to in keys)
-            cut = StageCut(self.query, kind, texts)
-            closed.append(self.registry.close(block, rows.place, rows.inputs, cut, needed))
+            uncast = tuple((block.text(expr), expr.type) for expr, _ in keys)
+            texts = tuple(_cast(*one, to) for one, (_, to) in zip(uncast, keys, strict=True))
+            cut = StageCut(self.query, kind, texts, uncast)
+            kinds = self.context.types
+            closed.append(self.registry.close(block, rows.place, rows.inputs, cut, needed, kinds))
         place: Place = "one" if kind == "gather" else "fold"
         stages = tuple(dict.fromkeys(stage for stage, _ in closed))
         reads = [StageRead(stage, self.query) for stage, _ in closed]

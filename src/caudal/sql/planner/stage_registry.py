@@ -10,12 +10,13 @@ would compute the function for rows whose value nobody reads.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from caudal.sql.planner.plan import Fold, Partition, PartitionKind, Scan
 from caudal.sql.planner.select_block import RESERVED, SelectBlock, canonical
+from caudal.sql.planner.types import Type
 from caudal.sql.quoting import quote
 from caudal.sql.table_needs import EXPENSIVE
 
@@ -28,11 +29,16 @@ Place = Literal["scan", "fold", "one"]
 
 @dataclass(frozen=True)
 class StageCut:
-    """How a query wants the output of a stage partitioned."""
+    """How a query wants the output of a stage partitioned.
+
+    `uncast` are the keys before they are cast to the type in which they are hashed, with the types
+    that they are taken to have.
+    """
 
     query: str
     kind: PartitionKind
     keys: tuple[str, ...] = ()
+    uncast: tuple[tuple[str, Type], ...] = ()
 
 
 @dataclass
@@ -52,6 +58,7 @@ class StageDraft:
     operators: list[str] = field(default_factory=list)
     is_verbatim: bool = False
     written_keys: tuple[str, ...] = ()  # the keys over the block, with marks for names
+    inferred: dict[str, Type] = field(default_factory=dict)  # expression -> the type it should have
 
     def column(self, text: str, *, hidden: bool = False) -> str:
         """Return the output column of an expression; add it if it is new."""
@@ -83,6 +90,7 @@ class StageDraft:
             hidden=set(self.hidden),
             queries=list(self.queries),
             operators=list(self.operators),
+            inferred=dict(self.inferred),
         )
 
     def sql(self) -> str:
@@ -90,10 +98,10 @@ class StageDraft:
             return self.body
         return self.sql_over(self.body)
 
-    def sql_over(self, body: str) -> str:
-        """Return the SELECT with another body."""
-        listed = ", ".join(f"{text} AS {quote(name)}" for text, name in self.listed.items())
-        return f"SELECT {listed or '1 AS one'} {body}"
+    def sql_over(self, body: str, more: Sequence[str] = ()) -> str:
+        """Return the SELECT with another body, and with `more` items at the end of its list."""
+        items = [f"{text} AS {quote(name)}" for text, name in self.listed.items()]
+        return f"SELECT {', '.join((*items, *more)) or '1 AS one'} {body}"
 
     def partition(self) -> Partition:
         return Partition(self.kind, tuple(self.keys), tuple(sorted(self.hidden)))
@@ -130,13 +138,19 @@ class StageRegistry:
         inputs: Iterable[str],
         cut: StageCut,
         needed: Iterable[int],
+        kinds: Mapping[int, Type],
     ) -> tuple[str, dict[int, str]]:
-        """Return the stage that ends here, and the names of the needed columns in its output."""
+        """Return the stage that ends here, and the names of the needed columns in its output.
+
+        `kinds` are the types that the columns are taken to have.
+        """
         keys, kind, query = cut.keys, cut.kind, cut.query
         columns = sorted(set(needed) & block.columns.keys())
         texts = [block.columns[column] for column in columns]
-        body, *rest = canonical([block.body(), *keys, *texts])
-        listed_keys, listed = rest[: len(keys)], rest[len(keys) :]
+        uncast = [text for text, _ in cut.uncast]
+        body, *rest = canonical([block.body(), *keys, *texts, *uncast])
+        listed_keys, rest = rest[: len(keys)], rest[len(keys) :]
+        listed, uncast = rest[: len(texts)], rest[len(texts) :]
         ordered = tuple(dict.fromkeys(inputs))
         identity = (*_shape(block, place, body, kind), *ordered, "|", *listed_keys)
         if block.may_fail((*keys, *texts)):
@@ -151,6 +165,8 @@ class StageRegistry:
             self.drafts[identity] = draft
         draft.operators.extend(o for o in block.operators if o not in draft.operators)
         draft.keys = [draft.column(text, hidden=True) for text in listed_keys]
+        draft.inferred.update(zip(listed, (kinds[column] for column in columns), strict=True))
+        draft.inferred.update(zip(uncast, (kind for _, kind in cut.uncast), strict=True))
         if query not in draft.queries:
             draft.queries.append(query)
         if not block.is_cut:

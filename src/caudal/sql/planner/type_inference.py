@@ -1,6 +1,10 @@
-"""Type inference: the type of an expression, None where it is not certain (see `types.py`)."""
+"""Type inference: the type of an expression, None where it is not certain (see `types.py`).
 
-from collections.abc import Callable, Mapping
+`validate_stages.py` asks DuckDB whether the types of a plan's stages are right. A false one here
+costs a query its split, but no right answer.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
 
 from sqlglot import exp
 
@@ -13,8 +17,15 @@ _CONDITIONS = (
     exp.Boolean,
 )  # fmt: skip
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.IntDiv, exp.Mod)
-_SAME = frozenset({"abs", "coalesce", "greatest", "least", "ifnull", "nullif"})
-_RETURNS = {
+_SAME = frozenset({"coalesce", "greatest", "least", "ifnull", "nullif"})
+_ROUNDED = frozenset({"round", "floor", "ceil", "ceiling", "trunc"})
+_WHOLE_PARTS = frozenset(
+    {"year", "month", "day", "hour", "minute", "second", "quarter", "week", "dow", "isodow", "doy"}
+)
+_WRITTEN = ("VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP")
+_LITERALS = (("INTEGER", 31), ("BIGINT", 63), ("HUGEINT", 127))
+_MOST_DIGITS = 38  # of a DECIMAL
+RETURNS = {  # functions that return this type for all arguments
     **dict.fromkeys(
         [
             "length",
@@ -37,12 +48,9 @@ _RETURNS = {
             "strpos",
             "instr",
             "position",
-            "list_position",
             "array_length",
             "date_diff",
             "datediff",
-            "date_part",
-            "ascii",
         ],
         "BIGINT",
     ),
@@ -53,18 +61,15 @@ _RETURNS = {
             "trim",
             "ltrim",
             "rtrim",
-            "concat",
             "replace",
             "substring",
             "substr",
             "left",
             "right",
             "reverse",
-            "repeat",
             "lpad",
             "rpad",
             "regexp_replace",
-            "regexp_extract",
             "md5",
             "sha256",
             "strftime",
@@ -105,6 +110,7 @@ _RETURNS = {
     ),
     **dict.fromkeys(["string_split", "str_split", "split", "regexp_split_to_array"], "VARCHAR[]"),
     **dict.fromkeys(["make_date", "last_day"], "DATE"),
+    **dict.fromkeys(["list_position", "ascii"], "INTEGER"),
 }
 
 ColumnType = Callable[[exp.Column], Type]
@@ -122,12 +128,14 @@ def type_of(node: exp.Expr, column: ColumnType, functions: Mapping[str, str]) ->
         return _literal(node)
     if isinstance(node, exp.Cast):
         return types.normal(dialect.text(node.to))
-    if isinstance(node, (exp.Paren, exp.Neg)):
+    if isinstance(node, exp.Paren):
         return infer(node.this)
+    if isinstance(node, exp.Neg):
+        return _negated(node, infer(node.this))
     if isinstance(node, _CONDITIONS):
         return "BOOLEAN"
     if isinstance(node, _ARITHMETIC):
-        return _arithmetic(infer(node.left), infer(node.right))
+        return _arithmetic(node, infer(node.left), infer(node.right))
     if isinstance(node, exp.Div):
         both = {infer(node.left), infer(node.right)}
         return "DOUBLE" if all(types.is_numeric(k) for k in both) and "FLOAT" not in both else None
@@ -155,18 +163,35 @@ def _literal(node: exp.Literal) -> Type:
         return "DOUBLE"
     if "." in digits:
         whole, _, fraction = digits.partition(".")
-        return f"DECIMAL({max(len(whole.lstrip('0')) + len(fraction), 1)},{len(fraction)})"
+        width = len(whole) + len(fraction)
+        return f"DECIMAL({width},{len(fraction)})" if 0 < width <= _MOST_DIGITS else None
     if not digits.isdigit():
         return None
-    return "INTEGER" if int(digits) < 2**31 else "BIGINT" if int(digits) < 2**63 else "HUGEINT"
+    number = int(digits)
+    return next((kind for kind, bits in _LITERALS if number < 2**bits), None)
 
 
-def _arithmetic(left: Type, right: Type) -> Type:
+def _negated(node: exp.Neg, kind: Type) -> Type:
+    # DuckDB folds the sign into a literal: the least INTEGER is the negation of a BIGINT.
+    if _is_whole_literal(node):
+        return types.ANY_INTEGER if types.is_small(kind) else None
+    return kind if types.is_numeric(kind) or kind == "INTERVAL" else None
+
+
+def _is_whole_literal(node: exp.Expr) -> bool:
+    while isinstance(node, (exp.Neg, exp.Paren)):
+        node = node.this
+    return isinstance(node, exp.Literal) and node.is_int
+
+
+def _arithmetic(node: exp.Expr, left: Type, right: Type) -> Type:
     if not (types.is_numeric(left) and types.is_numeric(right)):
         return None
     shared = types.common((left, right))
     if types.is_decimal(shared):
-        return types.ANY_DECIMAL
+        return None if isinstance(node, (exp.IntDiv, exp.Mod)) else types.ANY_DECIMAL
+    if shared == "BIGNUM":
+        return None
     # DuckDB may give a literal the width of the other operand.
     return types.ANY_INTEGER if types.is_small(shared) and shared != "BIGINT" else shared
 
@@ -175,8 +200,16 @@ def _case(node: exp.Case, infer: Callable[[exp.Expr], Type]) -> Type:
     branches = [branch.args["true"] for branch in node.args["ifs"]]
     if node.args.get("default") is not None:
         branches.append(node.args["default"])
-    kinds = [infer(branch) for branch in branches if not isinstance(branch, exp.Null)]
-    return types.common(kinds) if kinds else None
+    return _shared(branches, infer)
+
+
+def _shared(nodes: Iterable[exp.Expr], infer: Callable[[exp.Expr], Type]) -> Type:
+    """Return the type of a value that is one of these."""
+    given = [node for node in nodes if not isinstance(node, exp.Null)]
+    kind = types.common(infer(node) for node in given)
+    # DuckDB may give a literal the width of the others.
+    is_narrow = types.is_small(kind) and any(map(_is_whole_literal, given))
+    return types.ANY_INTEGER if is_narrow else kind
 
 
 def _element(node: exp.Bracket, kind: Type) -> Type:
@@ -192,12 +225,33 @@ def _call(
     name = node.name.lower()
     if name in functions:
         return functions[name]
+    arguments = node.expressions
+    kinds = [infer(argument) for argument in arguments]
+    first = kinds[0] if kinds else None
     if name in _SAME:
-        arguments = [
-            infer(argument) for argument in node.expressions if not isinstance(argument, exp.Null)
-        ]
-        return types.common(arguments[:1] if name == "nullif" else arguments)
-    if name in ("round", "floor", "ceil", "ceiling", "trunc") and node.expressions:
-        kind = infer(node.expressions[0])
-        return types.ANY_DECIMAL if types.is_decimal(kind) else kind
-    return _RETURNS.get(name)
+        return _shared(arguments[:1] if name == "nullif" else arguments, infer)
+    if name in _ROUNDED:
+        return _rounded(name, first)
+    if name in ("date_part", "datepart"):
+        part = arguments[0].name.lower() if isinstance(arguments[0], exp.Literal) else ""
+        return "BIGINT" if part in _WHOLE_PARTS else None
+    if name == "abs":
+        return first if types.is_numeric(first) and first != "BIGNUM" else None
+    if name == "concat":
+        return "VARCHAR" if all(types.is_numeric(k) or k in _WRITTEN for k in kinds) else None
+    if name in ("repeat", "regexp_extract"):
+        is_text = first == "VARCHAR" and all(k == "VARCHAR" or types.is_small(k) for k in kinds)
+        return "VARCHAR" if is_text else None
+    return RETURNS.get(name)
+
+
+def _rounded(name: str, kind: Type) -> Type:
+    if types.is_decimal(kind):
+        return types.ANY_DECIMAL
+    if types.is_float(kind):
+        return kind
+    if not types.is_small(kind):
+        return None
+    if name in ("floor", "ceil", "ceiling"):
+        return "DOUBLE"
+    return types.ANY_INTEGER if kind in types.UNSIGNED else kind

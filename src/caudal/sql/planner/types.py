@@ -4,7 +4,8 @@ Rules
 1. A type is DuckDB's name for it, or None if it is not known. None is always safe: values of an
    unknown type are neither summed in parts nor hashed.
 2. Two keys may be hashed by a common type only if values that DuckDB calls equal become the same
-   value of that type. Different values may become the same value.
+   value of that type. Different values may become the same value. DuckDB compares an integer with
+   a FLOAT as FLOATs, so that is how they are hashed: as DOUBLEs, equal ones would differ.
 """
 
 from collections.abc import Iterable
@@ -22,9 +23,11 @@ _ALIASES = {
 }  # fmt: skip
 
 _SMALL = ("TINYINT", "UTINYINT", "SMALLINT", "USMALLINT", "INTEGER", "UINTEGER", "BIGINT")
+UNSIGNED = ("UTINYINT", "USMALLINT", "UINTEGER")
 _SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 ANY_INTEGER = "INTEGER(?)"  # an integer of at most 64 bits, of unknown width
 _LARGE = ("UBIGINT", "HUGEINT", "UHUGEINT", "BIGNUM")
+_UNSUMMED = "UHUGEINT"  # the integers whose sum is a DOUBLE in DuckDB
 _FLOATS = ("FLOAT", "DOUBLE")
 _ROOMY_DIGITS = 26  # of a DECIMAL: its sums have 38 digits, enough for 10^12 rows
 ANY_DECIMAL = "DECIMAL(?)"  # a decimal of unknown width
@@ -64,6 +67,21 @@ def is_certain(kind: Type) -> bool:
     return kind is not None and "?" not in kind
 
 
+def agrees(inferred: Type, found: str) -> bool:
+    """Return whether a type that was inferred holds for what DuckDB says the type is.
+
+    >>> agrees("INTEGER(?)", "SMALLINT"), agrees("INTEGER", "SMALLINT"), agrees(None, "SMALLINT")
+    (True, False, True)
+    """
+    if inferred is None:
+        return True
+    if inferred.endswith("[]") and found.endswith("[]"):
+        return agrees(inferred[:-2], found[:-2])
+    if inferred == ANY_INTEGER:
+        return is_small(found)
+    return is_decimal(found) if inferred == ANY_DECIMAL else normal(found) == inferred
+
+
 def is_decimal(kind: Type) -> bool:
     return kind is not None and kind.startswith("DECIMAL(")
 
@@ -78,17 +96,19 @@ def is_numeric(kind: Type) -> bool:
 
 def is_exact(kind: Type) -> bool:
     """Return whether values of the type can be summed in any order with the same result."""
-    return is_integer(kind) or is_decimal(kind) or kind == "BOOLEAN"
+    return (is_integer(kind) and kind != _UNSUMMED) or is_decimal(kind) or kind == "BOOLEAN"
 
 
 def summed(kind: Type) -> Type:
-    """Return the type of `sum` over values of the type."""
+    """Return the type of `sum` over values of the type; None if parts of it do not merge."""
     if is_decimal(kind) and kind != ANY_DECIMAL:
         assert kind is not None
         return f"DECIMAL(38,{kind[:-1].split(',')[1]})"
     if is_decimal(kind):
         return ANY_DECIMAL
-    if is_integer(kind) or kind == "BOOLEAN":
+    if kind == "BIGNUM":
+        return kind
+    if is_exact(kind):
         return "HUGEINT"
     return "DOUBLE" if is_float(kind) else None
 
@@ -110,7 +130,7 @@ def common(kinds: Iterable[Type]) -> Type:
     if any(is_float(kind) for kind in distinct):
         return "DOUBLE" if "DOUBLE" in distinct else None
     if any(is_decimal(kind) for kind in distinct):
-        return ANY_DECIMAL
+        return None if distinct & {"UHUGEINT", "BIGNUM"} else ANY_DECIMAL
     if distinct <= set(_SIGNED):
         return max(distinct, key=lambda kind: _SIGNED.index(kind or ""))
     return ANY_INTEGER if all(is_small(kind) for kind in distinct) else None
@@ -145,9 +165,11 @@ def hashed(kinds: Iterable[Type]) -> Type:
     if all(is_small(kind) for kind in distinct) or distinct == {"BOOLEAN"}:
         return "BIGINT"
     if all(is_integer(kind) for kind in distinct):
-        return "VARCHAR"
+        # Set operations compare UHUGEINTs with other integers as DOUBLEs.
+        return "VARCHAR" if "UHUGEINT" not in distinct or len(distinct) == 1 else None
     if all(kind in _FLOATS or is_small(kind) for kind in distinct):
-        return "DOUBLE"
+        as_floats = "FLOAT" in distinct and "DOUBLE" not in distinct
+        return "FLOAT" if as_floats else "DOUBLE"
     if len(distinct) > 1:
         return None
     only = distinct.pop()
