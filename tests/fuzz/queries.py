@@ -89,7 +89,7 @@ class Generator:
                 self.total, self.distinct, self.windowed, self.combined, self.combined,
                 self.common, self.correlated, self.recursive, self.unnested, self.over_subquery,
                 self.over_subquery, self.using, self.cut_inside, self.stacked, self.starred,
-                self.by_alias,
+                self.by_alias, self.constant_beside, self.read_twice, self.ordered_inside,
             ]
         )  # fmt: skip
         return shape()
@@ -269,6 +269,59 @@ class Generator:
             f"{sides[0].text} {kind} {sides[1].text}{on}", sides[0].columns + sides[1].columns
         )
         return self._over(both)
+
+    def constant_beside(self) -> Select:
+        """Constants, and what is not null for nulls, on a side that an outer join null-extends."""
+        item = self._pick(["item", "item", "count(*) AS item"])
+        constants = "1 AS i, 'x' AS t, DATE '2020-01-05' AS d, item IS NULL AS b"
+        kinds = {"item": "int", "i": "int", "t": "text", "d": "date", "b": "bool"}
+        side = self._pick(
+            [
+                "SELECT item FROM items", "SELECT item FROM items GROUP BY item",
+                "SELECT item FROM (VALUES (1), (2)) AS v(item)", "SELECT 2 AS item",
+                "SELECT item FROM (SELECT item, row_number() OVER (PARTITION BY item ORDER BY rid) "
+                "AS r FROM items) WHERE r = 1",
+                "SELECT s.item FROM sales s JOIN items USING (item)",
+                "SELECT item FROM items ORDER BY item, rid LIMIT 3",
+            ]
+        )  # fmt: skip
+        made, other = self._name(), self._name()
+        sides = [
+            f"(SELECT *, {constants} FROM ({side})) AS {made}",
+            f"(SELECT {item} FROM {self._pick(['sales', 'items'])}) AS {other}",
+        ]
+        self.chance.shuffle(sides)
+        kind = self._pick(["LEFT", "RIGHT", "FULL"])
+        on = self._pick([f"{made}.item = {other}.item", f"{made}.item > {other}.item"])
+        columns = [Column(f"{made}.{name}", kind) for name, kind in kinds.items()]
+        columns.append(Column(f"{other}.item", "int"))
+        return self._over(Relation(f"{sides[0]} {kind} JOIN {sides[1]} ON {on}", tuple(columns)))
+
+    def read_twice(self) -> Select:
+        """A row that two readers of one common table put together; many rows tie for it."""
+        name, order = self._name(), self._pick(["", " ORDER BY s.item", " ORDER BY s.shop DESC"])
+        source = self._pick(["sales s", "sales s JOIN items i ON s.item = i.item"])
+        cut = f"SELECT s.rid, s.shop, s.item FROM {source}{order} LIMIT 1"
+        columns = self._pick([("rid", "shop"), ("item", "rid"), ("shop", "item")])
+        read = " AND ".join(
+            f"s.{column} IS NOT DISTINCT FROM (SELECT {column} FROM {name})" for column in columns
+        )
+        text = f"WITH {name} AS ({cut}) SELECT count(*) > 0 AS a1 FROM {source} WHERE {read}"
+        return Select(text, (Column("a1", "bool"),))
+
+    def ordered_inside(self) -> Select:
+        """ORDER BY of all columns in a subquery, LIMIT outside, and something between."""
+        inner = self._pick([self.plain, self.grouped, self.distinct])()
+        columns = tuple(c for c in inner.columns if c.kind in _USABLE)
+        if len(columns) != len(inner.columns):
+            return inner
+        order = ", ".join(f"{place}{self._direction()}" for place in range(1, len(columns) + 1))
+        cut = self._pick(["", "", " LIMIT 6"])
+        alias = self._name()
+        made = Relation(f"({inner.text} ORDER BY {order}{cut}) AS {alias}", under(alias, columns))
+        outer = self._pick([" LIMIT 2", " LIMIT 3 OFFSET 1", " OFFSET 2"])
+        where = f" WHERE {self.comparison(made)}" if self._one_in(3) else ""
+        return self._select(list(made.columns), f"FROM {made.text}{where}{outer}")
 
     def stacked(self) -> Select:
         """Groups of groups, with a scalar subquery over the same common table."""

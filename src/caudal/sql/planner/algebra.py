@@ -195,12 +195,21 @@ class SetOperation:
 
 @dataclass(frozen=True)
 class Top:
-    """Rows in order, cut by LIMIT and OFFSET. A `limit` of None means no limit."""
+    """Rows in order, cut by LIMIT and OFFSET. A `limit` of None means no limit.
+
+    `ties` are all columns that the cut SELECT gives. They decide among rows that tie, also if a
+    reader needs only some of them: every reader of a common table must see the same rows.
+    """
 
     child: "Node"
     order: tuple[tuple[Expr, str], ...]
     limit: int | None
     offset: int = 0
+    ties: tuple[int, ...] = ()
+
+    @property
+    def cuts(self) -> bool:
+        return self.limit is not None or self.offset > 0
 
 
 Node = (

@@ -8,9 +8,10 @@ Rules
 1. Filters, projections and UNNEST run where the rows are.
 2. A scan sees one batch and nothing else. An operator that needs more (a join, the value of a
    subquery) ends the scan.
-3. Under ORDER BY ... LIMIT, ties are broken by the other columns, from left to right. So neither
-   batches nor partitions decide which rows are kept. Without ORDER BY, rows come in the order of
-   the files; once they were partitioned, they are ordered by their columns.
+3. Under ORDER BY ... LIMIT, ties are broken by the other columns, from left to right, whether
+   they are needed or not. So neither batches nor partitions nor readers decide which rows are kept.
+   Without ORDER BY, rows come in the order of the files; once they were partitioned or joined, they
+   are ordered by their columns. The order of a subquery inside was moved here (`lift_orders.py`).
 4. Rows are gathered only if they were reduced first, or if no other way is right. In the latter
    case the reason is kept: the query is gathered instead of scaled.
 """
@@ -18,7 +19,7 @@ Rules
 import re
 from dataclasses import dataclass, field, replace
 
-from caudal.sql.planner import lower_aggregate, lower_join, types
+from caudal.sql.planner import lower_aggregate, lower_join, ties, types
 from caudal.sql.planner.algebra import (
     Aggregate,
     Constant,
@@ -37,6 +38,7 @@ from caudal.sql.planner.algebra import (
     mark,
     with_subqueries,
 )
+from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.placed_rows import Needed, PlacedRows, StageCutter, Wanted
 from caudal.sql.planner.rules import rewrite_algebra
 from caudal.sql.planner.select_block import SelectBlock
@@ -298,26 +300,29 @@ class Lowering:
                 finish  all of scan1: top
         """
         kept = needed.union(*(expr.columns for expr, _ in node.order))
+        if not node.cuts or (not node.order and ties.come_as_files_do(node.child)):
+            node = replace(node, ties=())
+        more = frozenset(node.ties) - kept
+        if ties.may_raise(node.child, more, self.cutter.context.types):
+            raise UnsupportedError("a column that nobody reads breaks ties, and may raise an error")
+        kept |= more
         rows = self.lower(node.child, kept)
-        ties: list[int] = []
-        if node.order or not _in_order_of_files(rows):
-            ties = sorted(needed - {column_of(expr.text) for expr, _ in node.order})
+        if not node.order and _in_order_of_files(rows) and not ties.holds_join(node.child):
+            node = replace(node, ties=())
         if node.limit is not None and rows.place != "one":
-            rows = self._cut_in_parts(rows, node, kept, ties)
-        return self._cut(self.cutter.gather(rows, kept), node, kept, ties)
+            rows = self._cut_in_parts(rows, node, kept)
+        return self._cut(self.cutter.gather(rows, kept), node, kept)
 
-    def _cut_in_parts(
-        self, rows: PlacedRows, node: Top, kept: Needed, ties: list[int]
-    ) -> PlacedRows:
+    def _cut_in_parts(self, rows: PlacedRows, node: Top, kept: Needed) -> PlacedRows:
         """Keep the first rows of each batch or partition, unless others read all of them."""
-        most = Top(node.child, node.order, (node.limit or 0) + node.offset)
-        local = self._cut(rows, most, kept, ties)
+        most = replace(node, limit=(node.limit or 0) + node.offset, offset=0)
+        local = self._cut(rows, most, kept)
         shared = len(rows.blocks) == 1 and self.cutter.registry.is_shared(
             rows.block, rows.place, rows.inputs, "gather"
         )
         return replace(rows if shared else local, reduced=True)
 
-    def _cut(self, rows: PlacedRows, node: Top, kept: Needed, ties: list[int]) -> PlacedRows:
+    def _cut(self, rows: PlacedRows, node: Top, kept: Needed) -> PlacedRows:
         """Order the rows where they are, with `ties` as the last columns of the order, and cut."""
         rows, exprs = self.bind_subqueries(rows, kept, *(expr for expr, _ in node.order))
         ways = [way for _, way in node.order]
@@ -326,8 +331,8 @@ class Lowering:
             must = block.is_cut or bool(block.costly & kept)
             plain = block.sealed(kept, self.cutter.names) if must else block
             texts = [(plain.text(expr), way) for expr, way in zip(exprs, ways, strict=True)]
-            if node.limit is not None or node.offset:
-                texts += [(plain.columns[column], "") for column in ties]
+            named = {column_of(expr.text) for expr, _ in node.order}
+            texts += [(plain.columns[c], "") for c in node.ties if c not in named]
             order = [text + way for text, way in texts if not _LITERAL.fullmatch(text)]
             return plain.topped(list(dict.fromkeys(order)), node.limit, node.offset)
 

@@ -16,7 +16,7 @@ from caudal.sql.planner import partial_aggregates, types
 from caudal.sql.planner.algebra import Aggregate, Expr, FunctionCall, mark
 from caudal.sql.planner.partial_aggregates import AggregateMerge
 from caudal.sql.planner.placed_rows import Needed, OperatorLowering, PlacedRows, Wanted
-from caudal.sql.planner.select_block import SelectBlock, is_atom
+from caudal.sql.planner.select_block import SelectBlock, is_name
 
 
 def lower_aggregate(lowering: OperatorLowering, node: Aggregate, wanted: Wanted) -> PlacedRows:
@@ -199,7 +199,8 @@ class Grouping:
         read = frozenset(keys).union(*(call.columns for call in calls.values()))
         repeated = block.costly & read
         must = block.is_cut or block.group is not None or bool(repeated)
-        if must or not all(_can_group(block.columns[key]) for key in keys):
+        # GROUP BY a literal number would mean a position.
+        if must or not all(is_name(block.columns[key]) for key in keys):
             block = block.sealed(read, names)
         columns = {key: block.columns[key] for key in keys}
         group = tuple(dict.fromkeys(columns.values()))
@@ -218,8 +219,3 @@ class Grouping:
     def _may_fail(self) -> bool:
         calls = self.node.calls.values()
         return not all(expr.safe for call in calls for expr in call.expressions())
-
-
-def _can_group(text: str) -> bool:
-    """Return whether a text is a name. GROUP BY a literal number would mean a position."""
-    return is_atom(text) and not text.isdigit() and not text.startswith("'")

@@ -221,10 +221,11 @@ class JoinPlacement:
     ) -> PlacedRows:
         names = self.lowering.cutter.names
         one, two = left.block, right.block
-        if not one.is_simple(self.left_needed):
+        if not one.is_simple(self.left_needed, null_extended=self.node.null_extends("left")):
             one = one.sealed(self.left_needed, names)
         twice = set(left.inputs) & set(right.inputs)
-        if twice or not two.is_simple(self.right_needed) or " JOIN " in two.source:
+        simple = two.is_simple(self.right_needed, null_extended=self.node.null_extends("right"))
+        if twice or not simple or two.is_join:
             two = two.sealed(self.right_needed, names)
         block = _join_blocks(one, two, self.node.kind, self.conditions)
         selects = self.node.kind in ("SEMI", "ANTI")
@@ -255,7 +256,7 @@ def _join_blocks(
     else:
         source = f"{left.source} {kind} JOIN {right.source} ON TRUE"
     kept = left.columns if kind in ("SEMI", "ANTI") else columns
-    return SelectBlock(source, kept, operators=(*operators, word))
+    return SelectBlock(source, kept, operators=(*operators, word), is_join=True)
 
 
 def _aligned(rows: PlacedRows, sides: list[tuple[Expr, JoinKeyPair]]) -> list[JoinKeyPair] | None:

@@ -143,7 +143,8 @@ class QueryReader:
         limit, offset = order_clause.limits(query)
         if not order and limit is None and not offset:
             return node
-        return Top(node, tuple(order), limit, offset)
+        ties = tuple(output.column for output in outputs)
+        return Top(node, tuple(order), limit, offset, ties)
 
     def _select(self, query: exp.Select) -> Relation:
         if extra := set(_given(query)) - _CLAUSES:

@@ -22,6 +22,7 @@ from caudal.sql.planner.averages import rewrite_averages
 from caudal.sql.planner.current_time import freeze_current_time
 from caudal.sql.planner.delay_semi_joins import delay_semi_joins
 from caudal.sql.planner.group_before_joins import group_before_joins
+from caudal.sql.planner.lift_orders import lift_orders
 from caudal.sql.planner.order_joins import order_joins
 from caudal.sql.planner.push_filters import push_filters
 from caudal.sql.planner.text_checks import TextChecks
@@ -32,6 +33,7 @@ TEXT_RULES: tuple[Callable[[str, TextChecks], str], ...] = (
 )
 
 RULES: tuple[Callable[[Node, Context], Node], ...] = (
+    lift_orders,
     push_filters,
     order_joins,
     delay_semi_joins,

@@ -14,6 +14,7 @@ from itertools import count
 from caudal.sql.planner.algebra import Expr
 
 _NAME = re.compile("\ue000\\d+\ue001")
+_IDENTIFIER = re.compile('\ue000\\d+\ue001|"(?:[^"]|"")*"')
 _ATOM = re.compile('[\ue000\ue001\\w]+|"(?:[^"]|"")*"|\'[^\']*\'')
 RESERVED = re.compile(r"(__\d+|(scan|fold)\d+_.*)", re.IGNORECASE)
 STAGE = re.compile(r"(scan|fold)\d+", re.IGNORECASE)
@@ -48,6 +49,15 @@ def is_atom(text: str) -> bool:
     return _ATOM.fullmatch(text) is not None
 
 
+def is_name(text: str) -> bool:
+    """Return whether the text is the name of a column, not a literal or a word like TRUE.
+
+    >>> is_name('"id"'), is_name("id"), is_name("7"), is_name("NULL")
+    (True, False, False, False)
+    """
+    return _IDENTIFIER.fullmatch(text) is not None
+
+
 def atom(text: str) -> str:
     return text if is_atom(text) else f"({text})"
 
@@ -68,6 +78,7 @@ class SelectBlock:
     operators: tuple[str, ...] = ()
     costly: frozenset[int] = field(default_factory=frozenset)  # columns to be evaluated only once
     raising: frozenset[str] = frozenset()  # expressions that can raise an error
+    is_join: bool = False  # the source is a join, not one relation
 
     def text(self, expr: Expr) -> str:
         """Return the text of an expression over this block's source."""
@@ -81,10 +92,15 @@ class SelectBlock:
     def is_cut(self) -> bool:
         return self.limit is not None or self.offset > 0 or bool(self.order)
 
-    def is_simple(self, needed: Iterable[int]) -> bool:
-        """Return whether all rows of the source are kept, and the needed columns are its own."""
+    def is_simple(self, needed: Iterable[int], *, null_extended: bool) -> bool:
+        """Return whether a join may read the source itself, and the needed columns above the join.
+
+        For that all rows of the source must be kept. Above a join that null-extends the source, its
+        columns become null, but a literal or any other expression may not.
+        """
         given = self.where or self.having or self.is_cut or self.group is not None
-        return not given and all(is_atom(self.columns[c]) for c in needed)
+        stays = is_name if null_extended else is_atom
+        return not given and all(stays(self.columns[c]) for c in needed)
 
     def body(self) -> str:
         """Return everything after the SELECT list."""

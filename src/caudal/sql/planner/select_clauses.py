@@ -84,7 +84,8 @@ class SelectReader:
             node = Aggregate(node, columns, {})
         limit, offset = order_clause.limits(self.query)
         if order or limit is not None or offset:
-            node = Top(node, order, limit, offset)
+            ties = tuple(dict.fromkeys(output.column for output in self.outputs))
+            node = Top(node, order, limit, offset, ties)
         return node
 
     def _where(self, node: Node) -> Node:
