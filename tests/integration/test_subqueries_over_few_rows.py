@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from caudal.embedded import cleaners
 from caudal.files.sources import Sources
 from caudal.local.engines import run_with
 from caudal.model import Application, Query, Table
@@ -35,6 +36,15 @@ def table(name: str, *columns: str) -> Table:
     listed = ", ".join(f"{one}::INTEGER AS {one}" for one in columns)
     sql = f"SELECT {listed}, NULL::VARCHAR AS reject FROM raw"
     return Table(name, (f"{name}.csv",), columns, sql, f"{name}.sql")
+
+
+@pytest.mark.parametrize("few", [[0], [0, 1, 2]], ids=["one row", "three rows"])
+def test_no_group_is_lost_beside_a_wide_table(
+    few: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a wide table is cleaned, another rule is off too."""
+    monkeypatch.setattr(cleaners, "_MANY_COLUMNS", 0)
+    test_no_group_is_lost(few, Engine.EMBEDDED, tmp_path)
 
 
 @pytest.mark.parametrize("engine", IN_PROCESS)

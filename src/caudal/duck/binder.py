@@ -9,6 +9,7 @@ import duckdb
 
 from caudal.duck import kept_names, trees
 from caudal.duck.database import one_line
+from caudal.duck.empty_database import disable_rules
 from caudal.duck.reads import reads_of
 from caudal.duck.sandbox import Register
 from caudal.errors import UsageError
@@ -41,8 +42,7 @@ class DuckDBBinder:
         """Return a cursor whose plans do not depend on the tables being empty."""
         cursor = self._connection.cursor()
         rules = [row[0] for row in cursor.execute("FROM duckdb_optimizers()").fetchall()]
-        others = ",".join(rule for rule in rules if rule != "unused_columns")
-        cursor.execute(f"SET disabled_optimizers = '{others}'")
+        disable_rules(cursor, *(rule for rule in rules if rule != "unused_columns"))
         cursor.execute(f"USE {database}")
         return cursor
 

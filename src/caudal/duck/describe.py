@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import duckdb
 
 from caudal.duck.database import one_line, point_out
-from caudal.duck.empty_database import DISABLED_OPTIMIZERS
+from caudal.duck.empty_database import disable_rules
 from caudal.duck.reads import reads_of
 from caudal.errors import ApplicationError
 from caudal.sql.planner import Reads
@@ -29,16 +29,13 @@ def empty_schema(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckD
     cursor = connection.cursor()
     rules = [row[0] for row in cursor.execute("FROM duckdb_optimizers()").fetchall()]
     try:
-        cursor.execute(
-            f"SET disabled_optimizers = '{','.join(r for r in rules if r != 'unused_columns')}'"
-        )
+        disable_rules(cursor, *(rule for rule in rules if rule != "unused_columns"))
         cursor.execute("ATTACH ':memory:' AS binding")  # its `main` hides the real one
         cursor.execute("SET search_path = 'binding.main,memory.main'")
         yield cursor
     finally:
-        cursor.execute(
-            f"USE memory; DETACH binding; SET disabled_optimizers = '{DISABLED_OPTIMIZERS}'"
-        )
+        cursor.execute("USE memory; DETACH binding")
+        disable_rules(cursor)
         cursor.close()
 
 

@@ -34,6 +34,12 @@ def take_database() -> duckdb.DuckDBPyConnection:
         return _opened()
 
 
+def disable_rules(connection: duckdb.DuckDBPyConnection, *more: str) -> None:
+    """Switch these rules of the optimiser off, besides the one that is always off; others on."""
+    rules = ",".join((DISABLED_OPTIMIZERS, *more))
+    connection.execute(f"SET disabled_optimizers = '{rules}'")
+
+
 def _opened() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(
         config={

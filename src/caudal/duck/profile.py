@@ -28,10 +28,7 @@ _UNMEASURED = frozenset({"UNION"})  # DuckDB counts no rows for it: rows out are
 
 def profile_query(cursor: duckdb.DuckDBPyConnection, bound: BoundQuery) -> list[OperatorProfile]:
     """Run a query under the profiler, and close its cursor; return its operators in the order of
-    the rows.
-
-    A query that DuckDB answers from statistics (a plain count) has no operators.
-    """
+    the rows."""
     try:
         row = cursor.execute(f"EXPLAIN (ANALYZE, FORMAT json) {bound.sql}").fetchone()
     except duckdb.Error as error:
@@ -65,7 +62,7 @@ def profile_query(cursor: duckdb.DuckDBPyConnection, bound: BoundQuery) -> list[
 
     for root in json.loads(row[1]).get("operator", ()) if row else ():
         visit(root)
-    return found or [OperatorProfile(bound.query.name, "statistics", "", 0, 1, 0, 0.0)]
+    return found
 
 
 def _table_name(info: Mapping[str, Any]) -> str:

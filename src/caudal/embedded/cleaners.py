@@ -9,6 +9,7 @@ import pyarrow as pa
 from caudal.duck.arrow_casts import carrying_list, marked
 from caudal.duck.clean import clean_piece
 from caudal.duck.database import Connection, DuckDBError, one_line
+from caudal.duck.empty_database import disable_rules
 from caudal.duck.prefilter import KeyFilters
 from caudal.errors import ApplicationError, QueryError
 from caudal.files.cleaning import Cleaning
@@ -69,7 +70,7 @@ def cleaners(
     }
     cursors = [connection.cursor() for _ in range(threads)]
     if len(cleaning.table.columns) > _MANY_COLUMNS:
-        connection.execute("SET disabled_optimizers = 'common_subexpressions'")
+        disable_rules(connection, "common_subexpressions")
     idle: SimpleQueue[_Cleaner] = SimpleQueue()
     for cursor in cursors:
         idle.put(_Cleaner(cursor, cleaning, filters))
@@ -89,4 +90,4 @@ def cleaners(
         for cursor in cursors:
             cursor.close()
         if len(cleaning.table.columns) > _MANY_COLUMNS:
-            connection.execute("SET disabled_optimizers = ''")
+            disable_rules(connection)

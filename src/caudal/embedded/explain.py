@@ -58,8 +58,6 @@ def operator_steps(connection: Connection, sql: str) -> list[str]:
 
 
 def _operator_trees(connection: Connection, sql: str) -> list[dict[str, Any]]:
-    # The tables are empty here; DuckDB must not optimise because of that.
-    connection.execute("SET disabled_optimizers = 'statistics_propagation'")
     row = connection.execute(f"EXPLAIN (FORMAT json) {sql}").fetchone()
     return json.loads(row[1]) if row else []
 

@@ -194,7 +194,7 @@ def test_relative_names_count_from_the_data_folder(
 
 def test_a_profile_of_a_file(data: Path, capsysbinary: Capture) -> None:
     for select, operator in (
-        ("SELECT count(*) AS n FROM 'tools.csv'", "statistics"),
+        ("SELECT count(*) AS n FROM 'tools.csv'", "read"),
         ("SELECT price, count(*) AS n FROM 'tools.csv' GROUP BY price", "group"),
     ):
         _, err = asked(select, capsysbinary, "--profile")
