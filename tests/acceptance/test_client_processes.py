@@ -73,8 +73,10 @@ def write_half(process: subprocess.Popen[bytes], books: Path) -> bytes:
     return data[half:]
 
 
-def arrived(one: Cluster, table: str) -> int:
-    return sum(f"/batches/{table}/" in entry.key for entry in entries(one.store, "jobs/"))
+def arrived(one: Cluster, table: str) -> set[int]:
+    """Return the numbers of the batches that are in the store; there are less than a thousand."""
+    keys = (entry.key for entry in entries(one.store, "jobs/"))
+    return {int(key[-3:]) for key in keys if f"/batches/{table}/" in key}
 
 
 def job_of(one: Cluster) -> str:
@@ -102,7 +104,7 @@ def test_killed_in_the_middle_and_resumed(
     out = tmp_path / "out"
     with client(one, books, out, "--file", "reviews=-") as process:
         write_half(process, books)
-        until(lambda: arrived(one, "reviews") >= 5)
+        until(lambda: len(arrived(one, "reviews")) >= 5)
         process.send_signal(signal.SIGKILL)
     before = arrived(one, "reviews")
     asked = len(one.servers[0].unreliable.asked)
@@ -110,9 +112,10 @@ def test_killed_in_the_middle_and_resumed(
         assert process.wait() == 0
     same_files(out, files)
     again = one.servers[0].unreliable.asked[asked:]
-    sent = [path for method, path in again if method == "PUT" and "/reviews/batches/" in path]
-    looked = [path for method, path in again if method == "GET" and "/reviews/batches/" in path]
-    assert len(sent) == len(looked) - before  # nothing that had arrived was sent again
+    puts = [path for method, path in again if method == "PUT" and "/reviews/batches/" in path]
+    sent = [int(path.rpartition("/")[2]) for path in puts]
+    assert len(sent) == len(set(sent))
+    assert len(before & set(sent)) == 1  # the gateway compares its header, which may have changed
 
 
 def test_answers_are_written_while_other_tables_are_still_sent(
@@ -136,7 +139,7 @@ def test_ctrl_c_says_how_to_go_on(one: Cluster, books: Path, tmp_path: Path, fil
     out = tmp_path / "out"
     with client(one, books, out, "--file", "reviews=-") as process:
         write_half(process, books)
-        until(lambda: arrived(one, "reviews") >= 5)
+        until(lambda: len(arrived(one, "reviews")) >= 5)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate()
     assert process.returncode == ExitStatus.INTERRUPTED
