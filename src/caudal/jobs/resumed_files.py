@@ -9,12 +9,15 @@ Rules
 2. Before that, nothing else of the file is sent. So a job never gets batches of two headers of a
    file, however often it is resumed, with one and with the other.
 3. Clients send at most `IN_TRANSIT` batches at a time, in order. So behind that many batches that
-   have not arrived there is none that has: what is there is new, and waits for nothing.
+   have not arrived there is none that has: what is there is new, and is compared with nothing.
+4. What has waited until then is sent in order, one at a time, and what comes meanwhile after it. If
+   something overtook it and the client were killed, rule 3 would not hold for the next client.
 
 Thread-safe.
 """
 
 import threading
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -30,9 +33,10 @@ class ResumedFiles(Generic[Item]):
 
     _chosen: set[str] = field(default_factory=set)  # files of which a batch is sent again
     _same: set[str] = field(default_factory=set)  # files that were compared
-    _waiting: dict[str, list[Item]] = field(default_factory=dict)  # by file
+    _waiting: dict[str, dict[int, Item]] = field(default_factory=dict)  # by file and number
     _missing: set[int] = field(default_factory=set)  # numbers
-    _is_new: bool = False  # rule 3
+    _is_behind: bool = False  # rule 3
+    _is_new: bool = False  # and nothing waits any more (rule 4)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def must_compare(self, batch: BatchHeader) -> bool:
@@ -47,29 +51,39 @@ class ResumedFiles(Generic[Item]):
         """Note that a batch is the same as the one that has arrived; return what to send now."""
         with self._lock:
             self._same.add(batch.file)
-            return self._waiting.pop(batch.file, [])
+            return _in_order(self._waiting.pop(batch.file, {}))
 
-    def missing(self, batch: BatchHeader, item: Item) -> list[Item]:
-        """Take a batch that has not arrived; return what to send now."""
+    def missing(self, batch: BatchHeader, item: Item) -> Iterable[Item]:
+        """Take a batch that has not arrived; return what to send now, each before the next one."""
         with self._lock:
             if self._is_new or batch.file in self._same:
                 return [item]
-            self._waiting.setdefault(batch.file, []).append(item)
+            self._waiting.setdefault(batch.file, {})[batch.number] = item
             self._missing.add(batch.number)
-            if not self._ends_with_new_ones(batch.number):
+            if self._is_behind or not self._ends_with_new_ones(batch.number):
                 return []
-            self._is_new = True
-            return self._taken()
+            self._is_behind = True
+            return self._until_none_waits()
 
     def rest(self) -> list[Item]:
         """Return what still waits, when the table has no further batches."""
         with self._lock:
             return self._taken()
 
+    def _until_none_waits(self) -> Iterator[Item]:
+        while items := self._more():
+            yield from items
+
+    def _more(self) -> list[Item]:
+        with self._lock:
+            items = self._taken()
+            self._is_new = not items
+            return items
+
     def _taken(self) -> list[Item]:
-        items = [one for waiting in self._waiting.values() for one in waiting]
+        numbered = {key: one for some in self._waiting.values() for key, one in some.items()}
         self._waiting = {}
-        return items
+        return _in_order(numbered)
 
     def _ends_with_new_ones(self, number: int) -> bool:
         """Return whether so many batches in a row are missing, with this one among them."""
@@ -79,3 +93,7 @@ class ResumedFiles(Generic[Item]):
         while last + 1 in self._missing:
             last += 1
         return last - first + 1 >= IN_TRANSIT
+
+
+def _in_order(numbered: Mapping[int, Item]) -> list[Item]:
+    return [numbered[number] for number in sorted(numbered)]

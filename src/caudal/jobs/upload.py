@@ -304,7 +304,7 @@ class Upload:
         self._deliver_all(self._due(table, batch, data, has=has))
         return batch, None
 
-    def _due(self, table: str, batch: BatchHeader, data: bytes, *, has: bool) -> list[Packed]:
+    def _due(self, table: str, batch: BatchHeader, data: bytes, *, has: bool) -> Iterable[Packed]:
         """Return what a client that resumes must send after it has looked for a batch (rule 2)."""
         files = self._resumed[table]
         if self._may_have_another_header(batch):

@@ -49,3 +49,15 @@ def test_gaps_are_no_window() -> None:
     files = ResumedFiles[int]()
     assert missing(files, 0, 1, 2, 4, 5, 6) == []
     assert files.rest() == [0, 1, 2, 4, 5, 6]
+
+
+def test_nothing_overtakes_what_waited_and_is_sent_now() -> None:
+    """Else a client that is killed meanwhile leaves a window of missing ones before others."""
+    files = ResumedFiles[int]()
+    assert missing(files, 2, 1, 3) == []
+    sending = iter(files.missing(batch(0), 0))
+    found = [next(sending), next(sending)]
+    assert missing(files, 5, 4, file="b.csv") == []
+    found += sending
+    assert found == [0, 1, 2, 3, 4, 5]
+    assert missing(files, 6) == [6]
