@@ -2,7 +2,7 @@
 
 Rules
 1. Neither numpy nor pandas is imported: a value is known by what it has (`dtype`, `item`).
-2. What is missing (NaT, NA) is None. NaN is a number.
+2. What is missing (NaT, NA, what numpy masks) is None. NaN is a number.
 3. Times are those of Python, which end at microseconds: what is finer is left out.
 4. What is not understood is refused, never guessed: a duration of numpy would become a number.
 """
@@ -80,7 +80,8 @@ def _of_array(value: Any) -> Any:
         return list(value)
     kind = getattr(dtype, "kind", "")
     try:
-        found = value.item()
+        # `item` of what is masked would be the number behind the mask.
+        found = value.tolist() if hasattr(value, "mask") else value.item()
         if kind == "M" and isinstance(found, int):  # finer than microseconds
             found = value.astype("datetime64[us]").item()
     except Exception:
