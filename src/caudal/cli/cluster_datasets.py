@@ -45,6 +45,7 @@ from caudal.model import Application, RejectedRow
 from caudal.sizes import parse_seconds, told_bytes
 
 _MOST_VERSIONS = 10_000
+_MORE = "others share more with you than is listed; who knows OWNER/NAME of a dataset may use it"
 
 
 class LoadProgress(SubmitProgress):
@@ -187,7 +188,10 @@ def datasets(
         raise UsageError("--reader TOKEN_NAME is for `share` and `unshare`, which need it")
     with GatewayOptions(gateway, token_file, patience, ca).open() as gateways:
         if action == "list":
-            _print_list(gateways.datasets().datasets)
+            page = gateways.datasets()
+            _print_list(page.datasets)
+            if page.more:
+                typer.echo(f"note: {_MORE}", err=True)
             return
         for name in names:
             typer.echo(_done(gateways, action, name, reader or ()))

@@ -218,7 +218,7 @@ class Client:
             return load(order, gateways)[0]
 
     def datasets(self) -> "tuple[DatasetEntry, ...]":
-        """Return the datasets of this token's owner, and those that others share with it."""
+        """Return the datasets of this token's owner, and at most 100 that others share with it."""
         with self.gateways() as gateways:
             return gateways.datasets().datasets
 

@@ -15,7 +15,9 @@ from caudal.cli import submit_progress
 from caudal.cli.main import main
 from caudal.cli.status import ExitStatus
 from caudal.client.client import Client
+from caudal.datasets.cluster_place import MOST_LISTED
 from caudal.formats.batch import BatchHeader
+from caudal.formats.tokens import NOBODY
 from caudal.results.answers import Answers
 
 PARAM = [word for name, value in PARAMETERS.items() for word in ("--param", f"{name}={value}")]
@@ -201,3 +203,15 @@ def test_rows_are_previewed_while_files_are_sent(
     assert set(shown) <= set(titles)
     assert err.count("q1 so far: title: ") == min(len(shown), 50)
     assert len(expected["q1"]) * 4 == len(titles)
+
+
+def test_a_list_of_datasets_that_is_not_whole_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    with cluster() as found:
+        names = [f"shelf{number}" for number in range(MOST_LISTED + 1)]
+        found.store.create(f"shared/{NOBODY}/carla/{names[0]}/000000", b"{}")
+        assert main(["datasets", "-g", found.gateway]) == 0
+        assert capsys.readouterr().err == "no datasets\n"
+        for name in names[1:]:
+            found.store.create(f"shared/{NOBODY}/carla/{name}/000000", b"{}")
+        assert main(["datasets", "-g", found.gateway]) == 0
+        assert "note: others share more with you than is listed" in capsys.readouterr().err
