@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import partial
 
 from caudal.client.addresses import is_loopback
-from caudal.client.rows import Rows, pieces_of
+from caudal.client.rows import Rows, is_arrow, pieces_of
 from caudal.errors import CaudalError, DataError, UsageError
 from caudal.files.batches import Packing, cut_unpacked
 from caudal.files.inputs import canonical_stream, pieces_of_stream
@@ -104,13 +104,15 @@ class RowWriter:
         """Yield the batches that these rows complete; other rows wait for more, or for `rest`.
 
         An error before the first batch is yielded takes all rows of this call back. Those of a list
-        or a tuple are all written before that; they are in memory anyway.
+        or a tuple are all written before that; they are in memory anyway. Arrow data is not: it may
+        be mapped from a file, or repeat few texts often.
         """
         before = self.columns, list(self._waiting), self._number, self._line, self._offset
         taken = False
         try:
             made = self._made(rows, columns)
-            for one in list(made) if isinstance(rows, list | tuple) else made:
+            is_whole = isinstance(rows, list | tuple) and not any(map(is_arrow, rows))
+            for one in list(made) if is_whole else made:
                 taken = True
                 yield one
         except BaseException:

@@ -68,8 +68,9 @@ class StreamedJob:
         of a table that no chosen query reads are not sent.
 
         If a row cannot be sent (DataError), no row of this call is: correct it and call again. That
-        holds for a list or a tuple, and as long as all rows together are less than a batch. If rows
-        of a longer iterator have been sent by then, the job is broken: begin a new one.
+        holds for a list or a tuple of rows, and as long as all rows together are less than a batch.
+        If rows of a longer iterator or of Arrow data have been sent by then, the job is broken:
+        begin a new one.
         """
         self._require_whole()
         writer = self._writer(table)

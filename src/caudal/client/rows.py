@@ -42,13 +42,13 @@ def pieces_of(
     `columns` names the fields of dictionaries and tuples. Without it, dictionaries have the
     columns of the first one, tuples those of `of_tuples`. Arrow data names its own.
     """
-    if _is_arrow(rows):
+    if is_arrow(rows):
         yield from _arrow_pieces(pa.table(rows), 1)
         return
     waiting: list[Row] = []
     first = number = 1  # of the rows that wait, and of the next one
     for row in rows:
-        if _is_arrow(row):
+        if is_arrow(row):
             if waiting:
                 yield _python_piece(waiting, columns, first)
             waiting, table = [], pa.table(row)
@@ -66,7 +66,8 @@ def pieces_of(
         yield _python_piece(waiting, columns, first)
 
 
-def _is_arrow(rows: Any) -> bool:
+def is_arrow(rows: Any) -> bool:
+    """Return whether an object holds Arrow data, so that it is many rows."""
     return hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "__arrow_c_array__")
 
 

@@ -169,3 +169,12 @@ def test_a_writer_goes_on_where_it_was(batch_bytes: int) -> None:
     records = b"".join(records for _, records in batches)
     assert records == b"x,1\n" * 1500 + b'"z\nz",3\n'
     assert sum(index.bytes for index, _ in batches[:-1]) == batches[-1][0].offset
+
+
+def test_a_list_of_arrow_data_is_written_batch_by_batch() -> None:
+    """It may be far smaller in memory than as text."""
+    writer = RowWriter("t", BatchCutter(20, compress=False))
+    made = writer.batches([pa.table({"a": ["x" * 20]}), pa.table({"b": ["y"]})])
+    assert next(made)
+    with pytest.raises(DataError, match="columns b after rows with a"):
+        next(made)
