@@ -21,11 +21,11 @@ from caudal.jobs.interfaces import ConflictError
 
 
 @pytest.fixture
-def lose(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool, Callable[[], object]], None]:
+def lose(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """The answer to the first deletion is lost, and something happens meanwhile. The deletion may
-    not even have arrived."""
+    not even have arrived. A balancer may answer in place of the gateway."""
 
-    def lose(arrives: bool, meanwhile: Callable[[], object]) -> None:
+    def lose(arrives: bool, meanwhile: Callable[[], object], balancer: int | None = None) -> None:
         ask, lost = Failover._one, list[str]()
 
         def one(self: Failover, address: str, request: Any) -> Answer:
@@ -35,6 +35,8 @@ def lose(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool, Callable[[], object
             if arrives:
                 ask(self, address, request)
             meanwhile()
+            if balancer is not None:
+                return Answer(address, balancer, b"no gateway answered", 0.0)
             raise httpx.ReadError("the gateway died")
 
         monkeypatch.setattr(Failover, "_one", one)
@@ -61,15 +63,16 @@ def test_a_deletion_is_repeated(
         client.versions("twice")
 
 
+@pytest.mark.parametrize("balancer", [None, 502, 504])
 def test_a_dataset_that_was_made_anew_is_left(
-    lose: Callable[..., None], one: Cluster, books: Path
+    lose: Callable[..., None], balancer: int | None, one: Cluster, books: Path
 ) -> None:
-    client = Client(one.gateway)
-    client.load("books", books, dataset="anew")
-    lose(True, lambda: client.load("books", books, dataset="anew"))
-    with pytest.raises(ConflictError, match="dataset anew was deleted, and made anew before"):
-        client.delete_dataset("anew")
-    assert [one.kind for one in client.versions("anew")][-1] == "load"
+    client, name = Client(one.gateway), f"anew{balancer}"
+    client.load("books", books, dataset=name)
+    lose(True, lambda: client.load("books", books, dataset=name), balancer)
+    with pytest.raises(ConflictError, match=f"dataset {name} was deleted, and made anew before"):
+        client.delete_dataset(name)
+    assert [one.kind for one in client.versions(name)][-1] == "load"
 
 
 def test_a_dataset_that_was_made_anew_with_fewer_versions_is_left(
