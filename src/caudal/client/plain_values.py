@@ -4,7 +4,8 @@ Rules
 1. Neither numpy nor pandas is imported: a value is known by what it has (`dtype`, `item`).
 2. What is missing (NaT, NA, what numpy masks) is None. NaN is a number.
 3. Times are those of Python, which end at microseconds: what is finer is left out.
-4. What is not understood is refused, never guessed: a duration of numpy would become a number.
+4. What is not understood is refused, never guessed: a duration of numpy would become a number, and
+   a member of an enum that is no number or text is only a name.
 """
 
 import datetime

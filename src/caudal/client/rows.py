@@ -6,8 +6,8 @@ Rules
 3. A record of one empty field is written as `""`, because an empty line is not a record.
 4. Lists and dictionaries are written as Python literals, as `items` and `names` read them; dates
    in them are texts. Booleans, dates and numbers are written as DuckDB reads them.
-5. A value of numpy or pandas, or a member of an enum, is written as the plain Python value that it
-   stands for (plain_values.py). What none of this covers is refused, with its row and column.
+5. A value of numpy or pandas, or a text or number of an enum, is written as the plain Python value
+   that it stands for (plain_values.py). What none of this covers is refused, with row and column.
 """
 
 import contextlib
