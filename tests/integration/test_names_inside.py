@@ -56,6 +56,13 @@ QUERIES = [
     "SELECT to_json(s) AS j FROM (SELECT CASE WHEN avg(price) > 1 THEN 'a' END FROM sales) AS s",
     "SELECT to_json(s) AS j FROM (SELECT avg(price) FROM sales UNION ALL SELECT mean(id) "
     "FROM sales) AS s",
+    "SELECT to_json(s) AS j FROM ((SELECT avg(price) FROM sales) UNION ALL (SELECT mean(id) "
+    "FROM sales)) AS s",
+    "SELECT to_json(s) AS j FROM (((SELECT avg(price), now() IS NULL FROM sales))) AS s",
+    "SELECT to_json(s) AS j FROM (VALUES ((SELECT avg(price) FROM sales), 1)) AS s",
+    "SELECT to_json(s) AS j FROM ((FROM sales SELECT avg(price))) AS s",
+    "SELECT id FROM sales WHERE (id, 1) IN (((SELECT max(id), 1 FROM sales WHERE price < "
+    "((SELECT avg(price) FROM sales)))))",
     "SELECT to_json(s) AS j FROM (SELECT avg(price) FROM sales UNION ALL BY NAME "
     "SELECT mean(price) FROM sales) AS s",
     "SELECT avg(price) FROM sales UNION ALL BY NAME SELECT mean(price) FROM sales",

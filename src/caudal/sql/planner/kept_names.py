@@ -65,10 +65,10 @@ def _item(tokens: Sequence[Token], opening: int, place: int) -> SelectItem | Non
     words = _directly_in(tokens, opening)
     own = max(at for at, (number, _) in enumerate(words) if number <= place)
     first = own
-    while not _is_border(words, first - 1):
+    while first > 0 and not _is_border(words, first - 1):
         first -= 1
-        if first == 0:
-            return None
+    if first == 0:  # a query in further parentheses
+        return None
     before = first - 1
     while words[before][1] == ",":
         before -= 1
