@@ -30,7 +30,7 @@ from caudal.sql.literals import checked_value
 from caudal.sql.parameters import bind_parameters, parameter_names
 from caudal.sql.planner import Reads, TextChecks
 from caudal.sql.planner.refusals import require_readable
-from caudal.sql.planner.text_checks import Edit, SelectItem, is_same_plan, may_be_rewritten
+from caudal.sql.planner.text_checks import Edit, SelectItem, may_be_rewritten
 from caudal.sql.quoting import quote
 from caudal.sql.table_needs import (
     ALL_ROWS,
@@ -198,7 +198,7 @@ def bind_query(
     names = tuple(name for name, _ in columns)
     types = [kind for _, kind in columns]
     read = _readable(cursor, sql, query.origin, schemas)
-    given, sql = sql, _rewritten(sql, _text_checks(cursor, query.origin, types, moment))
+    given, sql = sql, _rewritten(sql, _text_checks(cursor, types, moment))
     if sql != given:
         read = read_by(cursor, sql, query.origin)
     seen = _footprint(cursor, sql, schemas, read.scans) if early else Footprint(sql)
@@ -257,16 +257,14 @@ def _readable(cursor: duckdb.DuckDBPyConnection, sql: str, origin: str, schemas:
 
 
 def _text_checks(
-    cursor: duckdb.DuckDBPyConnection, origin: str, types: list[str], moment: datetime | None
+    cursor: duckdb.DuckDBPyConnection, types: list[str], moment: datetime | None
 ) -> TextChecks:
     """Return what the planner's text rules ask about this query, whose columns have `types`."""
 
     def means_same(one: str, other: str) -> bool:
-        try:
-            plans = [read_by(cursor, text, origin).plan for text in (one, other)]
-        except ApplicationError:
-            return False
-        return is_same_plan(*plans)
+        from caudal.duck import bound_plans
+
+        return bound_plans.mean_same(cursor, one, other)
 
     def change(text: str, edits: Sequence[Edit], items: Sequence[SelectItem]) -> str | None:
         from caudal.duck import kept_names

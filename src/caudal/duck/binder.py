@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 
-from caudal.duck import kept_names, trees
+from caudal.duck import bound_plans, kept_names, trees
 from caudal.duck.database import one_line
 from caudal.duck.empty_database import disable_rules
 from caudal.duck.reads import reads_of
@@ -77,6 +77,9 @@ class DuckDBBinder:
 
     def same(self, sql: str, other: str) -> bool:
         return is_same_statement(self._connection, sql, other)
+
+    def mean_same(self, sql: str, other: str) -> bool:
+        return bound_plans.mean_same(self._connection, sql, other)
 
     def change(self, sql: str, edits: Sequence[Edit], items: Sequence[SelectItem]) -> str | None:
         return kept_names.change(sql, edits, items)

@@ -22,6 +22,16 @@ CLOCKS = [
     "age(CAST(d AS TIMESTAMP))", "age(coalesce(ts, ts))", "ago(INTERVAL 1 DAY)",
     "AGO ( to_days(a) )", "ago(now() - tz)",
 ]  # fmt: skip
+IN_PLACES = [
+    "SELECT a FROM t ORDER BY d < {}, a",
+    "SELECT count(*) FILTER (WHERE d < {}) AS n, list(a ORDER BY d < {}) AS l FROM t",
+    "SELECT rank() OVER (PARTITION BY d < {} ORDER BY a) AS n FROM t",
+    "SELECT list_filter([d], lambda x: x < {}) AS l FROM t",
+    "SELECT [x FOR x IN [d] IF x < {}] AS l FROM t",
+    "SELECT (SELECT max(s.d) FROM t AS s WHERE s.d < {} AND s.a = t.a) AS m FROM t",
+    "SELECT {} AS x UNION ALL SELECT d FROM t WHERE d < {}",
+    "WITH s AS (SELECT {} AS x, a FROM t) SELECT max(r.x) AS x FROM s JOIN s AS r USING (a)",
+]
 COLUMNS = [
     "SELECT current_date FROM c",
     "SELECT c.current_date, localtimestamp FROM c",
@@ -38,6 +48,13 @@ COLUMNS = [
     "WITH RECURSIVE age(x) AS (SELECT a FROM t UNION ALL SELECT x - 1 FROM age WHERE x > 3) "
     "SELECT x FROM age",
     "SELECT x FROM (SELECT a FROM t) age(x)",
+    "SELECT d AS current_date, current_date + 1 AS x FROM t",
+    "SELECT current_date AS x, * FROM (SELECT d AS current_date FROM t)",
+    "SELECT current_date AS x, s.current_date AS y FROM (SELECT d AS current_date FROM t) AS s",
+    "SELECT ago(INTERVAL 1 DAY) AS x, * FROM (SELECT tz AS current_timestamp FROM t)",
+    "SELECT list_transform([d], lambda current_date: current_date) AS x FROM t",
+    'SELECT list_transform([d], lambda "CURRENT_DATE", i: current_date) AS x FROM t',
+    "SELECT [current_date FOR current_date IN [d]] AS x FROM t",
 ]
 
 
@@ -59,6 +76,13 @@ def test_every_way_to_ask_the_clock_is_frozen(clock: str, binder: DuckDBBinder) 
     text = planned(f"SELECT a, {clock} AS x FROM t", binder)
     assert "2026-01-02" in text or "03:04:05.678901" in text
     assert clock not in text
+
+
+@pytest.mark.parametrize("sql", IN_PLACES)
+def test_the_clock_is_frozen_wherever_it_stands(sql: str, binder: DuckDBBinder) -> None:
+    text = planned(sql.replace("{}", "current_date"), binder)
+    assert "CAST('2026-01-02' AS DATE)" in text
+    assert "current_date" not in text
 
 
 @pytest.mark.parametrize("clock", CLOCKS)

@@ -35,6 +35,9 @@ class Binder(Protocol):
     def same(self, sql: str, other: str) -> bool:
         """Return whether DuckDB parses both texts into the same tree."""
 
+    def mean_same(self, sql: str, other: str) -> bool:
+        """Return whether DuckDB binds both texts to the same plan."""
+
     def change(self, sql: str, edits: Sequence[Edit], items: Sequence[SelectItem]) -> str | None:
         """Return the text after edits, with the names that items have now; None if a column inside
         of the query may get another name."""

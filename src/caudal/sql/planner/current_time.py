@@ -4,9 +4,9 @@ Rules
 1. Calls (`now()`, `today()`, `age(x)` with one argument) always mean the current time. `ago(x)` is
    DuckDB's macro for the bare word `current_timestamp` minus an interval, so rule 2 holds for it.
    The name of a common table expression is no call: `WITH age(x) AS (...)`.
-2. A bare word (`current_date`, `localtimestamp`) means a column of that name if DuckDB finds one.
-   It is replaced only if the text has the same plan with the function call in its place
-   (`TextChecks.means_same`).
+2. A bare word (`current_date`, `localtimestamp`) means a column, an item of the SELECT list or a
+   parameter of a lambda of that name if DuckDB finds one. It is replaced only if the text is bound
+   to the same plan with the function call in its place (`TextChecks.means_same`).
 3. All of a query is frozen, or nothing: if a column inside of it would get another name
    (`kept_names.py`), or another type, the clock is left to DuckDB.
 4. The time zone of every session is UTC, so dates and local times are those of UTC.

@@ -32,7 +32,7 @@ from caudal.sql.planner.query_reader import read_query
 from caudal.sql.planner.rules import rewrite_text
 from caudal.sql.planner.select_block import RESERVED, STAGE, ColumnNames, SelectBlock, canonical
 from caudal.sql.planner.stage_registry import StageRegistry
-from caudal.sql.planner.text_checks import TextChecks, is_same_plan
+from caudal.sql.planner.text_checks import TextChecks
 from caudal.sql.quoting import quote
 
 # If any of these is raised while a query is split, the query's own text still runs as it is.
@@ -109,7 +109,7 @@ class _Planner:
         types_given = [column.type for column in columns]
         checks = TextChecks(
             self.moment,
-            self._means_same,
+            self.binder.mean_same,
             lambda sql: self._types_of(sql) == types_given,
             self.binder.change,
         )
@@ -125,10 +125,6 @@ class _Planner:
         if sql not in self._same and self.binder is not None:
             self._same[sql] = self.binder.same(sql, dialect.text(query))
         return self._same.get(sql, True)
-
-    def _means_same(self, sql: str, other: str) -> bool:
-        one, two = self._reads(sql), self._reads(other)
-        return one is not None and two is not None and is_same_plan(one.plan, two.plan)
 
     def _types_of(self, sql: str) -> list[str] | None:
         """Return the types that DuckDB gives a query's columns; None if the text is not valid."""
