@@ -31,6 +31,24 @@ CUT_ROWS = {
     "of windows": (
         "SELECT shop, id, count(*) OVER (PARTITION BY shop) AS n FROM sales LIMIT 1", "id", "n"
     ),
+    "of windows in one place": (
+        "SELECT id, row_number() OVER (ORDER BY price DESC, id) AS n FROM sales LIMIT 1", "id", "n"
+    ),
+    "of windows in two orders": (
+        "SELECT id, row_number() OVER (ORDER BY price DESC, id) AS n, "
+        "row_number() OVER (ORDER BY day DESC) AS m FROM sales LIMIT 1", "n", "m",
+    ),
+    "of filtered windows": (
+        "SELECT shop, id, n FROM (SELECT id, shop, rank() OVER (ORDER BY price DESC, id) AS n "
+        "FROM sales) WHERE id > 1 LIMIT 1 OFFSET 1", "n", "shop",
+    ),
+    "of groups in one place": (
+        "SELECT spot, max(name) AS m, count(*) AS n FROM items GROUP BY spot LIMIT 1", "n", "m"
+    ),
+    "of groups of windows": (
+        "SELECT r > 2 AS k, max(id) AS m, min(id) AS n FROM (SELECT id, rank() OVER (ORDER BY "
+        "price DESC, id) AS r FROM sales) GROUP BY k LIMIT 1", "n", "m",
+    ),
     "cut twice": (
         "SELECT id, shop, d FROM (SELECT id, shop, day AS d FROM sales ORDER BY item > 0 LIMIT 4) "
         "LIMIT 1", "shop", "id",

@@ -10,8 +10,9 @@ Rules
    subquery) ends the scan.
 3. Under ORDER BY ... LIMIT, ties are broken by the other columns, from left to right, whether
    they are needed or not. So neither batches nor partitions nor readers decide which rows are kept.
-   Without ORDER BY, rows come in the order of the files; once they were partitioned or joined, they
-   are ordered by their columns. The order of a subquery inside was moved here (`lift_orders.py`).
+   Without ORDER BY, rows come in the order of the files, or of windows; once they were partitioned,
+   joined or grouped, they are ordered by their columns. The order of a subquery inside was moved
+   here (`lift_orders.py`).
 4. Rows are gathered only if they were reduced first, or if no other way is right. In the latter
    case the reason is kept: the query is gathered instead of scaled.
 """
@@ -307,8 +308,11 @@ class Lowering:
             raise UnsupportedError("a column that nobody reads breaks ties, and may raise an error")
         kept |= more
         rows = self.lower(node.child, kept)
-        if not node.order and _in_order_of_files(rows) and not ties.holds_join(node.child):
+        if not node.order and _in_order_of_files(rows) and ties.stay_in_order(node.child):
             node = replace(node, ties=())
+            if more and rows.place == "one":
+                # Windows order the rows too, and DuckDB leaves out those that nobody reads.
+                rows = self.cutter.settle(rows, kept)
         if node.limit is not None and rows.place != "one":
             rows = self._cut_in_parts(rows, node, kept)
         return self._cut(self.cutter.gather(rows, kept), node, kept)

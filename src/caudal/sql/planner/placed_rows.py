@@ -70,6 +70,10 @@ class StageCutter:
             return rows
         return self._next(rows, needed, "gather", ())
 
+    def settle(self, rows: PlacedRows, needed: Needed) -> PlacedRows:
+        """Return rows in one place, of which all these columns were computed before."""
+        return self._next(rows, needed, "gather", ())
+
     def spread(self, rows: PlacedRows, needed: Needed) -> PlacedRows:
         """Return the rows of a scan in partitions, by batch, so that a fold can read them."""
         return self._next(rows, needed, "spread", ()) if rows.place == "scan" else rows

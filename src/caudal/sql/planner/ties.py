@@ -2,7 +2,7 @@
 
 A reader of a common table asks for some of its columns, another reader for others. Both must see
 the same rows, so all columns of the cut SELECT break ties, read or not. They need not if rows come
-in the order of the files.
+in the order of the files, or in the order that windows leave.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,6 @@ from caudal.sql.planner.algebra import (
     Filter,
     Join,
     Node,
-    SetOperation,
     TableScan,
     Top,
     Union,
@@ -45,17 +44,23 @@ def come_as_files_do(node: Node) -> bool:
             return False
 
 
-def holds_join(node: Node) -> bool:
-    """Return whether rows come from a join: how they are batched then decides their order."""
+def stay_in_order(node: Node) -> bool:
+    """Return whether the rows of a node have one order, unless they were partitioned.
+
+    It is that of the files, or the one that windows leave. How rows are batched decides in which
+    order a join gives them; what is not listed here orders them in its own way.
+    """
     match node:
         case TableScan() | Constant():
-            return False
-        case Join() | SetOperation():
             return True
+        case Filter() | Extend() | Unnest() | Windows():
+            return stay_in_order(node.child)
+        case Top():
+            return not node.order and stay_in_order(node.child)
         case Union():
-            return any(map(holds_join, node.children))
+            return all(map(stay_in_order, node.children))
         case _:
-            return holds_join(node.child)
+            return False
 
 
 def may_raise(node: Node, columns: frozenset[int], kinds: Mapping[int, Type]) -> bool:
