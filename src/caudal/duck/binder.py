@@ -15,7 +15,7 @@ from caudal.duck.sandbox import Register
 from caudal.errors import UsageError
 from caudal.sql.planner import OutputColumn, Reads, TableSchema
 from caudal.sql.planner.text_checks import Edit, SelectItem
-from caudal.sql.quoting import quote
+from caudal.sql.quoting import folded, quote
 from caudal.sql.statements import not_one_select
 
 _NARROW = "caudal_narrow"  # a second database, whose tables have fewer columns
@@ -26,7 +26,7 @@ class DuckDBBinder:
 
     def __init__(self, tables: Mapping[str, TableSchema], register: Register | None = None) -> None:
         self._connection = duckdb.connect(":memory:", config={"threads": 1})
-        self._tables = {table.lower(): (table, dict(schema)) for table, schema in tables.items()}
+        self._tables = {folded(table): (table, dict(schema)) for table, schema in tables.items()}
         if register is not None:
             register(self._connection)
         for table, schema in tables.items():
@@ -88,7 +88,7 @@ class DuckDBBinder:
         return self._reads(self._plans, sql, {})
 
     def reads_over(self, sql: str, columns: Mapping[str, Sequence[str]]) -> Reads | None:
-        kept = {table.lower(): list(names) for table, names in columns.items()}
+        kept = {folded(table): list(names) for table, names in columns.items()}
         for name, (table, schema) in self._tables.items():
             if name in kept:
                 self._narrowed.execute(_creating(table, schema, kept[name]))
@@ -100,8 +100,8 @@ class DuckDBBinder:
         self, cursor: duckdb.DuckDBPyConnection, sql: str, kept: Mapping[str, list[str]]
     ) -> Reads | None:
         def known(name: str) -> tuple[str, Sequence[str]]:
-            table, schema = self._tables[name.lower()]
-            return table, kept.get(name.lower(), list(schema))
+            table, schema = self._tables[folded(name)]
+            return table, kept.get(folded(name), list(schema))
 
         try:
             return reads_of(cursor, sql, known)

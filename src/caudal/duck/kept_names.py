@@ -17,7 +17,7 @@ import duckdb
 
 from caudal.duck.trees import parse_tree, plain, tree_text
 from caudal.sql.planner.text_checks import Edit, SelectItem, edited
-from caudal.sql.quoting import quote
+from caudal.sql.quoting import folded, quote
 
 _SELECT = "SELECT "
 _Names = tuple[str, ...]
@@ -97,9 +97,9 @@ def _selects(tree: Any) -> Iterator[Any]:
 
 def _means(select: Any, added: Mapping[str, str]) -> bool:
     """Return whether a SELECT may mean a name that was added to it."""
-    own = {item["alias"].lower() for item in select["select_list"] if item["alias"] in added}
+    own = {folded(item["alias"]) for item in select["select_list"] if item["alias"] in added}
     return bool(own) and any(
-        own & {name.lower() for name in node["column_names"]}
+        own & {folded(name) for name in node["column_names"]}
         for node in _nodes(select)
         if node.get("class") == "COLUMN_REF"
     )

@@ -21,6 +21,8 @@ from itertools import combinations
 
 from sqlglot import exp
 
+from caudal.sql.quoting import folded
+
 ColumnType = Callable[[exp.Column], str | None]
 """Returns DuckDB's name of a column's type; None if it is not known."""
 
@@ -105,8 +107,8 @@ def of_columns(kinds: Mapping[str, str]) -> ColumnType:
 
     It ignores the table before the dot, so all columns must be of one table.
     """
-    known = {name.lower(): kind for name, kind in kinds.items()}
-    return lambda column: known.get(column.name.lower())
+    known = {folded(name): kind for name, kind in kinds.items()}
+    return lambda column: known.get(folded(column.name))
 
 
 def comparable(one: str | None, two: str | None) -> bool:

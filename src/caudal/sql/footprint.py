@@ -56,7 +56,7 @@ from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.known_syntax import require_understood
 from caudal.sql.planner.push_filters import push_filters
 from caudal.sql.planner.query_reader import read_query
-from caudal.sql.quoting import quote
+from caudal.sql.quoting import folded, quote
 from caudal.sql.table_needs import (
     EXPENSIVE,
     ComputedColumn,
@@ -105,15 +105,15 @@ def _is_accounted_for(tree: exp.Query, schemas: Schemas, scans: Mapping[str, int
 
     A common table expression with the name of a table makes the count of names meaningless.
     """
-    known = {name.lower() for name in schemas}
-    if any(common.alias.lower() in known for common in tree.find_all(exp.CTE)):
+    known = {folded(name) for name in schemas}
+    if any(folded(common.alias) in known for common in tree.find_all(exp.CTE)):
         return False
     named = Counter(
-        table.name.lower()
+        folded(table.name)
         for table in tree.find_all(exp.Table)
-        if isinstance(table.this, exp.Identifier) and table.name.lower() in known
+        if isinstance(table.this, exp.Identifier) and folded(table.name) in known
     )
-    return named == Counter({name.lower(): count for name, count in scans.items()})
+    return named == Counter({folded(name): count for name, count in scans.items()})
 
 
 @dataclass(frozen=True)
@@ -304,15 +304,15 @@ def _computed_column(call: exp.Anonymous, schemas: Schemas) -> tuple[str, str] |
         return None
     if call.find_ancestor(exp.Lambda) or set(_given(column)) - {"this", "table"}:
         return None
-    if any(item.alias.lower() == column.name.lower() for item in _aliases(select)):
+    if any(folded(item.alias) == folded(column.name) for item in _aliases(select)):
         return None
     source = _source_of(column, select)
-    known = {name.lower(): name for name in schemas}
-    if source is None or source.name.lower() not in known:
+    known = {folded(name): name for name in schemas}
+    if source is None or folded(source.name) not in known:
         return None
-    table = known[source.name.lower()]
-    columns = {name.lower(): name for name in schemas[table]}
-    named = columns.get(column.name.lower())
+    table = known[folded(source.name)]
+    columns = {folded(name): name for name in schemas[table]}
+    named = columns.get(folded(column.name))
     return (table, named) if named is not None else None
 
 
@@ -324,7 +324,7 @@ def _source_of(column: exp.Column, select: exp.Select) -> exp.Table | None:
     every = [*first, *(join.this for join in joins)]
     sources = every
     if column.table:
-        sources = [one for one in every if one.alias_or_name.lower() == column.table.lower()]
+        sources = [one for one in every if folded(one.alias_or_name) == folded(column.table)]
     plain = [
         one for one in sources if isinstance(one, exp.Table) and not set(_given(one)) - _PLAIN_TABLE
     ]

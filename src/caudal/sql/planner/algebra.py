@@ -280,6 +280,7 @@ class Context:
     functions: dict[str, str]
     types: dict[int, Type] = field(default_factory=dict)
     subqueries: dict[int, Relation] = field(default_factory=dict)
+    stored: set[str] = field(default_factory=set)  # folded names of columns of the tables it reads
 
     def column(self, kind: Type) -> int:
         number = len(self.types) + 1

@@ -30,7 +30,9 @@ from caudal.sql.planner.algebra import (
 )
 from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.scopes import Scope
+from caudal.sql.planner.select_block import RESERVED
 from caudal.sql.planner.types import Type
+from caudal.sql.quoting import folded
 
 _LEAVES = (exp.Literal, exp.Null, exp.Boolean, exp.Identifier, exp.Var, exp.DataType)
 _PLAIN = (
@@ -113,6 +115,8 @@ class ExpressionReader:
         if isinstance(node, exp.Anonymous):
             self._require_pure(node.name)
             return rebuild(node, self.read)
+        if isinstance(node, exp.Lambda):
+            self._require_own_names(node)
         if isinstance(node, _PLAIN):
             return rebuild(node, self.read)
         raise UnsupportedError(f"{_describe(node)} is not split")
@@ -146,7 +150,7 @@ class ExpressionReader:
         raise UnsupportedError(f"{_describe(node)} is not split")
 
     def _column(self, node: exp.Column) -> exp.Expr:
-        alias = None if node.table else self.aliases.get(node.name.lower())
+        alias = None if node.table else self.aliases.get(folded(node.name))
         own = self.scope.find(node.name) if alias is not None else None
         if alias is not None and own is None:
             return exp.Paren(this=alias.copy())
@@ -158,11 +162,35 @@ class ExpressionReader:
         """Return whether a name means an item of the SELECT list that was already read."""
         if not isinstance(node, exp.Column) or node.table:
             return False
-        return node.name.lower() in self.aliases and self.scope.find(node.name) is None
+        return folded(node.name) in self.aliases and self.scope.find(node.name) is None
 
     def _require_pure(self, name: str) -> None:
         if not known_functions.is_pure(name) and name.lower() not in self.context.functions:
             raise UnsupportedError(f"the function {name} runs only in the last stage")
+
+    def _require_own_names(self, node: exp.Lambda) -> None:
+        """Refuse a lambda with a parameter that may be mistaken for a column in its body.
+
+        The parser minds the case of a parameter, and takes `s.x` for a field of the parameter `s`
+        even if DuckDB takes it for a column of the table `s`. And in a stage, a column has the name
+        that its table gives it, or one of those that the planner gives.
+        """
+        names = {folded(parameter.name) for parameter in node.expressions}
+        columns = [folded(column.parts[0].name) for column in node.this.find_all(exp.Column)]
+        taken = self.context.stored.union(columns) if columns else set[str]()
+        fields = [dot.this.name for dot in node.this.find_all(exp.Dot)]
+        if (
+            not names.isdisjoint(taken)
+            or (columns and any(map(RESERVED.fullmatch, names)))
+            or any(folded(name) in names and self._is_source(name) for name in fields)
+        ):
+            raise UnsupportedError("a parameter of a lambda has the name of something else")
+
+    def _is_source(self, name: str) -> bool:
+        level: Scope | None = self.scope
+        while level is not None and not level.has_source(name):
+            level = level.parent
+        return level is not None
 
     def _in(self, node: exp.In) -> exp.Expr:
         if node.args.get("query") is not None:

@@ -28,7 +28,7 @@ from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.expressions import ExpressionReader
 from caudal.sql.planner.plan import TableSchema
 from caudal.sql.planner.scopes import Scope, ScopeSource
-from caudal.sql.quoting import quote
+from caudal.sql.quoting import folded, quote
 
 _PLACE = re.compile(r"#\s*\d")
 
@@ -61,7 +61,7 @@ def own_predicates(
 
     `scans` is how often DuckDB scans the table.
     """
-    references = [node for node in query.find_all(exp.Table) if node.name.lower() == table.lower()]
+    references = [node for node in query.find_all(exp.Table) if folded(node.name) == folded(table)]
     if (
         len(references) != 1
         or scans != 1

@@ -25,6 +25,7 @@ from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.expressions import ExpressionReader
 from caudal.sql.planner.scopes import QueryEnvironment, Scope, ScopeSource
 from caudal.sql.planner.types import Type
+from caudal.sql.quoting import folded
 
 _KINDS: dict[tuple[str, str], JoinKind] = {
     ("", ""): "INNER", ("", "INNER"): "INNER", ("", "CROSS"): "INNER",
@@ -101,7 +102,7 @@ def _source(item: exp.Expr, bound: QueryEnvironment) -> tuple[Node, Scope]:
 
 def _relation(item: exp.Expr, bound: QueryEnvironment) -> Relation:
     extra = {key for key, value in item.args.items() if value} - {"this", "alias", "expressions"}
-    if isinstance(item, exp.Table) and extra == {"db"} and item.db.lower() == "main":
+    if isinstance(item, exp.Table) and extra == {"db"} and folded(item.db) == "main":
         return _table(item, bound)  # never a common table expression
     if extra:
         raise UnsupportedError(f"a table with {', '.join(sorted(extra))}")
@@ -115,11 +116,12 @@ def _relation(item: exp.Expr, bound: QueryEnvironment) -> Relation:
 
 
 def _table(item: exp.Table, bound: QueryEnvironment) -> Relation:
-    found = bound.tables.get(item.name.lower())
+    found = bound.tables.get(folded(item.name))
     if found is None:
         raise UnsupportedError(f"{item.name} is not a table")
     name, schema = found
     numbered = {bound.context.column(types.normal(kind)): column for column, kind in schema.items()}
+    bound.context.stored.update(map(folded, schema))
     outputs = tuple(Output(column, number) for number, column in numbered.items())
     return Relation(TableScan(name, numbered), outputs)
 
@@ -169,7 +171,7 @@ def _using(
     """Join by USING: the columns of both sides become the one that is not null-extended."""
     conditions, merged, computed = [], dict(scope.merged), dict[int, Expr]()
     for identifier in clause.args["using"]:
-        name = identifier.name.lower()
+        name = folded(identifier.name)
         one, two = scope.find(name), other.find(name)
         if one is None or two is None:
             raise UnsupportedError(f"USING ({identifier.name}) is not a column of both sides")
@@ -184,14 +186,14 @@ def _using(
         node = Extend(node, computed)
     if join.kind in ("SEMI", "ANTI"):
         return node, scope
-    used = {identifier.name.lower() for identifier in clause.args["using"]}
+    used = {folded(identifier.name) for identifier in clause.args["using"]}
     star = [
-        Output(output.name, merged[output.name.lower()])
-        if output.name is not None and output.name.lower() in used
+        Output(output.name, merged[folded(output.name)])
+        if output.name is not None and folded(output.name) in used
         else output
         for output in scope.star
     ]
-    star += [o for o in other.star if o.name is None or o.name.lower() not in used]
+    star += [o for o in other.star if o.name is None or folded(o.name) not in used]
     return node, Scope([*scope.sources, *other.sources], star, merged)
 
 

@@ -6,6 +6,7 @@ from caudal.sql.planner import aggregate_calls
 from caudal.sql.planner.algebra import Expr, Output, mark
 from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.expressions import ExpressionReader
+from caudal.sql.quoting import folded
 
 
 def order_item(
@@ -22,7 +23,7 @@ def order_item(
         column = outputs[int(node.name) - 1].column
         return [(Expr(mark(column), types[column]), after)]
     if isinstance(node, exp.Column) and not node.table:
-        named = {o.column for o in outputs if (o.name or "").lower() == node.name.lower()}
+        named = {o.column for o in outputs if folded(o.name or "") == folded(node.name)}
         if len(named) == 1:  # in ORDER BY alone, an alias comes before a column
             column = named.pop()
             return [(Expr(mark(column), types[column]), after)]

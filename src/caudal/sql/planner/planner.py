@@ -33,7 +33,7 @@ from caudal.sql.planner.rules import rewrite_text
 from caudal.sql.planner.select_block import RESERVED, STAGE, ColumnNames, SelectBlock, canonical
 from caudal.sql.planner.stage_registry import StageRegistry
 from caudal.sql.planner.text_checks import TextChecks
-from caudal.sql.quoting import quote
+from caudal.sql.quoting import folded, quote
 
 # If any of these is raised while a query is split, the query's own text still runs as it is.
 _DOUBTS = (
@@ -209,8 +209,8 @@ class _Planner:
         self, name: str, query: exp.Query, text: _QueryText, registry: StageRegistry, reason: str
     ) -> Finish:
         if self.binder is None:
-            named = {table.name.lower() for table in query.find_all(exp.Table)}
-            read = {t: schema for t, schema in self.tables.items() if t.lower() in named}
+            named = {folded(table.name) for table in query.find_all(exp.Table)}
+            read = {t: schema for t, schema in self.tables.items() if folded(t) in named}
             inputs = {
                 t: self._gathering_scan(name, t, list(c), [], registry) for t, c in read.items()
             }
@@ -246,9 +246,9 @@ class _Planner:
         For example, only the plan shows the table of `query('FROM t')`.
         """
         assert self.binder is not None
-        found = {table.lower() for table in self.binder.table_names(sql)}
-        found |= {table.lower() for table in (reads.scans if reads is not None else ())}
-        return {table: schema for table, schema in self.tables.items() if table.lower() in found}
+        found = {folded(table) for table in self.binder.table_names(sql)}
+        found |= {folded(table) for table in (reads.scans if reads is not None else ())}
+        return {table: schema for table, schema in self.tables.items() if folded(table) in found}
 
     def _gathering_scan(
         self, name: str, table: str, columns: list[str], where: list[str], registry: StageRegistry

@@ -26,6 +26,7 @@ from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.expressions import ExpressionReader
 from caudal.sql.planner.plan import TableSchema
 from caudal.sql.planner.scopes import Scope, ScopeSource
+from caudal.sql.quoting import folded
 
 _CLAUSES = frozenset(
     [
@@ -55,7 +56,7 @@ def read_query(
     `functions` are those that Caudal adds to SQL, with the types they return.
     """
     context = Context({name.lower(): types.normal(kind) for name, kind in functions.items()})
-    named = {name.lower(): (name, schema) for name, schema in tables.items()}
+    named = {folded(name): (name, schema) for name, schema in tables.items()}
     return QueryReader(context, named, {}).query(query), context
 
 
@@ -71,7 +72,7 @@ class QueryReader:
     """Reads queries that may name these tables and common table expressions."""
 
     context: Context
-    tables: Mapping[str, tuple[str, TableSchema]]  # lower-case name -> name, schema
+    tables: Mapping[str, tuple[str, TableSchema]]  # folded name -> name, schema
     common: Mapping[str, CommonTable]
 
     def query(self, query: exp.Expr) -> Relation:
@@ -100,7 +101,7 @@ class QueryReader:
             alias = table.args["alias"]
             names = tuple(column.name for column in alias.args.get("columns") or ())
             here = CommonTable(table.this, names, bound)
-            common = {**bound.common, alias.name.lower(): here}
+            common = {**bound.common, folded(alias.name): here}
             bound = QueryReader(self.context, self.tables, common)
         return bound
 
@@ -157,7 +158,7 @@ class QueryReader:
 
     def named(self, name: str) -> Relation | None:
         """Return the relation of a common table expression; None if there is none of this name."""
-        found = self.common.get(name.lower())
+        found = self.common.get(folded(name))
         if found is None:
             return None
         relation = found.within.query(found.query)

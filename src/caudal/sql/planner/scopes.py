@@ -14,6 +14,7 @@ from sqlglot import exp
 from caudal.sql.planner.algebra import Context, Output, Relation, mark
 from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.plan import TableSchema
+from caudal.sql.quoting import folded
 
 
 class QueryEnvironment(Protocol):
@@ -38,7 +39,7 @@ class ScopeSource:
     outputs: tuple[Output, ...]
 
     def named(self, name: str) -> list[Output]:
-        return [o for o in self.outputs if o.name is not None and o.name.lower() == name]
+        return [o for o in self.outputs if o.name is not None and folded(o.name) == name]
 
 
 @dataclass
@@ -56,7 +57,7 @@ class Scope:
 
     def find(self, name: str, table: str = "") -> int | None:
         """Return the column of this name in this scope; its parent is not searched."""
-        wanted = name.lower()
+        wanted = folded(name)
         if not table and wanted in self.merged:
             return self.merged[wanted]
         found = [output for source in self._sources(table) for output in source.named(wanted)]
@@ -67,8 +68,8 @@ class Scope:
     def _sources(self, table: str) -> Iterable[ScopeSource]:
         if not table:
             return self.sources
-        wanted = table.lower()
-        return [source for source in self.sources if (source.alias or "").lower() == wanted]
+        wanted = folded(table)
+        return [source for source in self.sources if folded(source.alias or "") == wanted]
 
     def has_source(self, table: str) -> bool:
         return any(True for _ in self._sources(table))

@@ -28,6 +28,7 @@ from caudal.sql.planner.algebra import (
 from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.expressions import ExpressionReader
 from caudal.sql.planner.scopes import QueryEnvironment
+from caudal.sql.quoting import folded
 
 Order = tuple[tuple[Expr, str], ...]
 
@@ -114,7 +115,7 @@ class SelectReader:
         for item in self.query.expressions:
             if isinstance(item, exp.Alias) and not any(item.find_all(exp.Query)):
                 try:
-                    found[item.alias.lower()] = self.reader.read(item.this)
+                    found[folded(item.alias)] = self.reader.read(item.this)
                 except UnsupportedError:
                     continue
         return found
@@ -203,7 +204,7 @@ class SelectReader:
             return scopes.column_mark(key.column)
         node = key.this if isinstance(key, exp.Alias) else key
         if isinstance(node, exp.Column) and not node.table:
-            alias = aliases.get(node.name.lower())
+            alias = aliases.get(folded(node.name))
             own = self.reader.scope.find(node.name)
             if alias is not None and own is None:
                 return alias.copy()
@@ -222,7 +223,7 @@ class SelectReader:
         column = self._unnest(node) if _is_unnest(node) else self._computed(node)
         self.outputs.append(Output(name, column))
         if name is not None:
-            self.reader.aliases.setdefault(name.lower(), scopes.column_mark(column))
+            self.reader.aliases.setdefault(folded(name), scopes.column_mark(column))
 
     def _computed(self, node: exp.Expr) -> int:
         expr = self.reader.make_expr(self.reader.read_extracting(node))
@@ -284,11 +285,11 @@ def _expanded(
     if star.args.get("replace") or star.args.get("rename"):
         raise UnsupportedError("* REPLACE is not split")
     excluded = star.args.get("except_") or ()
-    tables = {column.table.lower() for column in excluded if isinstance(column, exp.Column)}
-    if tables - {"", table.lower()}:
+    tables = {folded(column.table) for column in excluded if isinstance(column, exp.Column)}
+    if tables - {"", folded(table)}:
         raise UnsupportedError("* EXCLUDE with the column of one table is not split")
-    left_out = {column.name.lower() for column in excluded}
-    yield from (o for o in columns if (o.name or "").lower() not in left_out)
+    left_out = {folded(column.name) for column in excluded}
+    yield from (o for o in columns if folded(o.name or "") not in left_out)
 
 
 def _is_plain_select(query: exp.Expr) -> bool:

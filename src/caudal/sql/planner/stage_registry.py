@@ -17,7 +17,7 @@ from typing import Literal
 from caudal.sql.planner.plan import Fold, Partition, PartitionKind, Scan
 from caudal.sql.planner.select_block import RESERVED, SelectBlock, canonical
 from caudal.sql.planner.types import Type
-from caudal.sql.quoting import quote
+from caudal.sql.quoting import folded, quote
 from caudal.sql.table_needs import EXPENSIVE
 
 _EXPENSIVE_CALL = re.compile(rf"\b(?:{'|'.join(EXPENSIVE)})\(", re.IGNORECASE)
@@ -76,9 +76,9 @@ class StageDraft:
     def _new_name(self, text: str) -> str:
         plain = _PLAIN_NAME.fullmatch(text)
         suffix = plain.group(1) if plain and not RESERVED.fullmatch(text) else ""
-        taken = {name.lower() for name in self.listed.values()}
+        taken = {folded(name) for name in self.listed.values()}
         name = f"{self.name}_{suffix}" if suffix else f"{self.name}__{len(self.listed) + 1}"
-        while name.lower() in taken:
+        while folded(name) in taken:
             name += "_"
         return name
 

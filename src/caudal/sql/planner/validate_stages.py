@@ -21,6 +21,7 @@ from caudal.sql.planner.dialect import UnsupportedError
 from caudal.sql.planner.plan import Finish
 from caudal.sql.planner.stage_registry import StageDraft, StageRegistry
 from caudal.sql.planner.types import Type
+from caudal.sql.quoting import folded
 
 _QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
 _STAGE_NAME = re.compile(r"\b(?:scan|fold)\d+\b")
@@ -72,7 +73,7 @@ def _columns_of_all(
     every = f"{within}SELECT * FROM ({finish.sql}) AS answer, {names}" if stages else finish.sql
     try:
         found = binder.columns(every)
-        if len({column.name.lower() for column in columns}) < len(columns):
+        if len({folded(column.name) for column in columns}) < len(columns):
             # A subquery renames columns that have the same name.
             return binder.columns(f"{within}{finish.sql}") + found[len(columns) :]
         return found
