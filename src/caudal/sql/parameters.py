@@ -25,8 +25,15 @@ def bind_parameters(sql: str, values: Mapping[str, SqlValue], origin: str) -> st
                 f"{origin}: no value for ${name}: give --param {name}=VALUE, or a default under "
                 "[parameters] in app.toml"
             )
-        bound = bound[:start] + literal(values[name]) + bound[end:]
+        bound = bound[:start] + _apart(literal(values[name]), sql, start, end) + bound[end:]
     return bound
+
+
+def _apart(text: str, sql: str, start: int, end: int) -> str:
+    """Return the text of a value so that nothing beside it becomes a part of it: DuckDB refuses
+    `'a'$b` and `$n.5`."""
+    before, after = sql[max(start - 1, 0) : start], sql[end : end + 1]
+    return f"{' ' * bool(_JOINS.match(before))}{text}{' ' * bool(_JOINS.match(after))}"
 
 
 def _places(sql: str, origin: str) -> list[tuple[str, int, int]]:
@@ -60,6 +67,7 @@ _PART = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
+_JOINS = re.compile(r"[\w'\".]")
 _COMMENT = re.compile(r"/\*|\*/")
 
 

@@ -51,6 +51,18 @@ def test_parameters_are_where_duckdb_finds_them(sql: str) -> None:
             assert [one[0] for one in found.description][:1] == names[:1]
 
 
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT 'x'$a", "SELECT $a'x'", "SELECT 1$n", "SELECT $n.5", "SELECT 1.$n", "SELECT .5$n",
+     "SELECT 1e$n", "SELECT 'x'$n", 'SELECT "x"$a FROM (SELECT 1 AS x)', "SELECT $\"n\"7"],
+)  # fmt: skip
+def test_what_stands_beside_a_parameter_is_no_part_of_it(sql: str) -> None:
+    with duckdb.connect() as connection:
+        for text in (sql, bind_parameters(sql, {"a": "one", "n": 2}, "q")):
+            with pytest.raises(duckdb.Error):
+                connection.execute(text, {"a": "one", "n": 2} if text == sql else None)
+
+
 def test_a_comment_without_an_end_is_told() -> None:
     with pytest.raises(ApplicationError, match=r"q: a comment has no end"):
         bind_parameters("SELECT $a /* /* */", {"a": 1}, "q")
