@@ -10,7 +10,7 @@ import pytest
 
 from caudal.datasets.shelf import open_shelf
 from caudal.generate import generate
-from caudal.store import DirectoryStore, S3Settings, S3Store
+from caudal.store import DirectoryStore
 from tests.harness.seaweed import S3Server
 from tests.harness.seaweed import s3_server as s3_server
 from tests.harness.shelves import ask_sales, load_files, sales_loader, write_sales, write_shops
@@ -83,13 +83,6 @@ def test_a_dataset_on_s3(s3_server: S3Server, tmp_path: Path) -> None:
         "AWS_ACCESS_KEY_ID": s3_server.access_key,
         "AWS_SECRET_ACCESS_KEY": s3_server.secret_key,
     }
-    settings = S3Settings(
-        endpoint=s3_server.endpoint,
-        region=s3_server.region,
-        access_key=s3_server.access_key,
-        secret_key=s3_server.secret_key,
-    )
-    S3Store(s3_server.bucket, "first", settings).create("first", b"")  # makes the bucket
     place = f"s3://{s3_server.bucket}/shelves/movies"
 
     def caudal(*arguments: str) -> str:

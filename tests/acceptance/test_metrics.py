@@ -17,16 +17,25 @@ from caudal.cluster.folder import Cluster
 from caudal.cluster.settings import FILE
 from caudal.formats.tokens import new_token
 from caudal.medic.supervision import State
-from tests.acceptance.cluster import RealCluster, free_hundred
+from tests.acceptance.cluster import RealCluster
 from tests.harness.cluster_folder import AWAY, laid_out
 from tests.harness.waiting import GUARD_SECONDS, until
 
 
 def with_metrics(
-    folder: Path, *, first: int | None = None, token: str = "", workers: int = 0
+    folder: Path,
+    *,
+    first: int | None = None,
+    behind: int | None = None,
+    token: str = "",
+    workers: int = 0,
 ) -> Cluster:
-    """One medic on a host that serves metrics from this port on; None: from the usual one."""
-    file = laid_out(folder, medics=1, workers=workers).folder / FILE
+    """One medic on a host that serves metrics from this port on, or from the one so far behind the
+    host's; without both, from the usual one."""
+    cluster = laid_out(folder, medics=1, workers=workers)
+    file = cluster.folder / FILE
+    if behind is not None:
+        first = cluster.settings.hosts["local"].port + behind
     text = file.read_text().replace(AWAY, "embedded")
     if first is not None:
         text = re.sub(r"\nmetrics = \d+", f"\nmetrics = {first}", text)
@@ -56,9 +65,11 @@ def figures_of(port: int, token: str | None = None) -> dict[tuple[str, ...], flo
 
 
 def test_medics_and_workers_serve_metrics_to_whom_knows_the_token(tmp_path: Path) -> None:
-    first, token = free_hundred() + 100, new_token()
+    token = new_token()
     (tmp_path / "metrics.token").write_text(token)
-    with running(with_metrics(tmp_path, first=first, token="metrics.token", workers=1)):
+    cluster = with_metrics(tmp_path, behind=160, token="metrics.token", workers=1)
+    first = cluster.settings.hosts["local"].metrics
+    with running(cluster):
         healthy = ("caudal_medic_processes", State.HEALTHY)
         until(lambda: figures_of(first, token)[healthy] == 2)
         medic, worker = figures_of(first, token), figures_of(first + 10, token)

@@ -9,7 +9,7 @@ import pytest
 from tests.harness.seaweed import S3Server
 from tests.harness.seaweed import s3_server as s3_server
 
-from caudal.store import DirectoryStore, MemoryStore, S3Settings, S3Store, Store, temporaries
+from caudal.store import DirectoryStore, MemoryStore, S3Store, Store, temporaries
 from caudal.store.below import StoreBelow
 
 NewStore = Callable[[], Store]
@@ -39,18 +39,8 @@ def store(new_store: NewStore) -> Store:
     return new_store()
 
 
-def settings(server: S3Server) -> S3Settings:
-    """How to reach a test server."""
-    return S3Settings(
-        endpoint=server.endpoint,
-        region=server.region,
-        access_key=server.access_key,
-        secret_key=server.secret_key,
-    )
-
-
 def _s3_stores(server: S3Server) -> NewStore:
-    return lambda: S3Store(server.bucket, f"contract/{uuid4().hex}", settings(server))
+    return lambda: S3Store(server.bucket, f"contract/{uuid4().hex}", server.settings)
 
 
 def _new_paths(folder: Path) -> Iterator[Path]:

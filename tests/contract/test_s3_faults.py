@@ -1,6 +1,7 @@
 """A create over a bad network answers the truth: ours, somebody else's, or "unknown, ask again"."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from uuid import uuid4
@@ -116,10 +117,9 @@ def test_a_connection_that_fell_silent_is_not_awaited(name: str, s3_server: S3Se
     """After a network failed for seconds, TCP may try again only a minute later."""
     with relayed(s3_server.endpoint) as relay:
         hours = 3600.0
-        settings = S3Settings(
+        settings = replace(
+            s3_server.settings,
             endpoint=relay.endpoint,
-            access_key=s3_server.access_key,
-            secret_key=s3_server.secret_key,
             silent_seconds=0.5,
             timeout_seconds=hours,
             retry_seconds=hours,
@@ -134,19 +134,16 @@ def test_a_connection_that_fell_silent_is_not_awaited(name: str, s3_server: S3Se
 
 def test_what_must_not_land_late_and_large_objects_are_awaited(s3_server: S3Server) -> None:
     """A DELETE or a plain PUT that was given up may still reach the server, after a newer one."""
-    settings = S3Settings(
-        endpoint=s3_server.endpoint,
-        access_key=s3_server.access_key,
-        secret_key=s3_server.secret_key,
-        silent_seconds=0.000_001,  # every answer comes later
-        retries=0,
-    )
-    store = S3Store(s3_server.bucket, f"awaited/{uuid4().hex}", settings)
-    with pytest.raises(StoreError, match="too slow"):
-        store.create("small", b"ours")
-    assert store._put("large", b"x" * (1 << 20), "create")
-    assert store.replace("small", b"ours")
-    store.delete("small")
+    with relayed(s3_server.endpoint, answer_seconds=1.0) as relay:
+        settings = replace(
+            s3_server.settings, endpoint=relay.endpoint, silent_seconds=0.2, retries=0
+        )
+        store = S3Store(s3_server.bucket, f"awaited/{uuid4().hex}", settings)
+        with pytest.raises(StoreError, match="too slow"):
+            store.create("small", b"ours")
+        assert store._put("large", b"x" * (1 << 20), "create")
+        assert store.replace("small", b"ours")
+        store.delete("small")
 
 
 def test_nobody_listens(proxy: FaultProxy, s3_server: S3Server) -> None:
@@ -172,13 +169,8 @@ def test_wrong_credentials_are_refused_at_once_and_not_shown(s3_server: S3Server
 
 
 def test_a_missing_bucket_is_not_a_missing_object(s3_server: S3Server) -> None:
-    settings = S3Settings(
-        endpoint=s3_server.endpoint,
-        access_key=s3_server.access_key,
-        secret_key=s3_server.secret_key,
-    )
     with pytest.raises(StoreError, match="NoSuchBucket") as caught:
-        S3Store("no-such-bucket", "", settings).read("key")
+        S3Store("no-such-bucket", "", s3_server.settings).read("key")
     assert not isinstance(caught.value, NotFoundError)
 
 

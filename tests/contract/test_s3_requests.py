@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from tests.harness.fault_proxy import FaultProxy, proxy_before
 from tests.harness.seaweed import S3Server
-from tests.harness.stores_on_s3 import s3_settings
 
 from caudal.store import S3Store, entries
 
@@ -18,7 +17,7 @@ FOLDERS = [f"windows/{series:02}/{month:02}/" for series in range(15) for month 
 def small_folders(s3_server: S3Server) -> str:
     """The prefix of a store with 1,200 keys in as many folders."""
     prefix = "requests"
-    store = S3Store(s3_server.bucket, prefix, s3_settings(s3_server))
+    store = S3Store(s3_server.bucket, prefix, s3_server.settings)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda folder: store.create(f"{folder}data", b""), FOLDERS))
     return prefix
@@ -32,7 +31,7 @@ def proxy(s3_server: S3Server) -> Iterator[FaultProxy]:
 
 @pytest.fixture
 def store(s3_server: S3Server, proxy: FaultProxy, small_folders: str) -> S3Store:
-    settings = replace(s3_settings(s3_server), endpoint=proxy.endpoint)
+    settings = replace(s3_server.settings, endpoint=proxy.endpoint)
     return S3Store(s3_server.bucket, small_folders, settings)
 
 

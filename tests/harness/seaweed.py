@@ -6,8 +6,9 @@ Rules:
    ends it (`setpriv --pdeathsig`, where that command is there).
 3. Without the binary, tests skip on a laptop and fail in CI (`CI=true`).
 
-The first object of a bucket makes the bucket. Tests share one bucket and take a prefix each,
-because a new bucket costs SeaweedFS new volumes.
+The first object of a bucket makes the bucket; to list it before that is an error. So it is made
+here. Tests share one bucket and take a prefix each, because a new bucket costs SeaweedFS new
+volumes.
 """
 
 import json
@@ -27,6 +28,7 @@ from typing import NoReturn
 
 import pytest
 
+from caudal.store import S3Settings, S3Store
 from tests.harness.waiting import GUARD_SECONDS
 
 BUCKET = "caudal-tests"
@@ -44,6 +46,16 @@ class S3Server:
     access_key: str = ACCESS_KEY
     secret_key: str = SECRET_KEY
     region: str = "us-east-1"
+
+    @property
+    def settings(self) -> S3Settings:
+        """How to reach it."""
+        return S3Settings(
+            endpoint=self.endpoint,
+            region=self.region,
+            access_key=self.access_key,
+            secret_key=self.secret_key,
+        )
 
 
 _SERVER = pytest.StashKey[S3Server]()
@@ -97,6 +109,7 @@ def running(
     try:
         server = S3Server(f"http://{address}:{s3}", process.pid, folder)
         _wait_until_ready(process, server)
+        S3Store(server.bucket, "made", server.settings).create("bucket", b"")
         yield server
     finally:
         _stop(process)

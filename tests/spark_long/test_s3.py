@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from caudal.store import S3Settings, S3Store
+from caudal.store import S3Store
 from tests.harness.seaweed import S3Server
 from tests.harness.seaweed import s3_server as s3_server
 
@@ -40,13 +40,7 @@ print(*[name for name in expected if found[name].table.equals(expected[name].tab
 
 
 def test_files_and_a_dataset_on_s3(s3_server: S3Server, generated: Path) -> None:
-    settings = S3Settings(
-        endpoint=s3_server.endpoint,
-        region=s3_server.region,
-        access_key=s3_server.access_key,
-        secret_key=s3_server.secret_key,
-    )
-    store = S3Store(s3_server.bucket, "spark", settings)
+    store = S3Store(s3_server.bucket, "spark", s3_server.settings)
     for file in (generated / "books").iterdir():
         store.create(file.name, file)
     environment = {

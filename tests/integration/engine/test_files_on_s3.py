@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 from tests.harness.seaweed import S3Server
 from tests.harness.seaweed import s3_server as s3_server
-from tests.harness.stores_on_s3 import s3_settings
 
 from caudal.cli.main import main
 from caudal.errors import AlreadyExistsError
@@ -25,7 +24,7 @@ TWO = b"id,name,price\n3,Cid,1.25\nx,Dan,2\n"
 @pytest.fixture
 def place(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     """A prefix with files of several forms. Commands find the server by their environment."""
-    store = S3Store(s3_server.bucket, "inputs", s3_settings(s3_server))
+    store = S3Store(s3_server.bucket, "inputs", s3_server.settings)
     packed = io.BytesIO()
     pq.write_table(pa.table({"id": [7, 8], "name": ["Eva", "Fay"]}), packed)
     for key, data in {

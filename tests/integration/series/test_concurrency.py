@@ -31,7 +31,7 @@ from tests.harness.seaweed import S3Server
 from tests.harness.seaweed import s3_server as s3_server
 from tests.harness.series_actors import Place, consolidate, ingest_and_consolidate, watch
 from tests.harness.series_world import CODES, Watcher, World, check_truth, objects
-from tests.harness.stores_on_s3 import s3_settings, s3_stores
+from tests.harness.stores_on_s3 import s3_stores
 
 from caudal.errors import StoreError
 from caudal.series import MonthResult, consolidate_all, consolidate_month, ingest, layout
@@ -305,7 +305,7 @@ def test_series_real_processes_at_once(
     if kind == "s3":
         server: S3Server = request.getfixturevalue("s3_server")
         next(s3_stores(server, "processes"))
-        place = Place(tmp_path, server.bucket, "series/processes/at-once", s3_settings(server))
+        place = Place(tmp_path, server.bucket, "series/processes/at-once", server.settings)
     rounds = 8 if kind == "directory" else 3
     world.run(place.store(), world.uniform(1, months=2))
     last = 1 + 2 * rounds
