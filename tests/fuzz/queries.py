@@ -90,6 +90,7 @@ class Generator:
                 self.common, self.correlated, self.recursive, self.unnested, self.over_subquery,
                 self.over_subquery, self.using, self.cut_inside, self.stacked, self.starred,
                 self.by_alias, self.constant_beside, self.read_twice, self.ordered_inside,
+                self.bracketed, self.with_lambda,
             ]
         )  # fmt: skip
         return shape()
@@ -322,6 +323,30 @@ class Generator:
         outer = self._pick([" LIMIT 2", " LIMIT 3 OFFSET 1", " OFFSET 2"])
         where = f" WHERE {self.comparison(made)}" if self._one_in(3) else ""
         return self._select(list(made.columns), f"FROM {made.text}{where}{outer}")
+
+    def bracketed(self) -> Select:
+        """Aggregates in queries with more parentheses than they need."""
+        inner = self._pick([self.total, self.grouped])()
+        columns = tuple(c for c in inner.columns if c.kind in _USABLE)
+        if len(columns) != len(inner.columns):
+            return inner
+        alias = self._name()
+        text = f"(({inner.text}) UNION ALL (({inner.text})))"
+        return self._over(Relation(f"{text} AS {alias}", under(alias, columns)))
+
+    def with_lambda(self) -> Select:
+        """A lambda with a parameter that may be called like a column, a table or an alias."""
+        alias = self._name()
+        table, values, kind, other, operator = self._pick(
+            [("sales", "tags", "texts", "shop", "||"), ("items", "codes", "ints", "item", "+")]
+        )
+        source = self._table(table, alias)
+        name = self._pick([values, other, table, alias, "x"])
+        one, two = (self._pick([name, name.upper()]) for _ in range(2))
+        body = self._pick([two, f"{two} {operator} {other}", f"{other} {operator} {two}"])
+        made = Column(f"list_transform({alias}.{values}, lambda {one}: {body})", kind)
+        tail = f"FROM {source.text}{self.where(source)}"
+        return self._select([made, self.expression(source)], tail)
 
     def stacked(self) -> Select:
         """Groups of groups, with a scalar subquery over the same common table."""
