@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from caudal.cluster import rabbit_node
 from caudal.cluster.folder import Cluster
 from caudal.cluster.roster import MemberKind, roster
 from caudal.cluster.settings import FILE, ClusterSettings, Host, Tls, read_settings
@@ -19,10 +20,16 @@ def written(tmp_path: Path, text: str) -> ClusterSettings:
     return read_settings(tmp_path)
 
 
-def test_the_file_that_up_writes_is_understood(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_rabbit", [True, False])
+def test_the_file_that_up_writes_is_understood(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_rabbit: bool
+) -> None:
+    monkeypatch.setattr(rabbit_node, "is_installed", lambda: has_rabbit)
     write_settings(tmp_path)
     settings = read_settings(tmp_path)
-    assert settings == ClusterSettings({"local": Host(broker=True, metrics=8540)})
+    broker = "private" if has_rabbit else "embedded"
+    host = Host(broker=has_rabbit, metrics=8540)
+    assert settings == ClusterSettings({"local": host}, broker=broker)
     text = (tmp_path / FILE).read_text()
     explained = (ClusterSettings, Host, Tls, Share)
     for name in (one for kind in explained for one in kind.__struct_fields__):
