@@ -1,6 +1,7 @@
 """Random queries that mostly grow: filters, inner joins, and groups whose condition stays true."""
 
-from tests.fuzz.queries import Generator, Relation
+from tests.fuzz.queries import Generator
+from tests.fuzz.relations import Relation
 
 _MOST = 3  # a group of the small random tables seldom has more rows
 

@@ -3,7 +3,8 @@ ORDER BY ALL, columns by position, chains of USING, tables with their schema."""
 
 from collections.abc import Callable
 
-from tests.fuzz.queries import Column, Generator, Relation, Select, under
+from tests.fuzz.queries import Generator
+from tests.fuzz.relations import Column, Relation, Select, under
 from tests.fuzz.tables import SCHEMAS
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from tests.fuzz.relations import USABLE, Column, Relation, Select, under
 from tests.fuzz.tables import SCHEMAS
 
 Option = TypeVar("Option")
@@ -26,36 +27,6 @@ _KINDS = {
 # whether such a query fails depends on the order of its joins. So `wide` meets unsigned ones only.
 _JOINED = ("int", "text", "date", "float", "decimal", "uint", "struct", "interval", "blob", "wide")
 _MIXED = ({"int", "float"}, {"int", "decimal"}, {"int", "uint"}, {"uint", "wide"})
-_USABLE = (
-    "int", "float", "text", "date", "bool", "decimal", "texts", "ints", "moment", "uint", "struct",
-    "interval", "blob", "wide",
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Column:
-    text: str
-    kind: str  # int, float, text, date, bool, decimal, texts, ints; inexact: only to be listed
-    unique: bool = False
-
-
-@dataclass(frozen=True)
-class Relation:
-    """Something that can stand in FROM, and its columns as they are called outside."""
-
-    text: str
-    columns: tuple[Column, ...]
-
-    def of(self, *kinds: str) -> list[Column]:
-        return [column for column in self.columns if column.kind in kinds]
-
-
-@dataclass(frozen=True)
-class Select:
-    """A query with named columns."""
-
-    text: str
-    columns: tuple[Column, ...]  # by bare name
 
 
 @dataclass
@@ -172,7 +143,7 @@ class Generator:
     def common(self) -> Select:
         inner = self._pick([self.plain, self.grouped, self.distinct, self.total])()
         name = self._name()
-        columns = tuple(c for c in inner.columns if c.kind in _USABLE)
+        columns = tuple(c for c in inner.columns if c.kind in USABLE)
         if not columns:
             return inner
         one = Relation(f"{name} AS {(first := self._name())}", under(first, columns))
@@ -188,7 +159,7 @@ class Generator:
 
     def over_subquery(self) -> Select:
         inner = self._pick([self.plain, self.grouped, self.distinct, self.unnested])()
-        columns = tuple(c for c in inner.columns if c.kind in _USABLE)
+        columns = tuple(c for c in inner.columns if c.kind in USABLE)
         if not columns:
             return inner
         alias = self._name()
@@ -250,7 +221,7 @@ class Generator:
     def cut_inside(self) -> Select:
         """A subquery with ORDER BY and LIMIT, joined or filtered further."""
         inner = self._pick([self.plain, self.grouped, self.distinct])()
-        columns = tuple(c for c in inner.columns if c.kind in _USABLE)
+        columns = tuple(c for c in inner.columns if c.kind in USABLE)
         if len(columns) != len(inner.columns):
             return inner
         order = ", ".join(str(place) for place in range(1, len(columns) + 1))
@@ -313,7 +284,7 @@ class Generator:
     def ordered_inside(self) -> Select:
         """ORDER BY of all columns in a subquery, LIMIT outside, and something between."""
         inner = self._pick([self.plain, self.grouped, self.distinct])()
-        columns = tuple(c for c in inner.columns if c.kind in _USABLE)
+        columns = tuple(c for c in inner.columns if c.kind in USABLE)
         if len(columns) != len(inner.columns):
             return inner
         order = ", ".join(f"{place}{self._direction()}" for place in range(1, len(columns) + 1))
@@ -327,7 +298,7 @@ class Generator:
     def bracketed(self) -> Select:
         """Aggregates in queries with more parentheses than they need."""
         inner = self._pick([self.total, self.grouped])()
-        columns = tuple(c for c in inner.columns if c.kind in _USABLE)
+        columns = tuple(c for c in inner.columns if c.kind in USABLE)
         if len(columns) != len(inner.columns):
             return inner
         alias = self._name()
@@ -351,7 +322,7 @@ class Generator:
     def stacked(self) -> Select:
         """Groups of groups, with a scalar subquery over the same common table."""
         inner = self.grouped()
-        columns = tuple(c for c in inner.columns if c.kind in _USABLE)
+        columns = tuple(c for c in inner.columns if c.kind in USABLE)
         numbers = [c for c in columns if c.kind in ("int", "decimal", "float")]
         if not numbers:
             return inner
@@ -613,7 +584,3 @@ class Generator:
 
     def _pick(self, options: Sequence[Option]) -> Option:
         return options[self.chance.randrange(len(options))]
-
-
-def under(alias: str, columns: Sequence[Column]) -> tuple[Column, ...]:
-    return tuple(Column(f"{alias}.{c.text}", c.kind) for c in columns if c.kind in _USABLE)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 
 from tests.fuzz.odd import OddGenerator
-from tests.fuzz.queries import Column, Relation, Select, under
+from tests.fuzz.relations import Column, Relation, Select, under
 from tests.fuzz.tables import SCHEMAS
 
 _NAMES = sorted(

@@ -1,8 +1,5 @@
 """The split engine against plain DuckDB over the corpus's tables, cut in several ways."""
 
-from types import TracebackType
-from typing import Self
-
 import pyarrow as pa
 
 from caudal.duck.arrow_casts import carried, presented
@@ -27,15 +24,7 @@ class EveryCut:
         with database(lossless=True) as lossless:
             self._tables = {name: carried(lossless.sql(f"FROM {name}")) for name in SCHEMAS}
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         for one in (self.direct, self._binder, self._stages, self._results):
             one.close()
 

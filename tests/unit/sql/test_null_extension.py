@@ -1,6 +1,7 @@
 """Columns of the side that an outer join null-extends are null in its rows, constants too."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from tests.harness.every_cut import EveryCut
@@ -54,7 +55,7 @@ CHAINS = [
 
 @pytest.fixture(scope="module")
 def cuts() -> Iterator[EveryCut]:
-    with EveryCut() as made:
+    with closing(EveryCut()) as made:
         yield made
 
 

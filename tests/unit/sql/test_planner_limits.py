@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from tests.harness.every_cut import EveryCut
@@ -92,7 +93,7 @@ HANDED_OVER = [
 
 @pytest.fixture(scope="module")
 def cuts() -> Iterator[EveryCut]:
-    with EveryCut() as made:
+    with closing(EveryCut()) as made:
         yield made
 
 

@@ -1,6 +1,7 @@
 """Names are the same where DuckDB says so: it ignores the case of ASCII letters, of no others."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from tests.corpus.statements import SCHEMAS, database
@@ -53,7 +54,7 @@ SPLIT = [  # nothing is mistaken here
 
 @pytest.fixture(scope="module")
 def engines() -> Iterator[EveryCut]:
-    with EveryCut() as made:
+    with closing(EveryCut()) as made:
         yield made
 
 
